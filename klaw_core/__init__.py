@@ -1,0 +1,144 @@
+"""Klaw: memory for agents in one SQLite file.
+
+This is the one import path, for users and for plugin authors; whatever is not in ``__all__`` may change.
+``Memory`` is imported at first use, so that a plugin's ``from klaw_core import hookimpl`` stays cheap.
+"""
+
+from typing import TYPE_CHECKING
+
+from klaw_core.errors import (
+    ConfigError,
+    EmbedderUnavailableError,
+    EmbeddingError,
+    KlawError,
+    ModelCorruptError,
+    ModelNotFoundError,
+    NotFoundError,
+    PluginConflictError,
+    PluginContractError,
+    PluginError,
+    PluginNotFoundError,
+    QueryError,
+    RetrievalError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+    StoreReadOnlyError,
+    VectorSpaceError,
+    WorkspaceError,
+)
+from klaw_core.hookspecs import API, Component, Place, hookimpl
+from klaw_core.interfaces import (
+    Chunker,
+    Embedder,
+    Fusion,
+    Index,
+    Reranker,
+    Retriever,
+    Snapshot,
+    Source,
+    Store,
+    Transaction,
+)
+from klaw_core.tokens import estimate_tokens
+from klaw_core.values import (
+    Chunk,
+    Contribution,
+    Document,
+    DocumentRecord,
+    Entry,
+    Filters,
+    Hit,
+    IndexReport,
+    Keys,
+    Matrix,
+    Migration,
+    Progress,
+    Query,
+    Ranking,
+    Replacement,
+    SearchResult,
+    SearchResults,
+    Skipped,
+    SpaceRecord,
+    Span,
+    StoredChunk,
+    TokenCounter,
+    Vector,
+    VectorSpace,
+)
+
+if TYPE_CHECKING:
+    from klaw_core.memory import Memory
+
+__all__ = [
+    "API",
+    "Chunk",
+    "Chunker",
+    "Component",
+    "ConfigError",
+    "Contribution",
+    "Document",
+    "DocumentRecord",
+    "Embedder",
+    "EmbedderUnavailableError",
+    "EmbeddingError",
+    "Entry",
+    "Filters",
+    "Fusion",
+    "Hit",
+    "Index",
+    "IndexReport",
+    "Keys",
+    "KlawError",
+    "Matrix",
+    "Memory",
+    "Migration",
+    "ModelCorruptError",
+    "ModelNotFoundError",
+    "NotFoundError",
+    "Place",
+    "PluginConflictError",
+    "PluginContractError",
+    "PluginError",
+    "PluginNotFoundError",
+    "Progress",
+    "Query",
+    "QueryError",
+    "Ranking",
+    "Replacement",
+    "Reranker",
+    "RetrievalError",
+    "Retriever",
+    "SearchResult",
+    "SearchResults",
+    "Skipped",
+    "Snapshot",
+    "Source",
+    "SpaceRecord",
+    "Span",
+    "Store",
+    "StoreCorruptError",
+    "StoreError",
+    "StoreFullError",
+    "StoreLockedError",
+    "StoreReadOnlyError",
+    "StoredChunk",
+    "TokenCounter",
+    "Transaction",
+    "Vector",
+    "VectorSpace",
+    "VectorSpaceError",
+    "WorkspaceError",
+    "estimate_tokens",
+    "hookimpl",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "Memory":
+        from klaw_core.memory import Memory
+
+        return Memory
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,146 @@
+"""The one tree of errors that Klaw raises on purpose.
+
+    KlawError
+    ├── ConfigError                 the configuration is wrong; every problem at once
+    ├── PluginError                 a plugin is missing, broken or does not fit
+    │   ├── PluginNotFoundError     nothing provides what the configuration names
+    │   ├── PluginConflictError     two plugins provide the name that is used
+    │   └── PluginContractError     a component returned what its Protocol forbids
+    ├── StoreError                  the database cannot be used as asked
+    │   ├── StoreLockedError        another process holds the write lock
+    │   ├── StoreReadOnlyError      the file or its directory cannot be written
+    │   ├── StoreFullError          the disk is full
+    │   └── StoreCorruptError       the file is not a sound database
+    ├── VectorSpaceError            vectors of two different models would be mixed
+    ├── EmbeddingError              a text could not be turned into a vector
+    │   ├── ModelNotFoundError      no model of that name on this machine
+    │   ├── ModelCorruptError       a model file does not match its SHA-256
+    │   └── EmbedderUnavailableError  the embedder's server or runtime does not answer
+    ├── RetrievalError              a retriever could not answer
+    ├── QueryError                  the query cannot be searched for
+    ├── NotFoundError               no such chunk, file, memory or workspace
+    └── WorkspaceError              a directory of notes cannot be indexed
+
+A message says what happened and where; ``hint`` is what mends it, usually a command. Anything else
+that escapes from Klaw is a defect.
+"""
+
+from collections.abc import Sequence
+
+__all__ = [
+    "ConfigError",
+    "EmbedderUnavailableError",
+    "EmbeddingError",
+    "KlawError",
+    "ModelCorruptError",
+    "ModelNotFoundError",
+    "NotFoundError",
+    "PluginConflictError",
+    "PluginContractError",
+    "PluginError",
+    "PluginNotFoundError",
+    "QueryError",
+    "RetrievalError",
+    "StoreCorruptError",
+    "StoreError",
+    "StoreFullError",
+    "StoreLockedError",
+    "StoreReadOnlyError",
+    "VectorSpaceError",
+    "WorkspaceError",
+]
+
+
+class KlawError(Exception):
+    """Base of every error that Klaw raises on purpose.
+
+    ``message`` says what happened and where, in one line; ``hint`` says what mends it (may be empty).
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class ConfigError(KlawError):
+    """The configuration is wrong. ``problems`` lists each problem with its place."""
+
+    def __init__(self, problems: Sequence[str], *, hint: str = "") -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems), hint=hint)
+
+
+class PluginError(KlawError):
+    """A plugin is missing, broken, or does not fit the others."""
+
+
+class PluginNotFoundError(PluginError):
+    """Nothing installed provides the component that the configuration names."""
+
+
+class PluginConflictError(PluginError):
+    """Two installed plugins provide the same name, and that name is used."""
+
+
+class PluginContractError(PluginError):
+    """A component returned what its Protocol forbids (a wrong shape, NaN, a span out of bounds)."""
+
+
+class StoreError(KlawError):
+    """The database cannot be used as asked."""
+
+
+class StoreLockedError(StoreError):
+    """Another process holds the write lock for longer than the busy timeout."""
+
+
+class StoreReadOnlyError(StoreError):
+    """The database or its directory cannot be written."""
+
+
+class StoreFullError(StoreError):
+    """The disk is full; the transaction was rolled back."""
+
+
+class StoreCorruptError(StoreError):
+    """The file is not a sound database."""
+
+
+class VectorSpaceError(KlawError):
+    """The index holds vectors of another model than the configured embedder makes."""
+
+
+class EmbeddingError(KlawError):
+    """A text could not be turned into a vector."""
+
+
+class ModelNotFoundError(EmbeddingError):
+    """No model of the configured name is on this machine."""
+
+
+class ModelCorruptError(EmbeddingError):
+    """A model file does not match the SHA-256 that its manifest records."""
+
+
+class EmbedderUnavailableError(EmbeddingError):
+    """The embedder's server or runtime does not answer."""
+
+
+class RetrievalError(KlawError):
+    """A retriever could not answer; the other legs go on without it."""
+
+
+class QueryError(KlawError):
+    """The query cannot be searched for."""
+
+
+class NotFoundError(KlawError):
+    """No such chunk, file, saved memory or workspace."""
+
+
+class WorkspaceError(KlawError):
+    """A directory of notes cannot be indexed."""

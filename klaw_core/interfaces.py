@@ -1,0 +1,228 @@
+"""The Protocols a plugin implements. Hooks register; Protocols run.
+
+Nothing here is inherited from: a class that has the methods is enough, and the conformance kit
+(:mod:`klaw_core.testing`) says whether it has them right. ``R`` is the *resource* that a store and the
+indexes inside it share, ``apsw.Connection`` for instance; the core only compares the type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol, TypeVar, runtime_checkable
+
+from klaw_core.values import (
+    Chunk,
+    Document,
+    DocumentRecord,
+    Entry,
+    Filters,
+    Hit,
+    Keys,
+    Matrix,
+    Migration,
+    Query,
+    Ranking,
+    Replacement,
+    Skipped,
+    SpaceRecord,
+    Span,
+    StoredChunk,
+    TokenCounter,
+    Vector,
+    VectorSpace,
+)
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of unit length.
+
+    ``max_tokens`` is the model's window without special tokens: a longer text is embedded in windows and
+    pooled, never cut in silence. Constructing an embedder is cheap; the model loads at the first call.
+    """
+
+    @property
+    def space(self) -> VectorSpace:
+        """Return what these vectors may be compared with."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Return how many tokens the model reads at once, without special tokens."""
+
+    def embed_documents(self, texts: Sequence[str], /) -> Matrix:
+        """Return float32 of shape (n, d), row i for text i, each of unit length. Raise EmbeddingError."""
+
+    def embed_query(self, text: str, /) -> Vector:
+        """Return float32 of shape (d,), unit length. Raise EmbeddingError."""
+
+    def count_tokens(self, texts: Sequence[str], /) -> Sequence[int]:
+        """Return each text's number of tokens, without special tokens.
+
+        Counts are subadditive: those of the parts of a text, cut at line ends, sum to at least its own.
+        """
+
+
+class Chunker(Protocol):
+    """Cuts a text into spans of it, never into new text."""
+
+    def split(self, text: str, count_tokens: TokenCounter, /) -> Iterable[Span]:
+        """Yield spans in order; together they cover every character that is not white space."""
+
+
+class Retriever(Protocol[R]):
+    """Answers a query with keys. Joins whatever store offers a resource of type ``joins``."""
+
+    @property
+    def joins(self) -> type[R]:
+        """Return the type of resource this retriever reads through."""
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Return whether ``search`` needs ``query.vector``."""
+
+    def search(self, resource: R, query: Query, limit: int, /) -> Sequence[Hit]:
+        """Return at most ``limit`` hits, best first, keys distinct, only keys in ``query.within`` if given.
+
+        Every text is a valid query. An index that is empty or was never filled answers ``()``.
+        """
+
+
+@runtime_checkable
+class Index(Retriever[R], Protocol[R]):
+    """A retriever that keeps rows of its own, derived from the chunks, in the store's transactions."""
+
+    def migrations(self) -> Sequence[Migration[R]]:
+        """Return the steps that make this index's schema, oldest first; append-only."""
+
+    def prepare(self, resource: R, /) -> None:
+        """Make a fresh connection ready (load an extension, register functions). Raise RetrievalError."""
+
+    def reset(self, resource: R, collection: str, space: VectorSpace | None, /) -> None:
+        """Make the collection's index empty, ready for rows of ``space`` (None without vectors)."""
+
+    def add(self, resource: R, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /) -> None:
+        """Add rows for keys that are not there yet; row i of ``vectors`` (if needed) is chunk i's."""
+
+    def remove(self, resource: R, collection: str, keys: Sequence[int], /) -> None:
+        """Remove the rows of these keys; unknown keys are ignored."""
+
+    def keys(self, resource: R, collection: str, /) -> Keys:
+        """Return every key in the index, ascending."""
+
+
+class Fusion(Protocol):
+    """Makes one ranking of several."""
+
+    def depth(self, limit: int, /) -> int:
+        """Return how many hits each leg should fetch so that ``limit`` can be chosen from them."""
+
+    def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
+        """Return at most ``limit`` hits, best first, ties by key, each with contributions that add up."""
+
+
+class Reranker(Protocol):
+    """Reorders the best chunks by reading them."""
+
+    def rerank(self, query: str, chunks: Sequence[StoredChunk], limit: int, /) -> Sequence[Hit]:
+        """Return at most ``limit`` hits over the keys of ``chunks``, best first."""
+
+
+class Source(Protocol):
+    """A place documents come from: a directory, a mailbox, an export."""
+
+    @property
+    def origin(self) -> str:
+        """Return the name that owns this source's documents; what is no longer scanned is removed."""
+
+    def scan(self) -> Iterable[Entry | Skipped]:
+        """Yield what is there now, without reading it. Raise WorkspaceError if the place itself is gone."""
+
+    def read(self, entry: Entry, /) -> Document | Skipped:
+        """Read one entry. What cannot be read is Skipped with a reason, and what was indexed of it stays."""
+
+
+class Snapshot(Protocol[R_co]):
+    """One consistent view of the store; short-lived, because an open one keeps the write-ahead log growing."""
+
+    @property
+    def resource(self) -> R_co:
+        """Return what the indexes read through."""
+
+    def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
+        """Return the indexed documents of one origin, by path."""
+
+    def select(self, collection: str, filters: Filters, /) -> Keys:
+        """Return the keys of the chunks that pass the filters, ascending."""
+
+    def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
+        """Return the chunks of these keys in the order given; unknown keys are left out."""
+
+    def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
+        """Return one document's chunks in order of position; empty if it is not indexed."""
+
+    def find(self, collection: str, chunk_id: str, /) -> Sequence[StoredChunk]:
+        """Return the chunks whose id begins with ``chunk_id``."""
+
+    def keys(self, collection: str, /) -> Keys:
+        """Return every chunk's key, ascending."""
+
+    def space(self, collection: str, /) -> SpaceRecord | None:
+        """Return the vector space the collection was indexed in, or None if there is none yet."""
+
+    def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
+        """Return the cached vectors among these passage hashes."""
+
+    def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:
+        """Return (documents, chunks) by origin."""
+
+
+class Transaction(Snapshot[R_co], Protocol[R_co]):
+    """A unit of work: everything in it is kept, or nothing."""
+
+    def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
+        """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
+
+    def touch(self, collection: str, document: Document, /) -> None:
+        """Record that an unchanged document's date or labels are now these."""
+
+    def delete(self, collection: str, path: str, /) -> Sequence[int]:
+        """Remove one document and its chunks; return their keys (none if it is not indexed)."""
+
+    def set_space(self, collection: str, record: SpaceRecord, /) -> None:
+        """Record the vector space of the collection."""
+
+    def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
+        """Put vectors in the embedding cache, by passage hash."""
+
+    def forget_vectors(self, hashes: Sequence[str], /) -> None:
+        """Remove these passage hashes from the embedding cache, in every space."""
+
+
+class Store(Protocol[R]):
+    """Owns the file, the canonical rows, the migrations and every transaction."""
+
+    @property
+    def offers(self) -> type[R]:
+        """Return the type of resource that indexes join."""
+
+    @property
+    def location(self) -> str:
+        """Return where the data lives, for people: a file's path, or ``memory``."""
+
+    def enlist(self, owner: str, index: Index[R], /) -> None:
+        """Let an index join: prepare every connection for it and apply its migrations under ``owner``."""
+
+    def read(self) -> AbstractContextManager[Snapshot[R]]:
+        """Open a snapshot; usable from any thread, one thread a snapshot."""
+
+    def write(self) -> AbstractContextManager[Transaction[R]]:
+        """Begin a transaction; commit at the end of the block, roll back if it raises."""
+
+    def statistics(self) -> Mapping[str, int | str]:
+        """Return facts for ``klaw status``: sizes in bytes, versions."""
+
+    def close(self) -> None:
+        """Release everything; closing twice is allowed."""

@@ -1,0 +1,1 @@
+"""Klaw embedder `ollama`: embeddings from an Ollama server."""

@@ -1,0 +1,1 @@
+"""Klaw embedder `onnx`: sentence embeddings on the CPU with ONNX Runtime."""

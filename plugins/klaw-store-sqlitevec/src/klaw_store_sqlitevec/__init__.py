@@ -1,0 +1,1 @@
+"""Klaw store `sqlite` and retriever `sqlite-vec`: everything in one SQLite file."""
