@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, overload
 
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,10 +41,15 @@ class Entry:
 
 @frozen
 class Skipped:
-    """What a source found and left out, and why."""
+    """What a source found and left out, and why.
+
+    ``keep`` says that what was indexed from ``path`` (or below it) before stays, because it could not be
+    looked at; False means that there is nothing to index there any more.
+    """
 
     path: str
     reason: str
+    keep: bool = False
 
 
 @frozen
@@ -52,7 +58,8 @@ class Document:
 
     ``path`` is unique in its collection and portable (``notes/a.md``: workspace name, then the relative
     path); ``origin`` names the source instance that owns it (``notes``), ``source`` is the label that
-    results show (``MEMORY.md``, ``conversation``, ``manual``). ``created_at`` is aware, in UTC.
+    results show (``MEMORY.md``, ``conversation``, ``manual``). ``created_at`` is aware, in UTC. The core sets
+    ``recipe``: which chunker, options and token counter cut the text.
     """
 
     path: str
@@ -61,11 +68,12 @@ class Document:
     origin: str
     created_at: datetime
     chat_id: str | None = None
+    recipe: str = field(default="", repr=False)
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of the text, in hex: what decides whether the document has changed."""
-        return text_hash(self.text)
+        """SHA-256 of the text and of the ``recipe`` it is cut by, in hex: what decides whether it has changed."""
+        return text_hash(f"{self.recipe}\0{self.text}")
 
 
 @frozen
@@ -132,6 +140,7 @@ class StoredChunk:
     source: str
     created_at: datetime
     chat_id: str | None = None
+    origin: str = ""
 
 
 @frozen
@@ -264,13 +273,17 @@ class SearchResults(Sequence[SearchResult]):
 
 @frozen
 class Progress:
-    """How far an index run has come; ``total_bytes`` is known from the scan."""
+    """How far a run has come.
 
-    documents: int
-    total_documents: int
-    bytes: int
-    total_bytes: int
-    chunks: int
+    In the stage ``index``, ``done`` and ``total`` are bytes of the documents found by the scan; in the
+    stage ``embed`` they are chunks. ``documents`` and ``chunks`` count what has been dealt with so far.
+    """
+
+    stage: str
+    done: int
+    total: int
+    documents: int = 0
+    chunks: int = 0
 
 
 @frozen
@@ -287,6 +300,45 @@ class IndexReport:
     cached: int = 0
     seconds: float = 0.0
 
+    def __add__(self, other: IndexReport) -> IndexReport:
+        return IndexReport(
+            **{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(IndexReport)}
+        )
+
+
+@frozen
+class Passage:
+    """Lines of a document, both ends included. ``file`` is where they stand, None for a saved memory."""
+
+    path: str
+    content: str
+    start_line: int
+    end_line: int
+    file: Path | None = None
+
+
+@frozen
+class Forgotten:
+    """The documents that are gone, and how many chunks they had."""
+
+    paths: tuple[str, ...]
+    chunks: int
+
+
+@frozen
+class Status:
+    """What is indexed, with what, and what does not work. ``origins`` counts (documents, chunks)."""
+
+    location: str
+    embedder: str
+    space: VectorSpace | None
+    retrievers: tuple[str, ...]
+    fusion: str
+    origins: Mapping[str, tuple[int, int]]
+    workspaces: Mapping[str, str]
+    statistics: Mapping[str, int | str]
+    problems: tuple[str, ...] = ()
+
 
 @frozen
 class Migration(Generic[R]):
@@ -302,10 +354,6 @@ class SpaceRecord:
 
     space: VectorSpace
     probe: Vector = field(eq=False, repr=False)
-
-
-#: Plain data: what `--json` prints.
-Json: TypeAlias = Mapping[str, Any]
 
 
 def text_hash(text: str) -> str:

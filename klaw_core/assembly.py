@@ -1,0 +1,114 @@
+"""From a configuration to working parts: pick components, build options, check that they fit together.
+
+This is the only place where hooks are asked. Afterwards everything is a plain call on a typed object.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from attrs import frozen
+
+from klaw_core.config import Config, Selection, build_options
+from klaw_core.errors import ConfigError, PluginError, RetrievalError
+from klaw_core.hookspecs import Place
+from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Reranker, Retriever, Source, Store
+from klaw_core.plugins import Registry
+
+
+@frozen
+class Leg:
+    """One retriever as configured. ``problem`` says why it cannot take part; then it is not asked."""
+
+    name: str
+    retriever: Retriever[Any]
+    weight: float
+    problem: str = ""
+
+
+class Parts:
+    """Everything a ``Memory`` works with.
+
+    What a command may not need (the embedder, the chunker) is built at first use. All options are checked
+    at once, here; raise ConfigError with every problem, PluginError if a plugin is missing or does not fit.
+    """
+
+    def __init__(self, config: Config, registry: Registry) -> None:
+        self.config = config
+        self.registry = registry
+        self._place = Place(config.data_dir, config.cache_dir, config.offline)
+        self._problems: list[str] = []
+        self._embedder = self._prepare(config.embedding)
+        self._chunker = self._prepare(config.chunking)
+        build_store = self._prepare(config.store)
+        build_fusion = self._prepare(config.fusion)
+        build_legs = [(selection, self._prepare(selection)) for selection in config.retrieval]
+        self._reranker = self._prepare(config.reranking) if config.reranking else None
+        build_sources = [self._prepare(selection) for selection in config.sources]
+        if self._problems:
+            raise ConfigError(self._problems, hint="see `klaw config list`")
+        self.fusion: Fusion = build_fusion()
+        self.sources: tuple[Source, ...] = tuple(build() for build in build_sources)
+        self.store: Store[Any] = build_store()
+        try:
+            self.legs = tuple(self._join(selection, build()) for selection, build in build_legs)
+        except BaseException:
+            self.store.close()
+            raise
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder; its model still loads at its own first use."""
+        return self._embedder()  # type: ignore[no-any-return]  # components are typed by their kind
+
+    @cached_property
+    def chunker(self) -> Chunker:
+        """The chunker."""
+        return self._chunker()  # type: ignore[no-any-return]  # components are typed by their kind
+
+    @property
+    def recipe(self) -> str:
+        """What decides how a text is cut: the chunker, its options, and whose tokens are counted."""
+        return f"{self._cutting} {self.embedder.space.model}"
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """The reranker, if one is configured."""
+        return None if self._reranker is None else self._reranker()
+
+    def indexes(self) -> tuple[tuple[str, Index[Any]], ...]:
+        """Return the working retrievers that keep rows, with their names."""
+        return tuple(
+            (leg.name, leg.retriever) for leg in self.legs if isinstance(leg.retriever, Index) and not leg.problem
+        )
+
+    def _prepare(self, selection: Selection) -> Callable[[], Any]:
+        """Look the component up and check its options now; return what builds it later."""
+        try:
+            component = self.registry.component(selection.kind, selection.type)
+        except PluginError as error:
+            error.message = f"{selection.place}: {error.message}"
+            raise
+        options = build_options(component, selection, self._problems)
+        if selection is self.config.chunking:
+            self._cutting = f"{selection.type} {options!r}"
+        return lambda: component.factory(options, self._place)
+
+    def _join(self, selection: Selection, retriever: Retriever[Any]) -> Leg:
+        """Check that the retriever fits the store, and let it enlist if it keeps rows."""
+        if not issubclass(self.store.offers, retriever.joins):
+            joins, offers = (f"{kind.__module__}.{kind.__qualname__}" for kind in (retriever.joins, self.store.offers))
+            raise PluginError(
+                f"{selection.place}: the retriever {selection.type!r} works in a store that offers {joins}, "
+                f"but the store {self.config.store.type!r} offers {offers}",
+                hint="choose a retriever of that store: `klaw plugins`",
+            )
+        problem = ""
+        if retriever.needs_vectors and self.config.embedding.type == "none":
+            problem = 'memory.embedding.type is "none"'
+        elif isinstance(retriever, Index):
+            try:
+                self.store.enlist(selection.type, retriever)
+            except RetrievalError as error:
+                problem = str(error)
+        return Leg(selection.type, retriever, selection.weight, problem)

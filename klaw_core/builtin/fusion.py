@@ -1,0 +1,86 @@
+"""Two fusions: reciprocal rank fusion and a convex combination of normalised scores."""
+
+from collections.abc import Iterable, Sequence
+
+from attrs import field, frozen, validators
+
+from klaw_core.values import Contribution, Hit, Ranking
+
+
+@frozen
+class ReciprocalRankFusion:
+    """Score a key by the sum of ``weight / (k + rank)`` over the legs that found it.
+
+    Cormack, Clarke and Büttcher, *Reciprocal Rank Fusion outperforms Condorcet and individual Rank
+    Learning Methods* (SIGIR 2009), with a weight a leg. ``pool`` is how many hits of each leg take part:
+    a deep pool lets hits that only a weak leg likes crowd out the strong leg's.
+    """
+
+    k: int = field(default=60, validator=validators.ge(1))
+    pool: int = field(default=10, validator=validators.ge(1))
+
+    def depth(self, limit: int, /) -> int:
+        """Return the pool, or ``limit`` if more is wanted than the pool holds."""
+        return max(limit, self.pool)
+
+    def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
+        """Return at most ``limit`` hits, best first, ties by key."""
+        return _combine(
+            (
+                (hit.key, Contribution(ranking.leg, rank, hit.score, ranking.weight, ranking.weight / (self.k + rank)))
+                for ranking in rankings
+                for rank, hit in enumerate(ranking.hits, start=1)
+            ),
+            limit,
+        )
+
+
+@frozen
+class WeightedFusion:
+    """Score a key by the weighted mean of its scores, each leg's scaled to 0..1 by its own range.
+
+    Min-max convex combination (Bruch, Gai and Ingber, *An Analysis of Fusion Functions for Hybrid
+    Retrieval*, TOIS 2023). The range of a leg is that of the hits it fetched, ``multiplier`` times the
+    limit; the worst of them counts 0, a leg with one distinct score counts 1, and a key that a leg did not find gets
+    nothing from it. Weights are divided by their sum, so a score lies in 0..1.
+    """
+
+    multiplier: int = field(default=4, validator=validators.ge(1))
+
+    def depth(self, limit: int, /) -> int:
+        """Return ``multiplier`` times ``limit``: the range should not hang on the last hit shown."""
+        return self.multiplier * limit
+
+    def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
+        """Return at most ``limit`` hits, best first, ties by key."""
+        total = sum(ranking.weight for ranking in rankings if ranking.hits) or 1.0
+        return _combine(
+            (
+                (hit.key, Contribution(ranking.leg, rank, hit.score, weight, weight * scaled))
+                for ranking in rankings
+                for weight in (ranking.weight / total,)
+                for rank, (hit, scaled) in enumerate(_scaled(ranking.hits), start=1)
+            ),
+            limit,
+        )
+
+
+def _scaled(hits: Sequence[Hit]) -> Iterable[tuple[Hit, float]]:
+    """Pair each hit with its score scaled to 0..1."""
+    if not hits:
+        return ()
+    low, high = min(hit.score for hit in hits), max(hit.score for hit in hits)
+    span = high - low
+    return ((hit, (hit.score - low) / span if span > 0 else 1.0) for hit in hits)
+
+
+def _combine(parts: Iterable[tuple[int, Contribution]], limit: int) -> Sequence[Hit]:
+    """Add up each key's contributions; the sum is taken in order of leg name, whatever order they came in."""
+    contributions: dict[int, list[Contribution]] = {}
+    for key, contribution in parts:
+        contributions.setdefault(key, []).append(contribution)
+    hits = []
+    for key, found in contributions.items():
+        ordered = tuple(sorted(found, key=lambda part: part.leg))
+        hits.append(Hit(key, sum(part.value for part in ordered), ordered))
+    return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]

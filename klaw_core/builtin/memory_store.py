@@ -1,0 +1,225 @@
+"""The store ``memory``: everything in dictionaries, gone when the process ends. Also the tests' oracle.
+
+A transaction works on a copy of the tables and replaces them at commit, so a snapshot keeps what it saw
+and a failed block leaves nothing behind. That costs time linear in the number of rows a transaction.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from attrs import define, evolve, field, frozen
+
+from klaw_core.interfaces import Index, Snapshot, Transaction
+from klaw_core.values import (
+    Chunk,
+    Document,
+    DocumentRecord,
+    Filters,
+    Keys,
+    Replacement,
+    SpaceRecord,
+    StoredChunk,
+    Vector,
+    VectorSpace,
+)
+
+
+@define
+class Tables:
+    """All the rows. Indexes keep theirs in ``indexes``, by (owner, collection); values are replaced, not mutated."""
+
+    documents: dict[tuple[str, str], Document] = field(factory=dict)
+    chunks: dict[tuple[str, int], StoredChunk] = field(factory=dict)
+    spaces: dict[str, SpaceRecord] = field(factory=dict)
+    vectors: dict[tuple[str, str], Vector] = field(factory=dict)
+    indexes: dict[tuple[str, str], Mapping[int, Any]] = field(factory=dict)
+    migrations: set[tuple[str, str]] = field(factory=set)
+    next_key: int = 1
+
+    def copy(self) -> Tables:
+        """Return tables whose changes do not show in these."""
+        return Tables(
+            dict(self.documents),
+            dict(self.chunks),
+            dict(self.spaces),
+            dict(self.vectors),
+            dict(self.indexes),
+            set(self.migrations),
+            self.next_key,
+        )
+
+
+@frozen
+class MemorySnapshot:
+    """A view of the tables as they were; in a transaction, the tables that it is changing."""
+
+    resource: Tables
+
+    def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
+        """Return the indexed documents of one origin, by path."""
+        return {
+            path: DocumentRecord(path, origin, document.content_hash, document.created_at)
+            for (owner, path), document in self.resource.documents.items()
+            if owner == collection and document.origin == origin
+        }
+
+    def select(self, collection: str, filters: Filters, /) -> Keys:
+        """Return the keys of the chunks that pass the filters, ascending."""
+        return _keys(key for key, chunk in self._chunks(collection) if _passes(chunk, filters))
+
+    def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
+        """Return the chunks of these keys in the order given."""
+        found = (self.resource.chunks.get((collection, key)) for key in keys)
+        return tuple(chunk for chunk in found if chunk is not None)
+
+    def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
+        """Return one document's chunks in order of position."""
+        own = (chunk for _, chunk in self._chunks(collection) if chunk.path == path)
+        return tuple(sorted(own, key=lambda stored: stored.chunk.start))
+
+    def find(self, collection: str, chunk_id: str, /) -> Sequence[StoredChunk]:
+        """Return the chunks whose id begins with ``chunk_id``."""
+        return tuple(chunk for _, chunk in self._chunks(collection) if chunk.chunk.chunk_id.startswith(chunk_id))
+
+    def keys(self, collection: str, /) -> Keys:
+        """Return every chunk's key, ascending."""
+        return _keys(key for key, _ in self._chunks(collection))
+
+    def space(self, collection: str, /) -> SpaceRecord | None:
+        """Return the vector space the collection was indexed in."""
+        return self.resource.spaces.get(collection)
+
+    def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
+        """Return the cached vectors among these passage hashes."""
+        found = {digest: self.resource.vectors.get((space.identity, digest)) for digest in hashes}
+        return {digest: vector for digest, vector in found.items() if vector is not None}
+
+    def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:
+        """Return (documents, chunks) by origin."""
+        owned = {path: document for (owner, path), document in self.resource.documents.items() if owner == collection}
+        documents = Counter(document.origin for document in owned.values())
+        chunks = Counter(owned[chunk.path].origin for _, chunk in self._chunks(collection))
+        return {origin: (count, chunks[origin]) for origin, count in sorted(documents.items())}
+
+    def _chunks(self, collection: str) -> Iterator[tuple[int, StoredChunk]]:
+        return ((key, chunk) for (owner, key), chunk in self.resource.chunks.items() if owner == collection)
+
+
+@frozen
+class MemoryTransaction(MemorySnapshot):
+    """Changes to a copy of the tables."""
+
+    def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
+        """Make these the document's chunks; a chunk whose id stays keeps its key."""
+        tables = self.resource
+        old = {stored.chunk.chunk_id: stored for stored in self.outline(collection, document.path)}
+        tables.documents[collection, document.path] = document
+        added = []
+        for chunk in chunks:
+            kept = old.pop(chunk.chunk_id, None)
+            key = tables.next_key if kept is None else kept.key
+            stored = StoredChunk(
+                key, chunk, document.path, document.source, document.created_at, document.chat_id, document.origin
+            )
+            tables.chunks[collection, key] = stored
+            if kept is None:
+                tables.next_key += 1
+                added.append(stored)
+        for stored in old.values():
+            del tables.chunks[collection, stored.key]
+        return Replacement(tuple(sorted(stored.key for stored in old.values())), tuple(added))
+
+    def touch(self, collection: str, document: Document, /) -> None:
+        """Record that an unchanged document's date or labels are now these."""
+        self.resource.documents[collection, document.path] = document
+        for stored in self.outline(collection, document.path):
+            self.resource.chunks[collection, stored.key] = evolve(
+                stored,
+                source=document.source,
+                created_at=document.created_at,
+                chat_id=document.chat_id,
+                origin=document.origin,
+            )
+
+    def delete(self, collection: str, path: str, /) -> Sequence[int]:
+        """Remove one document and its chunks; return their keys."""
+        keys = sorted(stored.key for stored in self.outline(collection, path))
+        self.resource.documents.pop((collection, path), None)
+        for key in keys:
+            del self.resource.chunks[collection, key]
+        return keys
+
+    def set_space(self, collection: str, record: SpaceRecord, /) -> None:
+        """Record the vector space of the collection."""
+        self.resource.spaces[collection] = record
+
+    def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
+        """Put vectors in the embedding cache."""
+        self.resource.vectors.update({(space.identity, digest): vector for digest, vector in vectors.items()})
+
+    def forget_vectors(self, hashes: Sequence[str], /) -> None:
+        """Remove these passage hashes from the embedding cache, in every space."""
+        gone = set(hashes)
+        for entry in [entry for entry in self.resource.vectors if entry[1] in gone]:
+            del self.resource.vectors[entry]
+
+
+class MemoryStore:
+    """Keeps everything in this process."""
+
+    offers = Tables
+    location = "memory"
+
+    def __init__(self) -> None:
+        self._tables = Tables()
+        self._writing = threading.Lock()
+
+    def enlist(self, owner: str, index: Index[Tables], /) -> None:
+        """Apply the index's migrations that were not applied yet."""
+        index.prepare(self._tables)
+        with self.write() as transaction:
+            tables = transaction.resource
+            for migration in index.migrations():
+                if (owner, migration.name) not in tables.migrations:
+                    migration.apply(tables)
+                    tables.migrations.add((owner, migration.name))
+
+    @contextmanager
+    def read(self) -> Iterator[Snapshot[Tables]]:
+        """Open a snapshot."""
+        yield MemorySnapshot(self._tables)
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction[Tables]]:
+        """Begin a transaction; the tables are replaced at the end of the block."""
+        with self._writing:
+            tables = self._tables.copy()
+            yield MemoryTransaction(tables)
+            self._tables = tables
+
+    def statistics(self) -> Mapping[str, int | str]:
+        """Return nothing: there is no file to speak of."""
+        return {}
+
+    def close(self) -> None:
+        """Keep the tables: they go with the object."""
+
+
+def _keys(keys: Iterator[int]) -> Keys:
+    return np.array(sorted(keys), dtype=np.int64)
+
+
+def _passes(stored: StoredChunk, filters: Filters) -> bool:
+    return (
+        (filters.source is None or stored.source == filters.source)
+        and (filters.path is None or stored.path.startswith(filters.path))
+        and (filters.chat_id is None or stored.chat_id == filters.chat_id)
+        and (filters.since is None or stored.created_at >= filters.since)
+        and (filters.until is None or stored.created_at < filters.until)
+    )

@@ -1,0 +1,81 @@
+"""The hooks of what ships with the core. Like any plugin's: light here, heavy in the factories."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from klaw_core.builtin.fusion import ReciprocalRankFusion, WeightedFusion
+from klaw_core.builtin.markdown import MarkdownChunker, MarkdownOptions
+from klaw_core.builtin.none_embedder import NoEmbedder
+from klaw_core.builtin.workspace import Workspace, WorkspaceOptions
+from klaw_core.hookspecs import API, Component, Place, hookimpl
+from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Retriever, Source, Store
+
+
+@frozen
+class NoOptions:
+    """Options of a component that has none."""
+
+
+@hookimpl
+def klaw_embedders() -> Iterable[Component[Any, Embedder]]:
+    """Yield the embedder that does not embed."""
+    yield Component("none", NoEmbedder, lambda options, _: options, API, "no vectors: search by words alone")
+
+
+@hookimpl
+def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
+    """Yield the Markdown chunker."""
+    summary = "Markdown by its block structure, sizes by the embedder's tokens"
+    yield Component("markdown", MarkdownOptions, lambda options, _: MarkdownChunker(options), API, summary)
+
+
+@hookimpl
+def klaw_fusions() -> Iterable[Component[Any, Fusion]]:
+    """Yield the two fusions."""
+    yield Component("rrf", ReciprocalRankFusion, lambda options, _: options, API, "reciprocal rank fusion")
+    yield Component("weighted", WeightedFusion, lambda options, _: options, API, "min-max scores, convex combination")
+
+
+@hookimpl
+def klaw_sources() -> Iterable[Component[Any, Source]]:
+    """Yield the directory of notes."""
+    yield Component("workspace", WorkspaceOptions, _workspace, API, "a directory of Markdown notes")
+
+
+@hookimpl
+def klaw_stores() -> Iterable[Component[Any, Store[Any]]]:
+    """Yield the store that keeps nothing."""
+    yield Component("memory", NoOptions, _memory_store, API, "in this process only, for tests and trials")
+
+
+@hookimpl
+def klaw_retrievers() -> Iterable[Component[Any, Retriever[Any]]]:
+    """Yield the in-memory store's two indexes."""
+    yield Component("cosine", NoOptions, _cosine, API, "exact cosine similarity in the store 'memory'")
+    yield Component("words", NoOptions, _words, API, "BM25 over whole words in the store 'memory'")
+
+
+def _workspace(options: WorkspaceOptions, _place: Place) -> Source:
+    root = Path(options.path).expanduser().absolute()
+    return Workspace(root, options.name or root.name, options.include, options.exclude, options.max_bytes)
+
+
+def _memory_store(_options: NoOptions, _place: Place) -> Store[Any]:
+    from klaw_core.builtin.memory_store import MemoryStore
+
+    return MemoryStore()
+
+
+def _cosine(_options: NoOptions, _place: Place) -> Index[Any]:
+    from klaw_core.builtin.memory_index import CosineIndex
+
+    return CosineIndex()
+
+
+def _words(_options: NoOptions, _place: Place) -> Index[Any]:
+    from klaw_core.builtin.memory_index import WordIndex
+
+    return WordIndex()

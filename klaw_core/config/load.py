@@ -1,0 +1,158 @@
+"""From files and environment to one frozen :class:`Config`.
+
+Later layers win: defaults, the user's file, the project's ``klaw.toml``, ``KLAW_*`` variables, options.
+"""
+
+import os
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from klaw_core.config.layers import Layer, Table, expand, forbidden, overlay, project_file, read_file
+from klaw_core.config.model import COMPONENTS, DEFAULTS, Config, Selection
+from klaw_core.errors import ConfigError
+
+_TOP = ("memory", "plugins", "trusted_projects")
+_MEMORY = (*COMPONENTS, "retrieval", "sources")
+_TRUE = {"1", "true", "yes", "on"}
+
+
+def user_config_file(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where the user's configuration stands: ``KLAW_CONFIG``, or the platform's place."""
+    named = environment.get("KLAW_CONFIG")
+    return Path(named).expanduser() if named else Path(platformdirs.user_config_dir("klaw")) / "config.toml"
+
+
+def load_config(
+    *,
+    config_file: Path | None = None,
+    data_dir: Path | None = None,
+    directory: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+    overrides: Mapping[str, Any] | None = None,
+) -> Config:
+    """Read every layer and return the configuration.
+
+    ``config_file`` and ``data_dir`` stand for the options of those names, ``directory`` is where the
+    search for a project's ``klaw.toml`` begins (None: no project), ``overrides`` is laid over everything.
+    Raise ConfigError with every problem found.
+    """
+    problems: list[str] = []
+    layers = _layers(config_file, directory, environment, problems)
+    table: Table = dict(DEFAULTS)
+    for layer in layers:
+        problems.extend(_unknown_keys(layer))
+        problems.extend(forbidden(layer))
+        table = overlay(table, layer.table)
+    table = overlay(table, overrides or {})
+    expanded = expand(table, "", environment, problems)
+    selections = _selections(expanded, problems)
+    plugins = expanded["plugins"] if isinstance(expanded["plugins"], Mapping) else {}
+    disabled = _strings(plugins.get("disabled", []), "plugins.disabled", problems)
+    if problems:
+        raise ConfigError(list(dict.fromkeys(problems)), hint="see `klaw config list`")
+    extra = environment.get("KLAW_DISABLE_PLUGINS", "")
+    place = data_dir or environment.get("KLAW_DATA_DIR") or platformdirs.user_data_dir("klaw")
+    return Config(
+        data_dir=Path(place).expanduser().absolute(),
+        cache_dir=Path(platformdirs.user_cache_dir("klaw")),
+        disabled_plugins=(*disabled, *(name.strip() for name in extra.split(",") if name.strip())),
+        offline=environment.get("KLAW_OFFLINE", "").lower() in _TRUE,
+        files=tuple(layer.path for layer in layers if layer.path is not None),
+        table=table,
+        **selections,
+    )
+
+
+def _layers(
+    config_file: Path | None, directory: Path | None, environment: Mapping[str, str], problems: list[str]
+) -> list[Layer]:
+    layers: list[Layer] = []
+    user = config_file or user_config_file(environment)
+    if user.exists():
+        layers.append(Layer(str(user), read_file(user, problems), user))
+    elif config_file is not None or environment.get("KLAW_CONFIG"):
+        problems.append(f"{user}: no such file")
+    project = project_file(directory.absolute()) if directory is not None else None
+    if project is not None and project != user:
+        trusted = layers[0].table.get("trusted_projects", []) if layers else []
+        layers.append(
+            Layer(str(project), read_file(project, problems), project, trusted=str(project.parent.resolve()) in trusted)
+        )
+    if embedder := environment.get("KLAW_EMBEDDER"):
+        layers.append(Layer("KLAW_EMBEDDER", {"memory": {"embedding": {"type": embedder}}}))
+    return layers
+
+
+def _unknown_keys(layer: Layer) -> list[str]:
+    memory = layer.table.get("memory", {})
+    found: list[tuple[str, tuple[str, ...], str]] = [(key, _TOP, "") for key in layer.table]
+    if isinstance(memory, Mapping):
+        found += [(key, _MEMORY, "memory.") for key in memory]
+    plugins = layer.table.get("plugins", {})
+    if isinstance(plugins, Mapping):
+        found += [(key, ("disabled",), "plugins.") for key in plugins]
+    return [
+        f"{layer.name}: unknown key {prefix}{key}{nearest(key, known)}"
+        for key, known, prefix in found
+        if key not in known
+    ]
+
+
+def nearest(key: str, known: tuple[str, ...]) -> str:
+    """Return ``; did you mean 'x'?`` for the known key nearest to ``key``, or the list of known keys."""
+    match = get_close_matches(key, known, n=1)
+    return f"; did you mean {match[0]!r}?" if match else f"; known: {', '.join(known)}"
+
+
+def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+    memory = table["memory"]
+    if not isinstance(memory, Mapping):
+        problems.append("memory: expected a table")
+        return {}
+    chosen: dict[str, Any] = {
+        key: _selection(kind, f"memory.{key}", memory[key], problems)
+        for key, kind in COMPONENTS.items()
+        if key in memory
+    }
+    for key, kind in (("retrieval", "retriever"), ("sources", "source")):
+        entries = memory[key]
+        if not isinstance(entries, list):
+            problems.append(f"memory.{key}: expected an array of tables, [[memory.{key}]]")
+            continue
+        chosen[key] = tuple(
+            _selection(kind, f"memory.{key}[{index}]", entry, problems) for index, entry in enumerate(entries)
+        )
+    types = [selection.type for selection in chosen.get("retrieval", ())]
+    if not types:
+        problems.append("memory.retrieval: at least one retriever is needed")
+    twice = sorted({name for name in types if types.count(name) > 1})
+    problems.extend(f"memory.retrieval: the retriever {name!r} stands there twice" for name in twice)
+    return chosen
+
+
+def _selection(kind: str, place: str, table: Any, problems: list[str]) -> Selection:
+    if not isinstance(table, Mapping):
+        problems.append(f"{place}: expected a table with a key 'type'")
+        return Selection(kind, "", place)
+    name = table.get("type")
+    if not isinstance(name, str) or not name:
+        problems.append(f"{place}.type: expected the name of a {kind}, got {name!r}")
+        name = ""
+    weight = table.get("weight", 1.0) if kind == "retriever" else 1.0
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
+        problems.append(f"{place}.weight: expected a number of at least 0, got {weight!r}")
+        weight = 1.0
+    reserved = {"type", "weight"} if kind == "retriever" else {"type"}
+    options = {key: value for key, value in table.items() if key not in reserved}
+    return Selection(kind, name, place, options, float(weight))
+
+
+def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    problems.append(f"{place}: expected an array of strings, got {value!r}")
+    return ()

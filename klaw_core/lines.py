@@ -1,0 +1,25 @@
+"""Lines of a text, counted from 1, ended by LF, CRLF or CR as editors count them."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def line_starts(text: str) -> list[int]:
+    """Return the character offset at which each line begins; the first is 0."""
+    return [0, *(match.end() for match in _LINE_END.finditer(text))]
+
+
+def line_of(starts: Sequence[int], offset: int) -> int:
+    """Return the number of the line that holds the character at ``offset``."""
+    return bisect_right(starts, offset)
+
+
+def take_lines(text: str, first: int, count: int) -> str:
+    """Return ``count`` lines of ``text`` from line ``first`` on; fewer where the text ends."""
+    starts = [*line_starts(text), len(text)]
+    if first > len(starts) - 1:
+        return ""
+    return text[starts[first - 1] : starts[min(first - 1 + count, len(starts) - 1)]]

@@ -1,0 +1,101 @@
+"""What the installed plugins offer: (kind, name) to component, and how each plugin fared."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from attrs import field, frozen
+
+from klaw_core.errors import PluginConflictError, PluginNotFoundError
+from klaw_core.hookspecs import Component
+
+#: Hook name to the kind of component it yields.
+KINDS: Mapping[str, str] = {
+    "klaw_embedders": "embedder",
+    "klaw_chunkers": "chunker",
+    "klaw_retrievers": "retriever",
+    "klaw_fusions": "fusion",
+    "klaw_stores": "store",
+    "klaw_sources": "source",
+    "klaw_rerankers": "reranker",
+}
+
+# What to install for the components that the project itself publishes.
+_EXTRAS: Mapping[tuple[str, str], str] = {
+    ("embedder", "onnx"): "klaw[onnx,minilm]",
+    ("embedder", "ollama"): "klaw[ollama]",
+    ("store", "sqlite"): "klaw[sqlitevec]",
+    ("retriever", "sqlite-vec"): "klaw[sqlitevec]",
+    ("retriever", "fts5"): "klaw[fts5]",
+}
+
+
+@frozen
+class Plugin:
+    """One entry point of the group ``klaw``. ``problem`` is empty if the plugin works."""
+
+    name: str
+    distribution: str
+    version: str
+    problem: str = ""
+    disabled: bool = False
+    components: tuple[tuple[str, str, str], ...] = ()  # (kind, name, summary)
+
+
+@frozen
+class Offer:
+    """A component and the distribution that offers it. ``problem`` says why it cannot be used."""
+
+    component: Component[Any, Any]
+    distribution: str
+    problem: str = ""
+
+
+@frozen
+class Registry:
+    """Everything that is installed, looked up by kind and name."""
+
+    plugins: tuple[Plugin, ...] = ()
+    offers: Mapping[tuple[str, str], Sequence[Offer]] = field(factory=dict)
+
+    def names(self, kind: str) -> list[str]:
+        """Return the names of the components of this kind, sorted."""
+        return sorted(name for offered, name in self.offers if offered == kind)
+
+    def component(self, kind: str, name: str) -> Component[Any, Any]:
+        """Return the one component of this kind and name.
+
+        Raise PluginNotFoundError (with what to install) or PluginConflictError (with what to disable).
+        """
+        offers = self.offers.get((kind, name), ())
+        if not offers:
+            raise self._not_found(kind, name)
+        usable = [offer for offer in offers if not offer.problem]
+        if not usable:
+            raise PluginNotFoundError(
+                f"{kind} {name!r} of {offers[0].distribution} cannot be used: {offers[0].problem}"
+            )
+        if len(usable) > 1:
+            providers = sorted(offer.distribution for offer in usable)
+            raise PluginConflictError(
+                f"{' and '.join(providers)} both provide the {kind} {name!r}",
+                hint=f'uninstall one, or set plugins.disabled = ["{providers[-1]}"]',
+            )
+        return usable[0].component
+
+    def _not_found(self, kind: str, name: str) -> PluginNotFoundError:
+        extra = _EXTRAS.get((kind, name))
+        if extra is not None:
+            broken = [plugin for plugin in self.plugins if plugin.problem and _provides(plugin, extra)]
+            reason = f": {broken[0].distribution} is broken: {broken[0].problem}" if broken else " is not installed"
+            return PluginNotFoundError(f"{kind} {name!r}{reason}", hint=f"pip install '{extra}'")
+        names = self.names(kind)
+        near = get_close_matches(name, names, n=1)
+        guess = f"did you mean {near[0]!r}?" if near else f"installed: {', '.join(names) or 'none'}"
+        return PluginNotFoundError(f"no plugin provides the {kind} {name!r}", hint=f"{guess}; see `klaw plugins`")
+
+
+def _provides(plugin: Plugin, extra: str) -> bool:
+    """Return whether ``plugin`` is what the extra (``klaw[fts5]``) installs."""
+    wanted = extra.partition("[")[2].rstrip("]").split(",")[0]
+    return plugin.distribution.replace("-", "").endswith(wanted)

@@ -1,0 +1,205 @@
+"""The search flow: a question in, passages out, each with where it stands and why it ranked.
+
+embed once if any leg needs it → one snapshot → each leg over-fetches, filtered inside → fusion →
+hydrate → rerank if configured → collapse what overlaps
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+from attrs import frozen
+
+from klaw_core.assembly import Leg
+from klaw_core.embedding import embed_question, require_same_space
+from klaw_core.errors import EmbeddingError, PluginContractError, QueryError, RetrievalError, VectorSpaceError
+from klaw_core.interfaces import Embedder, Fusion, Reranker, Snapshot, Store
+from klaw_core.values import (
+    Filters,
+    Hit,
+    Query,
+    Ranking,
+    SearchResult,
+    SearchResults,
+    StoredChunk,
+    Vector,
+)
+
+Mode = Literal["hybrid", "fts", "vector"]
+
+# A question longer than this says nothing a shorter one would not; the embedder would pool it to mush.
+MAX_QUERY_CHARACTERS = 10_000
+# Fusion is asked for this many times the limit, so that collapsing overlaps does not leave too few.
+_SPARE = 2
+
+
+@frozen
+class Searcher:
+    """Searches the collections of one store. ``get_embedder`` is called only if a leg needs a vector."""
+
+    store: Store[Any]
+    get_embedder: Callable[[], Embedder]
+    legs: Sequence[Leg]
+    fusion: Fusion
+    get_reranker: Callable[[], Reranker | None]
+
+    def search(
+        self,
+        text: str,
+        *,
+        limit: int,
+        mode: Mode = "hybrid",
+        filters: Filters = Filters(),  # noqa: B008  # frozen
+        collection: str = "memory",
+        min_score: float | None = None,
+    ) -> SearchResults:
+        """Return at most ``limit`` passages, best first.
+
+        A leg that cannot answer is left out and named in the notices; the others' answer stands. Raise
+        QueryError if the query is empty or too long, EmbeddingError, RetrievalError or VectorSpaceError if no
+        leg could answer.
+        """
+        _check(text, limit)
+        notices: list[str] = []
+        legs = self._usable(mode, notices)
+        vector = self._embed(text, legs, collection, notices)
+        with self.store.read() as snapshot:
+            within = snapshot.select(collection, filters) if filters else None
+            query = Query(text, collection, vector, within)
+            rankings = self._ask(snapshot, legs, query, self.fusion.depth(limit), notices)
+            fused = self.fusion.fuse(rankings, limit * _SPARE)
+            found = _hydrate(snapshot, collection, fused)
+        found = self._rerank(text, found, limit, notices)
+        results = [_result(stored, hit) for stored, hit in _collapse(found)]
+        if min_score is not None:
+            results = [result for result in results if result.score >= min_score]
+        return SearchResults(tuple(results[:limit]), tuple(notices))
+
+    def _usable(self, mode: Mode, notices: list[str]) -> list[Leg]:
+        wanted = [leg for leg in self.legs if mode == "hybrid" or leg.retriever.needs_vectors == (mode == "vector")]
+        if not wanted:
+            kind = "uses vectors" if mode == "vector" else "searches words"
+            raise QueryError(f"--mode {mode}: no configured retriever {kind}", hint="see [[memory.retrieval]]")
+        notices.extend(f"{leg.name} is off: {leg.problem}" for leg in wanted if leg.problem)
+        usable = [leg for leg in wanted if not leg.problem]
+        if not usable:
+            raise RetrievalError("; ".join(notices))
+        return usable
+
+    def _embed(self, text: str, legs: list[Leg], collection: str, notices: list[str]) -> Vector | None:
+        """Embed the question if a leg needs it; where that fails, leave those legs out of ``legs``."""
+        needing = [leg for leg in legs if leg.retriever.needs_vectors]
+        if not needing:
+            return None
+        with self.store.read() as snapshot:
+            record = snapshot.space(collection)
+        if record is None:  # nothing was indexed with vectors yet: no reason to load a model
+            for leg in needing:
+                legs.remove(leg)
+            return None
+        try:
+            embedder = self.get_embedder()
+            require_same_space(record, embedder, collection)
+            return embed_question(text, embedder)
+        except (EmbeddingError, VectorSpaceError, PluginContractError) as error:
+            for leg in needing:
+                legs.remove(leg)
+            if not legs:
+                raise
+            notices.append(f"searched without vectors: {error}")
+            return None
+
+    def _ask(
+        self, snapshot: Snapshot[Any], legs: Sequence[Leg], query: Query, depth: int, notices: list[str]
+    ) -> list[Ranking]:
+        """Ask each leg; one that fails is named and left out, unless it is the only one."""
+        rankings = []
+        failure: RetrievalError | None = None
+        for leg in legs:
+            try:
+                hits = tuple(leg.retriever.search(snapshot.resource, query, depth))
+                _check_hits(hits, depth, leg.name)
+            except (RetrievalError, PluginContractError) as error:
+                failure = failure or RetrievalError(f"{leg.name}: {error.message}", hint=error.hint)
+                notices.append(f"searched without {leg.name}: {error}")
+            else:
+                rankings.append(Ranking(leg.name, hits, leg.weight))
+        if failure is not None and not rankings:
+            raise failure
+        return rankings
+
+    def _rerank(
+        self, text: str, found: Sequence[tuple[StoredChunk, Hit]], limit: int, notices: list[str]
+    ) -> Sequence[tuple[StoredChunk, Hit]]:
+        """Let the reranker order the best; if it fails, the fused order stands."""
+        reranker = self.get_reranker()
+        if reranker is None or not found:
+            return found
+        try:
+            hits = reranker.rerank(text, [stored for stored, _ in found], limit * _SPARE)
+        except RetrievalError as error:
+            notices.append(f"not reranked: {error}")
+            return found
+        by_key = {stored.key: (stored, hit) for stored, hit in found}
+        return [
+            (by_key[hit.key][0], Hit(hit.key, hit.score, by_key[hit.key][1].contributions))
+            for hit in hits
+            if hit.key in by_key
+        ]
+
+
+def _check(text: str, limit: int) -> None:
+    if limit < 1:
+        raise QueryError(f"the limit must be at least 1, got {limit}")
+    if not text.strip():
+        raise QueryError("the query is empty", hint='ask something: klaw search "what did we decide about auth"')
+    if len(text) > MAX_QUERY_CHARACTERS:
+        raise QueryError(f"the query has {len(text):,} characters, at most {MAX_QUERY_CHARACTERS:,} are allowed")
+
+
+def _check_hits(hits: Sequence[Hit], depth: int, name: str) -> None:
+    """Raise PluginContractError unless the hits are distinct, in order and not too many."""
+    ordered = all(first.score >= second.score for first, second in pairwise(hits))
+    distinct = len({hit.key for hit in hits}) == len(hits)
+    if len(hits) > depth or not ordered or not distinct:
+        raise PluginContractError(f"the retriever {name!r} returned hits that are unsorted, repeated or too many")
+
+
+def _hydrate(snapshot: Snapshot[Any], collection: str, hits: Sequence[Hit]) -> list[tuple[StoredChunk, Hit]]:
+    stored = {chunk.key: chunk for chunk in snapshot.chunks(collection, [hit.key for hit in hits])}
+    return [(stored[hit.key], hit) for hit in hits if hit.key in stored]
+
+
+def _collapse(found: Sequence[tuple[StoredChunk, Hit]]) -> list[tuple[StoredChunk, Hit]]:
+    """Leave out a chunk whose text, or most of whose span, a better one already shows."""
+    kept: list[tuple[StoredChunk, Hit]] = []
+    texts: set[str] = set()
+    for stored, hit in found:
+        chunk = stored.chunk
+        overlaps = (
+            min(chunk.end, other.chunk.end) - max(chunk.start, other.chunk.start)
+            for other, _ in kept
+            if other.path == stored.path
+        )
+        if chunk.text not in texts and not any(2 * overlap > chunk.end - chunk.start for overlap in overlaps):
+            kept.append((stored, hit))
+            texts.add(chunk.text)
+    return kept
+
+
+def _result(stored: StoredChunk, hit: Hit) -> SearchResult:
+    return SearchResult(
+        content=stored.chunk.text,
+        path=stored.path,
+        start_line=stored.chunk.start_line,
+        end_line=stored.chunk.end_line,
+        heading=stored.chunk.heading,
+        score=hit.score,
+        source=stored.source,
+        created_at=stored.created_at,
+        chunk_id=stored.chunk.chunk_id,
+        chat_id=stored.chat_id,
+        explain=hit.contributions,
+    )
