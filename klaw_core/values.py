@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 from attrs import field, fields, frozen
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Matrix: TypeAlias = NDArray[np.float32]  # shape (n, d), rows of unit length
     Keys: TypeAlias = NDArray[np.int64]  # shape (n,), ascending, distinct
 else:
-    Vector = Matrix = Keys = "numpy.ndarray"
+    Vector = Matrix = Keys = Any  # so that `Matrix | None` can be evaluated without importing numpy
 
 R = TypeVar("R")
 

@@ -1,1 +1,1 @@
-"""Klaw store `sqlite` and retriever `sqlite-vec`: everything in one SQLite file."""
+"""Klaw store ``sqlite`` and retriever ``sqlite-vec``: rows and vectors in one SQLite file."""

@@ -1,0 +1,146 @@
+"""Connections to the file: opened private and safe, lent to one thread at a time."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from klaw_core import StoreError
+from klaw_store_sqlitevec.failures import translated
+from klaw_store_sqlitevec.schema import OLDEST_SQLITE
+
+_JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
+_CACHE_KIB = 16 * 1024
+
+
+class Connections:
+    """One writer and as many readers as threads ask for at once; readers are kept for the next.
+
+    ``prepare`` is called with every fresh connection.
+    """
+
+    def __init__(self, path: Path, *, busy_timeout_seconds: float, prepare: Callable[[apsw.Connection], None]) -> None:
+        self._path = path
+        self._busy_timeout_ms = round(busy_timeout_seconds * 1000)
+        self._prepare = prepare
+        self._idle: list[apsw.Connection] = []
+        self._writer: apsw.Connection | None = None
+        self._writing = threading.RLock()
+        self._lending = threading.Lock()
+        self._process = os.getpid()
+        self._closed = False
+
+    @contextmanager
+    def reader(self) -> Iterator[apsw.Connection]:
+        """Lend a connection inside one read transaction: everything read in the block is one snapshot."""
+        self._check_usable()
+        with translated(str(self._path)):
+            connection = self._borrow()
+            try:
+                connection.execute("BEGIN")
+                # A deferred transaction takes its snapshot at the first read.
+                connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+                yield connection
+            finally:
+                _roll_back(connection)
+                self._give_back(connection)
+
+    @contextmanager
+    def writer(self) -> Iterator[apsw.Connection]:
+        """Lend the writing connection inside one immediate transaction; commit at the end, roll back on any error.
+
+        apsw's own ``with connection`` is not used: it holds the GIL while it waits for the lock, and it masks
+        a full disk with the error of its own rollback.
+        """
+        self._check_usable()
+        with self._writing, translated(str(self._path)):
+            connection = self._writer = self._writer or self._open()
+            if connection.in_transaction:
+                raise StoreError(f"{self._path}: a transaction was begun inside another")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
+
+    def renew(self) -> None:
+        """Close idle connections, so that the next ones are prepared anew."""
+        with self._writing, self._lending:
+            self._close_all()
+
+    def close(self) -> None:
+        """Close everything; connections on loan are closed when they come back."""
+        with self._writing, self._lending:
+            self._closed = True
+            if self._process == os.getpid():
+                self._close_all()
+
+    def _borrow(self) -> apsw.Connection:
+        with self._lending:
+            idle = self._idle.pop() if self._idle else None
+        return self._open() if idle is None else idle
+
+    def _give_back(self, connection: apsw.Connection) -> None:
+        with self._lending:
+            if self._closed:
+                connection.close()
+            else:
+                self._idle.append(connection)
+
+    def _close_all(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _open(self) -> apsw.Connection:
+        # Created private first: SQLite gives the log and the shared memory the permissions of the file.
+        if not self._path.exists():
+            try:
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+            except OSError as error:
+                raise apsw.CantOpenError(error.strerror) from error
+        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.set_busy_timeout(self._busy_timeout_ms)
+        connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
+        connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        connection.pragma("journal_mode", "wal")
+        # FULL, not NORMAL: after a power cut NORMAL may lose the last commits that were acknowledged.
+        connection.pragma("synchronous", "full")
+        connection.pragma("foreign_keys", "on")
+        connection.pragma("secure_delete", "on")
+        connection.pragma("temp_store", "memory")
+        connection.pragma("journal_size_limit", _JOURNAL_LIMIT_BYTES)
+        connection.pragma("cache_size", -_CACHE_KIB)
+        self._prepare(connection)
+        return connection
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self._path} is closed")
+        if self._process != os.getpid():
+            raise StoreError(
+                f"{self._path} was opened by process {self._process}, this is {os.getpid()}",
+                hint="open a Memory of your own after the fork",
+            )
+
+
+def _roll_back(connection: apsw.Connection) -> None:
+    """End the transaction, unless SQLite has done so itself (a full disk, an I/O error)."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def check_version() -> None:
+    """Raise StoreError if this SQLite is too old to write safely."""
+    version = apsw.sqlite_lib_version()
+    if tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE:
+        oldest = ".".join(map(str, OLDEST_SQLITE))
+        raise StoreError(f"apsw brings SQLite {version}, at least {oldest} is needed", hint="pip install -U apsw")

@@ -1,0 +1,37 @@
+"""SQLite's errors as Klaw's, each with the file it concerns and what mends it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from klaw_core import StoreCorruptError, StoreError, StoreFullError, StoreLockedError, StoreReadOnlyError
+
+
+@contextmanager
+def translated(location: str) -> Iterator[None]:
+    """Raise the StoreError that an apsw error inside the block means."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreLockedError(
+            f"{location} is locked by another process", hint="wait for it to finish, then try again"
+        ) from error
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError) as error:
+        raise StoreReadOnlyError(
+            f"{location} cannot be opened for writing: {error}",
+            hint="check its permissions, or choose another place: --data-dir or KLAW_DATA_DIR",
+        ) from error
+    except apsw.FullError as error:
+        raise StoreFullError(
+            f"no space left for {location}; nothing was changed", hint="free some space, then try again"
+        ) from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StoreCorruptError(
+            f"{location} is not a sound database: {error}",
+            hint="move it away and run `klaw index`: it is rebuilt from your files",
+        ) from error
+    except apsw.ThreadingViolationError as error:
+        raise StoreError(f"{location}: a snapshot or transaction was used by two threads at once") from error
+    except apsw.Error as error:
+        raise StoreError(f"{location}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,52 @@
+"""The hooks. apsw and numpy are imported by the factories."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen, validators
+
+from klaw_core import API, Component, Index, Place, Store, hookimpl
+
+if TYPE_CHECKING:
+    import apsw
+
+
+@frozen
+class SqliteOptions:
+    """Options of ``[memory.store] type = "sqlite"``.
+
+    ``path`` is the database file, relative to the data directory. A writer waits ``busy_timeout_seconds``
+    for another one before it gives up.
+    """
+
+    path: str = "klaw.db"
+    busy_timeout_seconds: float = field(default=5.0, validator=validators.ge(0.0))
+
+
+@frozen
+class VectorOptions:
+    """The retriever ``sqlite-vec`` has no options."""
+
+
+@hookimpl
+def klaw_stores() -> Iterable[Component[SqliteOptions, "Store[apsw.Connection]"]]:
+    """Yield the store."""
+    yield Component("sqlite", SqliteOptions, _store, API, "one SQLite file, through apsw")
+
+
+@hookimpl
+def klaw_retrievers() -> Iterable[Component[VectorOptions, "Index[apsw.Connection]"]]:
+    """Yield the vector index."""
+    yield Component("sqlite-vec", VectorOptions, _index, API, "exact nearest neighbours with sqlite-vec's vec0")
+
+
+def _store(options: SqliteOptions, place: Place) -> Any:
+    from klaw_store_sqlitevec.store import SqliteStore
+
+    return SqliteStore(place.data_dir / options.path, busy_timeout_seconds=options.busy_timeout_seconds)
+
+
+def _index(_options: VectorOptions, _place: Place) -> Any:
+    from klaw_store_sqlitevec.vectors import VectorIndex
+
+    return VectorIndex()

@@ -1,0 +1,131 @@
+"""The tables that the store owns, and the one place that creates or changes them."""
+
+import apsw
+from attrs import frozen
+
+from klaw_core import Migration, StoreError
+
+#: Marks the file as Klaw's (``PRAGMA application_id``): the letters "Klaw".
+APPLICATION_ID = 0x4B6C6177
+
+#: The oldest SQLite that may write the file: 3.7.0 to 3.51.2 can corrupt a write-ahead log as it is reset.
+OLDEST_SQLITE = (3, 51, 3)
+
+OWNER = "sqlite"
+
+_MIGRATIONS_TABLE = """
+CREATE TABLE IF NOT EXISTS klaw_migrations (
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ')),
+    PRIMARY KEY (owner, name)
+) WITHOUT ROWID
+"""
+
+_BEGINNING = """
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    collection TEXT NOT NULL,
+    path TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    UNIQUE (collection, path)
+);
+CREATE INDEX documents_origin ON documents (collection, origin);
+
+CREATE TABLE memory_chunks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    source TEXT NOT NULL,
+    chat_id TEXT,
+    content TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    updated_at TEXT,
+    document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    chunk_id TEXT NOT NULL,
+    start_offset INTEGER NOT NULL,
+    end_offset INTEGER NOT NULL,
+    start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    heading TEXT NOT NULL,      -- a JSON array of strings, outermost first
+    continues TEXT
+);
+CREATE INDEX memory_chunks_document ON memory_chunks (document_id, start_offset);
+CREATE INDEX memory_chunks_chunk_id ON memory_chunks (chunk_id);
+CREATE INDEX memory_chunks_source ON memory_chunks (source);
+CREATE INDEX memory_chunks_chat ON memory_chunks (chat_id) WHERE chat_id IS NOT NULL;
+CREATE INDEX memory_chunks_created ON memory_chunks (created_at);
+
+CREATE TABLE vector_spaces (
+    id INTEGER PRIMARY KEY,
+    model TEXT NOT NULL,
+    revision TEXT NOT NULL,
+    dimension INTEGER NOT NULL,
+    metric TEXT NOT NULL,
+    pooling TEXT NOT NULL,
+    UNIQUE (model, revision, dimension, metric, pooling)
+);
+CREATE TABLE collection_spaces (
+    collection TEXT PRIMARY KEY,
+    space_id INTEGER NOT NULL REFERENCES vector_spaces (id),
+    probe BLOB NOT NULL         -- the probe sentence's vector, float32, little-endian
+) WITHOUT ROWID;
+CREATE TABLE embedding_cache (
+    id INTEGER PRIMARY KEY,
+    space_id INTEGER NOT NULL REFERENCES vector_spaces (id) ON DELETE CASCADE,
+    hash BLOB NOT NULL,         -- SHA-256 of the embedded text
+    vector BLOB NOT NULL,       -- float32, little-endian
+    UNIQUE (space_id, hash)
+);
+"""
+
+
+def _begin(connection: apsw.Connection) -> None:
+    connection.execute(_BEGINNING)
+
+
+#: Append-only: a step that has been released is never changed.
+MIGRATIONS = (Migration("0001-documents-chunks-spaces-cache", _begin),)
+
+#: Collection to the table of its chunks: the only names that are ever formatted into a statement.
+CHUNK_TABLES = {"memory": "memory_chunks"}
+
+
+@frozen
+class Owned:
+    """Migrations and whose they are."""
+
+    owner: str
+    migrations: tuple[Migration[apsw.Connection], ...]
+
+
+def check_file(connection: apsw.Connection, location: str) -> None:
+    """Raise StoreError if the file belongs to another program; mark a fresh one as Klaw's."""
+    found = connection.pragma("application_id")
+    if found == APPLICATION_ID:
+        return
+    if found != 0 or connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
+        raise StoreError(f"{location} is a database of another program", hint="choose another file: memory.store.path")
+    connection.pragma("application_id", APPLICATION_ID)
+
+
+def pending(connection: apsw.Connection, owned: Owned, location: str) -> list[Migration[apsw.Connection]]:
+    """Return the migrations that were not applied yet. Raise StoreError if the file knows newer ones."""
+    exists = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'klaw_migrations'").fetchone()
+    rows = connection.execute("SELECT name FROM klaw_migrations WHERE owner = ?", (owned.owner,)) if exists else ()
+    applied = {name for (name,) in rows}
+    unknown = applied - {migration.name for migration in owned.migrations}
+    if unknown:
+        raise StoreError(
+            f"{location} was written by a newer version of {owned.owner!r} ({', '.join(sorted(unknown))})",
+            hint="pip install -U klaw and its plugins",
+        )
+    return [migration for migration in owned.migrations if migration.name not in applied]
+
+
+def migrate(connection: apsw.Connection, owned: Owned, location: str) -> None:
+    """Apply what is pending, inside the caller's write transaction, and record it there."""
+    connection.execute(_MIGRATIONS_TABLE)
+    for migration in pending(connection, owned, location):
+        migration.apply(connection)
+        connection.execute("INSERT INTO klaw_migrations (owner, name) VALUES (?, ?)", (owned.owner, migration.name))

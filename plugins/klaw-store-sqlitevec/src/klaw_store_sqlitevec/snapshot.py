@@ -1,0 +1,161 @@
+"""Reading: one consistent view of the rows."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import apsw
+import numpy as np
+from attrs import frozen
+
+from klaw_core import (
+    Chunk,
+    DocumentRecord,
+    Filters,
+    Keys,
+    SpaceRecord,
+    StoredChunk,
+    StoreError,
+    Vector,
+    VectorSpace,
+)
+from klaw_store_sqlitevec.schema import CHUNK_TABLES
+
+_CHUNK_COLUMNS = """
+    chunk.id, chunk.chunk_id, chunk.content, chunk.start_offset, chunk.end_offset, chunk.start_line, chunk.end_line,
+    chunk.heading, chunk.continues, document.path, chunk.source, chunk.created_at, chunk.chat_id, document.origin
+"""
+_LAST_CHARACTER = "\U0010ffff"
+
+
+@frozen
+class SqliteSnapshot:
+    """What one read transaction sees. ``resource`` is the connection that the indexes read through."""
+
+    resource: apsw.Connection
+
+    def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
+        """Return the indexed documents of one origin, by path."""
+        rows = self.resource.execute(
+            "SELECT path, content_hash, created_at FROM documents WHERE collection = ? AND origin = ?",
+            (collection, origin),
+        )
+        return {path: DocumentRecord(path, origin, digest, from_text(created)) for path, digest, created in rows}
+
+    def select(self, collection: str, filters: Filters, /) -> Keys:
+        """Return the keys of the chunks that pass the filters, ascending."""
+        conditions = {
+            "chunk.source = ?": (filters.source,),
+            "document.path >= ? AND document.path < ?": filters.path and (filters.path, filters.path + _LAST_CHARACTER),
+            "chunk.chat_id = ?": (filters.chat_id,),
+            "chunk.created_at >= ?": (filters.since and to_text(filters.since),),
+            "chunk.created_at < ?": (filters.until and to_text(filters.until),),
+        }
+        wanted = {sql: values for sql, values in conditions.items() if values and values[0] is not None}
+        where = " AND ".join(wanted) or "TRUE"
+        sql = f"SELECT chunk.id FROM {_chunks(collection)} WHERE {where} ORDER BY chunk.id"  # noqa: S608  # only names above
+        return _key_array(self.resource.execute(sql, tuple(value for values in wanted.values() for value in values)))
+
+    def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
+        """Return the chunks of these keys in the order given; unknown keys are left out."""
+        if not keys:
+            return ()
+        array = apsw.carray(np.asarray(keys, dtype=np.int64))
+        rows = self._rows(collection, "chunk.id IN (SELECT value FROM carray(?))", (array,))
+        found = {stored.key: stored for stored in rows}
+        return tuple(found[key] for key in keys if key in found)
+
+    def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
+        """Return one document's chunks in order of position; empty if it is not indexed."""
+        where = "document.collection = ? AND document.path = ? ORDER BY chunk.start_offset, chunk.id"
+        return self._rows(collection, where, (collection, path))
+
+    def find(self, collection: str, chunk_id: str, /) -> Sequence[StoredChunk]:
+        """Return the chunks whose id begins with ``chunk_id``."""
+        return self._rows(
+            collection, "chunk.chunk_id >= ? AND chunk.chunk_id < ?", (chunk_id, chunk_id + _LAST_CHARACTER)
+        )
+
+    def keys(self, collection: str, /) -> Keys:
+        """Return every chunk's key, ascending."""
+        sql = f"SELECT id FROM {chunk_table(collection)} ORDER BY id"  # noqa: S608  # a name of ours
+        return _key_array(self.resource.execute(sql))
+
+    def space(self, collection: str, /) -> SpaceRecord | None:
+        """Return the vector space the collection was indexed in, or None if there is none yet."""
+        row = self.resource.execute(
+            """SELECT model, revision, dimension, metric, pooling, probe
+               FROM collection_spaces JOIN vector_spaces ON vector_spaces.id = space_id WHERE collection = ?""",
+            (collection,),
+        ).fetchone()
+        return None if row is None else SpaceRecord(VectorSpace(*row[:5]), to_vector(row[5]))
+
+    def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
+        """Return the cached vectors among these passage hashes."""
+        space_id = self.space_id(space)
+        if space_id is None or not hashes:
+            return {}
+        rows = self.resource.execute(
+            "SELECT hash, vector FROM embedding_cache WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))",
+            (space_id, apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))),
+        )
+        return {digest.hex(): to_vector(blob) for digest, blob in rows}
+
+    def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:
+        """Return (documents, chunks) by origin."""
+        sql = f"""
+            SELECT document.origin, COUNT(DISTINCT document.id), COUNT(chunk.id)
+            FROM documents AS document LEFT JOIN {chunk_table(collection)} AS chunk ON chunk.document_id = document.id
+            WHERE document.collection = ? GROUP BY document.origin ORDER BY document.origin
+        """  # noqa: S608  # a name of ours
+        return {origin: (documents, chunks) for origin, documents, chunks in self.resource.execute(sql, (collection,))}
+
+    def space_id(self, space: VectorSpace) -> int | None:
+        """Return the row of a vector space, or None if it was never used here."""
+        row = self.resource.execute(
+            """SELECT id FROM vector_spaces
+               WHERE model = ? AND revision = ? AND dimension = ? AND metric = ? AND pooling = ?""",
+            (space.model, space.revision, space.dimension, space.metric, space.pooling),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def _rows(self, collection: str, where: str, values: tuple[object, ...]) -> tuple[StoredChunk, ...]:
+        sql = f"SELECT {_CHUNK_COLUMNS} FROM {_chunks(collection)} WHERE {where}"  # noqa: S608  # `where` is ours
+        return tuple(_stored(row) for row in self.resource.execute(sql, values))
+
+
+def chunk_table(collection: str) -> str:
+    """Return the table of a collection's chunks. Raise StoreError for an unknown collection."""
+    try:
+        return CHUNK_TABLES[collection]
+    except KeyError:
+        raise StoreError(f"there is no collection {collection!r}", hint=f"known: {', '.join(CHUNK_TABLES)}") from None
+
+
+def to_text(moment: datetime) -> str:
+    """Return a moment as UTC text of fixed width, so that text order is time order."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def from_text(text: str) -> datetime:
+    """Return the moment that :func:`to_text` wrote."""
+    return datetime.fromisoformat(text)
+
+
+def to_vector(blob: bytes) -> Vector:
+    """Return the float32 vector that a blob holds."""
+    return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
+
+
+def _chunks(collection: str) -> str:
+    return f"{chunk_table(collection)} AS chunk JOIN documents AS document ON document.id = chunk.document_id"
+
+
+def _key_array(rows: apsw.Cursor) -> Keys:
+    return np.fromiter((row[0] for row in rows), dtype=np.int64)
+
+
+def _stored(row: tuple[object, ...]) -> StoredChunk:
+    key, chunk_id, content, start, end, first, last, heading, continues, path, source, created, chat, origin = row
+    chunk = Chunk(chunk_id, content, start, end, first, last, tuple(json.loads(heading)), continues)  # type: ignore[arg-type]  # the schema's types
+    return StoredChunk(key, chunk, path, source, from_text(created), chat, origin)  # type: ignore[arg-type]  # the schema's types

@@ -1,0 +1,135 @@
+"""Writing: everything in a transaction is kept, or nothing."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import apsw
+from attrs import frozen
+
+from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
+from klaw_store_sqlitevec.snapshot import SqliteSnapshot, chunk_table, to_text
+
+
+@frozen
+class SqliteTransaction(SqliteSnapshot):
+    """A write transaction; what it has changed it also sees."""
+
+    def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
+        """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
+        old = {stored.chunk.chunk_id: stored.key for stored in self.outline(collection, document.path)}
+        document_id = self._put_document(collection, document)
+        kept = [(chunk, old.pop(chunk.chunk_id)) for chunk in chunks if chunk.chunk_id in old]
+        removed = tuple(sorted(old.values()))
+        self._delete_chunks(collection, removed)
+        self._move(collection, document, kept)
+        self._relabel(collection, document, document_id)
+        held = {chunk.chunk_id for chunk, _ in kept}
+        added = tuple(
+            self._insert(collection, document, document_id, chunk) for chunk in chunks if chunk.chunk_id not in held
+        )
+        return Replacement(removed, added)
+
+    def touch(self, collection: str, document: Document, /) -> None:
+        """Record that an unchanged document's date or labels are now these."""
+        self._relabel(collection, document, self._put_document(collection, document))
+
+    def delete(self, collection: str, path: str, /) -> Sequence[int]:
+        """Remove one document and its chunks; return their keys (none if it is not indexed)."""
+        keys = tuple(sorted(stored.key for stored in self.outline(collection, path)))
+        self._delete_chunks(collection, keys)
+        self.resource.execute("DELETE FROM documents WHERE collection = ? AND path = ?", (collection, path))
+        return keys
+
+    def set_space(self, collection: str, record: SpaceRecord, /) -> None:
+        """Record the vector space of the collection."""
+        self.resource.execute(
+            "INSERT INTO collection_spaces (collection, space_id, probe) VALUES (?, ?, ?) "
+            "ON CONFLICT (collection) DO UPDATE SET space_id = excluded.space_id, probe = excluded.probe",
+            (collection, self._put_space(record.space), record.probe.astype("<f4").tobytes()),
+        )
+
+    def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
+        """Put vectors in the embedding cache, by passage hash."""
+        if not vectors:
+            return
+        space_id = self._put_space(space)
+        self.resource.executemany(
+            "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            ((space_id, bytes.fromhex(digest), vector.astype("<f4").tobytes()) for digest, vector in vectors.items()),
+        )
+
+    def forget_vectors(self, hashes: Sequence[str], /) -> None:
+        """Remove these passage hashes from the embedding cache, in every space."""
+        if hashes:
+            array = apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))
+            self.resource.execute("DELETE FROM embedding_cache WHERE hash IN (SELECT value FROM carray(?))", (array,))
+
+    def _put_document(self, collection: str, document: Document) -> int:
+        created = to_text(document.created_at)
+        cursor = self.resource.execute(
+            """INSERT INTO documents (collection, path, origin, content_hash, created_at) VALUES (?, ?, ?, ?, ?)
+               ON CONFLICT (collection, path) DO UPDATE SET
+                   origin = excluded.origin, content_hash = excluded.content_hash, created_at = excluded.created_at
+               RETURNING id""",
+            (collection, document.path, document.origin, document.content_hash, created),
+        )
+        return int(cursor.get)
+
+    def _put_space(self, space: VectorSpace) -> int:
+        found = self.space_id(space)
+        if found is not None:
+            return found
+        self.resource.execute(
+            "INSERT INTO vector_spaces (model, revision, dimension, metric, pooling) VALUES (?, ?, ?, ?, ?)",
+            (space.model, space.revision, space.dimension, space.metric, space.pooling),
+        )
+        return self.resource.last_insert_rowid()
+
+    def _delete_chunks(self, collection: str, keys: Sequence[int]) -> None:
+        sql = f"DELETE FROM {chunk_table(collection)} WHERE id = ?"  # noqa: S608  # a name of ours
+        self.resource.executemany(sql, ((key,) for key in keys))
+
+    def _move(self, collection: str, document: Document, kept: Sequence[tuple[Chunk, int]]) -> None:
+        """Give chunks that stay their new place in the text; most have not moved."""
+        sql = f"""
+            UPDATE {chunk_table(collection)}
+            SET start_offset = ?1, end_offset = ?2, start_line = ?3, end_line = ?4, continues = ?5, updated_at = ?6
+            WHERE id = ?7 AND (start_offset, end_offset, start_line, end_line, continues) IS NOT (?1, ?2, ?3, ?4, ?5)
+        """  # noqa: S608  # a name of ours
+        updated = to_text(document.created_at)
+        self.resource.executemany(
+            sql,
+            (
+                (chunk.start, chunk.end, chunk.start_line, chunk.end_line, chunk.continues, updated, key)
+                for chunk, key in kept
+            ),
+        )
+
+    def _relabel(self, collection: str, document: Document, document_id: int) -> None:
+        sql = f"""
+            UPDATE {chunk_table(collection)} SET source = ?1, chat_id = ?2, created_at = ?3
+            WHERE document_id = ?4 AND (source, chat_id, created_at) IS NOT (?1, ?2, ?3)
+        """  # noqa: S608  # a name of ours
+        values = (document.source, document.chat_id, to_text(document.created_at), document_id)
+        self.resource.execute(sql, values)
+
+    def _insert(self, collection: str, document: Document, document_id: int, chunk: Chunk) -> StoredChunk:
+        sql = f"""
+            INSERT INTO {chunk_table(collection)} (
+                source, chat_id, content, created_at, document_id, chunk_id,
+                start_offset, end_offset, start_line, end_line, heading, continues
+            ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """  # noqa: S608  # a name of ours
+        heading = json.dumps(chunk.heading, ensure_ascii=False)
+        place = (chunk.start, chunk.end, chunk.start_line, chunk.end_line, heading, chunk.continues)
+        labels = (document.source, document.chat_id, chunk.text, to_text(document.created_at))
+        self.resource.execute(sql, (*labels, document_id, chunk.chunk_id, *place))
+        return StoredChunk(
+            key=self.resource.last_insert_rowid(),
+            chunk=chunk,
+            path=document.path,
+            source=document.source,
+            created_at=document.created_at,
+            chat_id=document.chat_id,
+            origin=document.origin,
+        )
