@@ -1,5 +1,6 @@
 """Two fusions: reciprocal rank fusion and a convex combination of normalised scores."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 from attrs import field, frozen, validators
@@ -53,7 +54,8 @@ class WeightedFusion:
 
     def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, ties by key."""
-        total = sum(ranking.weight for ranking in rankings if ranking.hits) or 1.0
+        # fsum: the same total, whatever order the legs come in
+        total = math.fsum(ranking.weight for ranking in rankings if ranking.hits) or 1.0
         return _combine(
             (
                 (hit.key, Contribution(ranking.leg, rank, hit.score, weight, weight * scaled))

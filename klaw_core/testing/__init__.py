@@ -1,0 +1,12 @@
+"""The conformance kit: one contract class a Protocol, to be inherited by the tests of whatever implements it.
+
+    embedder    EmbedderContract
+    chunker     ChunkerContract, and strategies for Markdown
+    index       RetrieverContract, IndexContract
+    fusion      FusionContract, and a strategy for rankings
+    reranker    RerankerContract
+    source      SourceContract
+    store       StoreContract, PersistentStoreContract, StoreMachine
+
+A subclass gives the fixture that its contract names. Needs the extra ``klaw[testing]`` (pytest, hypothesis).
+"""

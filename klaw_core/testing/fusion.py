@@ -1,0 +1,125 @@
+"""The laws of fusion, as a test class to inherit.
+
+class TestMine(FusionContract):
+    @pytest.fixture
+    def fusion(self):
+        return MyFusion()
+"""
+
+import math
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from klaw_core.interfaces import Fusion
+from klaw_core.testing.laws import law
+from klaw_core.values import Hit, Ranking
+
+# Eighths: scores whose differences do not vanish in rounding, as real ones do not.
+_SCORES = st.integers(-400, 400).map(lambda eighths: eighths / 8)
+
+
+@st.composite
+def rankings(draw: st.DrawFn, *, min_legs: int = 0) -> list[Ranking]:
+    """Draw up to four legs, each with distinct keys in order of a finite score and a weight."""
+    legs = draw(st.lists(st.sampled_from("abcd"), unique=True, min_size=min_legs))
+    drawn = []
+    for leg in legs:
+        keys = draw(st.lists(st.integers(1, 12), unique=True, max_size=8))
+        scores = draw(st.lists(_SCORES, min_size=len(keys), max_size=len(keys)))
+        hits = (Hit(key, score) for key, score in zip(keys, sorted(scores, reverse=True), strict=True))
+        drawn.append(Ranking(leg, tuple(hits), draw(st.floats(0.1, 10))))
+    return drawn
+
+
+class FusionContract:
+    """The laws of a fusion; the subclass gives the fixture ``fusion``."""
+
+    @pytest.fixture
+    def fusion(self) -> Any:
+        raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
+
+    @given(given_rankings=rankings(), limit=st.integers(1, 20))
+    @law
+    def test_hits_are_distinct_ordered_and_within_the_limit(
+        self, fusion: Fusion, given_rankings: list[Ranking], limit: int
+    ) -> None:
+        hits = fusion.fuse(given_rankings, limit)
+        assert len(hits) <= limit
+        assert len({hit.key for hit in hits}) == len(hits)
+        assert list(hits) == sorted(hits, key=lambda hit: (-hit.score, hit.key))
+        known = {hit.key for ranking in given_rankings for hit in ranking.hits}
+        assert {hit.key for hit in hits} <= known
+        assert len(hits) == min(limit, len(known)), "every key that a leg found takes part"
+
+    @given(given_rankings=rankings(), limit=st.integers(1, 20))
+    @law
+    def test_contributions_add_up_to_the_score(self, fusion: Fusion, given_rankings: list[Ranking], limit: int) -> None:
+        for hit in fusion.fuse(given_rankings, limit):
+            assert hit.contributions
+            assert math.isclose(hit.score, sum(part.value for part in hit.contributions), abs_tol=1e-9)
+            for part in hit.contributions:
+                ranking = next(ranking for ranking in given_rankings if ranking.leg == part.leg)
+                assert ranking.hits[part.rank - 1].key == hit.key
+                assert ranking.hits[part.rank - 1].score == part.raw
+
+    @given(given_rankings=rankings(), limit=st.integers(1, 20), random=st.randoms(use_true_random=False))
+    @law
+    def test_the_order_of_the_legs_does_not_matter(
+        self, fusion: Fusion, given_rankings: list[Ranking], limit: int, random: Any
+    ) -> None:
+        shuffled = list(given_rankings)
+        random.shuffle(shuffled)
+        assert fusion.fuse(shuffled, limit) == fusion.fuse(given_rankings, limit)
+
+    @given(given_rankings=rankings(min_legs=1), limit=st.integers(1, 20))
+    @law
+    def test_an_empty_leg_changes_nothing_in_the_others_order(
+        self, fusion: Fusion, given_rankings: list[Ranking], limit: int
+    ) -> None:
+        with_empty = [*given_rankings, Ranking("empty", (), 3.0)]
+        assert fusion.fuse(with_empty, limit) == fusion.fuse(given_rankings, limit)
+
+    @given(given_rankings=rankings(min_legs=1), data=st.data())
+    @law
+    def test_a_better_rank_never_lowers_a_score(
+        self, fusion: Fusion, given_rankings: list[Ranking], data: st.DataObject
+    ) -> None:
+        number = data.draw(st.integers(0, len(given_rankings) - 1))
+        ranking = given_rankings[number]
+        assume(len(ranking.hits) > 1)
+        place = data.draw(st.integers(1, len(ranking.hits) - 1))
+        keys = [hit.key for hit in ranking.hits]
+        keys[place - 1], keys[place] = keys[place], keys[place - 1]
+        swapped = tuple(Hit(key, hit.score) for key, hit in zip(keys, ranking.hits, strict=True))
+        better = [*given_rankings]
+        better[number] = evolve(ranking, hits=swapped)
+        risen = ranking.hits[place].key
+        assert _score(fusion, better, risen) >= _score(fusion, given_rankings, risen) - 1e-12
+
+    @given(given_rankings=rankings())
+    @law
+    def test_one_leg_alone_keeps_its_order_where_its_scores_differ(
+        self, fusion: Fusion, given_rankings: list[Ranking]
+    ) -> None:
+        for ranking in given_rankings:
+            raw = {hit.key: hit.score for hit in ranking.hits}
+            fused = fusion.fuse([ranking], 20)
+            values = [raw[hit.key] for hit in fused]
+            assert values == sorted(values, reverse=True)
+
+    @given(limit=st.integers(1, 1000))
+    @law
+    def test_the_depth_covers_the_limit(self, fusion: Fusion, limit: int) -> None:
+        assert fusion.depth(limit) >= limit
+
+    def test_nothing_fuses_to_nothing(self, fusion: Fusion) -> None:
+        assert list(fusion.fuse([], 10)) == []
+        assert list(fusion.fuse([Ranking("a", ())], 10)) == []
+
+
+def _score(fusion: Fusion, given_rankings: list[Ranking], key: int) -> float:
+    return next(hit.score for hit in fusion.fuse(given_rankings, 1000) if hit.key == key)

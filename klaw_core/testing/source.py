@@ -1,0 +1,47 @@
+"""The laws of a source, as a test class to inherit; the subclass gives the fixture ``source`` with documents in it."""
+
+from typing import Any
+
+import pytest
+
+from klaw_core.interfaces import Source
+from klaw_core.values import Document, Entry, Skipped
+
+
+class SourceContract:
+    """The laws of a source."""
+
+    @pytest.fixture
+    def source(self) -> Any:
+        raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
+
+    def test_a_scan_finds_distinct_paths_and_is_repeatable(self, source: Source) -> None:
+        first, second = list(source.scan()), list(source.scan())
+        assert first == second
+        paths = [item.path for item in first]
+        assert len(set(paths)) == len(paths)
+        assert any(isinstance(item, Entry) for item in first), "the contract needs a source with documents"
+
+    def test_every_entry_reads_as_a_document_of_this_origin_or_is_skipped_with_a_reason(self, source: Source) -> None:
+        for entry in source.scan():
+            if isinstance(entry, Skipped):
+                assert entry.reason
+                continue
+            read = source.read(entry)
+            assert read.path == entry.path
+            if isinstance(read, Document):
+                assert read.origin == source.origin
+                assert read.text.strip()
+                assert read.source
+                assert read.created_at.utcoffset() is not None, "dates are aware"
+            else:
+                assert read.reason
+
+    def test_reading_twice_gives_the_same(self, source: Source) -> None:
+        for entry in source.scan():
+            if isinstance(entry, Entry):
+                assert source.read(entry) == source.read(entry)
+
+    def test_an_entry_that_vanished_is_skipped(self, source: Source) -> None:
+        read = source.read(Entry(f"{source.origin}/never-was-there.md"))
+        assert isinstance(read, Skipped)

@@ -1,0 +1,345 @@
+"""What every store must do, as a test class to inherit.
+
+    class TestSqliteStore(StoreContract):
+        @pytest.fixture
+        def open_store(self, tmp_path):
+            return lambda: SqliteStore(tmp_path / "klaw.db")
+
+and, for the stateful laws against the in-memory store:
+
+    class SqliteMachine(StoreMachine):
+        make_opener = staticmethod(open_in_a_fresh_directory)
+
+    TestSqliteMachine = SqliteMachine.TestCase
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from klaw_core.builtin.memory_store import MemoryStore
+from klaw_core.interfaces import Snapshot, Store
+from klaw_core.testing.values import MOMENT, cut_lines, documents, make_document, paths
+from klaw_core.values import Document, Filters, SpaceRecord, Vector, VectorSpace, text_hash
+
+C = "memory"
+SPACE = VectorSpace("test", "r1", 4)
+OTHER = VectorSpace("test", "r2", 4)
+
+OpenStore = Callable[[], Store[Any]]
+
+
+class InjectedError(Exception):
+    """Raised inside a transaction to see that it leaves nothing behind."""
+
+
+def vector(*numbers: float) -> Vector:
+    """Return a float32 vector of unit length."""
+    array = np.array(numbers, dtype=np.float32)
+    return np.asarray(array / np.linalg.norm(array), dtype=np.float32)
+
+
+def put(store: Store[Any], *items: Document) -> None:
+    """Write documents, cut into lines, in one transaction."""
+    with store.write() as transaction:
+        for document in items:
+            transaction.replace(C, document, cut_lines(document))
+
+
+def dump(snapshot: Snapshot[Any], *, collection: str = C) -> object:
+    """Return everything a snapshot shows, as plain comparable data."""
+    keys = snapshot.keys(collection).tolist()
+    record = snapshot.space(collection)
+    return {
+        "chunks": list(snapshot.chunks(collection, keys)),
+        "manifests": {origin: dict(snapshot.manifest(collection, origin)) for origin in ("notes", "saved")},
+        "counts": dict(snapshot.counts(collection)),
+        "space": None if record is None else (record.space, record.probe.tolist()),
+    }
+
+
+class StoreContract:
+    """The laws of a store. ``open_store`` opens the same data each time it is called."""
+
+    @pytest.fixture
+    def open_store(self) -> OpenStore:
+        raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
+
+    @pytest.fixture
+    def store(self, open_store: OpenStore) -> Any:
+        store = open_store()
+        yield store
+        store.close()
+
+    def test_a_new_store_is_empty(self, store: Store[Any]) -> None:
+        with store.read() as snapshot:
+            assert snapshot.keys(C).tolist() == []
+            assert snapshot.keys(C).dtype == np.int64
+            assert snapshot.chunks(C, [1, 2]) == ()
+            assert snapshot.outline(C, "notes/a.md") == ()
+            assert snapshot.manifest(C, "notes") == {}
+            assert snapshot.counts(C) == {}
+            assert snapshot.space(C) is None
+            assert snapshot.cached_vectors(SPACE, [text_hash("x")]) == {}
+
+    def test_what_is_written_is_read_back_equal(self, store: Store[Any]) -> None:
+        document = make_document("notes/a.md", "alpha\n\nпамять 内存\nline 🧵", chat_id="telegram_1")
+        with store.write() as transaction:
+            change = transaction.replace(C, document, cut_lines(document))
+        with store.read() as snapshot:
+            stored = snapshot.outline(C, document.path)
+            assert tuple(stored) == change.added
+            assert [item.chunk for item in stored] == list(cut_lines(document))
+            assert {(item.path, item.source, item.chat_id, item.created_at, item.origin) for item in stored} == {
+                (document.path, document.source, "telegram_1", document.created_at, "notes")
+            }
+            assert snapshot.manifest(C, "notes")[document.path].content_hash == document.content_hash
+
+    def test_a_chunk_that_stays_keeps_its_key_and_gets_its_new_place(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "one\ntwo\nthree"))
+        with store.read() as snapshot:
+            before = {item.chunk.text: item for item in snapshot.outline(C, "notes/a.md")}
+        changed = make_document("notes/a.md", "zero\none\nthree", hours=1)
+        with store.write() as transaction:
+            change = transaction.replace(C, changed, cut_lines(changed))
+        assert change.removed == (before["two"].key,)
+        assert [item.chunk.text for item in change.added] == ["zero"]
+        with store.read() as snapshot:
+            after = {item.chunk.text: item for item in snapshot.outline(C, "notes/a.md")}
+        assert {text: after[text].key for text in ("one", "three")} == {
+            text: before[text].key for text in ("one", "three")
+        }
+        assert after["one"].chunk.start_line == 2
+        assert after["one"].created_at == changed.created_at
+
+    def test_keys_are_never_reused(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "one\ntwo"))
+        with store.write() as transaction:
+            gone = transaction.delete(C, "notes/a.md")
+        put(store, make_document("notes/b.md", "three"))
+        with store.read() as snapshot:
+            assert min(snapshot.keys(C).tolist()) > max(gone)
+
+    def test_delete_removes_the_document_and_returns_its_keys(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "one\ntwo"), make_document("notes/b.md", "three"))
+        with store.write() as transaction:
+            expected = [item.key for item in transaction.outline(C, "notes/a.md")]
+            assert list(transaction.delete(C, "notes/a.md")) == sorted(expected)
+            assert list(transaction.delete(C, "notes/a.md")) == []
+        with store.read() as snapshot:
+            assert list(snapshot.manifest(C, "notes")) == ["notes/b.md"]
+            assert snapshot.counts(C) == {"notes": (1, 1)}
+
+    def test_chunks_come_in_the_order_asked_for(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "one\ntwo\nthree"))
+        with store.read() as snapshot:
+            keys = snapshot.keys(C).tolist()
+            wanted = [keys[2], 10_000, keys[0]]
+            assert [item.key for item in snapshot.chunks(C, wanted)] == [keys[2], keys[0]]
+
+    def test_filters_select_exactly(self, store: Store[Any]) -> None:
+        items = [
+            make_document("notes/a.md", "one", hours=0),
+            make_document("notes/ab.md", "two", hours=1, chat_id="telegram_1"),
+            make_document("notes/sub/c.md", "three", hours=2),
+            make_document("saved/1", "four", hours=3, origin="saved"),
+        ]
+        put(store, *items)
+        cases = {
+            Filters(source="a.md"): {"notes/a.md"},
+            Filters(path="notes/a"): {"notes/a.md", "notes/ab.md"},
+            Filters(path="notes/sub/"): {"notes/sub/c.md"},
+            Filters(chat_id="telegram_1"): {"notes/ab.md"},
+            Filters(since=MOMENT + timedelta(hours=2)): {"notes/sub/c.md", "saved/1"},
+            Filters(until=MOMENT + timedelta(hours=2)): {"notes/a.md", "notes/ab.md"},
+            Filters(path="notes/", since=MOMENT + timedelta(hours=1)): {"notes/ab.md", "notes/sub/c.md"},
+            Filters(source="nothing"): set(),
+            Filters(): {item.path for item in items},
+        }
+        with store.read() as snapshot:
+            for filters, expected in cases.items():
+                keys = snapshot.select(C, filters)
+                assert keys.tolist() == sorted(keys.tolist())
+                assert {item.path for item in snapshot.chunks(C, keys.tolist())} == expected, filters
+
+    def test_a_chunk_is_found_by_the_beginning_of_its_id(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "one\ntwo"))
+        with store.read() as snapshot:
+            wanted = snapshot.outline(C, "notes/a.md")[1]
+            assert list(snapshot.find(C, wanted.chunk.chunk_id[:10])) == [wanted]
+            assert list(snapshot.find(C, "zz")) == []
+
+    def test_a_failed_transaction_leaves_nothing(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "one\ntwo"))
+        with store.read() as snapshot:
+            before = dump(snapshot)
+        with pytest.raises(InjectedError), store.write() as transaction:  # noqa: PT012  # the block is the subject
+            transaction.delete(C, "notes/a.md")
+            transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
+            transaction.cache_vectors(SPACE, {text_hash("x"): vector(1, 2, 3, 4)})
+            raise InjectedError
+        with store.read() as snapshot:
+            assert dump(snapshot) == before
+            assert snapshot.cached_vectors(SPACE, [text_hash("x")]) == {}
+
+    def test_a_snapshot_does_not_see_what_is_written_later(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "one"))
+        with store.read() as snapshot:
+            put(store, make_document("notes/b.md", "two"))
+            assert list(snapshot.manifest(C, "notes")) == ["notes/a.md"]
+        with store.read() as snapshot:
+            assert sorted(snapshot.manifest(C, "notes")) == ["notes/a.md", "notes/b.md"]
+
+    def test_the_cache_keeps_spaces_apart_and_forgets_in_all(self, store: Store[Any]) -> None:
+        digest, other = text_hash("x"), text_hash("y")
+        with store.write() as transaction:
+            transaction.cache_vectors(SPACE, {digest: vector(1, 0, 0, 0), other: vector(0, 0, 1, 0)})
+            transaction.cache_vectors(OTHER, {digest: vector(0, 1, 0, 0)})
+        with store.read() as snapshot:
+            assert snapshot.cached_vectors(SPACE, [digest])[digest].tolist() == [1, 0, 0, 0]
+            assert snapshot.cached_vectors(OTHER, [digest, other]).keys() == {digest}
+        with store.write() as transaction:
+            transaction.forget_vectors([digest])
+        with store.read() as snapshot:
+            assert snapshot.cached_vectors(SPACE, [digest, other]).keys() == {other}
+            assert snapshot.cached_vectors(OTHER, [digest]) == {}
+
+    def test_the_space_is_recorded_and_replaced(self, store: Store[Any]) -> None:
+        for space in (SPACE, OTHER):
+            with store.write() as transaction:
+                transaction.set_space(C, SpaceRecord(space, vector(1, 2, 3, 4)))
+            with store.read() as snapshot:
+                record = snapshot.space(C)
+            assert record is not None
+            assert record.space == space
+            assert record.probe.tolist() == vector(1, 2, 3, 4).tolist()
+
+    def test_threads_write_without_losing_each_other(self, store: Store[Any]) -> None:
+        def write(number: int) -> None:
+            for part in range(5):
+                put(store, make_document(f"notes/{number}-{part}.md", "one\ntwo"))
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with store.read() as snapshot:
+            assert snapshot.counts(C) == {"notes": (20, 40)}
+            assert len(set(snapshot.keys(C).tolist())) == 40
+
+    def test_closing_twice_is_allowed(self, open_store: OpenStore) -> None:
+        store = open_store()
+        store.close()
+        store.close()
+
+
+class PersistentStoreContract(StoreContract):
+    """The laws of a store whose data outlives the object."""
+
+    def test_what_was_committed_is_there_after_reopening(self, open_store: OpenStore) -> None:
+        first = open_store()
+        put(first, make_document("notes/a.md", "one\ntwo"))
+        with first.write() as transaction:
+            transaction.set_space(C, SpaceRecord(SPACE, vector(1, 2, 3, 4)))
+            transaction.cache_vectors(SPACE, {text_hash("x"): vector(1, 0, 0, 0)})
+        with first.read() as snapshot:
+            before = dump(snapshot)
+        first.close()
+        second = open_store()
+        try:
+            with second.read() as snapshot:
+                assert dump(snapshot) == before
+                assert snapshot.cached_vectors(SPACE, [text_hash("x")])
+        finally:
+            second.close()
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Does the same to a store and to the in-memory oracle, and compares what they show.
+
+    A subclass sets ``make_opener``, which gives an opener of fresh data for each run.
+    """
+
+    make_opener: Callable[[], OpenStore]
+
+    @initialize()
+    def begin(self) -> None:
+        self.store = type(self).make_opener()()
+        self.oracle = MemoryStore()
+
+    def both(self, change: Callable[[Any], object]) -> None:
+        results = []
+        for store in (self.store, self.oracle):
+            with store.write() as transaction:
+                results.append(change(transaction))
+        assert results[0] == results[1]
+
+    @rule(document=documents)
+    def replace(self, document: Document) -> None:
+        self.both(lambda transaction: transaction.replace(C, document, cut_lines(document)))
+
+    @rule(path=paths)
+    def delete(self, path: str) -> None:
+        self.both(lambda transaction: list(transaction.delete(C, path)))
+
+    @rule(path=paths, hours=st.integers(0, 48))
+    def touch(self, path: str, hours: int) -> None:
+        document = self.oracle._tables.documents.get((C, path))  # noqa: SLF001  # the oracle is ours
+        if document is not None:
+            later = evolve(document, created_at=MOMENT + timedelta(hours=hours))
+            self.both(lambda transaction: transaction.touch(C, later))
+
+    @rule(text=st.sampled_from("xyz"), space=st.sampled_from([SPACE, OTHER]))
+    def cache(self, text: str, space: VectorSpace) -> None:
+        vectors = {text_hash(text): vector(1, 2, 3, ord(text))}
+        self.both(lambda transaction: transaction.cache_vectors(space, vectors))
+
+    @rule(text=st.sampled_from("xyz"))
+    def forget(self, text: str) -> None:
+        self.both(lambda transaction: transaction.forget_vectors([text_hash(text)]))
+
+    @rule(document=documents, path=paths)
+    def fail(self, document: Document, path: str) -> None:
+        for store in (self.store, self.oracle):
+            with pytest.raises(InjectedError), store.write() as transaction:  # noqa: PT012  # the block is the subject
+                transaction.replace(C, document, cut_lines(document))
+                transaction.delete(C, path)
+                transaction.set_space(C, SpaceRecord(OTHER, vector(1, 1, 1, 1)))
+                raise InjectedError
+
+    @rule(source=st.sampled_from([None, "a.md"]), path=st.sampled_from([None, "notes/", "notes/sub"]))
+    def select(self, source: str | None, path: str | None) -> None:
+        filters = Filters(source=source, path=path, since=MOMENT + timedelta(hours=12))
+        with self.store.read() as mine, self.oracle.read() as theirs:
+            assert mine.select(C, filters).tolist() == theirs.select(C, filters).tolist()
+
+    @invariant()
+    def both_show_the_same(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        hashes = [text_hash(text) for text in "xyz"]
+        with self.store.read() as mine, self.oracle.read() as theirs:
+            assert dump(mine) == dump(theirs)
+            for space in (SPACE, OTHER):
+                assert _plain(mine.cached_vectors(space, hashes)) == _plain(theirs.cached_vectors(space, hashes))
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+
+
+def _plain(vectors: Any) -> dict[str, list[float]]:
+    return {digest: found.tolist() for digest, found in vectors.items()}
+
+
+__all__ = ["OpenStore", "PersistentStoreContract", "StoreContract", "StoreMachine", "dump", "put"]

@@ -1,0 +1,116 @@
+"""Every check, and the demo. ``python3 noxfile.py`` needs nothing but Python: it brings its own nox.
+
+    python3 noxfile.py -s demo      set everything up and search the sample notes
+    python3 noxfile.py              set everything up and run every check
+    python3 noxfile.py -l           list the sessions
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parent
+
+
+def bootstrap() -> int:
+    """Run nox from an environment of its own, made at the first call; return its exit code."""
+    home = ROOT / ".nox" / "bootstrap"
+    scripts = home / ("Scripts" if os.name == "nt" else "bin")
+    if not any(scripts.glob("nox*")):
+        print("setting up nox …", flush=True)  # noqa: T201  # a program's output
+        venv.create(home, with_pip=True, clear=True)
+        install = [scripts / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*install, "nox>=2024.10.9", "uv>=0.5"], check=True)
+    environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    arguments = ["-f", __file__, *sys.argv[1:]]
+    return subprocess.call([scripts / "python", "-m", "nox", *arguments], env=environment)
+
+
+if __name__ == "__main__":
+    sys.exit(bootstrap())
+
+import nox  # noqa: E402  # only nox itself gets here, and it is there
+
+nox.needs_version = ">=2024.10.9"
+nox.options.default_venv_backend = "uv"
+nox.options.reuse_existing_virtualenvs = True
+nox.options.sessions = ["lint", "types", "tests", "docs", "packaging"]
+
+PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
+SOURCES = [str(plugin / "src") for plugin in PLUGINS]
+TEST_TOOLS = ["pytest>=8.3", "hypothesis>=6.112", "pytest-httpserver>=1.1", "sybil>=8", "build>=1.2"]
+
+
+def install_everything(session: nox.Session, *tools: str) -> None:
+    """Install the core and every plugin from the checkout, and the session's tools."""
+    editable = [argument for path in [ROOT, *PLUGINS] for argument in ("-e", str(path))]
+    session.install(*editable, *tools)
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Index the sample notes with the real model and print real results."""
+    install_everything(session)
+    session.run("klaw", "demo", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff, and the rules of who may import whom."""
+    session.install("ruff==0.17.6", "import-linter>=2.1")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports", env={"PYTHONPATH": os.pathsep.join([str(ROOT), *SOURCES])})
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check every distribution with mypy --strict."""
+    install_everything(session, "mypy==2.4.1", "pytest>=8.3", "hypothesis>=6.112", "pytest-httpserver>=1.1")
+    session.run("mypy", "klaw_core", *SOURCES)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run every test: units, laws, integration, and each plugin's own."""
+    install_everything(session, *TEST_TOOLS)
+    session.run("pytest", "tests/unit", "tests/property", "tests/integration", "plugins", *session.posargs)
+
+
+@nox.session
+def properties(session: nox.Session) -> None:
+    """Run the laws with many more examples; KLAW_TEST_NOTES names a directory of real notes to hold them against."""
+    install_everything(session, *TEST_TOOLS)
+    session.run("pytest", "tests/property", "--hypothesis-profile=thorough", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Run the code in the README and the documentation."""
+    install_everything(session, *TEST_TOOLS)
+    session.run("pytest", "README.md", "docs", *session.posargs)
+
+
+@nox.session
+def packaging(session: nox.Session) -> None:
+    """Build every wheel and search with them in an empty environment outside the checkout."""
+    session.install("pytest>=8.3", "build>=1.2", "uv>=0.5")
+    session.run("pytest", "tests/packaging", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Run a benchmark: nox -s bench -- onnx_precision PATH …; without arguments, list them."""
+    programs = {path.stem: path for path in sorted((ROOT / "benchmarks").glob("*.py"))}
+    if not session.posargs or session.posargs[0] not in programs:
+        session.error(f"name one of: {', '.join(programs)}")
+    name, *arguments = session.posargs
+    install_everything(session)
+    requirements = ROOT / "benchmarks" / "requirements.txt"
+    if requirements.exists():
+        session.install("-r", str(requirements))
+    session.run("python", str(programs[name]), *arguments)

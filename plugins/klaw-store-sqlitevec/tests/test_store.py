@@ -1,0 +1,144 @@
+"""The sqlite store keeps the contract, and what is particular to a file."""
+
+import os
+import stat
+import tempfile
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import settings
+
+from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError
+from klaw_core.testing.store import OpenStore, PersistentStoreContract, StoreMachine, put
+from klaw_core.testing.values import make_document
+from klaw_store_sqlitevec.store import SqliteStore
+
+
+class TestSqliteStore(PersistentStoreContract):
+    @pytest.fixture
+    def open_store(self, tmp_path):
+        return lambda: SqliteStore(tmp_path / "klaw.db")
+
+
+def _opener() -> OpenStore:
+    directory = Path(tempfile.mkdtemp())
+    return lambda: SqliteStore(directory / "klaw.db")
+
+
+class SqliteMachine(StoreMachine):
+    make_opener = staticmethod(_opener)
+
+
+TestSqliteMachine = SqliteMachine.TestCase
+TestSqliteMachine.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+
+
+def test_the_files_are_private(tmp_path):
+    store = SqliteStore(tmp_path / "klaw.db")
+    put(store, make_document("notes/a.md", "one"))
+    with store.read():
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    store.close()
+    assert modes == {"klaw.db": 0o600, "klaw.db-wal": 0o600, "klaw.db-shm": 0o600}
+
+
+def test_the_tables_have_the_documented_names_and_columns(tmp_path):
+    with SqliteStore(tmp_path / "klaw.db").read() as snapshot:
+        columns = {row[1] for row in snapshot.resource.execute("PRAGMA table_info(memory_chunks)")}
+        assert snapshot.resource.pragma("journal_mode") == "wal"
+        assert snapshot.resource.pragma("foreign_keys") == 1
+        assert snapshot.resource.pragma("synchronous") == 2
+        assert snapshot.resource.pragma("secure_delete") == 1
+    assert columns >= {"id", "source", "chat_id", "content", "created_at", "updated_at"}
+
+
+def test_foreign_keys_are_enforced(tmp_path):
+    store = SqliteStore(tmp_path / "klaw.db")
+    insert = (
+        "INSERT INTO memory_chunks (source, content, created_at, document_id, chunk_id, start_offset, end_offset,"
+        " start_line, end_line, heading) VALUES ('s', 'c', 't', 99, 'i', 0, 1, 1, 1, '[]')"
+    )
+    with pytest.raises(StoreError, match="ConstraintError"), store.write() as transaction:
+        transaction.resource.execute(insert)
+
+
+def test_another_programs_database_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "other.db"
+    with apsw.Connection(str(path)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(StoreError, match="another program"):
+        SqliteStore(path)
+    assert [row[0] for row in apsw.Connection(str(path)).execute("SELECT name FROM sqlite_schema")] == ["theirs"]
+
+
+def test_a_file_that_is_no_database_is_named_corrupt(tmp_path):
+    path = tmp_path / "klaw.db"
+    path.write_bytes(b"this is not a database, but long enough to be looked at" * 40)
+    with pytest.raises(StoreCorruptError, match=r"klaw\.db"):
+        SqliteStore(path)
+    assert path.read_bytes().startswith(b"this is not")
+
+
+def test_a_file_written_by_a_newer_version_is_refused(tmp_path):
+    store = SqliteStore(tmp_path / "klaw.db")
+    with store.write() as transaction:
+        transaction.resource.execute("INSERT INTO klaw_migrations (owner, name) VALUES ('sqlite', '9999-future')")
+    store.close()
+    with pytest.raises(StoreError, match="newer version"):
+        SqliteStore(tmp_path / "klaw.db")
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(StoreReadOnlyError, match="cannot be opened"):
+        SqliteStore(tmp_path / "missing" / "klaw.db")
+
+
+def test_a_second_writer_waits_then_is_told(tmp_path):
+    first = SqliteStore(tmp_path / "klaw.db")
+    second = SqliteStore(tmp_path / "klaw.db", busy_timeout_seconds=0.05)
+    with first.write(), pytest.raises(StoreLockedError, match="locked"), second.write():
+        pass
+    put(second, make_document("notes/a.md", "one"))
+
+
+def test_a_transaction_inside_another_is_refused(tmp_path):
+    store = SqliteStore(tmp_path / "klaw.db")
+    with store.write(), pytest.raises(StoreError, match="inside another"), store.write():
+        pass
+    put(store, make_document("notes/a.md", "one"))
+
+
+def test_use_after_close_and_after_fork_is_refused(tmp_path):
+    store = SqliteStore(tmp_path / "klaw.db")
+    child = os.fork()
+    if child == 0:  # pragma: no cover  # the child's own process
+        try:
+            with store.read():
+                os._exit(0)
+        except StoreError:
+            os._exit(42)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
+    store.close()
+    with pytest.raises(StoreError, match="closed"), store.read():
+        pass
+
+
+def test_readers_of_many_threads_have_snapshots_of_their_own(tmp_path):
+    store = SqliteStore(tmp_path / "klaw.db")
+    put(store, make_document("notes/a.md", "one\ntwo"))
+    barrier = threading.Barrier(4)
+    seen = []
+
+    def read():
+        with store.read() as snapshot:
+            barrier.wait()
+            seen.append(snapshot.keys("memory").size)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [2, 2, 2, 2]
