@@ -1,8 +1,8 @@
 """Every check, and the demo. ``python3 noxfile.py`` needs nothing but Python: it brings its own nox.
 
-    python3 noxfile.py -s demo      set everything up and search the sample notes
-    python3 noxfile.py              set everything up and run every check
-    python3 noxfile.py -l           list the sessions
+python3 noxfile.py -s demo      set everything up and search the sample notes
+python3 noxfile.py              set everything up and run every check
+python3 noxfile.py -l           list the sessions
 """
 
 from __future__ import annotations

@@ -267,14 +267,17 @@ class PersistentStoreContract(StoreContract):
 class StoreMachine(RuleBasedStateMachine):
     """Does the same to a store and to the in-memory oracle, and compares what they show.
 
-    A subclass sets ``make_opener``, which gives an opener of fresh data for each run.
+    A subclass sets ``make_opener``, which gives an opener of fresh data for each run, and ``persistent`` to
+    False if what is closed is gone.
     """
 
     make_opener: Callable[[], OpenStore]
+    persistent = True
 
     @initialize()
     def begin(self) -> None:
-        self.store = type(self).make_opener()()
+        self.open = type(self).make_opener()
+        self.store = self.open()
         self.oracle = MemoryStore()
 
     def both(self, change: Callable[[Any], object]) -> None:
@@ -316,6 +319,12 @@ class StoreMachine(RuleBasedStateMachine):
                 transaction.delete(C, path)
                 transaction.set_space(C, SpaceRecord(OTHER, vector(1, 1, 1, 1)))
                 raise InjectedError
+
+    @rule()
+    def reopen(self) -> None:
+        if type(self).persistent:
+            self.store.close()
+            self.store = self.open()
 
     @rule(source=st.sampled_from([None, "a.md"]), path=st.sampled_from([None, "notes/", "notes/sub"]))
     def select(self, source: str | None, path: str | None) -> None:

@@ -1,9 +1,11 @@
 """The sqlite store keeps the contract, and what is particular to a file."""
 
 import os
+import shutil
 import stat
 import tempfile
 import threading
+import weakref
 from pathlib import Path
 
 import apsw
@@ -24,7 +26,12 @@ class TestSqliteStore(PersistentStoreContract):
 
 def _opener() -> OpenStore:
     directory = Path(tempfile.mkdtemp())
-    return lambda: SqliteStore(directory / "klaw.db")
+
+    def open_store() -> SqliteStore:
+        return SqliteStore(directory / "klaw.db")
+
+    weakref.finalize(open_store, shutil.rmtree, directory)
+    return open_store
 
 
 class SqliteMachine(StoreMachine):

@@ -1,0 +1,95 @@
+"""Runs the code in the README and the documentation: ``python`` blocks, and ``console`` blocks line by line.
+
+Each page starts in a directory of its own with the sample notes in ``notes/``, a data directory and a
+configuration that nothing else uses. A command must succeed; lines shown below it must occur in its output, in order,
+``…`` standing for anything.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("thorough", max_examples=2_000, deadline=None)
+
+try:
+    from sybil import Example, Sybil
+    from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+except ModuleNotFoundError:  # the documentation has a session of its own; the others need no Sybil
+    Sybil = None
+
+ROOT = Path(__file__).parent
+_PAGES_SETUP = ("KLAW_DATA_DIR", "KLAW_CONFIG", "KLAW_EMBEDDER", "KLAW_DISABLE_PLUGINS", "XDG_CONFIG_HOME")
+
+
+def _set_up(namespace: dict[str, Any]) -> None:
+    home = Path(tempfile.mkdtemp(prefix="klaw-docs-"))
+    namespace["_before"] = (Path.cwd(), dict(os.environ), home)
+    shutil.copytree(ROOT / "klaw_core" / "demo" / "notes", home / "notes")
+    for name in _PAGES_SETUP:
+        os.environ.pop(name, None)
+    os.environ.update(
+        KLAW_DATA_DIR=str(home / "data"), XDG_CONFIG_HOME=str(home / "config"), NO_COLOR="1", KLAW_OFFLINE="1"
+    )
+    os.chdir(home)
+
+
+def _tear_down(namespace: dict[str, Any]) -> None:
+    directory, environment, home = namespace["_before"]
+    os.chdir(directory)
+    os.environ.clear()
+    os.environ.update(environment)
+    shutil.rmtree(home)
+
+
+def _run_console(example: "Example") -> str | None:
+    """Run each ``$ command`` and compare what is shown below it; return what went wrong."""
+    for command, shown in _commands(str(example.parsed)):
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)  # noqa: S603, S607  # our own pages
+        output = done.stdout + done.stderr
+        if done.returncode != 0:
+            return f"$ {command}\nexited {done.returncode}:\n{output}"
+        pattern = ".*?".join(re.escape(part) for line in shown for part in [*line.strip().split("…"), ""])
+        if not re.search(pattern, output, re.DOTALL):
+            return f"$ {command}\nshown:\n" + "\n".join(shown) + f"\nprinted:\n{output}"
+    return None
+
+
+def _commands(block: str) -> Iterator[tuple[str, list[str]]]:
+    command, shown = "", []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield command, shown
+            command, shown = line[2:], []
+        else:
+            shown.append(line)
+    if command:
+        yield command, shown
+
+
+if Sybil is not None:
+    pytest_collect_file = Sybil(
+        parsers=[PythonCodeBlockParser(), CodeBlockParser("console", _run_console), SkipParser()],
+        patterns=["README.md", "docs/**/*.md"],
+        setup=_set_up,
+        teardown=_tear_down,
+    ).pytest()
+
+
+@pytest.fixture(autouse=True)
+def _no_user_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep tests away from the configuration, data and caches of whoever runs them."""
+    for name in list(os.environ):
+        if name.startswith("KLAW_") and name != "KLAW_TEST_NOTES":
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(home))

@@ -1,0 +1,90 @@
+"""What is published works by itself: wheels of every distribution, in an empty environment, outside the checkout."""
+
+import json
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
+NOTE = "# Bees\n\nHives are opened in April, when the willows bloom.\n\n## Honey\n\nExtracted in July.\n"
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    """Run a command outside the checkout and return what it printed; fail with all of it."""
+    inherited = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**inherited, "NO_COLOR": "1", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory) -> dict[str, Path]:
+    """Build every distribution and return its wheel by name."""
+    target = tmp_path_factory.mktemp("wheels")
+    for project in [ROOT, *PLUGINS]:
+        run("uv", "build", "--quiet", "--wheel", "--out-dir", target, project, cwd=target)
+    return {path.name.partition("-")[0].replace("_", "-"): path for path in target.glob("*.whl")}
+
+
+@pytest.fixture(scope="session")
+def environment(wheels, tmp_path_factory) -> Path:
+    """Install the extra ``klaw[default]`` from the wheels alone and return the directory of its programs."""
+    home = tmp_path_factory.mktemp("installed")
+    run("uv", "venv", "--quiet", home / "venv", cwd=home)
+    others = [f"{name} @ {path.as_uri()}" for name, path in wheels.items() if name != "klaw"]
+    python = home / "venv" / "bin" / "python"
+    chosen = f"klaw[default] @ {wheels['klaw'].as_uri()}"
+    run("uv", "pip", "install", "--quiet", "--python", python, chosen, *others, cwd=home)
+    return python.parent
+
+
+def test_every_wheel_is_typed_and_licensed_as_it_says(wheels):
+    assert len(wheels) == len(PLUGINS) + 1
+    for name, path in wheels.items():
+        files = zipfile.ZipFile(path).namelist()
+        assert any(file.endswith("py.typed") for file in files), f"{name} has no py.typed"
+        assert not any("tests/" in file for file in files), f"{name} ships its tests"
+
+
+def test_the_wheels_search_real_notes_by_words_and_meaning(environment, tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "bees.md").write_text(NOTE)
+    (notes / "tax.md").write_text("# Tax\n\nThe form is due on the last day of May.\n")
+    klaw = environment / "klaw"
+    places = {"KLAW_DATA_DIR": str(tmp_path / "data"), "XDG_CACHE_HOME": str(tmp_path / "cache"), "KLAW_OFFLINE": "1"}
+    run(klaw, "index", notes, cwd=tmp_path, **places)
+    question = "when does the beekeeper look inside the boxes"
+    found = json.loads(run(klaw, "search", "--json", "--explain", question, cwd=tmp_path, **places))
+    assert found[0]["path"] == "notes/bees.md"
+    assert {part["leg"] for part in found[0]["explain"]} >= {"sqlite-vec"}
+    words = json.loads(run(klaw, "search", "--json", "--mode", "fts", "willows", cwd=tmp_path, **places))
+    assert [result["path"] for result in words] == ["notes/bees.md"]
+
+
+def test_the_core_alone_says_what_to_install(wheels, tmp_path):
+    run("uv", "venv", "--quiet", tmp_path / "venv", cwd=tmp_path)
+    python = tmp_path / "venv" / "bin" / "python"
+    run("uv", "pip", "install", "--quiet", "--python", python, wheels["klaw"], cwd=tmp_path)
+    done = subprocess.run(
+        [python.parent / "klaw", "search", "anything"],
+        env={**os.environ, "KLAW_DATA_DIR": str(tmp_path / "data")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "pip install 'klaw[sqlitevec]'" in done.stderr
+    assert "Traceback" not in done.stderr
