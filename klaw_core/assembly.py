@@ -4,14 +4,15 @@ This is the only place where hooks are asked. Afterwards everything is a plain c
 """
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from attrs import frozen
 
 from klaw_core.config import Config, Selection, build_options
-from klaw_core.errors import ConfigError, PluginError, RetrievalError
-from klaw_core.hookspecs import Place
+from klaw_core.errors import ConfigError, KlawError, PluginError, RetrievalError
+from klaw_core.files import make_private_directory
+from klaw_core.hookspecs import Component, Place
 from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Reranker, Retriever, Source, Store
 from klaw_core.plugins import Registry
 
@@ -49,6 +50,7 @@ class Parts:
             raise ConfigError(self._problems, hint="see `klaw config list`")
         self.fusion: Fusion = build_fusion()
         self.sources: tuple[Source, ...] = tuple(build() for build in build_sources)
+        make_private_directory(config.data_dir)
         self.store: Store[Any] = build_store()
         try:
             self.legs = tuple(self._join(selection, build()) for selection, build in build_legs)
@@ -92,7 +94,20 @@ class Parts:
         options = build_options(component, selection, self._problems)
         if selection is self.config.chunking:
             self._cutting = f"{selection.type} {options!r}"
-        return lambda: component.factory(options, self._place)
+        return partial(self._build, component, options, selection)
+
+    def _build(self, component: Component[Any, Any], options: Any, selection: Selection) -> Any:
+        """Call the factory; what a plugin raises there is named as its fault."""
+        try:
+            return component.factory(options, self._place)
+        except KlawError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"{selection.place}: the {selection.kind} {selection.type!r} could not be built: "
+                f"{type(error).__name__}: {error}",
+                hint="see `klaw plugins`",
+            ) from error
 
     def _join(self, selection: Selection, retriever: Retriever[Any]) -> Leg:
         """Check that the retriever fits the store, and let it enlist if it keeps rows."""

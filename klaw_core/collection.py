@@ -114,14 +114,18 @@ class Collection:
         return removed
 
     def backfill(self, on_progress: Callable[[int, int], None] = lambda _done, _total: None) -> int:
-        """Give every index the chunks it lacks, in order of key; return how many texts were embedded.
+        """Give every index exactly the chunks there are, in order of key; return how many texts were embedded.
 
-        Idempotent and safe to stop: what a crash or a failed embedding left out, the next call adds.
+        Idempotent and safe to stop: what a crash or a failed embedding left out, the next call adds; what was
+        removed while an index was switched off goes from it now.
         ``on_progress`` is given the number of chunks done and their total, index by index.
         """
         count = 0
         for _, index in self.indexes:
-            missing = self._missing(index)
+            missing, stale = self._differences(index)
+            if stale:
+                with self.store.write() as transaction:
+                    index.remove(transaction.resource, self.name, stale)
             done = 0
             on_progress(done, len(missing))
             for first in range(0, len(missing), BATCH):
@@ -137,10 +141,12 @@ class Collection:
                 on_progress(done, len(missing))
         return count
 
-    def _missing(self, index: Index[Any]) -> list[int]:
+    def _differences(self, index: Index[Any]) -> tuple[list[int], list[int]]:
+        """Return the keys that an index lacks, and those that it holds for chunks that are gone."""
         with self.store.read() as snapshot:
             present = set(index.keys(snapshot.resource, self.name).tolist())
-            return [key for key in snapshot.keys(self.name).tolist() if key not in present]
+            wanted = set(snapshot.keys(self.name).tolist())
+        return sorted(wanted - present), sorted(present - wanted)
 
     def _still_missing(
         self, transaction: Transaction[Any], index: Index[Any], stored: Sequence[StoredChunk]

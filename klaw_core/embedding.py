@@ -32,8 +32,10 @@ def embed_passages(passages: Mapping[str, str], embedder: Embedder) -> Iterator[
 
 def embed_question(text: str, embedder: Embedder) -> Vector:
     """Embed a query. Raise EmbeddingError, or PluginContractError if the embedder breaks its Protocol."""
+    import numpy as np
+
     vector = embedder.embed_query(text)
-    check_vectors(vector[None, :], 1, embedder.space)
+    check_vectors(np.asarray(vector)[None], 1, embedder.space)
     return vector
 
 

@@ -13,6 +13,7 @@ from attrs import define, evolve, field, frozen
 
 from klaw_core.chunking import make_chunks
 from klaw_core.collection import BATCH, Collection, Embedded
+from klaw_core.errors import EmbeddingError
 from klaw_core.interfaces import Chunker, Source
 from klaw_core.values import Chunk, Document, DocumentRecord, Entry, IndexReport, Progress, Skipped
 
@@ -97,12 +98,21 @@ class Indexer:
             seconds=time.monotonic() - started,
         )
 
-    def add(self, document: Document) -> None:
-        """Index one document now."""
-        self.collection.prepare_space()
+    def add(self, document: Document) -> EmbeddingError | None:
+        """Index one document now; return what kept it from being embedded, if anything did.
+
+        Words find it at once in any case, and the next :meth:`sync` tries again to embed it.
+        """
         document = evolve(document, recipe=self.recipe)
         chunks = self._cut(document)
-        self.collection.replace([(document, chunks)], self._embed(chunks))
+        failure = None
+        try:
+            self.collection.prepare_space()
+            embedded = self._embed(chunks)
+        except EmbeddingError as error:
+            embedded, failure = Embedded(), error
+        self.collection.replace([(document, chunks)], embedded)
+        return failure
 
     def _changed(
         self,

@@ -221,6 +221,13 @@ class Store(Protocol[R]):
     def write(self) -> AbstractContextManager[Transaction[R]]:
         """Begin a transaction; commit at the end of the block, roll back if it raises."""
 
+    def rebuild(self) -> AbstractContextManager[Store[R]]:
+        """Give a store beside this one, with the same indexes, that takes its place at the end of the block.
+
+        It knows this one's cached vectors. Snapshots go on being taken of the old content until the new one
+        is complete; if the block raises, or the process dies, nothing has changed here.
+        """
+
     def statistics(self) -> Mapping[str, int | str]:
         """Return facts for ``klaw status``: sizes in bytes, versions."""
 

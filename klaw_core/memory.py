@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -107,7 +108,10 @@ class Memory:
             raise WorkspaceError("nothing has been indexed yet", hint="klaw index DIR")
         report = IndexReport()
         for source in sources:
-            report += self._indexer.sync(source, force=force, on_progress=on_progress)
+            try:
+                report += self._indexer.sync(source, force=force, on_progress=on_progress)
+            except WorkspaceError as error:  # a drive that is not there now must not keep the others from being indexed
+                report += IndexReport(skipped=(Skipped(source.origin, str(error), keep=True),))
         return report
 
     def reindex(self, *, on_progress: ProgressCallback = lambda _: None) -> IndexReport:
@@ -165,13 +169,16 @@ class Memory:
         """Remember a text; it can be found at once. Raise QueryError if it is empty or too long."""
         if not text.strip():
             raise QueryError("there is nothing to save: the text is empty")
+        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+            raise QueryError("the text cannot be saved: it is not valid Unicode (a lone surrogate)")
         if len(text) > _MAX_SAVED_CHARACTERS:
             raise QueryError(
                 f"the text has {len(text):,} characters, at most {_MAX_SAVED_CHARACTERS:,} can be saved at once",
                 hint="put it in a file and `klaw index` its directory",
             )
         moment = (created_at or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
-        path = f"{_SAVED}/{moment:%Y-%m-%d}/{text_hash(text)[:12]}"
+        digest = text_hash("\0".join((source, chat_id or "", text)))[:12]
+        path = f"{_SAVED}/{moment.date().isoformat()}/{digest}"
         self._indexer.add(Document(path, text, source, _SAVED, moment, chat_id))
         return Passage(path, text, 1, len(line_starts(text)))
 
@@ -234,7 +241,16 @@ class Memory:
         return Searcher(parts.store, lambda: parts.embedder, parts.legs, parts.fusion, lambda: parts.reranker)
 
     def _sources(self) -> Sequence[Source]:
-        return (*self._parts.sources, *self._workspaces.all().values())
+        """Return every source. Raise WorkspaceError if two have one origin: each would remove the other's documents."""
+        sources = (*self._parts.sources, *self._workspaces.all().values())
+        origins = Counter(source.origin for source in sources)
+        for origin, count in origins.items():
+            if count > 1:
+                raise WorkspaceError(
+                    f"two sources are called {origin!r}",
+                    hint=f"give the one in [[memory.sources]] another name, or `klaw forget {origin}/`",
+                )
+        return sources
 
     def _paths_of(self, origin: str) -> list[str]:
         with self._parts.store.read() as snapshot:

@@ -6,6 +6,7 @@ hydrate → rerank if configured → collapse what overlaps
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Literal
@@ -120,7 +121,7 @@ class Searcher:
         for leg in legs:
             try:
                 hits = tuple(leg.retriever.search(snapshot.resource, query, depth))
-                _check_hits(hits, depth, leg.name)
+                _check_hits(hits, depth, query, leg.name)
             except (RetrievalError, PluginContractError) as error:
                 failure = failure or RetrievalError(f"{leg.name}: {error.message}", hint=error.hint)
                 notices.append(f"searched without {leg.name}: {error}")
@@ -159,12 +160,16 @@ def _check(text: str, limit: int) -> None:
         raise QueryError(f"the query has {len(text):,} characters, at most {MAX_QUERY_CHARACTERS:,} are allowed")
 
 
-def _check_hits(hits: Sequence[Hit], depth: int, name: str) -> None:
-    """Raise PluginContractError unless the hits are distinct, in order and not too many."""
+def _check_hits(hits: Sequence[Hit], depth: int, query: Query, name: str) -> None:
+    """Raise PluginContractError unless the hits are distinct, in order, allowed and not too many."""
     ordered = all(first.score >= second.score for first, second in pairwise(hits))
-    distinct = len({hit.key for hit in hits}) == len(hits)
-    if len(hits) > depth or not ordered or not distinct:
-        raise PluginContractError(f"the retriever {name!r} returned hits that are unsorted, repeated or too many")
+    finite = all(math.isfinite(hit.score) for hit in hits)
+    keys = {hit.key for hit in hits}
+    allowed = query.within is None or keys <= set(query.within.tolist())
+    if not (ordered and finite and allowed) or len(keys) != len(hits) or len(hits) > depth:
+        raise PluginContractError(
+            f"the retriever {name!r} returned hits that are unsorted, repeated, not allowed or too many"
+        )
 
 
 def _hydrate(snapshot: Snapshot[Any], collection: str, hits: Sequence[Hit]) -> list[tuple[StoredChunk, Hit]]:

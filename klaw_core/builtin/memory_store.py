@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from attrs import define, evolve, field, frozen
 
-from klaw_core.interfaces import Index, Snapshot, Transaction
+from klaw_core.interfaces import Index, Snapshot, Store, Transaction
 from klaw_core.values import (
     Chunk,
     Document,
@@ -178,11 +178,13 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._tables = Tables()
+        self._indexes: dict[str, Index[Tables]] = {}
         self._writing = threading.Lock()
 
     def enlist(self, owner: str, index: Index[Tables], /) -> None:
         """Apply the index's migrations that were not applied yet."""
         index.prepare(self._tables)
+        self._indexes[owner] = index
         with self.write() as transaction:
             tables = transaction.resource
             for migration in index.migrations():
@@ -202,6 +204,17 @@ class MemoryStore:
             tables = self._tables.copy()
             yield MemoryTransaction(tables)
             self._tables = tables
+
+    @contextmanager
+    def rebuild(self) -> Iterator[Store[Tables]]:
+        """Give an empty store that takes this one's place at the end of the block."""
+        with self._writing:
+            fresh = MemoryStore()
+            for owner, index in self._indexes.items():
+                fresh.enlist(owner, index)
+            fresh._tables.vectors.update(self._tables.vectors)
+            yield fresh
+            self._tables = fresh._tables
 
     def statistics(self) -> Mapping[str, int | str]:
         """Return nothing: there is no file to speak of."""

@@ -237,6 +237,39 @@ class StoreContract:
             assert snapshot.counts(C) == {"notes": (20, 40)}
             assert len(set(snapshot.keys(C).tolist())) == 40
 
+    def test_a_rebuild_takes_its_place_whole_and_knows_the_cache(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "old"))
+        with store.write() as transaction:
+            transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
+            transaction.cache_vectors(SPACE, {text_hash("x"): vector(1, 2, 3, 4)})
+            transaction.cache_vectors(OTHER, {text_hash("y"): vector(4, 3, 2, 1)})
+        with store.rebuild() as fresh:
+            with fresh.read() as snapshot:
+                assert snapshot.keys(C).tolist() == []
+                assert snapshot.cached_vectors(SPACE, [text_hash("x")])[text_hash("x")].tolist() == pytest.approx(
+                    vector(1, 2, 3, 4).tolist()
+                )
+                assert snapshot.cached_vectors(OTHER, [text_hash("x"), text_hash("y")]).keys() == {text_hash("y")}
+            put(fresh, make_document("notes/b.md", "new\nnewer"))
+            with store.read() as snapshot:
+                assert list(snapshot.manifest(C, "notes")) == ["notes/a.md"], "searches go on during a rebuild"
+        with store.read() as snapshot:
+            assert list(snapshot.manifest(C, "notes")) == ["notes/b.md"]
+            assert snapshot.counts(C) == {"notes": (1, 2)}
+            assert snapshot.space(C) is None
+        put(store, make_document("notes/c.md", "later"))
+
+    def test_a_rebuild_that_fails_changes_nothing(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "old"))
+        with store.read() as snapshot:
+            before = dump(snapshot)
+        with pytest.raises(InjectedError), store.rebuild() as fresh:  # noqa: PT012  # the block is the subject
+            put(fresh, make_document("notes/b.md", "new"))
+            raise InjectedError
+        with store.read() as snapshot:
+            assert dump(snapshot) == before
+        put(store, make_document("notes/c.md", "later"))
+
     def test_closing_twice_is_allowed(self, open_store: OpenStore) -> None:
         store = open_store()
         store.close()

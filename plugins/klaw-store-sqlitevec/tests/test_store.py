@@ -48,7 +48,7 @@ def test_the_files_are_private(tmp_path):
     with store.read():
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     store.close()
-    assert modes == {"klaw.db": 0o600, "klaw.db-wal": 0o600, "klaw.db-shm": 0o600}
+    assert modes == {"klaw.db": 0o600, "klaw.db-wal": 0o600, "klaw.db-shm": 0o600, "klaw.db.lock": 0o600}
 
 
 def test_the_tables_have_the_documented_names_and_columns(tmp_path):
@@ -108,6 +108,42 @@ def test_a_second_writer_waits_then_is_told(tmp_path):
     with first.write(), pytest.raises(StoreLockedError, match="locked"), second.write():
         pass
     put(second, make_document("notes/a.md", "one"))
+
+
+def test_a_rebuild_keeps_other_writers_out_by_name_and_readers_in(tmp_path):
+    store = SqliteStore(tmp_path / "klaw.db")
+    put(store, make_document("notes/a.md", "one"))
+    other = SqliteStore(tmp_path / "klaw.db")
+    with store.rebuild() as fresh:
+        put(fresh, make_document("notes/b.md", "two"))
+        with pytest.raises(StoreLockedError, match=f"process {os.getpid()} is rebuilding"), other.write():
+            pass
+        with other.read() as before:
+            assert list(before.manifest("memory", "notes")) == ["notes/a.md"]
+    with other.read() as after:
+        assert list(after.manifest("memory", "notes")) == ["notes/b.md"]
+    put(other, make_document("notes/c.md", "three"))
+    assert sorted(path.name for path in tmp_path.iterdir() if "rebuild" in path.name) == []
+
+
+def test_a_snapshot_taken_before_a_rebuild_ends_stays_what_it_was(tmp_path):
+    store = SqliteStore(tmp_path / "klaw.db")
+    put(store, make_document("notes/a.md", "one"))
+    with store.read() as snapshot:
+        with store.rebuild() as fresh:
+            put(fresh, make_document("notes/b.md", "two"))
+        assert list(snapshot.manifest("memory", "notes")) == ["notes/a.md"]
+
+
+def test_an_interrupted_rebuild_is_resumed(tmp_path):
+    store = SqliteStore(tmp_path / "klaw.db")
+    with pytest.raises(KeyboardInterrupt), store.rebuild() as fresh:  # noqa: PT012  # the block is the subject
+        put(fresh, make_document("notes/b.md", "two"))
+        raise KeyboardInterrupt
+    with store.rebuild() as fresh, fresh.read() as snapshot:
+        assert list(snapshot.manifest("memory", "notes")) == ["notes/b.md"]
+    with store.read() as snapshot:
+        assert list(snapshot.manifest("memory", "notes")) == ["notes/b.md"]
 
 
 def test_a_transaction_inside_another_is_refused(tmp_path):

@@ -10,6 +10,7 @@ import apsw
 
 from klaw_core import StoreError
 from klaw_store_sqlitevec.failures import translated
+from klaw_store_sqlitevec.rebuilding import RebuildLock
 from klaw_store_sqlitevec.schema import OLDEST_SQLITE
 
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
@@ -29,6 +30,7 @@ class Connections:
         self._idle: list[apsw.Connection] = []
         self._writer: apsw.Connection | None = None
         self._writing = threading.RLock()
+        self._lock = RebuildLock(path)
         self._lending = threading.Lock()
         self._process = os.getpid()
         self._closed = False
@@ -57,16 +59,29 @@ class Connections:
         """
         self._check_usable()
         with self._writing, translated(str(self._path)):
-            connection = self._writer = self._writer or self._open()
-            if connection.in_transaction:
+            if self._writer is not None and self._writer.in_transaction:
                 raise StoreError(f"{self._path}: a transaction was begun inside another")
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            with self._lock.shared(), self._transaction() as connection:
                 yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                _roll_back(connection)
-                raise
+
+    @contextmanager
+    def overwriter(self) -> Iterator[apsw.Connection]:
+        """Lend the writing connection outside of any transaction, for SQLite's backup to write through."""
+        self._check_usable()
+        with self._writing, translated(str(self._path)):
+            self._writer = self._writer or self._open()
+            yield self._writer
+
+    @contextmanager
+    def _transaction(self) -> Iterator[apsw.Connection]:
+        connection = self._writer = self._writer or self._open()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            _roll_back(connection)
+            raise
 
     def renew(self) -> None:
         """Close idle connections, so that the next ones are prepared anew."""
@@ -77,6 +92,7 @@ class Connections:
         """Close everything; connections on loan are closed when they come back."""
         with self._writing, self._lending:
             self._closed = True
+            self._lock.close()
             if self._process == os.getpid():
                 self._close_all()
 

@@ -134,7 +134,7 @@ def chunk_table(collection: str) -> str:
 
 def to_text(moment: datetime) -> str:
     """Return a moment as UTC text of fixed width, so that text order is time order."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def from_text(text: str) -> datetime:

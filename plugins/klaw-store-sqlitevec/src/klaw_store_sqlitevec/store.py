@@ -3,14 +3,19 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 
-from klaw_core import Index, Snapshot, Transaction
+from klaw_core import Index, Snapshot, Store, Transaction, VectorSpace
 from klaw_store_sqlitevec.connections import Connections, check_version
+from klaw_store_sqlitevec.rebuilding import RebuildLock
 from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, Owned, check_file, migrate, pending
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.transaction import SqliteTransaction
+
+# Added to the database's name: where it is rebuilt.
+_BESIDE = ".rebuild"
 
 
 class SqliteStore:
@@ -25,7 +30,8 @@ class SqliteStore:
     def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0) -> None:
         check_version()
         self._path = path
-        self._indexes: list[Index[apsw.Connection]] = []
+        self._busy_timeout_seconds = busy_timeout_seconds
+        self._indexes: dict[str, Index[apsw.Connection]] = {}
         self._connections = Connections(path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare)
         self._migrate(Owned(OWNER, MIGRATIONS))
 
@@ -37,11 +43,11 @@ class SqliteStore:
     def enlist(self, owner: str, index: Index[apsw.Connection], /) -> None:
         """Let an index join: prepare every connection for it and apply its migrations under ``owner``."""
         self._connections.renew()
-        self._indexes.append(index)
+        self._indexes[owner] = index
         try:
             self._migrate(Owned(owner, tuple(index.migrations())))
         except BaseException:
-            self._indexes.remove(index)
+            del self._indexes[owner]
             raise
 
     @contextmanager
@@ -55,6 +61,53 @@ class SqliteStore:
         """Begin a transaction; commit at the end of the block, roll back if it raises."""
         with self._connections.writer() as connection:
             yield SqliteTransaction(connection)
+
+    @contextmanager
+    def rebuild(self) -> Iterator[Store[apsw.Connection]]:
+        """Give a store beside this one that takes its place at the end of the block, whole or not at all.
+
+        It knows this one's cached vectors. Readers go on meanwhile and see the new content with their next
+        snapshot; writers get StoreLockedError. If the block raises or the process dies, this store stays as
+        it was, and what the other had done is there for the next attempt.
+        """
+        beside = Path(f"{self._path}{_BESIDE}")
+        lock = RebuildLock(self._path)
+        try:
+            with lock.exclusive():
+                fresh = SqliteStore(beside, busy_timeout_seconds=self._busy_timeout_seconds)
+                try:
+                    for owner, index in self._indexes.items():
+                        fresh.enlist(owner, index)
+                    with self.read() as snapshot:
+                        fresh._take_cache(snapshot.resource)
+                    yield fresh
+                    self._become(fresh)
+                finally:
+                    fresh.close()
+                _remove_database(beside)
+        finally:
+            lock.close()
+
+    def _take_cache(self, other: apsw.Connection) -> None:
+        """Copy the embedding cache of another database, space by space: row numbers mean nothing elsewhere."""
+        spaces = "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
+        cached = "SELECT ?, hash, vector FROM embedding_cache WHERE space_id = ?"
+        insert = "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+        with self._connections.writer() as connection:
+            transaction = SqliteTransaction(connection)
+            rows: list[Any] = other.execute(spaces).fetchall()
+            for theirs, *space in rows:
+                mine = transaction.put_space(VectorSpace(*space))
+                connection.executemany(insert, other.execute(cached, (mine, theirs)))
+
+    def _become(self, other: "SqliteStore") -> None:
+        """Replace all content by the other's, as one transaction of SQLite's online backup."""
+        with (
+            self._connections.overwriter() as target,
+            other._connections.overwriter() as source,  # noqa: SLF001  # a store of the same class
+            target.backup("main", source, "main") as backup,
+        ):
+            backup.step(-1)  # in one go: page by page it would begin anew at every change
 
     def statistics(self) -> Mapping[str, int | str]:
         """Return the sizes of file, log and cache in bytes, and the version of SQLite."""
@@ -75,7 +128,7 @@ class SqliteStore:
         self._connections.close()
 
     def _prepare(self, connection: apsw.Connection) -> None:
-        for index in self._indexes:
+        for index in self._indexes.values():
             index.prepare(connection)
 
     def _migrate(self, owned: Owned) -> None:
@@ -87,3 +140,8 @@ class SqliteStore:
         with self._connections.writer() as connection:
             check_file(connection, self.location)
             migrate(connection, owned, self.location)
+
+
+def _remove_database(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm", ".lock"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)

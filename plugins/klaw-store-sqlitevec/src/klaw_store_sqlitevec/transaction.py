@@ -45,14 +45,14 @@ class SqliteTransaction(SqliteSnapshot):
         self.resource.execute(
             "INSERT INTO collection_spaces (collection, space_id, probe) VALUES (?, ?, ?) "
             "ON CONFLICT (collection) DO UPDATE SET space_id = excluded.space_id, probe = excluded.probe",
-            (collection, self._put_space(record.space), record.probe.astype("<f4").tobytes()),
+            (collection, self.put_space(record.space), record.probe.astype("<f4").tobytes()),
         )
 
     def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
         """Put vectors in the embedding cache, by passage hash."""
         if not vectors:
             return
-        space_id = self._put_space(space)
+        space_id = self.put_space(space)
         self.resource.executemany(
             "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             ((space_id, bytes.fromhex(digest), vector.astype("<f4").tobytes()) for digest, vector in vectors.items()),
@@ -64,6 +64,17 @@ class SqliteTransaction(SqliteSnapshot):
             array = apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))
             self.resource.execute("DELETE FROM embedding_cache WHERE hash IN (SELECT value FROM carray(?))", (array,))
 
+    def put_space(self, space: VectorSpace) -> int:
+        """Return the row of a vector space, adding it if it is new."""
+        found = self.space_id(space)
+        if found is not None:
+            return found
+        self.resource.execute(
+            "INSERT INTO vector_spaces (model, revision, dimension, metric, pooling) VALUES (?, ?, ?, ?, ?)",
+            (space.model, space.revision, space.dimension, space.metric, space.pooling),
+        )
+        return self.resource.last_insert_rowid()
+
     def _put_document(self, collection: str, document: Document) -> int:
         created = to_text(document.created_at)
         cursor = self.resource.execute(
@@ -74,16 +85,6 @@ class SqliteTransaction(SqliteSnapshot):
             (collection, document.path, document.origin, document.content_hash, created),
         )
         return int(cursor.get)
-
-    def _put_space(self, space: VectorSpace) -> int:
-        found = self.space_id(space)
-        if found is not None:
-            return found
-        self.resource.execute(
-            "INSERT INTO vector_spaces (model, revision, dimension, metric, pooling) VALUES (?, ?, ?, ?, ?)",
-            (space.model, space.revision, space.dimension, space.metric, space.pooling),
-        )
-        return self.resource.last_insert_rowid()
 
     def _delete_chunks(self, collection: str, keys: Sequence[int]) -> None:
         sql = f"DELETE FROM {chunk_table(collection)} WHERE id = ?"  # noqa: S608  # a name of ours

@@ -1,0 +1,70 @@
+"""The lock that keeps writers out while the database is rebuilt beside itself.
+
+Every write transaction holds the lock file shared, a rebuild holds it exclusively for as long as it takes; readers
+do not care. The kernel drops the lock with the process, so a crash leaves none behind.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from klaw_core import StoreLockedError, StoreReadOnlyError
+
+
+class RebuildLock:
+    """One process's handle on the lock file of a database. Not for two threads at once."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._path = Path(f"{database}.lock")
+        self._descriptor: int | None = None
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Hold the lock with other writers. Raise StoreLockedError, naming the process that rebuilds."""
+        with self._held(fcntl.LOCK_SH):
+            yield
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the lock alone, and write this process's number into it. Raise StoreLockedError."""
+        with self._held(fcntl.LOCK_EX) as descriptor:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            try:
+                yield
+            finally:
+                os.ftruncate(descriptor, 0)
+
+    def close(self) -> None:
+        """Close the handle; closing twice is allowed."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    @contextmanager
+    def _held(self, kind: int) -> Iterator[int]:
+        descriptor = self._open()
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+            who = f"process {holder} is rebuilding it" if holder else "another process is writing to it"
+            raise StoreLockedError(f"{self._database} is locked: {who}", hint="wait for it to finish") from error
+        try:
+            yield descriptor
+        finally:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def _open(self) -> int:
+        if self._descriptor is None:
+            try:
+                self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                raise StoreReadOnlyError(
+                    f"{self._path} cannot be opened for writing: {error.strerror}",
+                    hint="check its permissions, or choose another place: --data-dir or KLAW_DATA_DIR",
+                ) from error
+        return self._descriptor
