@@ -1,0 +1,98 @@
+"""Third-party plugins as a user has them: real distributions beside the real ones, good, broken and contradictory."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+FAKES = Path(__file__).parent / "fakes"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory) -> Path:
+    """Install the core, the SQLite plugins and every fake; return the directory of programs."""
+    home = tmp_path_factory.mktemp("fakes")
+    subprocess.run(["uv", "venv", "--quiet", home / "venv"], check=True)
+    real = [f"{ROOT}[testing]", *(ROOT / "plugins" / name for name in ("klaw-store-sqlitevec", "klaw-fts5"))]
+    fakes = sorted(path.parent for path in FAKES.glob("*/pyproject.toml"))
+    python = home / "venv" / "bin" / "python"
+    subprocess.run(["uv", "pip", "install", "--quiet", "--python", python, *real, *fakes], check=True)
+    return python.parent
+
+
+@pytest.fixture
+def klaw(installed, tmp_path):
+    """Return a function that runs klaw with a data directory of its own."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "bees.md").write_text("# Bees\n\nHives are opened in April.\n")
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        places = {"KLAW_DATA_DIR": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+        return subprocess.run(
+            [installed / "klaw", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, **places, "NO_COLOR": "1", "COLUMNS": "200", **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_a_plugin_that_breaks_never_stops_klaw_and_is_shown_with_its_reason(klaw):
+    done = klaw("plugins", "--json")
+    assert done.returncode == 0, done.stderr
+    plugins = {plugin["distribution"]: plugin for plugin in json.loads(done.stdout)}
+    assert plugins["klaw-hello"]["problem"] == ""
+    for name in ("klaw-broken", "klaw-raises", "klaw-future"):
+        assert plugins[name]["problem"], name
+    assert "99" in plugins["klaw-future"]["problem"]
+
+
+def test_the_embedder_is_swapped_by_configuration_alone(klaw):
+    assert klaw("index", "notes", KLAW_EMBEDDER="hashing").returncode == 0
+    done = klaw("search", "--json", "--mode", "vector", "hives", KLAW_EMBEDDER="hashing")
+    assert json.loads(done.stdout)[0]["path"] == "notes/bees.md"
+
+
+@pytest.mark.parametrize(
+    ("embedder", "says"),
+    [
+        ("twin", ["klaw-twin-a", "klaw-twin-b", "plugins.disabled"]),
+        ("future", ["API 99"]),
+        ("hashin", ["did you mean 'hashing'"]),
+        ("onnx", ["pip install 'klaw[onnx"]),
+    ],
+)
+def test_what_cannot_be_used_says_why_in_one_line(klaw, embedder, says):
+    done = klaw("index", "notes", KLAW_EMBEDDER=embedder)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    for words in says:
+        assert words in done.stderr
+
+
+def test_two_providers_of_a_name_are_no_error_while_it_is_not_used(klaw):
+    assert klaw("index", "notes", KLAW_EMBEDDER="hashing").returncode == 0
+
+
+def test_a_disabled_plugin_is_not_loaded(klaw):
+    done = klaw("index", "notes", KLAW_EMBEDDER="twin", KLAW_DISABLE_PLUGINS="klaw-twin-b")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_tutorials_plugin_passes_the_conformance_kit(installed):
+    tests = FAKES / "klaw-hello" / "test_klaw_hello.py"
+    done = subprocess.run(
+        [installed / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tests.parent, tests],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tests.parent,
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
