@@ -59,7 +59,8 @@ class Document:
     ``path`` is unique in its collection and portable (``notes/a.md``: workspace name, then the relative
     path); ``origin`` names the source instance that owns it (``notes``), ``source`` is the label that
     results show (``MEMORY.md``, ``conversation``, ``manual``). ``created_at`` is aware, in UTC. The core sets
-    ``recipe``: which chunker, options and token counter cut the text.
+    ``recipe``: which chunker, options and token counter cut the text. ``version`` is that of the software a
+    text of the collection ``docs`` describes.
     """
 
     path: str
@@ -68,6 +69,7 @@ class Document:
     origin: str
     created_at: datetime
     chat_id: str | None = None
+    version: str = ""
     recipe: str = field(default="", repr=False)
 
     @property

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import apsw
 import pytest
+from attrs import evolve
 from hypothesis import settings
 
 from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError
 from klaw_core.testing.store import OpenStore, PersistentStoreContract, StoreMachine, put
-from klaw_core.testing.values import make_document
+from klaw_core.testing.values import cut_lines, make_document
 from klaw_store_sqlitevec.store import SqliteStore
 
 
@@ -59,6 +60,26 @@ def test_the_tables_have_the_documented_names_and_columns(tmp_path):
         assert snapshot.resource.pragma("synchronous") == 2
         assert snapshot.resource.pragma("secure_delete") == 1
     assert columns >= {"id", "source", "chat_id", "content", "created_at", "updated_at"}
+
+
+def test_documentation_has_tables_of_its_own_with_the_same_mechanism(tmp_path):
+    store = SqliteStore(tmp_path / "klaw.db")
+    put(store, make_document("notes/a.md", "mine"))
+    guide = evolve(make_document("guide/install.md", "one\ntwo", origin="guide"), version="1.2")
+    with store.write() as transaction:
+        transaction.replace("docs", guide, cut_lines(guide))
+    with store.read() as snapshot:
+        rows = snapshot.resource.execute(
+            "SELECT file, section, content, version FROM doc_chunks ORDER BY id"
+        ).fetchall()
+        assert rows == [("install.md", "line of 3", "one", "1.2"), ("install.md", "line of 3", "two", "1.2")]
+        assert [item.source for item in snapshot.outline("docs", "guide/install.md")] == ["install.md", "install.md"]
+        assert snapshot.counts("docs") == {"guide": (1, 2)}
+        assert snapshot.counts("memory") == {"notes": (1, 1)}
+    later = evolve(guide, version="1.3")
+    with store.write() as transaction:
+        assert transaction.replace("docs", later, cut_lines(later)).removed == ()
+        assert transaction.resource.execute("SELECT DISTINCT version FROM doc_chunks").fetchall() == [("1.3",)]
 
 
 def test_foreign_keys_are_enforced(tmp_path):

@@ -1,9 +1,11 @@
 """The tables that the store owns, and the one place that creates or changes them."""
 
+from collections.abc import Callable, Mapping
+
 import apsw
 from attrs import frozen
 
-from klaw_core import Migration, StoreError
+from klaw_core import Chunk, Document, Migration, StoreError
 
 #: Marks the file as Klaw's (``PRAGMA application_id``): the letters "Klaw".
 APPLICATION_ID = 0x4B6C6177
@@ -20,6 +22,20 @@ CREATE TABLE IF NOT EXISTS klaw_migrations (
     applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ')),
     PRIMARY KEY (owner, name)
 ) WITHOUT ROWID
+"""
+
+# What the chunks of every collection have.
+_SHARED_COLUMNS = """
+    created_at TEXT NOT NULL,
+    updated_at TEXT,
+    document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    chunk_id TEXT NOT NULL,
+    start_offset INTEGER NOT NULL,
+    end_offset INTEGER NOT NULL,
+    start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    heading TEXT NOT NULL,      -- a JSON array of strings, outermost first
+    continues TEXT
 """
 
 _BEGINNING = """
@@ -39,22 +55,24 @@ CREATE TABLE memory_chunks (
     source TEXT NOT NULL,
     chat_id TEXT,
     content TEXT NOT NULL,
-    created_at TEXT NOT NULL,
-    updated_at TEXT,
-    document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
-    chunk_id TEXT NOT NULL,
-    start_offset INTEGER NOT NULL,
-    end_offset INTEGER NOT NULL,
-    start_line INTEGER NOT NULL,
-    end_line INTEGER NOT NULL,
-    heading TEXT NOT NULL,      -- a JSON array of strings, outermost first
-    continues TEXT
+    {shared}
+);
+CREATE TABLE doc_chunks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    file TEXT NOT NULL,
+    section TEXT,
+    content TEXT NOT NULL,
+    version TEXT NOT NULL,
+    {shared}
 );
 CREATE INDEX memory_chunks_document ON memory_chunks (document_id, start_offset);
 CREATE INDEX memory_chunks_chunk_id ON memory_chunks (chunk_id);
 CREATE INDEX memory_chunks_source ON memory_chunks (source);
 CREATE INDEX memory_chunks_chat ON memory_chunks (chat_id) WHERE chat_id IS NOT NULL;
 CREATE INDEX memory_chunks_created ON memory_chunks (created_at);
+CREATE INDEX doc_chunks_document ON doc_chunks (document_id, start_offset);
+CREATE INDEX doc_chunks_chunk_id ON doc_chunks (chunk_id);
+CREATE INDEX doc_chunks_file ON doc_chunks (file);
 
 CREATE TABLE vector_spaces (
     id INTEGER PRIMARY KEY,
@@ -81,14 +99,43 @@ CREATE TABLE embedding_cache (
 
 
 def _begin(connection: apsw.Connection) -> None:
-    connection.execute(_BEGINNING)
+    connection.execute(_BEGINNING.format(shared=_SHARED_COLUMNS.strip()))
 
 
 #: Append-only: a step that has been released is never changed.
 MIGRATIONS = (Migration("0001-documents-chunks-spaces-cache", _begin),)
 
-#: Collection to the table of its chunks: the only names that are ever formatted into a statement.
-CHUNK_TABLES = {"memory": "memory_chunks"}
+
+@frozen
+class ChunkTable:
+    """Where the chunks of a collection stand: the only names that are ever formatted into a statement.
+
+    ``source`` and ``chat`` are what a result shows as such. ``labels`` and ``own`` give the values of the
+    columns that only this table has: those that come from the document, and those of each chunk.
+    """
+
+    name: str
+    source: str
+    chat: str
+    labels: Callable[[Document], Mapping[str, str | None]]
+    own: Callable[[Chunk], Mapping[str, str | None]] = lambda _: {}
+
+
+CHUNK_TABLES = {
+    "memory": ChunkTable(
+        "memory_chunks",
+        source="chunk.source",
+        chat="chunk.chat_id",
+        labels=lambda document: {"source": document.source, "chat_id": document.chat_id},
+    ),
+    "docs": ChunkTable(
+        "doc_chunks",
+        source="chunk.file",
+        chat="NULL",
+        labels=lambda document: {"file": document.source, "version": document.version},
+        own=lambda chunk: {"section": " > ".join(chunk.heading) or None},
+    ),
+}
 
 
 @frozen

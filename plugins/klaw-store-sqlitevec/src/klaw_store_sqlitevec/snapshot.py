@@ -19,11 +19,11 @@ from klaw_core import (
     Vector,
     VectorSpace,
 )
-from klaw_store_sqlitevec.schema import CHUNK_TABLES
+from klaw_store_sqlitevec.schema import CHUNK_TABLES, ChunkTable
 
 _CHUNK_COLUMNS = """
     chunk.id, chunk.chunk_id, chunk.content, chunk.start_offset, chunk.end_offset, chunk.start_line, chunk.end_line,
-    chunk.heading, chunk.continues, document.path, chunk.source, chunk.created_at, chunk.chat_id, document.origin
+    chunk.heading, chunk.continues, document.path, {source}, chunk.created_at, {chat}, document.origin
 """
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -44,10 +44,11 @@ class SqliteSnapshot:
 
     def select(self, collection: str, filters: Filters, /) -> Keys:
         """Return the keys of the chunks that pass the filters, ascending."""
+        table = chunk_table(collection)
         conditions = {
-            "chunk.source = ?": (filters.source,),
+            f"{table.source} = ?": (filters.source,),
             "document.path >= ? AND document.path < ?": filters.path and (filters.path, filters.path + _LAST_CHARACTER),
-            "chunk.chat_id = ?": (filters.chat_id,),
+            f"{table.chat} = ?": (filters.chat_id,),
             "chunk.created_at >= ?": (filters.since and to_text(filters.since),),
             "chunk.created_at < ?": (filters.until and to_text(filters.until),),
         }
@@ -78,7 +79,7 @@ class SqliteSnapshot:
 
     def keys(self, collection: str, /) -> Keys:
         """Return every chunk's key, ascending."""
-        sql = f"SELECT id FROM {chunk_table(collection)} ORDER BY id"  # noqa: S608  # a name of ours
+        sql = f"SELECT id FROM {chunk_table(collection).name} ORDER BY id"  # noqa: S608  # a name of ours
         return _key_array(self.resource.execute(sql))
 
     def space(self, collection: str, /) -> SpaceRecord | None:
@@ -105,10 +106,11 @@ class SqliteSnapshot:
         """Return (documents, chunks) by origin."""
         sql = f"""
             SELECT document.origin, COUNT(DISTINCT document.id), COUNT(chunk.id)
-            FROM documents AS document LEFT JOIN {chunk_table(collection)} AS chunk ON chunk.document_id = document.id
+            FROM documents AS document LEFT JOIN {chunk_table(collection).name} AS chunk ON chunk.document_id = document.id
             WHERE document.collection = ? GROUP BY document.origin ORDER BY document.origin
         """  # noqa: S608  # a name of ours
-        return {origin: (documents, chunks) for origin, documents, chunks in self.resource.execute(sql, (collection,))}
+        rows = self.resource.execute(sql, (collection,))
+        return {origin: (documents, chunks) for origin, documents, chunks in rows}
 
     def space_id(self, space: VectorSpace) -> int | None:
         """Return the row of a vector space, or None if it was never used here."""
@@ -120,11 +122,13 @@ class SqliteSnapshot:
         return None if row is None else int(row[0])
 
     def _rows(self, collection: str, where: str, values: tuple[object, ...]) -> tuple[StoredChunk, ...]:
-        sql = f"SELECT {_CHUNK_COLUMNS} FROM {_chunks(collection)} WHERE {where}"  # noqa: S608  # `where` is ours
+        table = chunk_table(collection)
+        columns = _CHUNK_COLUMNS.format(source=table.source, chat=table.chat)
+        sql = f"SELECT {columns} FROM {_chunks(collection)} WHERE {where}"  # noqa: S608  # `where` is ours
         return tuple(_stored(row) for row in self.resource.execute(sql, values))
 
 
-def chunk_table(collection: str) -> str:
+def chunk_table(collection: str) -> ChunkTable:
     """Return the table of a collection's chunks. Raise StoreError for an unknown collection."""
     try:
         return CHUNK_TABLES[collection]
@@ -148,7 +152,7 @@ def to_vector(blob: bytes) -> Vector:
 
 
 def _chunks(collection: str) -> str:
-    return f"{chunk_table(collection)} AS chunk JOIN documents AS document ON document.id = chunk.document_id"
+    return f"{chunk_table(collection).name} AS chunk JOIN documents AS document ON document.id = chunk.document_id"
 
 
 def _key_array(rows: apsw.Cursor) -> Keys:

@@ -87,13 +87,13 @@ class SqliteTransaction(SqliteSnapshot):
         return int(cursor.get)
 
     def _delete_chunks(self, collection: str, keys: Sequence[int]) -> None:
-        sql = f"DELETE FROM {chunk_table(collection)} WHERE id = ?"  # noqa: S608  # a name of ours
+        sql = f"DELETE FROM {chunk_table(collection).name} WHERE id = ?"  # noqa: S608  # a name of ours
         self.resource.executemany(sql, ((key,) for key in keys))
 
     def _move(self, collection: str, document: Document, kept: Sequence[tuple[Chunk, int]]) -> None:
         """Give chunks that stay their new place in the text; most have not moved."""
         sql = f"""
-            UPDATE {chunk_table(collection)}
+            UPDATE {chunk_table(collection).name}
             SET start_offset = ?1, end_offset = ?2, start_line = ?3, end_line = ?4, continues = ?5, updated_at = ?6
             WHERE id = ?7 AND (start_offset, end_offset, start_line, end_line, continues) IS NOT (?1, ?2, ?3, ?4, ?5)
         """  # noqa: S608  # a name of ours
@@ -107,24 +107,33 @@ class SqliteTransaction(SqliteSnapshot):
         )
 
     def _relabel(self, collection: str, document: Document, document_id: int) -> None:
+        table = chunk_table(collection)
+        labels = {**table.labels(document), "created_at": to_text(document.created_at)}
+        names, marks = ", ".join(labels), ", ".join(f"?{number}" for number in range(1, len(labels) + 1))
         sql = f"""
-            UPDATE {chunk_table(collection)} SET source = ?1, chat_id = ?2, created_at = ?3
-            WHERE document_id = ?4 AND (source, chat_id, created_at) IS NOT (?1, ?2, ?3)
-        """  # noqa: S608  # a name of ours
-        values = (document.source, document.chat_id, to_text(document.created_at), document_id)
-        self.resource.execute(sql, values)
+            UPDATE {table.name} SET ({names}) = ({marks})
+            WHERE document_id = ?{len(labels) + 1} AND ({names}) IS NOT ({marks})
+        """  # noqa: S608  # names of ours
+        self.resource.execute(sql, (*labels.values(), document_id))
 
     def _insert(self, collection: str, document: Document, document_id: int, chunk: Chunk) -> StoredChunk:
-        sql = f"""
-            INSERT INTO {chunk_table(collection)} (
-                source, chat_id, content, created_at, document_id, chunk_id,
-                start_offset, end_offset, start_line, end_line, heading, continues
-            ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """  # noqa: S608  # a name of ours
-        heading = json.dumps(chunk.heading, ensure_ascii=False)
-        place = (chunk.start, chunk.end, chunk.start_line, chunk.end_line, heading, chunk.continues)
-        labels = (document.source, document.chat_id, chunk.text, to_text(document.created_at))
-        self.resource.execute(sql, (*labels, document_id, chunk.chunk_id, *place))
+        table = chunk_table(collection)
+        values = {
+            **table.labels(document),
+            **table.own(chunk),
+            "content": chunk.text,
+            "created_at": to_text(document.created_at),
+            "document_id": document_id,
+            "chunk_id": chunk.chunk_id,
+            "start_offset": chunk.start,
+            "end_offset": chunk.end,
+            "start_line": chunk.start_line,
+            "end_line": chunk.end_line,
+            "heading": json.dumps(chunk.heading, ensure_ascii=False),
+            "continues": chunk.continues,
+        }
+        sql = f"INSERT INTO {table.name} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608  # names of ours
+        self.resource.execute(sql, tuple(values.values()))
         return StoredChunk(
             key=self.resource.last_insert_rowid(),
             chunk=chunk,
