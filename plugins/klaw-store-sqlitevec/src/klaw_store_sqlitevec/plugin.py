@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen, validators
 
-from klaw_core import API, Component, Index, Place, Store, hookimpl
+from klaw_core import Component, Index, Place, Store, hookimpl
 
 if TYPE_CHECKING:
     import apsw
@@ -31,13 +31,13 @@ class VectorOptions:
 @hookimpl
 def klaw_stores() -> Iterable[Component[SqliteOptions, "Store[apsw.Connection]"]]:
     """Yield the store."""
-    yield Component("sqlite", SqliteOptions, _store, API, "one SQLite file, through apsw")
+    yield Component("sqlite", SqliteOptions, _store, 1, "one SQLite file, through apsw")
 
 
 @hookimpl
 def klaw_retrievers() -> Iterable[Component[VectorOptions, "Index[apsw.Connection]"]]:
     """Yield the vector index."""
-    yield Component("sqlite-vec", VectorOptions, _index, API, "exact nearest neighbours with sqlite-vec's vec0")
+    yield Component("sqlite-vec", VectorOptions, _index, 1, "exact nearest neighbours with sqlite-vec's vec0")
 
 
 def _store(options: SqliteOptions, place: Place) -> Any:

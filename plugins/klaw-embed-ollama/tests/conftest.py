@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from klaw_core import Place
+from klaw_embed_ollama.embedder import OllamaEmbedder
+from klaw_embed_ollama.plugin import OllamaOptions, klaw_embedders
+from klaw_embed_ollama.testing import FakeOllama
+
+Connect = Callable[..., OllamaEmbedder]
+
+
+@pytest.fixture
+def ollama(httpserver: HTTPServer) -> FakeOllama:
+    return FakeOllama(httpserver)
+
+
+@pytest.fixture
+def connect(httpserver: HTTPServer, tmp_path: Path) -> Connect:
+    """Build an embedder the way Klaw does: through the hook, on the test's server, with no patience."""
+
+    def build(**options: object) -> OllamaEmbedder:
+        values: dict[str, object] = {"url": httpserver.url_for(""), "retries": 0, "timeout_seconds": 5.0, **options}
+        (component,) = klaw_embedders()
+        place = Place(data_dir=tmp_path, cache_dir=tmp_path)
+        return component.factory(OllamaOptions(**values), place)  # type: ignore[arg-type]  # each test passes its own
+
+    return build

@@ -1,0 +1,30 @@
+"""The contract of every embedder, over a server that refuses what exceeds its window.
+
+The server's tokenizer is finer than Klaw's estimate here, so that texts are halved because it says so too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from klaw_core.testing.embedder import EmbedderContract
+from klaw_embed_ollama.embedder import OllamaEmbedder
+from klaw_embed_ollama.plugin import OllamaOptions
+from klaw_embed_ollama.testing import FakeOllama
+
+
+@pytest.fixture(scope="class", params=[1, 2], ids=["as estimated", "twice as many tokens"])
+def _embedder(request: pytest.FixtureRequest) -> Iterator[OllamaEmbedder]:
+    with HTTPServer(host="127.0.0.1", threaded=True) as server:
+        ollama = FakeOllama(server)
+        ollama.tokens_per_piece = request.param
+        yield OllamaEmbedder.connect(OllamaOptions(url=ollama.url, retries=0))
+
+
+class TestOllama(EmbedderContract):
+    @pytest.fixture
+    def embedder(self, _embedder: OllamaEmbedder) -> OllamaEmbedder:
+        return _embedder

@@ -1,0 +1,317 @@
+"""The embedder against a server that keeps Ollama's promises, and against ones that break them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from klaw_core import EmbedderUnavailableError, EmbeddingError, ModelNotFoundError, VectorSpace
+from klaw_embed_ollama.embedder import OllamaEmbedder
+from klaw_embed_ollama.testing import DIGEST, FakeOllama
+
+Connect = Callable[..., OllamaEmbedder]
+WORDS = [f"word{number}" for number in range(2000)]
+
+
+def test_vectors_have_unit_length_and_their_texts_order(ollama: FakeOllama, connect: Connect) -> None:
+    embedder = connect()
+    texts = ["why is the sky blue", "грачи прилетели", "北京大学", "", "  \n", "C++ \ud800"]
+    matrix = embedder.embed_documents(texts)
+    assert (matrix.shape, matrix.dtype) == ((6, 64), np.dtype(np.float32))
+    np.testing.assert_allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-6)
+    for row, text in zip(matrix, texts, strict=True):
+        np.testing.assert_allclose(row, embedder.embed_query(text), atol=1e-6)
+    assert ollama.asked[:2] == ["tags", "show"]
+
+
+def test_the_space_names_the_model_and_what_was_pulled(ollama: FakeOllama, connect: Connect) -> None:
+    expected = VectorSpace("all-minilm:l6-v2", DIGEST, 64, "cosine", "mean/254 estimated")
+    assert connect().space == expected
+    ollama.digest = "f" * 64
+    assert connect().space != expected
+
+
+@pytest.mark.parametrize(
+    ("model", "pulled"),
+    [
+        ("all-minilm", "all-minilm:latest"),
+        ("All-MiniLM:33m", "all-minilm:33m"),
+        ("hf.co/me/model:Q4_0", "hf.co/me/model:Q4_0"),
+        ("host:5000/me/model", "host:5000/me/model:latest"),
+    ],
+)
+def test_the_pulled_model_is_found_as_ollama_finds_it(
+    ollama: FakeOllama, connect: Connect, model: str, pulled: str
+) -> None:
+    ollama.name = pulled
+    assert (connect(model=model).space.model, connect(model=model).space.revision) == (model, DIGEST)
+
+
+def test_the_space_is_known_without_embedding_anything(ollama: FakeOllama, connect: Connect) -> None:
+    embedder = connect()
+    assert ollama.asked == []
+    assert (embedder.space.dimension, embedder.max_tokens) == (64, 254)
+    assert embedder.count_tokens(["a text"]) == [2]
+    assert ollama.asked == ["tags", "show"]
+
+
+def test_a_dimension_that_the_server_does_not_say_is_tried(ollama: FakeOllama, connect: Connect) -> None:
+    ollama.model_info = {}
+    assert connect().space.dimension == 64
+    assert ollama.asked == ["tags", "show", "embed"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "context", "expected"),
+    [
+        ("num_ctx                        256", 512, 254),
+        ('stop  "x"\nnum_ctx 8192\n', 2048, 2046),
+        ('stop  "num_ctx 7"', 512, 510),
+        ("", 32768, 2046),
+        (None, None, 254),
+        ("num_ctx 1", 512, 1),
+    ],
+)
+def test_the_window_is_the_smaller_of_what_model_and_modelfile_say(
+    ollama: FakeOllama, connect: Connect, parameters: str, context: int | None, expected: int
+) -> None:
+    ollama.parameters = parameters
+    ollama.model_info["bert.context_length"] = context
+    assert connect().max_tokens == expected
+
+
+def test_options_overrule_what_the_server_says(ollama: FakeOllama, connect: Connect) -> None:
+    ollama.model_info = {}
+    embedder = connect(max_tokens=10, dimension=64)
+    assert (embedder.max_tokens, embedder.space.dimension) == (10, 64)
+    embedder.embed_query(" ".join(WORDS[:100]))
+    assert len(ollama.embed_requests[-1]) > 8
+
+
+def test_equal_texts_are_sent_once(ollama: FakeOllama, connect: Connect) -> None:
+    matrix = connect().embed_documents(["a", "b", "a", "a"])
+    assert ollama.embed_requests == [["a", "b"]]
+    assert matrix.shape == (4, 64)
+    assert (matrix[0] == matrix[2]).all()
+    assert not np.allclose(matrix[0], matrix[1])
+
+
+def test_a_request_holds_no_more_than_a_batch(ollama: FakeOllama, connect: Connect) -> None:
+    connect(batch_size=7).embed_documents(WORDS[:50])
+    assert [len(texts) for texts in ollama.embed_requests] == [7] * 7 + [1]
+
+
+def test_no_texts_make_an_empty_matrix(ollama: FakeOllama, connect: Connect) -> None:
+    assert connect().embed_documents([]).shape == (0, 64)
+    assert ollama.embed_requests == []
+
+
+@pytest.mark.parametrize("normalizes", [True, False])
+def test_a_long_text_is_sent_whole_in_windows_and_pooled(
+    ollama: FakeOllama,
+    connect: Connect,
+    normalizes: bool,  # noqa: FBT001  # a parametrised value
+) -> None:
+    ollama.normalizes = normalizes
+    embedder = connect()
+    text = " ".join(WORDS[:900])
+    vector = embedder.embed_query(text)
+    sent = [piece for request in ollama.embed_requests for piece in request]
+    assert "".join(sent) == text
+    assert all(count <= 254 for count in embedder.count_tokens(sent))
+    weighted = np.average(embedder.embed_documents(sent), axis=0, weights=embedder.count_tokens(sent))
+    np.testing.assert_allclose(vector, weighted / np.linalg.norm(weighted), atol=1e-5)
+
+
+def test_a_window_that_two_texts_share_is_sent_once(ollama: FakeOllama, connect: Connect) -> None:
+    shared, one, other = ("\n".join(WORDS[start : start + 100]) + "\n\n" for start in (100, 300, 500))
+    connect().embed_documents([shared + one, shared + other])
+    assert ollama.embed_requests == [[shared, one, other]]
+
+
+def test_windows_of_white_space_are_not_sent(ollama: FakeOllama, connect: Connect) -> None:
+    text = " ".join(WORDS[:300]) + " " * 20_000
+    connect().embed_query(text)
+    sent = [piece for request in ollama.embed_requests for piece in request]
+    assert "".join(sent).split() == text.split()
+    assert all(piece.strip() for piece in sent)
+
+
+@pytest.mark.parametrize("position", [0, 450, 899])
+def test_law_every_part_of_a_long_text_counts(ollama: FakeOllama, connect: Connect, position: int) -> None:
+    del ollama  # only to be there
+    words = WORDS[:900]
+    changed = [*words[:position], *(["elsewhere"] * 20), *words[position + 1 :]]
+    embedder = connect()
+    assert embedder.embed_query(" ".join(words)) @ embedder.embed_query(" ".join(changed)) < 0.9999
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "the input length exceeds the context length"),
+        (413, "the input length exceeds the context length"),
+        (500, "input is too large to process. increase the physical batch size"),
+    ],
+)
+def test_a_text_that_the_server_finds_too_long_is_halved(
+    ollama: FakeOllama, connect: Connect, httpserver: HTTPServer, status: int, message: str
+) -> None:
+    ollama.tokens_per_piece = 3
+    refusal = {"error": message}
+    httpserver.expect_oneshot_request("/api/embed").respond_with_json(refusal, status=status)
+    texts = [" ".join(WORDS[:100]), "short", " ".join(WORDS[100:350])]
+    embedder = connect()
+    matrix = embedder.embed_documents(texts)
+    sent = {piece for request in ollama.embed_requests for piece in request}
+    assert all(any(word in piece.split() for piece in sent) for word in WORDS[:350])
+    for row, text in zip(matrix, texts, strict=True):
+        np.testing.assert_allclose(row, embedder.embed_query(text), atol=1e-5)
+
+
+def test_a_server_that_finds_everything_too_long_is_reported(ollama: FakeOllama, connect: Connect) -> None:
+    ollama.context = 2
+    with pytest.raises(EmbeddingError, match="single character too long"):
+        connect().embed_query("hello")
+
+
+def test_a_model_that_was_not_pulled_names_the_command(ollama: FakeOllama, connect: Connect) -> None:
+    del ollama  # only to be there
+    with pytest.raises(ModelNotFoundError, match=r"no model 'bge-m3'.*`ollama pull bge-m3`"):
+        connect(model="bge-m3").embed_query("a")
+
+
+def test_a_model_removed_in_between_is_noticed(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
+    embedder = connect()
+    embedder.embed_query("a")
+    gone = {"error": "model 'all-minilm:l6-v2' not found"}
+    httpserver.expect_oneshot_request("/api/embed").respond_with_json(gone, status=404)
+    with pytest.raises(ModelNotFoundError):
+        embedder.embed_query("a")
+    assert len(ollama.embed_requests) == 1
+
+
+def test_no_server_names_the_command(connect: Connect) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with pytest.raises(EmbedderUnavailableError, match=f"{url}.*`ollama serve`"):
+        _ = connect(url=url).space
+
+
+def test_another_server_on_that_port_is_recognised(httpserver: HTTPServer, connect: Connect) -> None:
+    httpserver.expect_request("/api/tags").respond_with_data("404 page not found", status=404)
+    with pytest.raises(EmbeddingError, match="no Ollama server of today"):
+        _ = connect().space
+
+
+def test_a_server_that_was_down_is_asked_again_later(
+    ollama: FakeOllama, connect: Connect, httpserver: HTTPServer
+) -> None:
+    httpserver.expect_oneshot_request("/api/tags").respond_with_data("", status=503)
+    embedder = connect()
+    with pytest.raises(EmbedderUnavailableError, match="answers 503"):
+        _ = embedder.space
+    assert embedder.space.revision == ollama.digest
+
+
+def test_a_busy_server_is_asked_again(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
+    for _ in range(2):
+        httpserver.expect_oneshot_request("/api/embed").respond_with_data("", status=429, headers={"retry-after": "0"})
+    connect(retries=2).embed_query("a")
+    assert ollama.embed_requests == [["a"]]
+
+
+def _answer(vectors: Any) -> str:
+    return json.dumps({"model": "all-minilm:l6-v2", "embeddings": vectors})
+
+
+ROW = [0.1] * 64
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (_answer([ROW]), "1 vectors for 2 texts"),
+        (_answer([ROW] * 3), "3 vectors for 2 texts"),
+        (_answer([]), "0 vectors for 2 texts"),
+        (_answer(None), "no vectors for 2 texts"),
+        ("{}", "no vectors for 2 texts"),
+        (_answer([ROW[:3]] * 2), "3 dimensions, not 64"),
+        (_answer([[*ROW, 0.1]] * 2), "65 dimensions, not 64"),
+        (_answer([ROW, ROW[:3]]), "not rows of numbers"),
+        (_answer([ROW, None]), "not rows of numbers"),
+        (_answer([ROW, ["x"] * 64]), "not rows of numbers"),
+        (_answer([[[1.0]], [[1.0]]]), "without numbers"),
+        (_answer([[], []]), "without numbers"),
+        (_answer([ROW, [0.0] * 64]), "nothing but zeros"),
+        (_answer([ROW, [1e39, *ROW[1:]]]), "NaN or an infinity"),
+        (_answer([ROW, [None, *ROW[1:]]]), "NaN or an infinity"),
+        (_answer([ROW, [float("nan"), *ROW[1:]]]), "NaN is not JSON"),
+        (_answer([ROW, ROW])[:-40], "not valid JSON"),
+    ],
+)
+def test_an_answer_that_is_not_what_was_asked_for_is_refused(
+    ollama: FakeOllama, connect: Connect, httpserver: HTTPServer, body: str, expected: str
+) -> None:
+    httpserver.expect_oneshot_request("/api/embed").respond_with_data(body, content_type="application/json")
+    with pytest.raises(EmbeddingError, match=expected) as caught:
+        connect().embed_documents(["a", "b"])
+    assert ollama.url in str(caught.value)
+
+
+def test_one_failed_batch_fails_the_call(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
+    embedder = connect(batch_size=2)
+    assert embedder.max_tokens
+    served = iter(range(10))
+    answer = ollama._embed
+
+    def third_fails(request: Any) -> Response:
+        return (
+            Response('{"error": "llama runner process has terminated"}', 500) if next(served) == 2 else answer(request)
+        )
+
+    httpserver.clear()
+    httpserver.expect_request("/api/embed").respond_with_handler(third_fails)
+    with pytest.raises(EmbeddingError, match="500: llama runner process has terminated"):
+        embedder.embed_documents(WORDS[:10])
+    assert len(ollama.embed_requests) == 2
+    assert embedder.embed_documents(WORDS[:10]).shape == (10, 64)
+
+
+def test_a_gzip_bomb_is_refused(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
+    del ollama  # only to be there
+    bomb = gzip.compress(bytes(70 * 1024 * 1024), 1)
+    headers = {"content-encoding": "gzip"}
+    httpserver.expect_oneshot_request("/api/embed").respond_with_data(bomb, headers=headers)
+    with pytest.raises(EmbeddingError, match="larger than"):
+        connect().embed_query("a")
+
+
+def test_a_redirect_is_refused(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
+    headers = {"location": f"{ollama.url}/api/embed"}
+    httpserver.expect_oneshot_request("/api/embed").respond_with_data("", status=307, headers=headers)
+    with pytest.raises(EmbeddingError, match="redirect"):
+        connect().embed_query("private")
+    assert ollama.embed_requests == []
+
+
+@given(st.lists(st.text(max_size=3000), min_size=1, max_size=6))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_law_a_batch_equals_one_by_one(ollama: FakeOllama, connect: Connect, texts: list[str]) -> None:
+    ollama.tokens_per_piece = 2
+    embedder = connect(max_tokens=40, batch_size=3)
+    ollama.context = 42
+    matrix = embedder.embed_documents(texts)
+    np.testing.assert_allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
+    for row, text in zip(matrix, texts, strict=True):
+        np.testing.assert_allclose(row, embedder.embed_query(text), atol=1e-5)

@@ -1,0 +1,209 @@
+"""JSON over HTTP for servers that may be slow, busy, broken or hostile."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen, validators
+
+from klaw_http.bodies import error_detail, parse_object, read_body
+from klaw_http.deadline import Deadline, DeadlineError
+from klaw_http.errors import BodyError, NoAnswerError, StatusError
+from klaw_http.urls import http_url
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+_LATER = frozenset({429, 502, 503, 504})
+_ERROR_BODY_BYTES = 64 * 1024
+_FIRST_PAUSE_SECONDS = 0.25
+_LONGEST_PAUSE_SECONDS = 8.0
+_SHORTEST_SECRET = 6
+_LONGEST_DETAIL = 300
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
+
+
+def _sendable(_instance: object, _attribute: object, headers: Mapping[str, str]) -> None:
+    """Refuse a header that could not be sent; its value, perhaps a key with a line end, is not shown.
+
+    h11 would refuse it too (RFC 9110, 5.5), with the value in its message.
+    """
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a header")
+        if not (value.isascii() and value.isprintable() and value == value.strip()):
+            raise ValueError(f"header {name}: its value holds white space at an end, or what HTTP cannot send")
+
+
+@frozen(eq=False)
+class HttpClient:
+    """Asks one server for JSON.
+
+    ``headers`` carry the keys; they appear in no repr, log or message. ``deadline_seconds`` bounds a whole
+    call with its retries, ``read_timeout_seconds`` the server's silence. What may pass by itself (no
+    connection, a broken one, 429, 502, 503, 504) is tried again up to ``retries`` times, after a jittered,
+    doubling pause or the server's ``Retry-After``, never beyond the deadline; so only requests that may be
+    repeated belong here. Bodies are bounded by ``max_response_bytes``, unpacked. Nothing is shared between
+    calls, so a client may be used from several threads and after a fork.
+    """
+
+    base_url: str = field(validator=http_url)
+    headers: Mapping[str, str] = field(factory=dict, repr=False, validator=_sendable)
+    connect_timeout_seconds: float = field(default=5.0, validator=validators.gt(0))
+    read_timeout_seconds: float = field(default=60.0, validator=validators.gt(0))
+    deadline_seconds: float = field(default=120.0, validator=validators.gt(0))
+    retries: int = field(default=2, validator=validators.ge(0))
+    max_response_bytes: int = field(default=64 * 1024 * 1024, validator=validators.gt(0))
+    pause: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    def post(self, path: str, body: Mapping[str, object], /) -> dict[str, Any]:
+        """Send a JSON object to ``path`` and return the JSON object that comes back. Raise HttpError."""
+        return self._call("POST", path, json.dumps(body).encode("ascii"))
+
+    def get(self, path: str, /) -> dict[str, Any]:
+        """Return the JSON object at ``path``. Raise HttpError."""
+        return self._call("GET", path, None)
+
+    def _call(self, method: str, path: str, content: bytes | None) -> dict[str, Any]:
+        from klaw_http.transport import open_client
+
+        deadline = Deadline.after(self.deadline_seconds)
+        timeout = (self.connect_timeout_seconds, self.read_timeout_seconds)
+        with open_client(deadline, self._ssl_context, timeout) as client:
+            attempt = 1
+            while True:
+                try:
+                    return self._attempt(client, deadline, method, path, content)
+                except _LaterError as failure:
+                    wait = max(failure.retry_after_seconds, _backoff_seconds(attempt))
+                    if attempt > self.retries:
+                        raise NoAnswerError(f"{self._where(path)} {failure} ({attempt} attempts)") from failure
+                    if wait >= deadline.remaining():
+                        raise NoAnswerError(
+                            f"{self._where(path)} {failure}; trying again after {wait:.0f} s would pass the "
+                            f"deadline of {deadline.seconds:g} s"
+                        ) from failure
+                self.pause(wait)
+                attempt += 1
+
+    def _attempt(
+        self, client: httpx.Client, deadline: Deadline, method: str, path: str, content: bytes | None
+    ) -> dict[str, Any]:
+        headers = {"accept": "application/json", "accept-encoding": "gzip", "user-agent": "klaw", **self.headers}
+        if content is not None:
+            headers["content-type"] = "application/json"
+        with (
+            self._failures_named(path, deadline),
+            client.stream(method, self.base_url.rstrip("/") + path, content=content, headers=headers) as response,
+        ):
+            if not response.is_success:
+                raise self._refusal(path, response)
+            return parse_object(read_body(response.iter_raw(), _encoding(response), self.max_response_bytes))
+
+    @contextmanager
+    def _failures_named(self, path: str, deadline: Deadline) -> Iterator[None]:
+        """Turn what httpcore raises into this library's errors, each naming the server."""
+        from klaw_http.transport import TIMEOUTS, TRANSIENT
+
+        where = self._where(path)
+        try:
+            yield
+        except BodyError as error:
+            raise BodyError(f"{where}: {error.message}") from error
+        except (DeadlineError, *TIMEOUTS, *TRANSIENT) as error:
+            if deadline.remaining() <= 0:
+                raise NoAnswerError(f"{where} did not finish within {deadline.seconds:g} s") from error
+            if isinstance(error, TRANSIENT):
+                raise _LaterError(f"cannot be reached: {str(error) or type(error).__name__}") from error
+            raise NoAnswerError(f"{where} was silent for {self.read_timeout_seconds:g} s") from error
+
+    def _refusal(self, path: str, response: httpx.Response) -> Exception:
+        status = response.status_code
+        if status in _LATER:
+            return _LaterError(f"answers {status}", _retry_after_seconds(response.headers.get("retry-after")))
+        if response.is_redirect:
+            return StatusError(
+                f"{self._where(path)} answers {status}, a redirect; none is followed, so set the address it leads to",
+                status=status,
+            )
+        detail = self._detail(response)
+        said = f": {detail}" if detail else ""
+        return StatusError(f"{self._where(path)} answers {status}{said}", status=status, detail=detail)
+
+    def _detail(self, response: httpx.Response) -> str:
+        """Return what the server says about its refusal; nothing, where that cannot be read."""
+        from klaw_http.transport import TIMEOUTS, TRANSIENT
+
+        try:
+            body = read_body(response.iter_raw(), _encoding(response), _ERROR_BODY_BYTES)
+        except (BodyError, DeadlineError, *TIMEOUTS, *TRANSIENT):
+            return ""  # the status says enough; an unreadable explanation must not hide it
+        return self._without_secrets(error_detail(body))[:_LONGEST_DETAIL]
+
+    def _where(self, path: str) -> str:
+        return self.base_url.rstrip("/") + path
+
+    def _without_secrets(self, text: str) -> str:
+        """Blank out what was sent in headers: some servers repeat a wrong key in their answer."""
+        for value in self.headers.values():
+            for word in value.split():
+                if len(word) >= _SHORTEST_SECRET:
+                    text = text.replace(word, "***")
+        return text
+
+    @cached_property
+    def _ssl_context(self) -> ssl.SSLContext | None:
+        if not self.base_url.startswith("https:"):
+            return None
+        from klaw_http.transport import default_ssl_context
+
+        return default_ssl_context()
+
+
+class _LaterError(Exception):
+    """One attempt failed in a way that may pass."""
+
+    def __init__(self, message: str, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+def _encoding(response: httpx.Response) -> str:
+    encoding: str = response.headers.get("content-encoding", "")
+    return encoding.strip().lower()
+
+
+def _backoff_seconds(attempt: int) -> float:
+    """Return the pause after an attempt (the first is 1): doubling, half of it random.
+
+    The jitter keeps clients that failed together from coming back together
+    (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+    """
+    full = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** (attempt - 1))
+    return random.uniform(full / 2, full)  # noqa: S311  # spreads load, protects nothing
+
+
+def _retry_after_seconds(value: str | None) -> float:
+    """Read ``Retry-After``, seconds or a date (RFC 9110, 10.2.3); what cannot be read counts as absent."""
+    if value is None:
+        return 0.0
+    if value.strip().isdecimal():
+        return float(value)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        when = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return 0.0
+    aware = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return max(0.0, (aware - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,33 @@
+"""What can go wrong between a request and its answer.
+
+    HttpError (a KlawError)
+    ├── NoAnswerError   nobody answered in time, or only to say "later"
+    ├── StatusError     the server answered, and refused
+    └── BodyError       the server agreed, but its answer cannot be used
+
+A plugin turns these into the errors of its Protocol (``EmbedderUnavailableError`` …), with a hint that
+only it can give. No message holds a header, a key or a request's body.
+"""
+
+from klaw_core import KlawError
+
+
+class HttpError(KlawError):
+    """Base of this library's errors."""
+
+
+class NoAnswerError(HttpError):
+    """The server could not be reached, fell silent, or stayed busy until the retries or the deadline ran out."""
+
+
+class StatusError(HttpError):
+    """The server refused. ``status`` is the HTTP status, ``detail`` the server's own words (may be empty)."""
+
+    def __init__(self, message: str, *, status: int, detail: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.detail = detail
+
+
+class BodyError(HttpError):
+    """The answer is too large, broken, or not a JSON object."""

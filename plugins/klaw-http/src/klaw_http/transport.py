@@ -1,0 +1,132 @@
+"""The only module that imports httpx: a client whose every wait on the network ends at one deadline.
+
+httpx's timeouts are for each read, so a server that sends a byte now and then holds a synchronous client
+for ever (https://github.com/encode/httpx/issues/1450), and checking a clock between pieces of the body does
+not see the headers. Here the deadline sits where the socket waits, in httpcore's documented network backend
+(https://www.encode.io/httpcore/network-backends/). Only name resolution stays out of its reach: that is
+bounded by the system's resolver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import httpcore
+import httpx
+
+from klaw_http.deadline import Deadline
+
+if TYPE_CHECKING:
+    import ssl
+
+# One send of a large body may take its whole timeout, so a body goes out in pieces of this many bytes.
+_PIECE_BYTES = 64 * 1024
+
+#: Failures of one attempt that another attempt may not meet: no connection, or one that broke.
+TRANSIENT = (httpcore.NetworkError, httpcore.RemoteProtocolError, httpcore.ConnectTimeout)
+#: Failures of one attempt that say the server is there and silent.
+TIMEOUTS = (httpcore.TimeoutException,)
+
+
+def open_client(deadline: Deadline, ssl_context: ssl.SSLContext | None, timeout: tuple[float, float]) -> httpx.Client:
+    """Return a client for one call; ``timeout`` is (connect, read) in seconds.
+
+    It follows no redirect (``x-goog-api-key`` and the body would go along to another origin), keeps no
+    cookies of another call, and reads neither proxies nor ``.netrc`` from the environment.
+    """
+    connect, read = timeout
+    return httpx.Client(
+        transport=_Transport(deadline, ssl_context),
+        timeout=httpx.Timeout(read, connect=connect),
+        follow_redirects=False,
+        trust_env=False,
+    )
+
+
+def default_ssl_context() -> ssl.SSLContext:
+    """Return a context that verifies certificates; making one takes tens of milliseconds."""
+    return httpx.create_ssl_context()
+
+
+class _Transport(httpx.BaseTransport):
+    """httpx's client on httpcore's pool, with the network backend that httpx does not let one pass."""
+
+    def __init__(self, deadline: Deadline, ssl_context: ssl.SSLContext | None) -> None:
+        self._pool = httpcore.ConnectionPool(ssl_context=ssl_context, network_backend=_Backend(deadline))
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = self._pool.handle_request(
+            httpcore.Request(
+                method=request.method,
+                url=httpcore.URL(
+                    scheme=request.url.raw_scheme,
+                    host=request.url.raw_host,
+                    port=request.url.port,
+                    target=request.url.raw_path,
+                ),
+                headers=request.headers.raw,
+                content=request.stream,
+                extensions=request.extensions,
+            )
+        )
+        return httpx.Response(response.status, headers=response.headers, stream=_Body(response))
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, response: httpcore.Response) -> None:
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._response.iter_stream()
+
+    def close(self) -> None:
+        self._response.close()
+
+
+class _Backend(httpcore.NetworkBackend):
+    """TCP connections whose every wait is cut to what the deadline leaves."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._backend = httpcore.SyncBackend()
+        self._deadline = deadline
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        limit = self._deadline.limit(timeout)
+        stream = self._backend.connect_tcp(host, port, limit, local_address, socket_options)
+        return _Stream(stream, self._deadline)
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream, deadline: Deadline) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, self._deadline.limit(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for start in range(0, len(buffer), _PIECE_BYTES):
+            self._stream.write(buffer[start : start + _PIECE_BYTES], self._deadline.limit(timeout))
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        limit = self._deadline.limit(timeout)
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, limit), self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+    def close(self) -> None:
+        self._stream.close()

@@ -1,0 +1,268 @@
+"""The client against servers that are slow, busy, broken or hostile, over real sockets."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import pickle
+import socket
+import traceback
+from collections.abc import Iterator
+
+import pytest
+
+from klaw_core import KlawError
+from klaw_http import BodyError, HttpClient, NoAnswerError, StatusError
+from klaw_http.testing import Script, Wire, reply
+
+OK = reply(b'{"fine": true}')
+KEY = "sk-0123456789abcdef"
+TEXT = "what is private"
+
+
+def client_for(wire: Wire, **options: object) -> HttpClient:
+    options.setdefault("pause", lambda _seconds: None)
+    return HttpClient(wire.url, **options)  # type: ignore[arg-type]  # each test passes what it varies
+
+
+def test_a_json_object_is_sent_and_one_comes_back() -> None:
+    with Wire(OK) as wire:
+        assert client_for(wire).post("/api/x", {"text": "снег \ud800"}) == {"fine": True}
+    head, _, body = wire.requests[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /api/x HTTP/1.1\r\n")
+    assert b"content-type: application/json" in head.lower()
+    assert json.loads(body) == {"text": "снег \ud800"}
+
+
+def test_get_sends_no_body() -> None:
+    with Wire(OK) as wire:
+        assert client_for(wire).get("/api/tags") == {"fine": True}
+    assert wire.requests[0].startswith(b"GET /api/tags HTTP/1.1\r\n")
+    assert b"content-length" not in wire.requests[0].lower()
+
+
+def test_a_path_in_the_base_url_stays() -> None:
+    with Wire(OK) as wire:
+        HttpClient(wire.url + "/v1/").get("/models")
+    assert wire.requests[0].startswith(b"GET /v1/models ")
+
+
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "502 Bad", "503 Busy", "504 Late"])
+def test_a_busy_server_is_asked_again(status: str) -> None:
+    with Wire(reply(b"", status), reply(b"", status), OK) as wire:
+        assert client_for(wire, retries=2).get("/") == {"fine": True}
+    assert len(wire.requests) == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 500, 501])
+def test_a_refusal_is_final(status: int) -> None:
+    refusal = reply(b'{"error": "no\\n\\u001b[31m way"}', f"{status} No")
+    with Wire(refusal, OK) as wire, pytest.raises(StatusError) as caught:
+        client_for(wire).get("/x")
+    assert len(wire.requests) == 1
+    assert (caught.value.status, caught.value.detail) == (status, "no [31m way")
+    assert wire.url in str(caught.value)
+
+
+def test_retries_end() -> None:
+    pauses: list[float] = []
+    with Wire(reply(b"", "503 Busy")) as wire, pytest.raises(NoAnswerError, match=r"answers 503 \(4 attempts\)"):
+        client_for(wire, retries=3, pause=pauses.append).get("/")
+    assert len(wire.requests) == 4
+    assert [full / 2 <= pause <= full for pause, full in zip(pauses, (0.25, 0.5, 1.0), strict=True)] == [True] * 3
+
+
+def test_pauses_are_jittered() -> None:
+    pauses: list[float] = []
+    with Wire(reply(b"", "503 Busy")) as wire:
+        for _ in range(4):
+            with pytest.raises(NoAnswerError):
+                client_for(wire, retries=1, pause=pauses.append).get("/")
+    assert len(set(pauses)) == 4
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [
+        ("7", 7.0, 7.0),
+        ("Fri, 01 Jan 2100 00:00:00 GMT", 1e8, 1e10),
+        ("Fri, 31 Dec 1999 23:59:59 GMT", 0.1, 0.25),
+        ("soon", 0.1, 0.25),
+        ("-3", 0.1, 0.25),
+    ],
+)
+def test_retry_after_is_obeyed(value: str, low: float, high: float) -> None:
+    pauses: list[float] = []
+    with Wire(reply(b"", "429 Slow down", retry_after=value), OK) as wire:
+        client_for(wire, deadline_seconds=1e11, read_timeout_seconds=5.0, pause=pauses.append).get("/")
+    assert low <= pauses[0] <= high
+
+
+@pytest.mark.parametrize("value", ["3600", "9" * 400])
+def test_a_pause_beyond_the_deadline_is_not_begun(value: str) -> None:
+    pauses: list[float] = []
+    later = reply(b"", "429 Slow down", retry_after=value)
+    with Wire(later, OK) as wire, pytest.raises(NoAnswerError, match="deadline of 30 s"):
+        client_for(wire, deadline_seconds=30, pause=pauses.append).get("/")
+    assert pauses == []
+
+
+def test_a_broken_connection_is_tried_again() -> None:
+    half = reply(b'{"fine": true, "and": "more"}')[:-9]
+    with Wire(b"", half, OK) as wire:
+        assert client_for(wire).post("/", {}) == {"fine": True}
+    assert len(wire.requests) == 3
+
+
+def test_a_body_that_always_breaks_off_is_reported() -> None:
+    half = reply(b'{"fine": true}')[:-3]
+    with Wire(half) as wire, pytest.raises(NoAnswerError, match="without sending complete message body"):
+        client_for(wire).post("/", {})
+
+
+def test_nobody_listening_is_reported_with_the_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    pauses: list[float] = []
+    with pytest.raises(NoAnswerError, match=rf"127\.0\.0\.1:{port}/x cannot be reached: .*refused.*3 attempts"):
+        HttpClient(f"http://127.0.0.1:{port}", pause=pauses.append).get("/x")
+    assert len(pauses) == 2
+
+
+def test_a_host_without_an_address_is_reported() -> None:
+    with pytest.raises(NoAnswerError, match="cannot be reached"):
+        HttpClient("http://nowhere.invalid", retries=0).get("/")
+
+
+def test_a_server_that_does_not_speak_http_is_reported() -> None:
+    with Wire(b"SSH-2.0-OpenSSH_9.2\r\n\r\n") as wire, pytest.raises(NoAnswerError, match="cannot be reached"):
+        client_for(wire, retries=0).get("/")
+
+
+def test_a_silent_server_ends_at_the_read_timeout() -> None:
+    wire = Wire()
+    wire.play(wire.drip(b"", b"", drops=100))
+    with wire, pytest.raises(NoAnswerError, match=r"was silent for 0\.2 s"):
+        client_for(wire, read_timeout_seconds=0.2).get("/")
+    assert len(wire.requests) == 1
+
+
+@pytest.fixture(params=["headers", "body", "gzip body", "chunked body", "error body"])
+def dripping(request: pytest.FixtureRequest) -> Iterator[Wire]:
+    """A server that drips one part of its response for ten seconds, and would then be done."""
+    wire = Wire()
+    head = b"HTTP/1.1 200 OK\r\n"
+    scripts: dict[str, Script] = {
+        "headers": wire.drip(head, b"x-drop: 1\r\n"),
+        "body": wire.drip(head + b"content-length: 200\r\n\r\n", b" "),
+        "gzip body": wire.drip(head + b"content-encoding: gzip\r\n\r\n" + gzip.compress(b"")[:10], b"\0\0\0\xff\xff"),
+        "chunked body": wire.drip(head + b"transfer-encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+        "error body": wire.drip(b"HTTP/1.1 400 No\r\ncontent-length: 200\r\n\r\n", b" "),
+    }
+    wire.play(scripts[request.param])
+    with wire:
+        yield wire
+
+
+def test_a_dripping_server_ends_at_the_deadline(dripping: Wire) -> None:
+    with pytest.raises((NoAnswerError, StatusError)):
+        client_for(dripping, deadline_seconds=0.4, retries=5).get("/")
+    assert len(dripping.requests) == 1
+
+
+def test_the_deadline_is_named() -> None:
+    wire = Wire()
+    wire.play(wire.drip(b"HTTP/1.1 200 OK\r\n", b"x: 1\r\n"))
+    with wire, pytest.raises(NoAnswerError, match=r"/slow did not finish within 0\.3 s"):
+        client_for(wire, deadline_seconds=0.3).get("/slow")
+
+
+def test_a_server_that_reads_nothing_ends_at_the_deadline() -> None:
+    with Wire(OK, deaf_seconds=5) as wire:
+        with pytest.raises(NoAnswerError, match="did not finish"):
+            client_for(wire, deadline_seconds=0.4).post("/", {"text": "x" * 30_000_000})
+        assert wire.deaf  # the client gave up first
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b'{"a": tru', b"<html>", b"\xff\xfe", b"[" * 200_000, b'{"a": NaN}', b'{"a": -Infinity}']
+)
+def test_an_answer_that_is_not_json_is_reported(body: bytes) -> None:
+    with Wire(reply(body)) as wire, pytest.raises(BodyError, match=r"127\.0\.0\.1.*not valid JSON"):
+        client_for(wire).get("/")
+    assert len(wire.requests) == 1
+
+
+@pytest.mark.parametrize("body", [b"[]", b"null", b"3", b'"text"'])
+def test_an_answer_that_is_no_object_is_reported(body: bytes) -> None:
+    with Wire(reply(body)) as wire, pytest.raises(BodyError, match="not an object"):
+        client_for(wire).get("/")
+
+
+def test_a_large_body_is_not_read() -> None:
+    def endless(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(1000):
+            connection.sendall(b" " * 65536)
+
+    with Wire(endless) as wire, pytest.raises(BodyError, match="larger than 100,000 bytes"):
+        client_for(wire, max_response_bytes=100_000).get("/")
+
+
+def test_a_large_explanation_does_not_hide_the_status() -> None:
+    with Wire(reply(b"x" * 1_000_000, "400 No")) as wire, pytest.raises(StatusError) as caught:
+        client_for(wire).get("/")
+    assert caught.value.detail == ""
+
+
+def test_an_explanation_that_breaks_off_does_not_hide_the_status() -> None:
+    half = reply(b'{"error": "no such model"}', "404 No")[:-5]
+    with Wire(half) as wire, pytest.raises(StatusError) as caught:
+        client_for(wire).get("/")
+    assert (caught.value.status, caught.value.detail, len(wire.requests)) == (404, "", 1)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed(status: int) -> None:
+    with Wire(OK) as elsewhere, Wire(reply(b"", f"{status} Away", location=elsewhere.url)) as wire:
+        with pytest.raises(StatusError, match="redirect"):
+            client_for(wire, headers={"x-goog-api-key": KEY}).post("/", {"text": TEXT})
+        assert elsewhere.requests == []
+
+
+def test_proxies_from_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Wire(OK) as proxy, Wire(OK) as wire:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("ALL_PROXY", proxy.url)
+        client_for(wire).get("/")
+        assert (len(proxy.requests), len(wire.requests)) == (0, 1)
+
+
+@pytest.mark.parametrize("before", ["Incorrect API key provided: ", "x" * 290])
+def test_keys_are_sent_and_shown_nowhere(caplog: pytest.LogCaptureFixture, before: str) -> None:
+    caplog.set_level(logging.DEBUG)
+    said = json.dumps({"error": {"message": f"{before}{KEY}"}}).encode()
+    with Wire(reply(b"", "503 Busy"), reply(said, "401 No")) as wire:
+        client = client_for(wire, headers={"authorization": f"Bearer {KEY}"})
+        with pytest.raises(StatusError) as caught:
+            client.post("/", {"input": TEXT})
+    assert f"authorization: bearer {KEY}".encode() in wire.requests[1].lower()
+    shown = repr(client) + repr(caught.value) + caught.value.detail + caplog.text
+    shown += "".join(traceback.format_exception(caught.value))
+    assert KEY[:8] not in shown
+    assert TEXT not in shown
+
+
+@pytest.mark.parametrize("value", [f"{KEY}\n", f" {KEY}", f"{KEY}\r\nx: y", f"{KEY}…"])
+def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(value: str) -> None:
+    with pytest.raises(ValueError, match="header x-api-key") as caught:
+        HttpClient("http://localhost", headers={"x-api-key": value})
+    assert KEY not in str(caught.value)
+
+
+def test_errors_belong_to_klaws_tree_and_keep_their_facts() -> None:
+    error = StatusError("m", status=404, detail="d")
+    assert isinstance(error, KlawError)
+    assert (error.message, error.status, error.detail) == ("m", 404, "d")
+    assert pickle.loads(pickle.dumps(NoAnswerError("m"))).message == "m"

@@ -1,0 +1,74 @@
+"""Which base URLs are taken, and that importing the library stays cheap."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from klaw_http import HttpClient, is_loopback
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:11434", "https://api.openai.com/v1", "http://[::1]:8080/x/", "http://10.0.0.7"]
+)
+def test_servers_are_taken(url: str) -> None:
+    assert HttpClient(url).base_url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "localhost:11434",
+        "ftp://host",
+        "file:///etc/passwd",
+        "http://",
+        "http://host:0",
+        "http://host:99999",
+        "http://host:port",
+        "http://[::1",
+        "http://host/ path",
+        "http://host\n.evil",
+        "http://хост",
+        "http://" + "a" * 64 + ".example",
+        "http://host?key=secret",
+        "http://host#x",
+    ],
+)
+def test_anything_else_is_refused_with_the_field_named(url: str) -> None:
+    with pytest.raises(ValueError, match=r"^base_url: "):
+        HttpClient(url)
+
+
+@pytest.mark.parametrize("url", ["http://me:hunter2@host", "http://me:hun:ter2@host:x", "https://hunter2@host"])
+def test_credentials_are_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(ValueError, match="base_url") as caught:
+        HttpClient(url)
+    assert "hunter2" not in repr(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("url", "here"),
+    [
+        ("http://localhost:11434", True),
+        ("http://LOCALHOST", True),
+        ("http://127.8.0.1", True),
+        ("http://[::1]:1", True),
+        ("http://ollama.localhost", True),
+        ("http://10.0.0.7", False),
+        ("http://localhost.example.com", False),
+        ("http://0.0.0.0", False),
+    ],
+)
+def test_loopback(url: str, here: bool) -> None:  # noqa: FBT001  # a parametrised value
+    assert is_loopback(url) is here
+
+
+def test_importing_the_library_imports_no_http_library() -> None:
+    heavy = "{'httpx', 'httpcore', 'h11', 'anyio', 'ssl', 'asyncio', 'numpy'}"
+    code = f"import sys, klaw_http; print(sorted({heavy} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout.strip() == "[]"
