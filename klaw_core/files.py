@@ -1,18 +1,33 @@
 """Files written so that a crash leaves the old one or the new one, private to their owner."""
 
+import errno
+import fcntl
 import os
+import stat
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
+from typing import BinaryIO
 
-from klaw_core.errors import StoreReadOnlyError
+from klaw_core.errors import StoreError, StoreFullError, StoreReadOnlyError
 
 _TEMPORARY = ".klaw-"
+# A temporary file this old is a crash's; a younger one may be what another process is about to rename.
+_LEFTOVER_SECONDS = 3600
 
 
 def make_private_directory(path: Path) -> None:
     """Create a directory and its parents for the owner only. Raise StoreReadOnlyError with what to do."""
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        missing = [directory for directory in (path, *path.parents) if not directory.exists()]
+        for directory in reversed(missing):  # `parents=True` would give the parents the umask's mode
+            directory.mkdir(mode=0o700, exist_ok=True)
+            with suppress(PermissionError):  # a parent that may be written and not read
+                sync_directory(directory.parent)
+        path.mkdir(mode=0o700, exist_ok=True)  # a file of that name is an error
     except OSError as error:
         raise StoreReadOnlyError(
             f"{path} cannot be created: {error.strerror}", hint="choose another place: --data-dir or KLAW_DATA_DIR"
@@ -23,25 +38,111 @@ def write_atomically(path: Path, text: str) -> None:
     """Replace a file's content; durable when it returns. Raise StoreReadOnlyError if that is impossible.
 
     A temporary file beside it, fsync, rename, fsync of the directory; left-overs of earlier crashes are swept.
+    A link stays one: what it leads to is replaced.
     """
+    path = Path(os.path.realpath(path))
     make_private_directory(path.parent)
     try:
-        for leftover in path.parent.glob(f"{_TEMPORARY}{path.name}-*"):
-            leftover.unlink(missing_ok=True)
+        _sweep(path)
         descriptor, name = tempfile.mkstemp(prefix=f"{_TEMPORARY}{path.name}-", dir=path.parent)
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123  # a descriptor, not a path
-            file.write(text)
-            file.flush()
-            os.fsync(descriptor)
-        Path(name).replace(path)
-        _sync_directory(path.parent)
+        try:
+            _fill(descriptor, text.encode())
+            Path(name).replace(path)
+        except BaseException:
+            with suppress(OSError):
+                Path(name).unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+    except OSError as error:
+        raise writing_failed(path, error) from error
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Create a file, whole or not at all; durable when it returns. Raise OSError, FileExistsError if it exists."""
+    descriptor, name = tempfile.mkstemp(prefix=f"{_TEMPORARY}{path.name}-", dir=path.parent)
+    try:
+        _fill(descriptor, data)
+        os.link(name, path)  # unlike a rename, never over another
+    finally:
+        Path(name).unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write every byte, in one write unless the kernel takes only a part (a disk that fills up). Raise OSError."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def writing_failed(path: Path, error: OSError) -> StoreError:
+    """Return the error that says why a file could not be written: StoreFullError or StoreReadOnlyError."""
+    message = f"{path} cannot be written: {error.strerror}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreFullError(message, hint="free some space, then try again")
+    return StoreReadOnlyError(message, hint="check the directory's permissions")
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading, never waiting for a pipe. Raise OSError, also for what is not a regular file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        require_regular(descriptor)
+        return open(descriptor, "rb")  # noqa: PTH123  # a descriptor; the caller closes it
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def require_regular(descriptor: int) -> None:
+    """Raise OSError if an open descriptor is no regular file: a directory, a pipe, a device."""
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a directory")
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold a directory's lock, so that what is read from a file in it is still true when it is written back.
+
+    Excludes other threads and other processes that ask for the same lock; made if missing. The kernel drops
+    the lock with the process. Raise StoreReadOnlyError if the directory cannot be used.
+    """
+    make_private_directory(directory)
+    try:
+        descriptor = os.open(directory, os.O_RDONLY)
     except OSError as error:
         raise StoreReadOnlyError(
-            f"{path} cannot be written: {error.strerror}", hint="check the directory's permissions"
+            f"{directory} cannot be opened: {error.strerror}", hint="check the directory's permissions"
         ) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
-def _sync_directory(path: Path) -> None:
+def _fill(descriptor: int, data: bytes) -> None:
+    try:
+        write_all(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sweep(path: Path) -> None:
+    for leftover in path.parent.glob(f"{escape(_TEMPORARY + path.name)}-*"):
+        try:
+            if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
+                leftover.unlink()
+        except FileNotFoundError:  # renamed or swept meanwhile
+            continue
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable: a new file's, or a renamed one's. Raise OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

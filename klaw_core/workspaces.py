@@ -5,14 +5,15 @@ It is kept beside klaw.db rather than in it, because klaw.db can be deleted and 
 
 import json
 from collections.abc import Mapping
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
 
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.errors import StoreCorruptError, WorkspaceError
-from klaw_core.files import write_atomically
+from klaw_core.errors import StoreCorruptError, StoreError, WorkspaceError
+from klaw_core.files import locked, write_atomically
 
 #: Names that documents of other origins use.
 RESERVED = ("saved", "conversations")
@@ -20,18 +21,20 @@ RESERVED = ("saved", "conversations")
 
 @frozen
 class Workspaces:
-    """The remembered workspaces. Every change is written at once."""
+    """The remembered workspaces. Every change is written at once; no two of them, in any process, lose each other."""
 
     file: Path
 
     def all(self) -> dict[str, Workspace]:
-        """Return every workspace by name. Raise StoreCorruptError if the file is not what Klaw wrote."""
+        """Return every workspace by name. Raise StoreError, StoreCorruptError if the file is not what Klaw wrote."""
         try:
             entries = json.loads(self.file.read_text("utf-8"))
             return {name: _workspace(name, entry) for name, entry in entries.items()}
         except FileNotFoundError:
             return {}
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except OSError as error:
+            raise StoreError(f"{self.file} cannot be read: {error.strerror}") from error
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StoreCorruptError(
                 f"{self.file} is not readable as a list of workspaces: {error}",
                 hint="move it away, then `klaw index DIR` for each of your directories",
@@ -43,55 +46,74 @@ class Workspaces:
         A directory inside a known workspace belongs to that one. Raise WorkspaceError if the directory does
         not exist, holds a known workspace, or the name is taken.
         """
-        root = directory.expanduser().resolve()
-        if not root.is_dir():
-            problem = "is a file, not a directory" if root.exists() else "does not exist"
-            hint = f"klaw index {root.parent}" if root.exists() else ""
-            raise WorkspaceError(f"{directory} {problem}", hint=hint)
-        known = self.all()
-        for workspace in known.values():
-            if root.is_relative_to(workspace.root):
-                return workspace
-            if workspace.root.is_relative_to(root):
-                raise WorkspaceError(
-                    f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
-                    hint=f"`klaw forget {workspace.origin}/` first, then index the whole",
-                )
-        workspace = Workspace(root, self._free_name(name or root.name or "root", known, chosen=name is not None))
-        self._write({**known, workspace.origin: workspace})
+        root = _existing(directory)
+        with locked(self.file.parent):
+            known = self.all()
+            for workspace in known.values():
+                if root.is_relative_to(workspace.root):
+                    return workspace
+                if workspace.root.is_relative_to(root):
+                    raise WorkspaceError(
+                        f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
+                        hint=f"`klaw forget {workspace.origin}/` first, then index the whole",
+                    )
+            chosen = _free_name(name or root.name or "root", known, chosen=name is not None)
+            workspace = Workspace(root, chosen)
+            self._write({**known, chosen: workspace})
         return workspace
 
     def forget(self, name: str) -> None:
         """Remove a workspace from the list; an unknown one is ignored."""
-        known = self.all()
-        if known.pop(name, None) is not None:
-            self._write(known)
+        with locked(self.file.parent):
+            known = self.all()
+            if known.pop(name, None) is not None:
+                self._write(known)
 
     def exclude(self, name: str, relative: str) -> None:
         """Never index this file of the workspace again."""
-        known = self.all()
-        workspace = known[name]
-        if relative not in workspace.exclude:
-            known[name] = evolve(workspace, exclude=(*workspace.exclude, relative))
-            self._write(known)
-
-    def _free_name(self, name: str, known: Mapping[str, Workspace], *, chosen: bool) -> str:
-        if "/" in name or name.startswith("."):
-            raise WorkspaceError(f"{name!r} cannot name a workspace", hint="choose another: klaw index DIR --name NAME")
-        taken = {*known, *RESERVED}
-        if name not in taken:
-            return name
-        if chosen:
-            raise WorkspaceError(f"the name {name!r} is taken", hint="choose another: klaw index DIR --name NAME")
-        return next(free for number in range(2, len(taken) + 3) if (free := f"{name}-{number}") not in taken)
+        pattern = escape(relative)
+        with locked(self.file.parent):
+            known = self.all()
+            workspace = known[name]
+            if pattern not in workspace.exclude:
+                known[name] = evolve(workspace, exclude=(*workspace.exclude, pattern))
+                self._write(known)
 
     def _write(self, workspaces: Mapping[str, Workspace]) -> None:
         entries = {
             name: {"path": str(workspace.root), "exclude": list(workspace.exclude)}
             for name, workspace in sorted(workspaces.items())
         }
-        write_atomically(self.file, json.dumps(entries, indent=2, ensure_ascii=False) + "\n")
+        text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+        # What is not UTF-8 in a directory's name is a lone surrogate here; `\udcff` is JSON for it.
+        write_atomically(self.file, text.encode("utf-8", "backslashreplace").decode())
 
 
 def _workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
     return Workspace(Path(entry["path"]), name, exclude=tuple(str(pattern) for pattern in entry.get("exclude", ())))
+
+
+def _existing(directory: Path) -> Path:
+    """Return the real path of a directory. Raise WorkspaceError if there is none."""
+    try:
+        root = directory.expanduser().resolve()
+        is_directory, exists = root.is_dir(), root.exists()
+    except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a NUL, a name too long, no such user
+        raise WorkspaceError(f"{str(directory)!r} is not a directory that can be opened: {error}") from error
+    if not is_directory:
+        problem = "is a file, not a directory" if exists else "does not exist"
+        raise WorkspaceError(f"{directory} {problem}", hint=f"klaw index {root.parent}" if exists else "")
+    return root
+
+
+def _free_name(name: str, known: Mapping[str, Workspace], *, chosen: bool) -> str:
+    """Return ``name``, or one like it that is free if it was not chosen by a person. Raise WorkspaceError."""
+    hint = "choose another: klaw index DIR --name NAME"
+    if "/" in name or name.startswith(".") or not name.isprintable():
+        raise WorkspaceError(f"{name!r} cannot name a workspace", hint=hint)
+    taken = {*known, *RESERVED}
+    if name not in taken:
+        return name
+    if chosen:
+        raise WorkspaceError(f"the name {name!r} is taken", hint=hint)
+    return next(free for number in range(2, len(taken) + 3) if (free := f"{name}-{number}") not in taken)

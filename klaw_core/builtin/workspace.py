@@ -4,6 +4,7 @@ Everything odd that a directory can hold is a named, counted :class:`Skipped`, n
 a way out of the directory: links that lead outside, FIFOs, devices, loops, unreadable, binary and huge files.
 """
 
+import codecs
 import errno
 import os
 import re
@@ -59,7 +60,11 @@ class Workspace:
             )
         found = list(self._walk())
         files = sorted((item for item in found if isinstance(item, Entry)), key=self._order)
-        return [*files, *(item for item in found if isinstance(item, Skipped))]
+        # Of several names of one file the first in this order stands for it: MEMORY.md, though a link, before others.
+        distinct: dict[str, Entry] = {}
+        for entry in files:
+            distinct.setdefault(os.path.realpath(self._path(entry)), entry)
+        return [*distinct.values(), *(item for item in found if isinstance(item, Skipped))]
 
     def read(self, entry: Entry, /) -> Document | Skipped:
         """Read one note; what cannot be read as text is Skipped with the reason."""
@@ -75,6 +80,28 @@ class Workspace:
             return Skipped(entry.path, str(error))
         return Document(entry.path, text, relative, self.origin, _date_in_name(path.name) or modified)
 
+    def holds(self, relative: str) -> bool:
+        """Return whether this is the relative path of a note that a scan would find: not hidden, not outside."""
+        parts = relative.split("/")
+        below = ("/".join(parts[: depth + 1]) for depth in range(len(parts)))
+        if not self._includes(parts[-1]) or any(map(self._excludes, below)):
+            return False
+        path = self.root / relative
+        try:
+            return path.is_file() and self._contains(path)
+        except (OSError, ValueError):  # a name too long, or with a NUL
+            return False
+
+    def locate(self, path: str) -> str | None:
+        """Return the relative path of the note that stands at ``path`` in the file system, or None."""
+        try:
+            named = Path(path).expanduser().absolute()
+            places = (named, named.resolve())
+        except (OSError, ValueError, RuntimeError):  # no such user, a loop of links, a NUL
+            return None
+        below = (place.relative_to(self.root).as_posix() for place in places if place.is_relative_to(self.root))
+        return next((relative for relative in below if self.holds(relative)), None)
+
     def _bytes(self, path: Path) -> tuple[bytes, datetime]:
         """Return a file's bytes and when it was modified, to the second. Raise OSError or _NotANoteError."""
         if not self._contains(path):
@@ -88,7 +115,7 @@ class Workspace:
             data = file.read(self.max_bytes + 1)
         if len(data) > self.max_bytes:
             raise _NotANoteError(f"is larger than {self.max_bytes:,} bytes ({status.st_size:,})")
-        return data, datetime.fromtimestamp(int(status.st_mtime), UTC)
+        return data, _moment(status.st_mtime)
 
     def _order(self, entry: Entry) -> tuple[int, str]:
         relative = entry.path.removeprefix(f"{self.origin}/")
@@ -97,16 +124,21 @@ class Workspace:
     def _contains(self, path: Path) -> bool:
         try:
             return path.resolve().is_relative_to(self.root.resolve())
-        except (OSError, RuntimeError):  # a loop of links
+        except (OSError, ValueError, RuntimeError):  # a loop of links, a NUL
             return False
 
+    def _path(self, entry: Entry) -> Path:
+        return self.root / entry.path.removeprefix(f"{self.origin}/")
+
     def _walk(self) -> Iterator[Entry | Skipped]:
-        """Walk the directories, each real one once, however many links lead to it."""
-        pending = [self.root]
-        seen_directories = {self.root.resolve()}
-        seen_files: set[Path] = set()
-        while pending:
-            directory = pending.pop()
+        """Walk the directories, each real one once, however many links lead to it; links come after the rest."""
+        pending, links = [self.root], list[Path]()
+        seen: set[Path] = set()
+        while pending or links:
+            directory = pending.pop() if pending else links.pop()
+            if (real := directory.resolve()) in seen:
+                continue
+            seen.add(real)
             try:
                 with os.scandir(directory) as listing:
                     children = sorted(listing, key=lambda child: child.name, reverse=True)
@@ -114,51 +146,46 @@ class Workspace:
                 yield Skipped(self._name(directory), f"cannot be read: {error.strerror}", keep=True)
                 continue
             for child in children:
-                if self._excluded(child):
-                    continue
                 path = Path(child.path)
-                if child.is_dir():
-                    if not self._contains(path):
+                if self._excludes(path.relative_to(self.root).as_posix()):
+                    continue
+                if _is_directory(child):
+                    if self._contains(path):
+                        (links if child.is_symlink() else pending).append(path)
+                    else:
                         yield Skipped(self._name(path), "leads out of the workspace")
-                    elif (real := path.resolve()) not in seen_directories:
-                        seen_directories.add(real)
-                        pending.append(path)
-                elif any(fnmatch(child.name, pattern) for pattern in self.include):
-                    yield from self._file(child, seen_files)
+                elif self._includes(child.name):
+                    yield self._file(path)
 
-    def _file(self, child: os.DirEntry[str], seen: set[Path]) -> Iterator[Entry | Skipped]:
-        path = Path(child.path)
+    def _file(self, path: Path) -> Entry | Skipped:
         name = self._name(path)
+        if path != self.root / name.removeprefix(f"{self.origin}/"):
+            return Skipped(name, "has a name that is not valid UTF-8")
         try:
-            name.encode()
-        except UnicodeEncodeError:
-            printable = name.encode("utf-8", "backslashreplace").decode()
-            yield Skipped(printable, "has a name that is not valid UTF-8")
-            return
-        try:
-            status = child.stat()
+            status = path.stat()
         except OSError as error:
             reason = "is a link to nothing" if error.errno == errno.ENOENT else f"cannot be read: {error.strerror}"
-            yield Skipped(name, reason, keep=error.errno != errno.ENOENT)
-            return
+            return Skipped(name, reason, keep=error.errno != errno.ENOENT)
         if not self._contains(path):
-            yield Skipped(name, "leads out of the workspace")
-        elif not stat.S_ISREG(status.st_mode):
-            yield Skipped(name, "is not a regular file")
-        elif (real := path.resolve()) not in seen:
-            seen.add(real)
-            yield Entry(name, status.st_size)
+            return Skipped(name, "leads out of the workspace")
+        if not stat.S_ISREG(status.st_mode):
+            return Skipped(name, "is not a regular file")
+        return Entry(name, status.st_size)
 
-    def _excluded(self, child: os.DirEntry[str]) -> bool:
-        relative = Path(child.path).relative_to(self.root).as_posix()
+    def _includes(self, name: str) -> bool:
+        return any(fnmatch(name, pattern) for pattern in self.include)
+
+    def _excludes(self, relative: str) -> bool:
+        name = relative.rpartition("/")[2]
         return (
-            child.name.startswith(".")
-            or child.name == "node_modules"
+            name.startswith(".")
+            or name == "node_modules"
             or any(fnmatch(relative, pattern) for pattern in self.exclude)
         )
 
     def _name(self, path: Path) -> str:
-        relative = path.relative_to(self.root).as_posix()
+        r"""Return the document path of a file; what is not UTF-8 in it becomes ``\udcff``, so that it can be shown."""
+        relative = path.relative_to(self.root).as_posix().encode("utf-8", "backslashreplace").decode()
         return f"{self.origin}/{relative}" if relative != "." else self.origin
 
 
@@ -167,8 +194,10 @@ class _NotANoteError(Exception):
 
 
 def decode(data: bytes) -> str:
-    """Decode a note: UTF-8, or UTF-16 where a byte order mark says so. Raise _NotANoteError for anything else."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    """Decode a note: UTF-8, or UTF-16 or -32 where a byte order mark says so. Raise _NotANoteError otherwise."""
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        encoding = "utf-32"
+    elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     elif b"\0" in data[:8192]:
         raise _NotANoteError("is binary")
@@ -182,6 +211,21 @@ def decode(data: bytes) -> str:
     if not text.strip():
         raise _NotANoteError("is empty")
     return text
+
+
+def _is_directory(child: os.DirEntry[str]) -> bool:
+    try:
+        return child.is_dir()
+    except OSError:  # a loop of links: no directory that could be entered
+        return False
+
+
+def _moment(seconds: float) -> datetime:
+    """Return when a file was modified, to the second; the epoch where the file system says what no calendar does."""
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC)
+    except (OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(0, UTC)
 
 
 def _date_in_name(name: str) -> datetime | None:

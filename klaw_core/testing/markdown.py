@@ -162,7 +162,7 @@ def elements(text: str) -> list[Element]:
     offsets = [0]
     for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text):
         offsets.append(offsets[-1] + len(line))
-    return list(_read(text, offsets, _unlisted(tree), (0, len(text)), top=True))
+    return list(_read(text, offsets, _unlisted(tree), (0, len(text)), -1, top=True))
 
 
 def _unlisted(node: SyntaxTreeNode) -> list[SyntaxTreeNode]:
@@ -174,10 +174,9 @@ def _unlisted(node: SyntaxTreeNode) -> list[SyntaxTreeNode]:
 
 
 def _read(
-    text: str, offsets: list[int], nodes: list[SyntaxTreeNode], around: tuple[int, int], *, top: bool
+    text: str, offsets: list[int], nodes: list[SyntaxTreeNode], around: tuple[int, int], above: int, *, top: bool
 ) -> Iterator[Element]:
     blocks = [(node, *_trimmed(text, offsets[node.map[0]], offsets[node.map[1]])) for node in nodes if node.map]
-    above = -1
     for index, (node, start, end) in enumerate(blocks):
         share_start = blocks[index - 1][2] if index else around[0]
         share_end = blocks[index + 1][1] if index + 1 < len(blocks) else around[1]
@@ -186,10 +185,10 @@ def _read(
             level = int(node.tag[1:]) if node.type == "heading" else 0
             title = _heading_text(text[start:end], level) if level else ""
             yield Element(node.type, start, end, share_start, share_end, above, top, level, title)
+        if node.type in {"blockquote", "list_item"}:
+            yield from _read(text, offsets, _unlisted(node), (share_start, share_end), above, top=False)
         if node.type != "heading":
             above = -1
-        if node.type in {"blockquote", "list_item"}:
-            yield from _read(text, offsets, _unlisted(node), (share_start, share_end), top=False)
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
@@ -201,7 +200,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _heading_text(source: str, level: int) -> str:
     """Return a heading's text as it stands in the source, on one line."""
-    lines = source.replace("\0", "\ufffd").removeprefix("\ufeff").strip().splitlines()
+    lines = re.split(r"\r\n?|\n", source.replace("\0", "\ufffd").removeprefix("\ufeff").strip())
     if lines[0].lstrip().startswith("#" * level) and len(lines) == 1:
         return re.sub(r"(^|[ \t])#+[ \t]*$", "", lines[0].strip()[level:]).strip()
     return " ".join(line.strip() for line in lines[:-1])

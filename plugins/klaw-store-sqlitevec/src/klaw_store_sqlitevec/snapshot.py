@@ -106,7 +106,8 @@ class SqliteSnapshot:
         """Return (documents, chunks) by origin."""
         sql = f"""
             SELECT document.origin, COUNT(DISTINCT document.id), COUNT(chunk.id)
-            FROM documents AS document LEFT JOIN {chunk_table(collection).name} AS chunk ON chunk.document_id = document.id
+            FROM documents AS document
+            LEFT JOIN {chunk_table(collection).name} AS chunk ON chunk.document_id = document.id
             WHERE document.collection = ? GROUP BY document.origin ORDER BY document.origin
         """  # noqa: S608  # a name of ours
         rows = self.resource.execute(sql, (collection,))

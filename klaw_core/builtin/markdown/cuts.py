@@ -1,0 +1,145 @@
+"""Where a text may be cut: at the ends of lines, of sentences and of words, and between grapheme clusters.
+
+A cutter takes ``(text, start, end, grain)`` and returns positions strictly inside ``start`` and ``end``,
+ascending, each the first character of a new part. ``grain`` is how many characters a part should hold at
+least where parts would otherwise be tiny; only ``words`` and ``clusters`` heed it. Every cutter is linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+import regex  # type: ignore[import-untyped]  # it ships no types
+
+Cutter: TypeAlias = Callable[[str, int, int, int], list[int]]
+
+# `re` and `str.isspace` agree on what white space is; `regex` does not count U+001C to U+001F.
+_SOLID = re.compile(r"\S")
+# The empty lines of a quote (`>` alone) go with the line before them.
+_NEW_LINE = re.compile(r"(?:\r\n?|\n)(?![ \t>]*>[ \t>]*(?:[\r\n]|\Z))")
+_CLUSTER = regex.compile(r"\X")
+# Below it no character joins its neighbour into one cluster, save CR LF (UAX 29, GraphemeBreakProperty.txt).
+_FIRST_JOINING = "\u0300"
+
+# Terminators are consumed with the closers after them, so that a run of dots is read once. Full-width ones
+# end a sentence wherever they stand, the others before white space. So do a hard line break and the line end
+# before a link definition or a footnote.
+_SENTENCE_END = re.compile(
+    r"""(?P<wide>[。！？｡]+["'”’»」』）》〉】*_`)\]]*)
+      | (?P<narrow>[.!?…]+["'”’»」』）)\]*_`]*)
+      | (?P<line>(?:[ ]{2}|\\)(?:\r\n?|\n) | [\r\n](?=[ ]{0,3}\[[^\]\r\n]{1,99}\]:))""",
+    re.VERBOSE,
+)
+_WORD_END = re.compile(r"[,;|、，；：]*\s+|[,;|、，；：]+")
+# A full stop after one of these, or after a number that opens a line, does not end a sentence; most other
+# abbreviations are told by the small letter that follows.
+_ABBREVIATION = re.compile(
+    r"[\W\d_](?:[^\W\d_]|Mr|Mrs|Ms|Dr|Prof|St|vs|cf|[Ff]ig|[Ee]q|[Ss]ec|[Nn]o|[Vv]ol|pp|al|approx|e\.g|i\.e"
+    r"|т\.е|т\.к|т\.н|им|ул|рис|стр|см|гл)\Z"
+    r"|[\r\n][ \t>]*\d{1,9}\Z"
+)
+_LONGEST_ABBREVIATION = 16
+
+
+def content(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Return ``(start, end)`` without outer white space, or None if nothing is left.
+
+    The indentation of a line stays with it: code needs it.
+    """
+    found = _SOLID.search(text, start, end)
+    if found is None:
+        return None
+    solid = found.start()
+    line = max(text.rfind("\n", start, solid), text.rfind("\r", start, solid)) + 1
+    if line:
+        start = line
+    elif start and text[start - 1] not in "\r\n" and cluster_boundary(text, solid):
+        start = solid
+    return start, solid_end(text, start, end)
+
+
+def solid_end(text: str, start: int, end: int) -> int:
+    """Return where the text before ``end`` stops being white space, without cutting a grapheme cluster."""
+    stop = start + len(text[start:end].rstrip())
+    # A prepended mark (U+0600 and its like) and the space after it are one cluster.
+    return stop if stop in {start, end} or cluster_boundary(text, stop) else stop + 1
+
+
+def cluster_boundary(text: str, position: int) -> bool:
+    """Return whether no grapheme cluster spans ``position``.
+
+    Exact if the character before is white space or punctuation or if either side is below U+0300;
+    elsewhere (inside a run of flags, say) the cluster would have to be read from its beginning.
+    """
+    before, after = text[position - 1], text[position]
+    if after < _FIRST_JOINING and before < _FIRST_JOINING:
+        return not (before == "\r" and after == "\n")
+    return bool(_CLUSTER.match(text, position - 1).end() == position)
+
+
+def lines(text: str, start: int, end: int, _grain: int) -> list[int]:
+    """Cut after every line end."""
+    return [match.end() for match in _NEW_LINE.finditer(text, start, end) if match.end() < end]
+
+
+def sentences(text: str, start: int, end: int, _grain: int) -> list[int]:
+    """Cut after every sentence, hard line break, and before every link definition."""
+    cuts: list[int] = []
+    following = start  # the first character after the match that is not white space
+    for match in _SENTENCE_END.finditer(text, start, end):
+        after = match.end()
+        if following < after:
+            solid = _SOLID.search(text, after, end)
+            if solid is None:
+                break
+            following = solid.start()
+        if match["narrow"] and (following == after or not _ends_sentence(text, start, match.start(), following)):
+            continue
+        cut = after if match["line"] else following
+        if cluster_boundary(text, cut) and not (cuts and cut <= cuts[-1]):
+            cuts.append(cut)
+    return cuts
+
+
+def _ends_sentence(text: str, start: int, stop: int, following: int) -> bool:
+    """Return whether the terminator at ``stop`` ends a sentence, the next word being at ``following``."""
+    if text[following].islower():
+        return False
+    if text[stop] != ".":
+        return True
+    window = max(start, stop - _LONGEST_ABBREVIATION)
+    before = ("\n" if window == start else "") + text[window:stop]
+    return not _ABBREVIATION.search(before)
+
+
+def words(text: str, start: int, end: int, grain: int) -> list[int]:
+    """Cut after white space, commas and the like, into parts of at least ``grain`` characters."""
+    cuts = []
+    last = start
+    for match in _WORD_END.finditer(text, start, end):
+        cut = match.end()
+        if cut - last >= grain and cut < end and cluster_boundary(text, cut):
+            cuts.append(cut)
+            last = cut
+    return cuts
+
+
+def clusters(text: str, start: int, end: int, grain: int) -> list[int]:
+    """Cut between grapheme clusters, into parts of about ``grain`` characters."""
+    part = text[start:end]
+    if part.isascii() and "\r" not in part:
+        return characters(text, start, end, grain)
+    cuts = []
+    last = start
+    for match in _CLUSTER.finditer(text, start, end):
+        if match.start() - last >= grain:
+            last = match.start()
+            cuts.append(last)
+    return cuts
+
+
+def characters(_text: str, start: int, end: int, grain: int) -> list[int]:
+    """Cut between characters: for one grapheme cluster that is larger than a passage may be."""
+    return list(range(start + grain, end, grain))

@@ -1,0 +1,48 @@
+"""The command ``klaw``: each command parses, calls ``Memory``, and prints.
+
+``group`` loads command modules when they are needed, ``settings`` holds the options every command takes,
+``output`` decides between terminal and plain text; the other modules are one command each, or what
+several of them print.
+"""
+
+import click
+
+from klaw_core.cli.group import KlawGroup
+from klaw_core.cli.settings import Settings, common_options
+
+#: Every command: the module below ``klaw_core.cli`` that defines it, and its line in ``klaw --help``.
+#: The line is repeated here so that the help needs no module; a test compares it with the command's own.
+COMMANDS = {
+    "init": ("init", "Create the data directory and a configuration file."),
+    "index": ("index", "Index directories of notes, or bring the index up to date."),
+    "search": ("search", "Find the passages that answer a question."),
+    "get": ("get", "Print a note, or some of its lines."),
+    "save": ("save", "Remember a text."),
+    "forget": ("forget", "Remove a memory, a note or a workspace from the index."),
+    "status": ("status", "Show what is indexed, with what, and what does not work."),
+    "reindex": ("reindex", "Embed and cut everything anew, as after a change of model."),
+    "plugins": ("plugins", "List the installed plugins and what they provide."),
+    "config": ("config", "Show and change the configuration."),
+    "demo": ("demo", "Index sample notes and search them, to see Klaw at work."),
+}
+ALIASES = {"add": "index"}
+
+
+@click.group(
+    cls=KlawGroup,
+    modules=COMMANDS,
+    aliases=ALIASES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Begin with: klaw init; klaw index DIR; klaw search QUESTION. To see it at work: klaw demo.",
+)
+@click.version_option(package_name="klaw", prog_name="klaw", message="%(prog)s %(version)s")
+@common_options
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Search your notes by words and by meaning, all in one SQLite file."""
+    context.ensure_object(Settings)
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 an error, 2 wrong usage, 130 interrupted."""
+    cli.main(prog_name="klaw")

@@ -1,0 +1,164 @@
+"""``klaw config``: show and change the configuration."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+
+@click.group("config", short_help="Show and change the configuration.")
+@common_options
+def command() -> None:
+    """Show and change the configuration.
+
+    A KEY is dotted as in the file: memory.fusion.k, memory.retrieval[0].weight.
+    """
+
+
+@command.command("list", short_help="Show every setting in force.")
+@common_options
+@pass_settings
+def list_command(settings: Settings) -> None:
+    """Show every setting in force, with what was left at its default."""
+    from klaw_core.cli.effective import effective, toml
+    from klaw_core.cli.output import Part, data, print_json
+
+    found = effective(settings.load_config())
+    if settings.json:
+        print_json({item.place: item.value for item in found})
+        return
+    for item in found:
+        default = Part("  # default", "dim") if item.is_default else ""
+        data().line(Part(item.place, "cyan"), f" = {toml(item.value)}", default)
+
+
+@command.command("get", short_help="Print one setting, or all below a place.")
+@click.argument("key")
+@common_options
+@pass_settings
+def get_command(settings: Settings, *, key: str) -> None:
+    """Print the value of KEY, or of every setting below it."""
+    from klaw_core.cli.effective import effective, toml
+    from klaw_core.cli.output import print_json
+    from klaw_core.config.load import nearest
+    from klaw_core.errors import ConfigError
+
+    found = effective(settings.load_config())
+    exact = [item for item in found if item.place == key]
+    below = [item for item in found if item.place.startswith((f"{key}.", f"{key}["))]
+    if not exact and not below:
+        places = tuple(item.place for item in found)
+        raise ConfigError([f"no such setting: {key}{nearest(key, places)}"], hint="klaw config list")
+    if settings.json:
+        print_json(exact[0].value if exact else {item.place: item.value for item in below})
+    elif exact:
+        value = exact[0].value
+        click.echo(value if isinstance(value, str) else toml(value))
+    else:
+        click.echo("\n".join(f"{item.place} = {toml(item.value)}" for item in below))
+
+
+@command.command("set", short_help="Change a setting in your file.")
+@click.argument("key")
+@click.argument("value")
+@common_options
+@pass_settings
+def set_command(settings: Settings, *, key: str, value: str) -> None:
+    """Set KEY to VALUE in your configuration file; its comments stay.
+
+    VALUE is a number, true, false, an array, or else a string. Nothing is written if the result would be wrong.
+    """
+    from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.config.edit import parse_value, read_source, with_value, write_source
+    from klaw_core.errors import ConfigError
+
+    file = _user_file(settings)
+    source = read_source(file)
+    changed, removed = with_value(source, key, parse_value(value))
+    before, (after, missing) = _problems(file, source)[0], _problems(file, changed)
+    new = [problem for problem in after if problem not in before]
+    if new:
+        raise ConfigError(new, hint="nothing was changed; see `klaw config list`")
+    write_source(file, changed)
+    notify(settings, *(f"removed {place}, an option of the type before" for place in removed), *missing)
+    if settings.json:
+        print_json({"key": key, "value": parse_value(value), "config": file})
+    elif not settings.quiet:
+        data().line(f"{key} = {value}  ({file})")
+
+
+@command.command("path", short_help="Print where your file is.")
+@common_options
+@pass_settings
+def path_command(settings: Settings) -> None:
+    """Print where your configuration file is, whether it exists or not; with --json every place that Klaw uses."""
+    from klaw_core.cli.output import print_json
+    from klaw_core.config.layers import project_file
+
+    file = _user_file(settings)
+    if not settings.json:
+        click.echo(str(file))
+        return
+    config = settings.load_config()
+    print_json(
+        {
+            "config": file,
+            "exists": file.exists(),
+            "project": project_file(Path.cwd()),
+            "data_dir": config.data_dir,
+            "cache_dir": config.cache_dir,
+        }
+    )
+
+
+@command.command("trust", short_help="Let a project's klaw.toml set everything.")
+@click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@common_options
+@pass_settings
+def trust_command(settings: Settings, *, directory: Path) -> None:
+    """Let the klaw.toml of DIRECTORY (default: here) set everything, plugins and paths included."""
+    from klaw_core.cli.output import data, print_json
+    from klaw_core.config.edit import read_source, with_trusted, write_source
+    from klaw_core.config.layers import project_file
+    from klaw_core.errors import ConfigError
+
+    project = project_file(directory.resolve())
+    if project is None:
+        raise ConfigError([f"there is no klaw.toml in {directory.resolve()} or above it"])
+    file = _user_file(settings)
+    write_source(file, with_trusted(read_source(file), project.parent.resolve()))
+    if settings.json:
+        print_json({"trusted": project.parent.resolve(), "config": file})
+    elif not settings.quiet:
+        data().line(f"{project} is trusted from now on  ({file})")
+
+
+def _user_file(settings: Settings) -> Path:
+    from klaw_core.config.load import user_config_file
+
+    return settings.config_file or user_config_file()
+
+
+def _problems(file: Path, source: str) -> tuple[list[str], list[str]]:
+    """Return what would be wrong with the file if this were its text, and what is not installed for it."""
+    from klaw_core.cli.effective import check_options
+    from klaw_core.config import load_config
+    from klaw_core.errors import ConfigError
+
+    with tempfile.TemporaryDirectory(prefix="klaw-") as directory:
+        candidate = Path(directory) / file.name
+        candidate.write_text(source, "utf-8")
+        try:
+            return check_options(load_config(config_file=candidate))
+        except ConfigError as error:
+            return _renamed(error.problems, candidate, file), []
+
+
+def _renamed(problems: Sequence[str], candidate: Path, file: Path) -> list[Any]:
+    return [problem.replace(str(candidate), str(file)) for problem in problems]

@@ -1,0 +1,139 @@
+"""``klaw demo``: sample notes, real questions, and why each answer was found."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import click
+
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+if TYPE_CHECKING:
+    from klaw_core.cli.output import Output
+    from klaw_core.memory import Memory
+    from klaw_core.values import SearchResult, SearchResults
+
+_SHOWN = 2  # results for each question
+
+
+@attrs.frozen
+class Question:
+    """What the demo asks, and what it shows by it."""
+
+    text: str
+    point: str
+
+
+QUESTIONS = (
+    Question("outdoor adventure", "by meaning: the note that answers has none of these words"),
+    Question("ERR_TLS_42", "by an exact identifier, which no vector knows"),
+    Question("why did we not want a message broker?", "a plain question, by words and by meaning"),
+    Question("когда сажать помидоры", "по-русски, by words: the default model reads English only"),
+)
+
+
+@click.command("demo", short_help="Index sample notes and search them, to see Klaw at work.")
+@click.option("--keep", metavar="DIR", type=click.Path(path_type=Path), help="Leave notes and index in this directory.")
+@common_options
+@pass_settings
+def command(settings: Settings, *, keep: Path | None) -> None:
+    """Index a few sample notes with the configured parts, ask four questions, and show why each answer ranked.
+
+    Your own index is not touched.
+    """
+    from klaw_core.cli.output import notify, print_json
+    from klaw_core.cli.results import as_dict
+    from klaw_core.memory import Memory
+
+    with _place(keep) as root:
+        config = attrs.evolve(settings.load_config(), data_dir=root / "data", sources=())
+        with Memory.open(config) as memory:
+            answers = []
+            if not settings.json:
+                _begin(settings, memory, root / "notes")
+            else:
+                memory.index(root / "notes", name="notes")
+            for question in QUESTIONS:
+                found = memory.search(question.text, _SHOWN)
+                answers.append({"query": question.text, "results": [as_dict(result, explain=True) for result in found]})
+                notify(settings, *found.notices)
+                if not settings.json:
+                    _show(question, found, root)
+    if settings.json:
+        print_json(answers)
+    else:
+        _end(keep)
+
+
+@contextmanager
+def _place(keep: Path | None) -> Iterator[Path]:
+    """Yield a directory that holds the sample notes under ``notes``; it is gone afterwards unless kept."""
+    with as_file(files("klaw_core.demo") / "notes") as notes:
+        if keep is not None:
+            root = keep.expanduser().absolute()
+            shutil.copytree(notes, root / "notes", dirs_exist_ok=True)
+            yield root
+            return
+        with tempfile.TemporaryDirectory(prefix="klaw-demo-") as directory:
+            shutil.copytree(notes, Path(directory) / "notes")
+            yield Path(directory)
+
+
+def _begin(settings: Settings, memory: Memory, notes: Path) -> None:
+    from klaw_core.cli.progress import progress_bar
+    from klaw_core.cli.reports import report_run
+
+    with progress_bar(settings) as on_progress:
+        report = memory.index(notes, name="notes", on_progress=on_progress)
+    report_run(settings, "sample notes", report)
+
+
+def _show(question: Question, found: SearchResults, root: Path) -> None:
+    from klaw_core.cli.output import Part, data
+    from klaw_core.cli.results import Look, show_one
+
+    out = data()
+    out.line()
+    out.line(Part("$ ", "dim"), Part(f'klaw search "{question.text}"', "bold"))
+    out.line(Part(question.point, "dim italic"), indent=2)
+    out.line()
+    for rank, result in enumerate(found, start=1):
+        show_one(out, result, Look(question.text, roots={"notes": root / "notes"}), f"{rank}. ")
+        _why(out, result)
+    if not found:
+        out.line("nothing found", indent=3)
+
+
+def _why(out: Output, result: SearchResult) -> None:
+    """Print which retriever found a result, and how high, in a sentence."""
+    from klaw_core.cli.output import Part
+
+    found: list[Any] = [f"{part.leg} ranked it {_ordinal(part.rank)} (+{part.value:.4f})" for part in result.explain]
+    out.line(Part(f"why: {', '.join(found)}", "green"), indent=3)
+
+
+def _ordinal(number: int) -> str:
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    teen = 10 < number % 100 < 14  # noqa: PLR2004  # 11th, 12th, 13th
+    return f"{number}{'th' if teen else endings.get(number % 10, 'th')}"
+
+
+def _end(keep: Path | None) -> None:
+    from klaw_core.cli.output import Part, data
+
+    out = data()
+    out.line()
+    if keep is not None:
+        out.line("The sample stays. Ask it something:")
+        out.line(Part(f'klaw --data-dir {keep / "data"} search --explain "what is Ida allergic to"', "bold"), indent=2)
+        return
+    out.line("Now with your own notes:")
+    out.line(Part("klaw init; klaw index DIR", "bold"), indent=2)
+    out.line(Part('klaw search --explain "what did we decide about auth"', "bold"), indent=2)

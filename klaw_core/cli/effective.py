@@ -1,0 +1,108 @@
+"""The settings in force: what was written, and the default of every option that was not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+import tomlkit
+
+from klaw_core.config import Config, Selection, build_options
+from klaw_core.config.layers import leaves
+from klaw_core.config.model import COMPONENTS, DEFAULTS
+from klaw_core.errors import PluginError
+from klaw_core.hookspecs import Component
+from klaw_core.plugins import Registry, discover
+
+
+@attrs.frozen
+class Setting:
+    """One setting: its dotted place and its value, ``${VAR}`` not expanded."""
+
+    place: str
+    value: Any
+    is_default: bool
+
+
+def effective(config: Config, registry: Registry | None = None) -> list[Setting]:
+    """Return every setting, in the order of the file, the options of each component after its ``type``."""
+    registry = registry or discover(disabled=config.disabled_plugins)
+    defaults = dict(leaves(DEFAULTS))
+    found = [
+        Setting(place, value, is_default=place in defaults and defaults[place] == value)
+        for place, value in leaves(config.table)
+    ]
+    written = {setting.place for setting in found}
+    for selection in selections(config):
+        found += [
+            Setting(f"{selection.place}.{name}", value, is_default=True)
+            for name, value in option_defaults(registry, selection).items()
+            if f"{selection.place}.{name}" not in written
+        ]
+    tables = {name: position for position, name in enumerate(("", *COMPONENTS, "retrieval", "sources"))}
+    return sorted(found, key=lambda setting: _order(setting.place, tables))
+
+
+def _order(place: str, tables: Mapping[str, int]) -> tuple[int, str]:
+    """Return what sorts settings by table, keeping each table's entries together and in their order."""
+    name = place.removeprefix("memory.").partition(".")[0]
+    bare = name.partition("[")[0]
+    return (tables.get(bare, 0) if place.startswith("memory.") else len(tables), name)
+
+
+def selections(config: Config) -> list[Selection]:
+    """Return every table that picks a component."""
+    single = (config.store, config.chunking, config.embedding, config.fusion, config.reranking)
+    return [*(selection for selection in single if selection), *config.retrieval, *config.sources]
+
+
+def option_defaults(registry: Registry, selection: Selection) -> dict[str, Any]:
+    """Return the options of a component that have a default, with it; none if it is not installed."""
+    try:
+        component = registry.component(selection.kind, selection.type)
+    except PluginError:
+        return {}
+    return dict(_defaults(component))
+
+
+def _defaults(component: Component[Any, Any]) -> Iterator[tuple[str, Any]]:
+    for field in attrs.fields(component.options):
+        default = field.default
+        if default is attrs.NOTHING:
+            continue
+        if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # its stub declares a function
+            if default.takes_self:
+                continue
+            default = default.factory()
+        if default is not None:
+            yield field.alias or field.name, _plain(default)
+
+
+def check_options(config: Config) -> tuple[list[str], list[str]]:
+    """Return the problems of every component's options, and one line for each component not installed."""
+    registry = discover(disabled=config.disabled_plugins)
+    problems: list[str] = []
+    missing: list[str] = []
+    for selection in selections(config):
+        try:
+            component = registry.component(selection.kind, selection.type)
+        except PluginError as error:
+            missing.append(f"{selection.place}: {error}")
+        else:
+            build_options(component, selection, problems)
+    return problems, missing
+
+
+def toml(value: Any) -> str:
+    """Return a value as TOML writes it."""
+    text: str = tomlkit.item(_plain(value)).as_string()
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return value if isinstance(value, str | int | float | bool) else str(value)

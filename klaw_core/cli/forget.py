@@ -1,0 +1,61 @@
+"""``klaw forget``: out of the index, and out of the embedding cache."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import attrs
+import click
+
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+if TYPE_CHECKING:
+    from klaw_core.memory import Memory
+
+_SHOWN = 60  # characters of a memory in the question
+
+
+@click.command("forget", short_help="Remove a memory, a note or a workspace from the index.")
+@click.argument("target")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@common_options
+@pass_settings
+def command(settings: Settings, *, target: str, yes: bool) -> None:
+    """Forget TARGET: a saved memory (path or chunk id), a note (notes/a.md), or a workspace (notes/).
+
+    No file is touched: a forgotten note is excluded from its workspace from now on.
+    """
+    with settings.open_memory() as memory:
+        if not yes:
+            _ask(_question(memory, target))
+        gone = memory.forget(target)
+    from klaw_core.cli.output import counted, data, print_json
+
+    if settings.json:
+        print_json(attrs.asdict(gone))
+    elif not settings.quiet:
+        what = gone.paths[0] if len(gone.paths) == 1 else counted(len(gone.paths), "document")
+        data().line(f"forgot {what} ({counted(gone.chunks, 'chunk')})")
+
+
+def _ask(question: str) -> None:
+    """Ask on the terminal, and abort unless the answer is yes. Raise UsageError where nobody can answer."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("nobody can be asked here whether to forget it; say --yes")
+    click.confirm(question, abort=True, err=True)
+
+
+def _question(memory: Memory, target: str) -> str:
+    """Return what to ask, saying what would go. Raise NotFoundError if there is no such thing."""
+    from klaw_core.cli.output import clean, counted
+
+    status = memory.status()
+    if (name := target.rstrip("/")) in status.workspaces:
+        documents, _ = status.origins.get(name, (0, 0))
+        return f"Forget the workspace {name} with {counted(documents, 'note')} ({status.workspaces[name]} stays)?"
+    passage = memory.get(target)
+    if passage.file is not None:
+        return f"Forget {passage.path} and exclude it from now on (the file stays)?"
+    text = clean(" ".join(passage.content.split()))
+    return f'Forget {passage.path}: "{text[:_SHOWN]}{"…" if len(text) > _SHOWN else ""}"?'

@@ -1,0 +1,144 @@
+"""The group of commands: imports a command's module when it is used, and turns errors into one line each."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import click
+
+from klaw_core.cli.settings import Settings
+from klaw_core.errors import ConfigError, KlawError
+
+_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class KlawGroup(click.Group):
+    """A click group whose commands live in modules of ``klaw_core.cli`` named ``command``.
+
+    ``modules`` gives each command's module and its line of help, ``aliases`` other names for commands.
+    """
+
+    def __init__(
+        self, *args: Any, modules: Mapping[str, tuple[str, str]], aliases: Mapping[str, str], **options: Any
+    ) -> None:
+        super().__init__(*args, **options)
+        self._modules = modules
+        self._aliases = aliases
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        """Return the commands in the order a newcomer needs them."""
+        return list(self._modules)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        """Import and return a command, or None if there is none of that name."""
+        entry = self._modules.get(self._aliases.get(name, name))
+        if entry is None:
+            return None
+        command = import_module(f"klaw_core.cli.{entry[0]}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of ``args[0]``; name the nearest one if there is none."""
+        name = args[0]
+        known = [*self._modules, *self._aliases]
+        if name not in known and not name.startswith("-") and not context.resilient_parsing:
+            near = get_close_matches(name, known, n=1)
+            guess = f"; did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"no such command {name!r}{guess}", context)
+        return super().resolve_command(context, args)
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any."""
+        others = {name: [alias for alias, target in self._aliases.items() if target == name] for name in self._modules}
+        rows = [(", ".join((name, *others[name])), summary) for name, (_, summary) in self._modules.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def main(  # type: ignore[override]  # click's overloads only tell the two modes' return types apart
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> Any:
+        """Run and exit with the status that ``klaw`` promises; with ``standalone_mode=False``, as click does."""
+        if not extra.pop("standalone_mode", True):
+            return super().main(args, prog_name, standalone_mode=False, **extra)
+        settings = Settings()
+        run = super().main
+        sys.exit(_exit_status(lambda: run(args, prog_name, standalone_mode=False, obj=settings, **extra), settings))
+
+
+def _exit_status(run: Callable[[], Any], settings: Settings) -> int:
+    """Run; print what went wrong, if anything, and return the exit status."""
+    _accept_every_character()
+    try:
+        status = run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone, as in `klaw search x | head -1`. What is still buffered has nowhere to go: without
+        # this the interpreter would complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except click.exceptions.Abort as abort:
+        interrupted = isinstance(abort.__cause__, KeyboardInterrupt)
+        _complain("interrupted" if interrupted else "aborted, nothing was changed")
+        return _INTERRUPTED if interrupted else 1
+    except click.ClickException as error:
+        _report_usage(error)
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001  # the last resort: a defect is still one line, unless --debug
+        if settings.debug:
+            traceback.print_exc()
+        else:
+            _report(error)
+        return 1
+    return status if isinstance(status, int) else 0
+
+
+def _report_usage(error: click.ClickException) -> None:
+    """Say what is wrong with the command line, and whose help says how it should be."""
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # click 8.2; 8.1 prints and exits
+        error.show()
+        return
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    program = context.command_path if context else "klaw"
+    message = error.format_message().rstrip(".")
+    _complain(_uncapitalised(message), f"{program} --help", program=program)
+
+
+def _uncapitalised(message: str) -> str:
+    """Return click's message as it stands after ``klaw:``; a name in capitals stays as it is."""
+    return message if message[:2].isupper() else message[:1].lower() + message[1:]
+
+
+def _report(error: Exception) -> None:
+    """Say what happened, where, and what mends it."""
+    if isinstance(error, ConfigError) and len(error.problems) > 1:
+        lines = "".join(f"\n  {problem}" for problem in error.problems)
+        _complain(f"the configuration has {len(error.problems)} problems:{lines}\n ", error.hint)
+    elif isinstance(error, KlawError):
+        _complain(error.message, error.hint)
+    else:
+        _complain(f"defect in Klaw: {type(error).__name__}: {error}", "run it again with --debug and report it")
+
+
+def _complain(message: str, hint: str = "", *, program: str = "klaw") -> None:
+    """Write one line to stderr: what happened, and what mends it."""
+    plain = not sys.stderr.isatty() or bool(os.environ.get("NO_COLOR"))
+    name = f"{program}:" if plain else click.style(f"{program}:", fg="red", bold=True)
+    mend = f" → {hint}" if hint else ""
+    click.echo(f"{name} {message}{mend if plain else click.style(mend, fg='cyan')}", err=True, color=not plain)
+
+
+def _accept_every_character() -> None:
+    """Let a terminal or pipe that is not UTF-8 show an escape for what it cannot, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")

@@ -1,0 +1,186 @@
+"""Where output goes and how it looks: styled on a terminal, plain text anywhere else.
+
+Commands describe a line as parts, each a text with a style; rich is imported only if there is a terminal
+to style for. Data goes to stdout; notices go to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+from attrs import frozen
+
+from klaw_core.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# C0 and C1 controls, DEL, and the overrides that reorder text: a note must not be able to drive the terminal.
+_CONTROLS = {
+    code: "\N{REPLACEMENT CHARACTER}"
+    for code in (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+    if chr(code) not in "\n\t"
+}
+_NARROWEST = 20  # columns; below this lines run over
+
+
+@frozen
+class Part:
+    """A piece of a line. ``style`` is rich's (``"bold cyan"``), ``link`` a URL that terminals may open."""
+
+    text: str
+    style: str = ""
+    link: str = ""
+
+
+class Output:
+    """Prints lines to one stream."""
+
+    def __init__(self, stream: IO[str], *, terminal: bool | None = None) -> None:
+        self.stream = stream
+        self.is_terminal = stream.isatty() if terminal is None else terminal
+
+    def line(self, *parts: Part | str, indent: int = 0) -> None:
+        """Print one line of parts, each paragraph indented; a terminal wraps it at its width."""
+        pieces = [Part(clean(part)) if isinstance(part, str) else part for part in parts]
+        if self.is_terminal:
+            self._styled(pieces, indent)
+            return
+        text = "".join(clean(piece.text) for piece in pieces)
+        margin = " " * indent
+        # An empty line stays empty: no margin that an editor would complain of.
+        click.echo("\n".join(f"{margin}{row}" if row else "" for row in text.split("\n")), file=self.stream)
+
+    def rows(self, rows: Sequence[Sequence[Part | str]], *, indent: int = 0, right: Iterable[int] = ()) -> None:
+        """Print rows with their columns aligned; the columns in ``right`` (from 0) to the right."""
+        to_right = set(right)
+        table = [[Part(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+        columns = max(map(len, table), default=0)
+        widths = [
+            max((display_width(row[at].text) for row in table if at < len(row)), default=0) for at in range(columns)
+        ]
+        for row in table:
+            while row and not row[-1].text:
+                row.pop()
+            cells: list[Part | str] = []
+            for at, cell in enumerate(row):
+                gap = " " * (widths[at] - display_width(cell.text))
+                last = at == len(row) - 1
+                cells += [gap, cell] if at in to_right else [cell, "" if last else gap]
+                cells += [] if last else ["  "]
+            self.line(*cells, indent=indent)
+
+    def _styled(self, pieces: Sequence[Part], indent: int) -> None:
+        from rich.style import Style
+        from rich.text import Text
+
+        text = Text()
+        for piece in pieces:
+            style = Style.parse(piece.style) + Style(link=piece.link or None)
+            text.append(clean(piece.text), style)
+        # Wrapped here and not by a rich container, which would pad every line with spaces to the full width.
+        for line in text.wrap(self._console, max(self._console.width - indent, _NARROWEST)) or [text]:
+            line.rstrip()
+            self._console.print(Text(" " * indent) + line if line else line, soft_wrap=True)
+
+    @cached_property
+    def _console(self) -> Console:
+        from rich.console import Console
+
+        # The terminal was recognised already; rich still reads NO_COLOR, TERM and the width by itself.
+        return Console(file=self.stream, force_terminal=True, highlight=False, markup=False, emoji=False)
+
+
+def data() -> Output:
+    """Return stdout, for what was asked for."""
+    return Output(sys.stdout)
+
+
+def notices() -> Output:
+    """Return stderr, for what a person should know."""
+    return Output(sys.stderr)
+
+
+def notify(settings: Settings, *messages: str) -> None:
+    """Print notices on stderr, one a line, unless ``--quiet``."""
+    if settings.quiet:
+        return
+    for message in messages:
+        notices().line(Part("klaw: ", "yellow"), message)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON on stdout, in UTF-8, or in ASCII where stdout cannot do that."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
+    click.echo(json.dumps(value, ensure_ascii=encoding != "utf8", indent=2, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return timestamp(value)
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "items"):
+        return dict(value.items())
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def timestamp(moment: datetime) -> str:
+    """Return an aware moment as ISO 8601; UTC as ``Z``."""
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def clean(text: str) -> str:
+    """Return text in which no character can control the terminal; line breaks and tabs stay."""
+    return text.replace("\r\n", "\n").translate(_CONTROLS)
+
+
+def display_width(text: str) -> int:
+    """Return how many columns a terminal needs for one line of text."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return ``1 note`` or ``5,812 notes``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time for people: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``1 h 5 min``."""
+    if seconds < 10:  # noqa: PLR2004  # below this a tenth matters
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    hours, left = divmod(minutes, 60)
+    return f"{hours} h {left} min" if hours else f"{minutes} min {rest} s"
+
+
+def size(number: int) -> str:
+    """Return a number of bytes for people: ``512 B``, ``12.3 MB``."""
+    amount = float(number)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:  # noqa: PLR2004  # SI units, as `du --si`
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def tilde(path: Path | str) -> str:
+    """Return a path with the home directory as ``~``."""
+    try:
+        return f"~/{Path(path).relative_to(Path.home())}"
+    except (ValueError, RuntimeError):
+        return str(path)

@@ -1,0 +1,57 @@
+"""``klaw plugins``: what is installed, what it provides, and what is broken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from klaw_core.cli.output import Output
+    from klaw_core.plugins.registry import Plugin
+
+
+@click.command("plugins", short_help="List the installed plugins and what they provide.")
+@common_options
+@pass_settings
+def command(settings: Settings) -> None:
+    """List every plugin with its components (kind, the name that follows `type =`) and what is wrong with it."""
+    from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.plugins import discover
+
+    disabled: tuple[str, ...] = ()
+    try:
+        disabled = settings.load_config().disabled_plugins
+    except ConfigError as error:  # what is installed can be shown all the same, and may be what is needed to mend it
+        notify(settings, *(f"ignored the configuration: {problem}" for problem in error.problems))
+    plugins = discover(disabled=disabled).plugins
+    if settings.json:
+        print_json([_as_dict(plugin) for plugin in plugins])
+        return
+    for plugin in plugins:
+        _show(data(), plugin)
+
+
+def _as_dict(plugin: Plugin) -> dict[str, Any]:
+    components = [{"kind": kind, "name": name, "summary": summary} for kind, name, summary in plugin.components]
+    return {
+        "name": plugin.name,
+        "distribution": plugin.distribution,
+        "version": plugin.version,
+        "disabled": plugin.disabled,
+        "problem": plugin.problem,
+        "components": components,
+    }
+
+
+def _show(out: Output, plugin: Plugin) -> None:
+    from klaw_core.cli.output import Part
+
+    state = [Part("  disabled", "yellow")] if plugin.disabled else []
+    out.line(Part(plugin.name, "bold cyan"), Part(f"  {plugin.distribution} {plugin.version}".rstrip(), "dim"), *state)
+    out.rows([[kind, Part(name, "bold"), Part(summary, "dim")] for kind, name, summary in plugin.components], indent=2)
+    if plugin.problem:
+        out.line(Part("broken: ", "bold red"), plugin.problem, indent=2)

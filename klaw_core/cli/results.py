@@ -1,0 +1,157 @@
+"""How search results look: for people, and as JSON, Markdown, CSV or a list of files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from klaw_core.cli.output import Output, Part, clean, timestamp
+from klaw_core.snippets import find_marks, make_snippet
+from klaw_core.values import Contribution, SearchResult
+
+_MARK = "bold yellow"
+_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
+_COLUMNS = ("rank", "score", "path", "start_line", "end_line", "heading", "source", "created_at", "chunk_id", "content")
+
+
+@attrs.frozen
+class Look:
+    """How results are to be shown. ``roots`` are the workspaces' directories by name, for links."""
+
+    query: str
+    full: bool = False
+    explain: bool = False
+    roots: Mapping[str, Path] = attrs.field(factory=dict)
+
+
+def place(result: SearchResult) -> str:
+    """Return ``path:start-end``, which ``klaw get`` takes."""
+    return f"{result.path}:{result.start_line}-{result.end_line}"
+
+
+def as_dict(result: SearchResult, *, explain: bool) -> dict[str, Any]:
+    """Return a result's fields for JSON; ``explain`` only if asked for."""
+    fields = attrs.asdict(result, recurse=False)
+    fields["created_at"] = timestamp(result.created_at)
+    del fields["explain"]
+    if explain:
+        fields["explain"] = [attrs.asdict(part) for part in result.explain]
+    return fields
+
+
+def show(out: Output, results: Sequence[SearchResult], look: Look) -> None:
+    """Print results for people: where, under which headings, how good, and what it says."""
+    width = len(str(len(results)))
+    for rank, result in enumerate(results, start=1):
+        if rank > 1:
+            out.line()
+        show_one(out, result, look, f"{rank:>{width}}. ")
+
+
+def show_one(out: Output, result: SearchResult, look: Look, label: str = "") -> None:
+    """Print one result; what follows the first line is indented by the label's width."""
+    indent = len(label) or 2
+    out.line(
+        Part(label, "dim"),
+        Part(place(result), "bold cyan", _link(result, look.roots)),
+        Part(f"  {result.score:.4f}", "green"),
+    )
+    if result.heading:
+        heading = clean(" > ".join(result.heading))
+        out.line(*_marked(heading, find_marks(heading, look.query), "dim"), indent=indent)
+    if look.full:
+        content = clean(result.content.strip("\n"))
+        out.line(*_marked(content, find_marks(content, look.query)), indent=indent)
+    else:
+        snippet = make_snippet(clean(_body(result)), look.query)
+        out.line(*_marked(snippet.text, snippet.marks), indent=indent)
+    if look.explain:
+        out.rows(_reasons(result), indent=indent, right=(2, 4, 6))
+
+
+def _body(result: SearchResult) -> str:
+    """Return the content without the headings it opens with: they are shown as the heading path already."""
+    body = _HEADINGS.sub("", result.content) if result.heading else result.content
+    return body if body.strip() else result.content
+
+
+def _marked(text: str, marks: Sequence[tuple[int, int]], style: str = "") -> list[Part]:
+    parts: list[Part] = []
+    done = 0
+    for start, end in marks:
+        parts += [Part(text[done:start], style), Part(text[start:end], _MARK)]
+        done = end
+    return [*parts, Part(text[done:], style)]
+
+
+def _reasons(result: SearchResult) -> list[list[Part | str]]:
+    """Return the rows of a small table: leg, rank, raw score, weight, contribution, and their sum."""
+    rows: list[list[Part | str]] = [
+        [
+            Part(part.leg, "magenta"),
+            Part("rank", "dim"),
+            str(part.rank),
+            Part("raw", "dim"),
+            f"{part.raw:.4g}",
+            Part("weight", "dim"),
+            f"{part.weight:g}",
+            Part(f"+{part.value:.4f}", "green"),
+        ]
+        for part in result.explain
+    ]
+    total = sum(part.value for part in result.explain)
+    rows.append([Part("sum", "dim"), "", "", "", "", "", "", Part(f"={total:.4f}", "green")])
+    if abs(total - result.score) > 1e-9:  # noqa: PLR2004  # a reranker has given a score of its own
+        rows.append([Part("reranked", "dim"), "", "", "", "", "", "", Part(f" {result.score:.4f}", "green")])
+    return rows
+
+
+def reason(parts: Sequence[Contribution]) -> str:
+    """Return one line of why a result ranked: ``sqlite-vec #1 (0.0082) + fts5 #3 (0.0159)``."""
+    return " + ".join(f"{part.leg} #{part.rank} ({part.value:.4f})" for part in parts)
+
+
+def _link(result: SearchResult, roots: Mapping[str, Path]) -> str:
+    origin, _, relative = result.path.partition("/")
+    return (roots[origin] / relative).as_uri() if origin in roots else ""
+
+
+def as_markdown(results: Sequence[SearchResult], look: Look) -> str:
+    """Return results as Markdown, each quoted under a heading that says where it stands."""
+    blocks = []
+    for rank, result in enumerate(results, start=1):
+        heading = f"*{' > '.join(result.heading)}*\n\n" if result.heading else ""
+        text = result.content.strip("\n") if look.full else make_snippet(_body(result), look.query).text
+        quoted = "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+        why = f"\n\n{reason(result.explain)}" if look.explain else ""
+        blocks.append(f"### {rank}. {place(result)} ({result.score:.4f})\n\n{heading}{quoted}{why}\n")
+    return "\n".join(blocks)
+
+
+def as_csv(results: Sequence[SearchResult], _look: Look) -> str:
+    """Return results as CSV (RFC 4180) with a header line; headings are joined by `` > ``."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore")
+    writer.writeheader()
+    for rank, result in enumerate(results, start=1):
+        fields = as_dict(result, explain=False)
+        writer.writerow({**fields, "rank": rank, "heading": " > ".join(result.heading)})
+    return text.getvalue()
+
+
+def as_files(results: Sequence[SearchResult], _look: Look) -> str:
+    """Return each path once, best first, one a line."""
+    return "".join(f"{path}\n" for path in dict.fromkeys(result.path for result in results))
+
+
+FORMATS: Mapping[str, Callable[[Sequence[SearchResult], Look], str]] = {
+    "md": as_markdown,
+    "csv": as_csv,
+    "files": as_files,
+}

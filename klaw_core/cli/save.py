@@ -1,0 +1,34 @@
+"""``klaw save``: remember a text."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+
+import attrs
+import click
+
+from klaw_core.cli.dates import since as parse_moment
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+
+@click.command("save", short_help="Remember a text.")
+@click.argument("text", nargs=-1, required=True)
+@click.option("--source", default="manual", show_default=True, metavar="LABEL", help="What results show as its source.")
+@click.option("--chat", "chat_id", metavar="ID", help="The chat it comes from.")
+@click.option("--date", "created_at", metavar="WHEN", callback=parse_moment, help="When it was said. [default: now]")
+@common_options
+@pass_settings
+def command(
+    settings: Settings, *, text: tuple[str, ...], source: str, chat_id: str | None, created_at: datetime | None
+) -> None:
+    """Remember TEXT; a lone - reads it from standard input. Prints the path under which it is kept."""
+    words = sys.stdin.read() if text == ("-",) else " ".join(text)
+    with settings.open_memory() as memory:
+        saved = memory.save(words, source=source, chat_id=chat_id, created_at=created_at)
+    from klaw_core.cli.output import print_json
+
+    if settings.json:
+        print_json(attrs.asdict(saved, recurse=False))
+    else:
+        click.echo(saved.path)

@@ -1,0 +1,112 @@
+"""``klaw search``: a question in, passages out."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from klaw_core.cli.dates import since as parse_since
+from klaw_core.cli.dates import until as parse_until
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+if TYPE_CHECKING:
+    from klaw_core.cli.results import Look
+    from klaw_core.searching import Mode
+    from klaw_core.values import SearchResults
+
+
+@click.command("search", short_help="Find the passages that answer a question.")
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "-n",
+    "--limit",
+    "-k",
+    "--top-k",
+    "limit",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Show at most so many passages.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["hybrid", "fts", "vector"]),
+    default="hybrid",
+    show_default=True,
+    help="Search by words and meaning, by words, or by meaning.",
+)
+@click.option("--min-score", type=float, metavar="SCORE", help="Leave out what scores lower. [default: none]")
+@click.option(
+    "-c", "--collection", default="memory", show_default=True, metavar="NAME", help="Search in this collection."
+)
+@click.option("--source", metavar="LABEL", help="Only this source, for instance MEMORY.md or manual.")
+@click.option("--path", "path", metavar="PREFIX", help="Only paths that begin so, for instance notes/2026/.")
+@click.option("--chat", "chat_id", metavar="ID", help="Only this chat.")
+@click.option("--since", metavar="WHEN", callback=parse_since, help="Only from then on: 2026-02-24, 7d, yesterday.")
+@click.option("--until", metavar="WHEN", callback=parse_until, help="Only until then; a day is included.")
+@click.option("--explain", is_flag=True, help="Show what each retriever contributed to the score.")
+@click.option("--full", is_flag=True, help="Show whole passages instead of snippets.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "md", "csv", "files"]),
+    help="Print in this form. [default: text]",
+)
+@common_options
+@pass_settings
+def command(
+    settings: Settings,
+    *,
+    query: tuple[str, ...],
+    limit: int,
+    mode: Mode,
+    min_score: float | None,
+    collection: str,
+    source: str | None,
+    path: str | None,
+    chat_id: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    explain: bool,
+    full: bool,
+    form: str | None,
+) -> None:
+    """Find the passages that answer QUERY, best first.
+
+    QUERY is plain words, in quotes or not; a lone - reads it from standard input.
+    """
+    if settings.json and form not in {None, "json"}:
+        raise click.UsageError(f"--json and --format {form} contradict each other")
+    from klaw_core.values import Filters
+
+    text = sys.stdin.read() if query == ("-",) else " ".join(query)
+    filters = Filters(source=source, path=path, chat_id=chat_id, since=since, until=until)
+    with settings.open_memory() as memory:
+        found = memory.search(text, limit, mode=mode, filters=filters, collection=collection, min_score=min_score)
+        data_dir = memory.config.data_dir
+    from klaw_core.cli.output import data
+    from klaw_core.cli.results import Look
+    from klaw_core.cli.roots import workspace_roots
+
+    roots = workspace_roots(data_dir) if data().is_terminal else {}
+    look = Look(text, full=full, explain=explain, roots=roots)
+    _print(settings, found, look, "json" if settings.json else form or "text")
+
+
+def _print(settings: Settings, found: SearchResults, look: Look, form: str) -> None:
+    from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.cli.results import FORMATS, as_dict, show
+
+    notify(settings, *found.notices)
+    if form == "json":
+        print_json([as_dict(result, explain=look.explain) for result in found])
+    elif form in FORMATS:
+        click.echo(FORMATS[form](found, look), nl=False)
+    elif found:
+        show(data(), found, look)
+    else:
+        notify(settings, "nothing found")

@@ -1,0 +1,69 @@
+"""The options that every command takes, before the command's name or after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from attrs import define
+
+if TYPE_CHECKING:
+    from klaw_core.config import Config
+    from klaw_core.memory import Memory
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+@define
+class Settings:
+    """What the common options say. Filled while click parses, so that both places of an option count."""
+
+    json: bool = False
+    config_file: Path | None = None
+    data_dir: Path | None = None
+    quiet: bool = False
+    verbose: bool = False
+    debug: bool = False
+
+    def load_config(self) -> Config:
+        """Read the configuration as the options ask. Raise ConfigError."""
+        from klaw_core.config import load_config
+
+        return load_config(config_file=self.config_file, data_dir=self.data_dir, directory=Path.cwd())
+
+    def open_memory(self) -> Memory:
+        """Assemble the configured memory. Raise ConfigError, PluginError or StoreError."""
+        from klaw_core.memory import Memory
+
+        return Memory.open(self.load_config())
+
+
+pass_settings = click.make_pass_decorator(Settings, ensure=True)
+
+_PATH = click.Path(path_type=Path)
+_OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
+    ("json", ("--json",), {"is_flag": True, "help": "Print JSON, and nothing else, on stdout."}),
+    ("config_file", ("--config",), {"type": _PATH, "metavar": "FILE", "help": "Read this configuration file."}),
+    ("data_dir", ("--data-dir",), {"type": _PATH, "metavar": "DIR", "help": "Keep the index in this directory."}),
+    ("quiet", ("-q", "--quiet"), {"is_flag": True, "help": "No notices, no progress."}),
+    ("verbose", ("-v", "--verbose"), {"is_flag": True, "help": "Say more."}),
+    ("debug", ("--debug",), {"is_flag": True, "help": "Show a traceback when something fails."}),
+)
+
+
+def common_options(function: Decorated) -> Decorated:
+    """Add the common options to a command; they set fields of :class:`Settings`, not parameters."""
+    for name, flags, attributes in reversed(_OPTIONS):
+        option = click.option(*flags, f"common_{name}", expose_value=False, callback=_setter(name), **attributes)
+        function = option(function)
+    return function
+
+
+def _setter(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def put(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
+        if value:  # an option that is absent here may have been given in the other place
+            setattr(context.ensure_object(Settings), name, value)
+
+    return put

@@ -1,0 +1,97 @@
+"""``klaw status``: what is indexed, with what, and what does not work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import click
+
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+if TYPE_CHECKING:
+    from klaw_core.cli.output import Output, Part
+    from klaw_core.values import Status
+
+# What the documents of an origin are called; those of any other are notes.
+_NOUNS = {"saved": ("memory", "memories")}
+
+
+@click.command("status", short_help="Show what is indexed, with what, and what does not work.")
+@common_options
+@pass_settings
+def command(settings: Settings) -> None:
+    """Show where the index is, what it holds, which parts search it, and every problem with its remedy."""
+    with settings.open_memory() as memory:
+        status = memory.status()
+        files = memory.config.files
+    from klaw_core.cli.output import data, print_json
+
+    if settings.json:
+        print_json(_as_dict(status, [str(file) for file in files]))
+    else:
+        _show(data(), status, [str(file) for file in files])
+
+
+def _as_dict(status: Status, files: list[str]) -> dict[str, Any]:
+    return {
+        **attrs.asdict(status),
+        "origins": {
+            name: {"documents": documents, "chunks": chunks} for name, (documents, chunks) in status.origins.items()
+        },
+        "workspaces": dict(status.workspaces),
+        "statistics": dict(status.statistics),
+        "config_files": files,
+    }
+
+
+def _show(out: Output, status: Status, files: list[str]) -> None:
+    from klaw_core.cli.output import Part, tilde
+
+    space = status.space
+    embedder = f"{status.embedder}: {space}" if space else f"{status.embedder} (nothing embedded yet)"
+    search = f"{' + '.join(status.retrievers) or 'nothing works'}, merged by {status.fusion}"
+    facts = [
+        ("index", tilde(status.location)),
+        ("config", ", ".join(map(tilde, files)) or "defaults (klaw init writes a file)"),
+        ("embedder", status.embedder if status.embedder == "none" else embedder),
+        ("search", search),
+        *(
+            (name.replace("_", " ").removesuffix(" bytes"), _amount(name, value))
+            for name, value in status.statistics.items()
+        ),
+    ]
+    out.rows([[Part(name, "dim"), value] for name, value in facts])
+    out.line()
+    _show_origins(out, status)
+    for problem in status.problems:
+        out.line(Part("! ", "bold red"), problem)
+
+
+def _show_origins(out: Output, status: Status) -> None:
+    from klaw_core.cli.output import Part, counted, tilde
+
+    rows: list[list[Part | str]] = []
+    for name in sorted({*status.origins, *status.workspaces}):
+        documents, chunks = status.origins.get(name, (0, 0))
+        noun = counted(documents, *_NOUNS.get(name, ("note",)))
+        rows.append(
+            [
+                Part(name, "bold cyan"),
+                noun,
+                counted(chunks, "chunk"),
+                Part(tilde(status.workspaces.get(name, "")), "dim"),
+            ]
+        )
+    if rows:
+        out.rows(rows, right=(1, 2))
+    else:
+        out.line("nothing is indexed yet: klaw index DIR")
+
+
+def _amount(name: str, value: int | str) -> str:
+    from klaw_core.cli.output import size
+
+    if isinstance(value, str):
+        return value
+    return size(value) if name.endswith("_bytes") else f"{value:,}"

@@ -1,0 +1,61 @@
+"""The configuration file that ``klaw init`` writes: every default, commented out.
+
+Every table's options stay comments, so changing a ``type`` alone is enough: no option of the old
+component is left behind to be refused by the new one. A comment stands below the header it belongs to,
+where `klaw config set` leaves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from klaw_core.cli.effective import option_defaults, toml
+from klaw_core.config.model import COMPONENTS, DEFAULTS, Selection
+from klaw_core.plugins import Registry
+
+_HEAD = """\
+# Klaw's configuration. What is commented out is the default: uncomment a line to change it.
+# `klaw config list` shows what is in force, `klaw plugins` what can stand after `type =`.
+# "${VAR}" in a string is read from the environment, so that no secret need stand here.
+
+# Projects whose klaw.toml may set everything; `klaw config trust` adds one.
+trusted_projects = []
+
+# What reads the best passages again and reorders them; none by default.
+# [memory.reranking]
+# type = "..."
+
+# What searches, and how much each counts when the rankings are merged. To change one, uncomment all.
+"""
+_ABOUT = {
+    "store": "Where passages are kept.",
+    "chunking": "How notes are cut into passages.",
+    "embedding": "What turns passages into vectors. After a change: klaw reindex.",
+    "fusion": "How the rankings are merged into one.",
+}
+
+
+def render(registry: Registry) -> str:
+    """Return the file's text; the options are those of the components that are installed."""
+    blocks = [_HEAD.rstrip("\n")]
+    for index, entry in enumerate(DEFAULTS["memory"]["retrieval"]):
+        selection = Selection("retriever", entry["type"], f"memory.retrieval[{index}]")
+        lines = [*(f"{key} = {toml(value)}" for key, value in entry.items()), *_options(registry, selection)]
+        blocks[-1] += "".join(f"\n# {line}" for line in ("[[memory.retrieval]]", *lines))
+    for key, about in _ABOUT.items():
+        kind, default = COMPONENTS[key], DEFAULTS["memory"][key]["type"]
+        options = _options(registry, Selection(kind, default, f"memory.{key}"))
+        lines = [f"{about}{_choices(registry, kind)}", f"type = {toml(default)}", *options]
+        blocks.append("\n# ".join((f"[memory.{key}]", *lines)))
+    blocks.append("[plugins]\n# Plugins (or distributions) that are not to be loaded.\n# disabled = []")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _options(registry: Registry, selection: Selection) -> Iterator[str]:
+    for name, value in option_defaults(registry, selection).items():
+        yield f"{name} = {toml(value)}"
+
+
+def _choices(registry: Registry, kind: str) -> str:
+    names = registry.names(kind)
+    return f" Installed: {', '.join(names)}." if names else ""

@@ -1,0 +1,247 @@
+"""The journal of conversations: ``{root}/{channel}_{chat_id}/YYYY-MM-DD.jsonl``."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from attrs import evolve, field, frozen
+
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import SESSION_BREAK, Message, as_utc, format_ts
+from klaw_core.jsonl import BadLine, JsonLines, Line, Record, RecordError
+from klaw_core.values import Skipped
+
+_SUFFIX = ".jsonl"
+
+
+@frozen
+class ChatFile:
+    """What one chat said on one day (of UTC)."""
+
+    chat: Chat
+    day: date
+    path: Path
+
+
+@frozen
+class Listing:
+    """The journal's files, by chat and then by day, and what lies among them without being one."""
+
+    files: tuple[ChatFile, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+@frozen
+class JournalEntry:
+    """A message and where it stands: bytes ``offset`` to ``end`` of a file.
+
+    ``duplicate``: another message with this id came before it in the same reading.
+    """
+
+    message: Message
+    file: ChatFile
+    offset: int
+    end: int
+    duplicate: bool = False
+
+
+#: What one line of the journal gives.
+JournalLine: TypeAlias = JournalEntry | BadLine
+
+
+@frozen
+class Journal:
+    """Everything that was said, append-only; the order of a chat is that of its files' days, then of the lines.
+
+    A clock that goes backwards changes nothing within a day. Safe for several threads and processes at once.
+    """
+
+    root: Path
+
+    def append(self, message: Message) -> Message:
+        """Write a message to its chat's file of that day; it is on the disk when this returns.
+
+        Return it as it was written, with the id it was given if it had none: chat, time and place in the file,
+        which no other message shares. Raise RecordError (also for a message over 1 MiB) or StoreError.
+        """
+        return self.append_many([message])[0]
+
+    def append_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
+        """Write messages in their order, each chat and day at once, and return them as written, in that order.
+
+        Raise as :meth:`append`; then whole messages at the beginning of a file's share may have been written.
+        """
+        batch = tuple(messages)
+        shares: dict[Path, list[int]] = {}
+        chats = [Chat.of(message.meta) for message in batch]
+        for index, (message, chat) in enumerate(zip(batch, chats, strict=True)):
+            shares.setdefault(self._path(chat, message.ts.date()), []).append(index)
+        written: dict[int, Message] = {}
+        for path, indices in shares.items():
+            records = JsonLines(path).append(*(_with_id(batch[index], chats[index]) for index in indices))
+            written.update(zip(indices, (Message.parse(record.value) for record in records), strict=True))
+        return tuple(written[index] for index in range(len(batch)))
+
+    def session_break(self, chat: Chat, ts: datetime | None = None) -> Message:
+        """Begin a new segment of a chat (now, by default), as ``/new`` does. Raise StoreError."""
+        return self.append(Message("system", "", ts or datetime.now(UTC), type=SESSION_BREAK, meta=chat.meta))
+
+    def read(self, chat: Chat, since: datetime | None = None, until: datetime | None = None) -> Iterator[JournalLine]:
+        """Yield a chat's messages in order, and what is wrong with the lines that hold none.
+
+        ``since`` is inclusive and ``until`` exclusive, both aware; only the files of those days are read.
+        A message whose id was seen before is yielded and marked. Nothing that a file can contain raises.
+        """
+        first = None if since is None else as_utc(since)
+        last = None if until is None else as_utc(until)
+        seen: set[str] = set()
+        for file in self.files(chat).files:
+            if (first and file.day < first.date()) or (last and file.day > last.date()):
+                continue
+            for line in self.read_file(file):
+                if isinstance(line, JournalEntry):
+                    ts = line.message.ts
+                    if (first and ts < first) or (last and ts >= last):
+                        continue
+                    if line.message.id in seen:
+                        line = evolve(line, duplicate=True)  # noqa: PLW2901  # the same line, marked
+                    seen.add(line.message.id)
+                yield line
+
+    def read_file(self, file: ChatFile, start: int = 0) -> Iterator[JournalLine]:
+        """Yield the lines of one file from byte ``start`` on, which is 0 or the ``end`` of a line read before."""
+        for line in JsonLines(file.path).read(start):
+            yield _entry(file, line)
+
+    def tail(self, chat: Chat, count: int) -> tuple[JournalLine, ...]:
+        """Return a chat's last ``count`` messages, oldest first, and the bad lines among and after them."""
+        lines: list[JournalLine] = []
+        if count > 0:
+            for line in self._read_backwards(chat):
+                lines.append(line)
+                count -= isinstance(line, JournalEntry)
+                if count == 0:
+                    break
+        return tuple(reversed(lines))
+
+    def window(self, chat: Chat, limit: int = 100) -> tuple[Message, ...]:
+        """Return the last ``limit`` messages of a chat's current segment, oldest first: what a model is shown.
+
+        The segment begins after the last session break. Reads backwards, and no further than it must.
+        """
+        messages: list[Message] = []
+        if limit > 0:
+            for line in self._read_backwards(chat):
+                if isinstance(line, BadLine):
+                    continue
+                if line.message.type == SESSION_BREAK:
+                    break
+                messages.append(line.message)
+                if len(messages) == limit:
+                    break
+        return tuple(reversed(messages))
+
+    def chats(self) -> tuple[Chat, ...]:
+        """Return every chat that has a file."""
+        return tuple(dict.fromkeys(file.chat for file in self.files().files))
+
+    def files(self, chat: Chat | None = None) -> Listing:
+        """Return the files of one chat, or of all, and what had to be left out: never raises for what lies there."""
+        scan = _Scan()
+        if chat is not None:
+            scan.directory(chat, self.root / chat.name)
+        else:
+            for path in scan.names(self.root):
+                scan.chat(path)
+        files = sorted(scan.files, key=lambda file: (file.chat.name, file.day))
+        return Listing(tuple(files), tuple(scan.skipped))
+
+    def _path(self, chat: Chat, day: date) -> Path:
+        return self.root / chat.name / f"{day.isoformat()}{_SUFFIX}"
+
+    def _read_backwards(self, chat: Chat) -> Iterator[JournalLine]:
+        for file in reversed(self.files(chat).files):
+            for line in JsonLines(file.path).read_backwards():
+                yield _entry(file, line)
+
+
+@frozen
+class _Scan:
+    """What a look through the journal's directories has found so far."""
+
+    files: list[ChatFile] = field(factory=list)
+    skipped: list[Skipped] = field(factory=list)
+
+    def names(self, directory: Path) -> list[Path]:
+        """Return what a directory holds, hidden names aside, in order."""
+        try:
+            return sorted(path for path in directory.iterdir() if not path.name.startswith("."))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self.skip(directory, f"cannot be read: {error.strerror}", keep=True)
+            return []
+
+    def chat(self, path: Path) -> None:
+        """Take a directory that is named as a chat; anything else is skipped."""
+        try:
+            if not path.is_dir():
+                if path.suffix == _SUFFIX or not path.is_file():
+                    self.skip(path, "is not the directory of a chat")
+                return
+            chat = Chat.parse(path.name)
+        except RecordError as error:
+            self.skip(path, f"is not named as a chat: {error.message}")
+        except OSError as error:
+            self.skip(path, f"cannot be looked at: {error.strerror}", keep=True)
+        else:
+            if chat.name == path.name:
+                self.directory(chat, path)
+            else:
+                self.skip(path, f"should be named {chat.name}")
+
+    def directory(self, chat: Chat, directory: Path) -> None:
+        """Take the files of one chat's directory that are named as days."""
+        for path in self.names(directory):
+            if path.suffix != _SUFFIX:
+                continue
+            day = _day(path.stem)
+            try:
+                if day is None:
+                    self.skip(path, "is not named as a day, YYYY-MM-DD.jsonl")
+                elif path.is_file():
+                    self.files.append(ChatFile(chat, day, path))
+                else:
+                    self.skip(path, "is not a regular file")
+            except OSError as error:
+                self.skip(path, f"cannot be looked at: {error.strerror}", keep=True)
+
+    def skip(self, path: Path, reason: str, *, keep: bool = False) -> None:
+        shown = str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
+        self.skipped.append(Skipped(shown, reason, keep=keep))
+
+
+def _day(text: str) -> date | None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if day.isoformat() == text else None  # not the other forms of ISO 8601
+
+
+def _with_id(message: Message, chat: Chat) -> Callable[[int], Mapping[str, Any]] | Mapping[str, Any]:
+    """Return a message's record, or what makes it once its place is known: the place is part of the id it gets."""
+    if message.id:
+        return message.record()
+    stamp = format_ts(message.ts).replace("-", "").replace(":", "").replace(".", "")
+    return lambda offset: evolve(message, id=f"{chat.name}-{stamp}-{offset}").record()
+
+
+def _entry(file: ChatFile, line: Line) -> JournalLine:
+    if not isinstance(line, Record):
+        return line
+    try:
+        return JournalEntry(Message.parse(line.value), file, line.offset, line.end)
+    except RecordError as error:
+        return BadLine(file.path, line.offset, line.end, error.message)

@@ -1,0 +1,134 @@
+"""One message of a conversation, as a value and as a line of the journal."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from attrs import Attribute, field, frozen
+
+from klaw_core.jsonl import RecordError
+
+#: Who may speak.
+ROLES = ("user", "assistant", "system", "tool")
+#: A marker that a new session begins; what follows is the current segment.
+SESSION_BREAK = "session_break"
+#: What a subagent handed back.
+SUBAGENT_RESULT = "subagent_result"
+#: What a message may be besides something said (None).
+TYPES = (None, SESSION_BREAK, SUBAGENT_RESULT)
+
+_FIELDS = ("id", "ts", "role", "content", "type", "meta")
+_SHOWN = 40
+
+
+def as_utc(moment: datetime) -> datetime:
+    """Return a moment in UTC, cut to milliseconds. Raise RecordError for one without a time zone."""
+    if not isinstance(moment, datetime):
+        raise RecordError(f"ts is no datetime but {_shown(moment)}")
+    if moment.tzinfo is None:
+        raise RecordError(f"ts {moment.isoformat()} has no time zone", hint="end it with Z for UTC")
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError as error:
+        raise RecordError(f"ts {moment.isoformat()} is out of range") from error
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def format_ts(moment: datetime) -> str:
+    """Return an aware moment as the journal writes it: ``2026-02-24T10:15:30.123Z``."""
+    return as_utc(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_ts(text: object) -> datetime:
+    """Return the moment that an ISO 8601 text with a time zone names, in UTC. Raise RecordError."""
+    if not isinstance(text, str):
+        raise RecordError(f"ts is not a text but {_shown(text)}")
+    try:
+        return as_utc(datetime.fromisoformat(text))
+    except ValueError as error:
+        raise RecordError(f"ts {_shown(text)} is not an ISO 8601 time") from error
+
+
+def _one_of(allowed: tuple[str | None, ...]) -> Callable[[Any, "Attribute[Any]", Any], None]:
+    def check(_: Any, attribute: "Attribute[Any]", value: Any) -> None:
+        if not (value is None or isinstance(value, str)) or value not in allowed:
+            known = ", ".join("null" if name is None else name for name in allowed)
+            raise RecordError(f"unknown {attribute.name} {_shown(value)}, known are {known}")
+
+    return check
+
+
+def _a(kind: type[Any]) -> Callable[[Any, "Attribute[Any]", Any], None]:
+    def check(_: Any, attribute: "Attribute[Any]", value: Any) -> None:
+        if not isinstance(value, kind):
+            expected = "a text" if kind is str else "an object"
+            raise RecordError(f"{attribute.name} is not {expected} but {_shown(value)}")
+
+    return check
+
+
+@frozen
+class Message:
+    """What was said, by whom and when.
+
+    ``ts`` is aware; it is kept in UTC, in milliseconds. ``content`` is text, or JSON as text. ``type`` is None,
+    ``"session_break"`` or ``"subagent_result"``. ``meta`` says where: ``channel`` and ``chat_id``, or
+    ``source = "scheduler"`` and ``task_name``; then ``model``, ``tokens_in``, ``tokens_out``, ``tool``, as they
+    apply. An empty ``id`` is given by the journal. ``extra`` holds the fields of a line that Klaw does not know.
+
+    Raise RecordError for an unknown role or type, a time without a zone, or a field of the wrong kind.
+    """
+
+    role: str = field(validator=_one_of(ROLES))
+    content: str = field(validator=_a(str))
+    ts: datetime = field(converter=as_utc)
+    id: str = field(default="", validator=_a(str))
+    type: str | None = field(default=None, validator=_one_of(TYPES))
+    meta: Mapping[str, Any] = field(factory=dict, validator=_a(Mapping))
+    extra: Mapping[str, Any] = field(factory=dict, validator=_a(Mapping), repr=False)
+
+    @classmethod
+    def parse(cls, record: Mapping[str, Any]) -> Self:
+        """Return the message that a line's object holds. Raise RecordError with the reason if it holds none.
+
+        Content that is an object or an array is kept as its JSON; a session break needs no content.
+        """
+        kind = record.get("type")
+        for name in ("id", "ts", "role", "content"):
+            if record.get(name) is None and not (name == "content" and kind == SESSION_BREAK):
+                raise RecordError(f"{name} is {'null' if name in record else 'missing'}")
+        if record["id"] == "":
+            raise RecordError("id is empty")
+        content = record.get("content")
+        if isinstance(content, dict | list):
+            content = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        return cls(
+            role=record["role"],
+            content="" if content is None else content,
+            ts=parse_ts(record["ts"]),
+            id=record["id"],
+            type=kind,
+            meta={} if record.get("meta") is None else record["meta"],
+            extra={name: value for name, value in record.items() if name not in _FIELDS},
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return the object that the journal writes; :meth:`parse` makes the same message of it."""
+        known = {
+            "id": self.id,
+            "ts": format_ts(self.ts),
+            "role": self.role,
+            "content": self.content,
+            "type": self.type,
+            "meta": dict(self.meta),
+        }
+        return {**known, **{name: value for name, value in self.extra.items() if name not in known}}
+
+
+def _shown(value: object) -> str:
+    """Return a value as a reason may show it: a short text, or only its kind."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")
+    names = {dict: "an object", list: "an array", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "null" if value is None else type(value).__name__)

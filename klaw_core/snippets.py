@@ -1,0 +1,221 @@
+"""Snippets: the part of a passage that a question is about, with the matching words marked.
+
+Pure text in, pure text out; a retriever's own idea of a match may differ in the details (stemming,
+synonyms, vectors), so nothing here decides what is found, only what is shown of it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+#: Characters shown of a passage, the ellipses included.
+SNIPPET_CHARACTERS = 300
+
+_ELLIPSIS = "…"
+# How far, in characters, an edge may move to fall between words.
+_SLACK = 24
+_SHORTEST_STEM = 4
+_STEM_SHARE = 0.7
+# Kana, Han and Hangul: written without spaces, so pairs of characters stand for words.
+_CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
+_TOKEN = re.compile(rf"(?P<cjk>[{_CJK}]+)|[^\W{_CJK}]+")
+_JOINERS = {"\u200d", "\ufe0e", "\ufe0f"}
+_HEADING = re.compile(r"\s{0,3}#{1,6}[ \t]+(?=\S)")
+_BULLET = re.compile(r"\s*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?")
+_QUOTE = re.compile(r"\A(?:\s{0,3}>[ \t]?)+")
+# A fence, a thematic break, or the line below a table's head.
+_RULE = re.compile(r"\s*(?:(?:```|~~~)\S*|(?:[-*_][ \t]*){3,}|\|?[ \t:|-]*-[ \t:|-]*\|[ \t:|-]*)\s*\Z")
+# Words that stand in almost every question: marking them would hide what the question is about.
+_COMMON = """
+a about an and are as at be but by can could d did do does for from had has have how i in is it its ll m me my of on or
+our re s should so t than that the their them then there these they this to us ve was we were what when where which
+who why will with would you your
+а был была были было быть в вы где для до и из или как какая какие какой когда кто ли мы на не но о об он она они от по
+почему с то у что это я
+"""
+_COMMON_WORDS = frozenset(_COMMON.split())
+
+
+@frozen
+class Snippet:
+    """A stretch of text and the ``(start, end)`` of each matching word in it, in order, never overlapping."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+
+
+@frozen
+class _Terms:
+    """What to look for: whole words, beginnings of words, and pairs of CJK characters."""
+
+    words: frozenset[str]
+    stems: frozenset[str]
+    cjk: frozenset[str]
+    longest_stem: int
+
+    def match(self, word: str) -> str:
+        """Return the term that a folded word satisfies, or an empty string."""
+        if word in self.words:
+            return word
+        for length in range(_SHORTEST_STEM, min(len(word), self.longest_stem) + 1):
+            if word[:length] in self.stems:
+                return word[:length]
+        return ""
+
+
+@frozen
+class _Match:
+    start: int
+    end: int
+    term: str
+
+
+def make_snippet(content: str, query: str, max_characters: int = SNIPPET_CHARACTERS) -> Snippet:
+    """Return the stretch of ``content`` with the most distinct words of ``query``, on one line.
+
+    White space becomes single spaces, Markdown's marks at the beginning of lines go, a cut is shown by an
+    ellipsis, and the text never exceeds ``max_characters`` (at least 20). Without any matching word it is the
+    beginning. Time is linear in the content.
+    """
+    text = _one_line(content)
+    matches = list(_matches(text, _terms(query)))
+    if len(text) <= max_characters:
+        return Snippet(text, _joined(matches))
+    first, last = _densest(matches, max_characters - 2 * len(_ELLIPSIS))
+    start, end = _window(text, first, last, max_characters)
+    shown = [match for match in matches if start <= match.start and match.end <= end]
+    before, after = (_ELLIPSIS if start else ""), (_ELLIPSIS if end < len(text) else "")
+    shift = len(before) - start
+    marks = tuple((first + shift, last + shift) for first, last in _joined(shown))
+    return Snippet(f"{before}{text[start:end]}{after}", marks)
+
+
+def find_marks(text: str, query: str) -> tuple[tuple[int, int], ...]:
+    """Return the ``(start, end)`` of every word of ``text`` that ``query`` asks for, in order."""
+    return _joined(list(_matches(text, _terms(query))))
+
+
+def _one_line(content: str) -> str:
+    """Return Markdown as running text: headings end in a colon, bullets are dots, rules and fences are gone."""
+    return " ".join(" ".join(_plain(line) for line in content.splitlines() if not _RULE.match(line)).split())
+
+
+def _plain(line: str) -> str:
+    if heading := _HEADING.match(line):
+        title = line[heading.end() :].rstrip("# \t")
+        return title if title.endswith((":", ".", "?", "!")) else f"{title}:"
+    line = _QUOTE.sub("", line)
+    if bullet := _BULLET.match(line):
+        return f"• {line[bullet.end() :]}"
+    return line.strip().strip("|") if line.lstrip().startswith("|") else line
+
+
+def _terms(query: str) -> _Terms:
+    tokens = list(_TOKEN.finditer(query))
+    words = [token[0].casefold() for token in tokens if not token["cjk"]]
+    telling = [_fold(word) for word in words if word not in _COMMON_WORDS] or [_fold(word) for word in words]
+    stems = frozenset(stem for word in telling if (stem := _stem(word)))
+    runs = [token["cjk"] for token in tokens if token["cjk"]]
+    pairs = frozenset(run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1)))
+    return _Terms(frozenset(telling), stems, pairs, max(map(len, stems), default=0))
+
+
+def _stem(word: str) -> str:
+    """Return the beginning that related words share: most of a plain word, nothing of a short one or an identifier."""
+    if len(word) < _SHORTEST_STEM or not word.isalpha():
+        return ""
+    return word[: max(_SHORTEST_STEM, int(len(word) * _STEM_SHARE))]
+
+
+def _fold(word: str) -> str:
+    """Return a word without case and accents, as full-text indexes compare it."""
+    decomposed = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(character for character in decomposed if not unicodedata.combining(character))
+
+
+def _matches(text: str, terms: _Terms) -> Iterator[_Match]:
+    """Yield every match, in order of where it starts."""
+    for token in _TOKEN.finditer(text):
+        if token["cjk"]:
+            yield from _pairs(token[0], token.start(), terms.cjk)
+        elif term := terms.match(_fold(token[0])):
+            yield _Match(token.start(), token.end(), term)
+
+
+def _pairs(run: str, offset: int, wanted: frozenset[str]) -> Iterator[_Match]:
+    for at in range(len(run)):
+        for length in (2, 1):
+            if len(piece := run[at : at + length]) == length and piece in wanted:
+                yield _Match(offset + at, offset + at + length, piece)
+                break
+
+
+def _joined(matches: Sequence[_Match]) -> tuple[tuple[int, int], ...]:
+    """Return the spans of matches, overlapping ones (pairs of CJK characters) as one."""
+    spans: list[tuple[int, int]] = []
+    for match in matches:
+        if spans and match.start < spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], match.end))
+        else:
+            spans.append((match.start, match.end))
+    return tuple(spans)
+
+
+def _densest(matches: Sequence[_Match], width: int) -> tuple[int, int]:
+    """Return where the stretch of at most ``width`` with the most distinct terms begins and ends.
+
+    Among equals the one with more matches wins, then the first. ``(0, 0)`` without matches.
+    """
+    best, best_value = (0, 0), (0, 0)
+    counts: dict[str, int] = {}
+    first = 0
+    for last, match in enumerate(matches):
+        counts[match.term] = counts.get(match.term, 0) + 1
+        while match.end - matches[first].start > width and first < last:
+            term = matches[first].term
+            counts[term] -= 1
+            if not counts[term]:
+                del counts[term]
+            first += 1
+        value = (len(counts), last - first + 1)
+        if value > best_value:
+            best, best_value = (matches[first].start, match.end), value
+    return best
+
+
+def _window(text: str, first: int, last: int, max_characters: int) -> tuple[int, int]:
+    """Return a stretch of ``text`` around ``first..last``, its edges between words, room for ellipses left."""
+    width = max_characters - 2 * len(_ELLIPSIS)
+    middle = (first + min(last, first + width)) // 2
+    start = max(0, min(middle - width // 2, len(text) - width))
+    end = min(len(text), start + width)
+    if start:
+        space = text.find(" ", start - 1, min(start + _SLACK, first))
+        start = space + 1 if space >= 0 else _next_character(text, start)
+    if end < len(text):
+        space = text.rfind(" ", max(end - _SLACK, last, start + 1), end + 1)
+        end = space if space >= 0 else _previous_character(text, end)
+    return start, max(start, end)
+
+
+def _next_character(text: str, at: int) -> int:
+    """Return the first offset from ``at`` on where no combined character is cut."""
+    while at < len(text) and _continues(text, at):
+        at += 1
+    return at
+
+
+def _previous_character(text: str, at: int) -> int:
+    """Return the last offset up to ``at`` where no combined character is cut."""
+    while at > 0 and _continues(text, at):
+        at -= 1
+    return at
+
+
+def _continues(text: str, at: int) -> bool:
+    """Return whether the character at ``at`` belongs to the one before it."""
+    return at < len(text) and (
+        unicodedata.combining(text[at]) > 0 or text[at] in _JOINERS or (at > 0 and text[at - 1] == "\u200d")
+    )

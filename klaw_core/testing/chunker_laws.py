@@ -1,0 +1,246 @@
+"""The laws of chunking: each takes one text, cut once, and raises AssertionError where it does not hold.
+
+Sizes are measured in tokens and in characters: a span has at most 16 characters for each token it may have,
+for a megabyte of base64 is a single token to some tokenizers. What is said of headings, code and paragraphs is
+checked against an independent reading of the text (:func:`klaw_core.testing.markdown.elements`).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from functools import cached_property
+from itertools import pairwise
+
+import regex  # type: ignore[import-untyped]  # it ships no types
+from attrs import define
+
+from klaw_core.interfaces import Chunker
+from klaw_core.testing.markdown import Element, elements
+from klaw_core.tokens import estimate_tokens
+from klaw_core.values import Span, TokenCounter
+
+CHARACTERS_PER_TOKEN = 16
+# After a word of four letters or more, with white space and no small letter behind: surely a sentence's end.
+_CERTAIN_STOP = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[A-ZА-Я])|[。！？]")
+_POSSIBLE_STOP = re.compile(r"[.!?…。！？｡][\W_]*\Z|\\\Z")
+_BREAK = re.compile(r" {2}[\r\n]|\s+\[[^\]]+\]:")
+
+
+@define(slots=False, eq=False)
+class Trial:
+    """A text, the chunker it is given to, and what came out."""
+
+    chunker: Chunker
+    text: str
+    max_tokens: int
+    overlap_tokens: int
+    count_tokens: TokenCounter = estimate_tokens
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        """Return the spans that the chunker cuts the text into."""
+        return list(self.chunker.split(self.text, self.count_tokens))
+
+    @cached_property
+    def elements(self) -> list[Element]:
+        """Return the blocks of the text as the oracle reads them."""
+        return elements(self.text)
+
+    @property
+    def sections(self) -> list[Element]:
+        """Return the headings that open sections."""
+        return [element for element in self.elements if element.top and element.level]
+
+    def tokens(self, *bounds: int) -> int:
+        """Return the tokens of the text between successive offsets, counted part by part."""
+        return sum(self.count_tokens([self.text[start:end] for start, end in pairwise(bounds)]))
+
+    def within(self, limit: int, *bounds: int) -> bool:
+        """Return whether the text between the outer offsets measures at most ``limit`` tokens, part by part."""
+        return bounds[-1] - bounds[0] <= limit * CHARACTERS_PER_TOKEN and self.tokens(*bounds) <= limit
+
+
+def spans_lie_in_bounds_and_in_order(trial: Trial) -> None:
+    """Check that spans lie in the text, each with both ends behind those of the one before."""
+    for span in trial.spans:
+        assert 0 <= span.start < span.end <= len(trial.text), span
+    for before, after in pairwise(trial.spans):
+        assert before.start < after.start, (before, after)
+        assert before.end < after.end, (before, after)
+
+
+def every_solid_character_is_covered(trial: Trial) -> None:
+    """Check that what lies in no span is white space."""
+    covered = 0
+    for span in trial.spans:
+        assert not trial.text[covered : span.start].strip(), (covered, span)
+        covered = span.end
+    assert not trial.text[covered:].strip(), covered
+
+
+def sizes_stay_within_the_bound(trial: Trial) -> None:
+    """Check that no span has more tokens than it may, nor more than 16 characters for each of them."""
+    counts = trial.count_tokens([trial.text[span.start : span.end] for span in trial.spans])
+    for span, count in zip(trial.spans, counts, strict=True):
+        assert count <= trial.max_tokens, (count, span)
+        assert span.end - span.start <= trial.max_tokens * CHARACTERS_PER_TOKEN, span
+
+
+def overlap_stays_within_its_bound(trial: Trial) -> None:
+    """Check that a span repeats no more of the one before it than it may."""
+    for before, after in pairwise(trial.spans):
+        if after.start < before.end:
+            assert trial.within(trial.overlap_tokens, after.start, before.end), (before, after)
+
+
+def overlap_stays_in_its_section(trial: Trial) -> None:
+    """Check that a span does not reach back over the heading under which its new text stands."""
+    starts = [heading.start for heading in trial.sections]
+    for before, after in pairwise(trial.spans):
+        fresh = before.end + len(trial.text[before.end :]) - len(trial.text[before.end :].lstrip())
+        assert not any(after.start < start <= fresh for start in starts), (before, after)
+
+
+def splitting_is_deterministic(trial: Trial) -> None:
+    """Check that the same text gives the same spans."""
+    assert list(trial.chunker.split(trial.text, trial.count_tokens)) == trial.spans
+
+
+def spans_begin_and_end_with_text(trial: Trial) -> None:
+    """Check that spans have no white space outside but the indentation of their first line."""
+    for span in trial.spans:
+        passage = trial.text[span.start : span.end]
+        first_line = re.split(r"[\r\n]", passage, maxsplit=1)[0]
+        assert first_line.strip(), span
+        # A prepended mark and the space after it are one grapheme cluster.
+        assert not passage[-1].isspace() or regex.fullmatch(r"(?s).*\p{GCB=Prepend}\s", passage), span
+        if passage[0].isspace():
+            assert span.start == 0 or trial.text[span.start - 1] in "\r\n", span
+
+
+def a_heading_stays_with_what_follows_it(trial: Trial) -> None:
+    """Check that a span ends with a heading only where text ends or a row of headings fills over half a span."""
+    row: list[int] = []
+    ends = {span.end for span in trial.spans}
+    top = [element for element in trial.elements if element.top]
+    for element, following in pairwise(top):
+        row = [*(row or [element.start]), following.start] if element.level else []
+        if not row or not ends & set(range(element.start + 1, following.start + 1)):
+            continue
+        if following.level:  # the row may be parted before the heading with which it grows too long
+            assert not trial.within(trial.max_tokens // 2, *row, following.share_end), element
+        else:
+            assert not trial.within(trial.max_tokens // 2, *row), element
+
+
+def elements_stay_whole(trial: Trial) -> None:
+    """Check that code, tables and list items are whole if they and the headings right above fit in one span."""
+    kinds = {"fence", "code_block", "table", "list_item"}
+    edges = sorted({edge for span in trial.spans for edge in (span.start, span.end)})
+    for element in trial.elements:
+        if element.kind not in kinds:
+            continue
+        inside = edges[bisect_right(edges, element.start) : bisect_left(edges, element.end)]
+        # A nested element may have grown by what lies between it and its neighbours.
+        nested = [min(element.above, element.share_start), element.share_end]
+        bounds = [element.above, element.start, element.end] if element.top else nested
+        assert not inside or not trial.within(trial.max_tokens, *bounds), (element, inside)
+
+
+def paragraphs_are_cut_at_sentence_ends(trial: Trial) -> None:
+    """Check that a paragraph is cut only after sentences, or within one that fills over half a span."""
+    text = trial.text
+    ends = sorted(span.end for span in trial.spans)
+    for element in trial.elements:
+        if element.kind != "paragraph" or not element.top:
+            continue
+        stops = [stop.end() for stop in _CERTAIN_STOP.finditer(text, element.start, element.end)]
+        for end in ends[bisect_right(ends, element.start) : bisect_left(ends, element.end)]:
+            if _POSSIBLE_STOP.search(text, max(element.start, end - 80), end) or _BREAK.match(text, end):
+                continue
+            before = max((stop for stop in stops if stop <= end), default=element.start)
+            after = min((stop for stop in stops if stop > end), default=element.end)
+            assert not trial.within(trial.max_tokens // 2, before, after), (element, end)
+
+
+def no_grapheme_cluster_is_cut(trial: Trial) -> None:
+    """Check that no grapheme cluster is cut, unless it alone is larger than a span may be."""
+    edges = {edge for span in trial.spans for edge in (span.start, span.end)}
+    for cluster in regex.finditer(r"\X", trial.text):
+        start, end = cluster.span()
+        if end - start > 1 and edges & set(range(start + 1, end)):
+            assert not trial.within(trial.max_tokens, start, end), cluster
+
+
+def headings_are_the_path_in_effect(trial: Trial) -> None:
+    """Check that a span names the headings above its first character, with the one that opens there."""
+    for span in trial.spans:
+        path: list[Element] = []
+        for heading in trial.sections:
+            if heading.start <= span.start:
+                path = [*(above for above in path if above.level < heading.level), heading]
+        expected = [heading.title for heading in path if heading.title]
+        assert len(span.heading) == len(expected), (span, expected)
+        for name, title in zip(span.heading, expected, strict=True):
+            assert name == title or (len(name) >= 8 and title.startswith(name) and len(title) > len(name)), (
+                name,
+                title,
+            )
+
+
+def a_continuation_says_so(trial: Trial) -> None:
+    """Check that a span which begins inside code, a table or a list item says that it continues something."""
+    kinds = {"fence": "code", "code_block": "code", "table": "table", "list_item": "list item"}
+    for span in trial.spans:
+        if any(element.start < span.start < element.end for element in trial.elements if element.kind in kinds):
+            assert span.continues is not None, span
+        if span.continues in kinds.values():
+            # What lies between the blocks of a quote or an item (an empty `>`) counts as part of one of them.
+            around = [element for element in trial.elements if element.share_start < span.start < element.share_end]
+            assert span.continues in {kinds.get(element.kind) for element in around}, span
+
+
+def a_text_that_fits_is_one_span(trial: Trial) -> None:
+    """Check that a text within the bound is one span, from its first line to its last."""
+    first, last = trial.text.strip()[:1], trial.text.rstrip()
+    if first and trial.within(trial.max_tokens, 0, len(trial.text)):
+        assert len(trial.spans) == 1, trial.spans
+        assert trial.spans[0].end >= len(last), trial.spans
+
+
+def appending_changes_only_the_tail(trial: Trial) -> None:
+    """Check that spans whose window ends before the last block stay when a section is appended.
+
+    A chunker may look one bound ahead from where a span starts, and what is appended may become part of the
+    last block (an open fence). So a span must not change if what lies between its start and the end of the
+    block before the last is more than one bound.
+    """
+    last_block = max((element.start for element in trial.elements if element.top), default=0)
+    settled = len(trial.text[:last_block].rstrip())
+    longer = trial.text + "\n\n## Appended\n\nWhat came later. It has two sentences.\n"
+    grown = list(trial.chunker.split(longer, trial.count_tokens))
+    for index, span in enumerate(trial.spans):
+        if not trial.within(trial.max_tokens, span.start, max(span.start, settled)):
+            assert grown[index] == span, (index, span)
+
+
+#: The laws that hold for every text.
+LAWS: tuple[Callable[[Trial], None], ...] = (
+    spans_lie_in_bounds_and_in_order,
+    every_solid_character_is_covered,
+    sizes_stay_within_the_bound,
+    overlap_stays_within_its_bound,
+    overlap_stays_in_its_section,
+    splitting_is_deterministic,
+    spans_begin_and_end_with_text,
+    a_heading_stays_with_what_follows_it,
+    elements_stay_whole,
+    paragraphs_are_cut_at_sentence_ends,
+    no_grapheme_cluster_is_cut,
+    headings_are_the_path_in_effect,
+    a_continuation_says_so,
+    a_text_that_fits_is_one_span,
+    appending_changes_only_the_tail,
+)

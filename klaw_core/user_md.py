@@ -1,0 +1,73 @@
+"""The facts in a USER.md: what a person wrote about themselves, as keys and values."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+#: A key is a few words, then a colon and a space; a sentence with a colon in it is none.
+_LABEL = r"[^\W_](?:[^\n:*.!?;,`\[\]]{0,48}[^\s:*.!?;,`\[\]])?"
+_FACT = re.compile(
+    rf"""(?P<indent>\s*)(?:[-*+]\s+)?                        # perhaps a list item
+    (?:\*\*(?P<bold>{_LABEL})(?::\s*\*\*|\*\*\s*:)(?=\s|$)   # **Name:** or **Name**:
+    |(?P<plain>{_LABEL}):(?=\s|$))                           # Name:
+    \s*(?P<value>.*)""",
+    re.VERBOSE,
+)
+_HEADING = re.compile(r" {0,3}#{1,6}\s+(?P<title>.*?)(?:\s+#+)?\s*$")
+_FENCE = re.compile(r"\s*(?P<mark>`{3,}|~{3,})")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_MOST_WORDS = 5
+
+
+def parse_user_md(text: str) -> Mapping[str, str]:
+    """Return the facts of a USER.md by key, in order; of two with one key, the first.
+
+    ``Name: X``, ``- Name: X`` and ``**Name**: X`` are facts. Other text below a heading is that heading's fact, and
+    what is indented below an empty ``Projects:`` is that one's; list items are joined with ``; ``. A key is in
+    lower case, its words joined with ``_``. Fenced code and comments are left out, and text below nothing.
+    """
+    facts: dict[str, list[str]] = {}
+    heading = open_key = ""
+    for line in _lines(text):
+        if found := _HEADING.fullmatch(line):
+            heading, open_key = _key(found["title"]), ""
+        elif not line.strip():
+            open_key = ""
+        elif open_key and line[0].isspace():
+            facts[open_key].append(_bare(line))
+        elif (found := _FACT.fullmatch(line)) and len((found["bold"] or found["plain"]).split()) <= _MOST_WORDS:
+            open_key = ""
+            key, value = _key(found["bold"] or found["plain"]), found["value"].strip()
+            if key not in facts:
+                facts[key] = [value] if value else []
+                open_key = "" if value else key
+        elif heading:
+            facts.setdefault(heading, []).append(_bare(line))
+    return {key: _joined(parts) for key, parts in facts.items() if key and parts}
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines that may hold facts: not those of fenced code, without comments and the byte order mark."""
+    fence = ""
+    for line in _COMMENT.sub("", text.removeprefix("\ufeff")).splitlines():
+        found = _FENCE.match(line)
+        if fence:
+            fence = "" if found and found["mark"].startswith(fence) else fence
+        elif found:
+            fence = found["mark"]
+        else:
+            yield line
+
+
+def _key(label: str) -> str:
+    return "_".join(re.findall(r"\w+", label.lower().replace("_", " ")))
+
+
+def _bare(line: str) -> str:
+    """Return a line's text, a list item ending in a semicolon that :func:`_joined` makes use of."""
+    found = _ITEM.match(line)
+    return f"{line[found.end() :].strip()};" if found else line.strip()
+
+
+def _joined(parts: list[str]) -> str:
+    return " ".join(parts).removesuffix(";")

@@ -1,0 +1,124 @@
+"""ONNX Runtime: from windows of token ids to unit vectors.
+
+One batch runs on one thread and several batches run at once. Against one batch on all threads that gave
+1.2 to 1.3 times the texts a second (``benchmarks/onnx_precision.py``), nothing waits at barriers, and a
+process may fork, since the session has no threads of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+from attrs import frozen
+
+from klaw_core import EmbedderUnavailableError, EmbeddingError, Matrix, Vector
+from klaw_embed_onnx.manifest import ModelManifest
+from klaw_embed_onnx.tokenizer import Ids
+from klaw_embed_onnx.windows import to_unit_length
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession  # type: ignore[import-untyped]  # it has no py.typed
+
+REINSTALL = "pip install --upgrade --force-reinstall onnxruntime"
+
+
+@frozen
+class ModelSession:
+    """A loaded model. Safe to use from several threads."""
+
+    session: InferenceSession
+    manifest: ModelManifest
+    threads: int
+    batch_tokens: int
+
+    @classmethod
+    def load(cls, manifest: ModelManifest, *, threads: int, batch_tokens: int) -> ModelSession:
+        """Check and load the model. Raise EmbedderUnavailableError or ModelCorruptError.
+
+        The file is read and hashed while onnxruntime is imported, which takes longer; the session is made
+        of the very bytes that were checked.
+        """
+        with ThreadPoolExecutor(1, "klaw-model") as executor:
+            reading = executor.submit(manifest.read, manifest.model)
+            session = _open(reading, manifest)
+        return cls(session, manifest, threads or usable_processors(), batch_tokens)
+
+    def embed(self, windows: Sequence[Ids]) -> Matrix:
+        """Return float32 of shape (n, d), row i for window i, of unit length. Raise EmbeddingError."""
+        vectors = np.empty((len(windows), self.manifest.dimension), np.float32)
+        batches = _batches(windows, self.batch_tokens)
+        workers = min(self.threads, len(batches))
+        if workers <= 1:
+            for batch in batches:
+                vectors[batch] = self._run([windows[number] for number in batch])
+            return vectors
+        executor = ThreadPoolExecutor(workers, "klaw-embed")
+        try:
+            futures = [executor.submit(self._run, [windows[number] for number in batch]) for batch in batches]
+            for batch, future in zip(batches, futures, strict=True):
+                vectors[batch] = future.result()
+        finally:  # after an error or Ctrl-C, what has not begun never does
+            executor.shutdown(cancel_futures=True)
+        return vectors
+
+    def _run(self, windows: Sequence[Ids]) -> Matrix:
+        ids = np.zeros((len(windows), max(map(len, windows))), np.int64)
+        mask = np.zeros_like(ids)
+        for row, window in enumerate(windows):
+            ids[row, : len(window)] = window
+            mask[row, : len(window)] = 1
+        feed = {self.manifest.ids_input: ids, self.manifest.mask_input: mask}
+        if self.manifest.types_input:
+            feed[self.manifest.types_input] = np.zeros_like(ids)
+        try:
+            states = self.session.run([self.manifest.output], feed)[0]
+        except Exception as error:  # onnxruntime's errors have no common base below Exception
+            raise EmbeddingError(f"{self.manifest.name} failed: {error}") from error
+        vectors = np.stack([self._pool(states[row, : len(window)]) for row, window in enumerate(windows)])
+        if vectors.shape[1] != self.manifest.dimension or not np.isfinite(vectors).all():
+            raise EmbeddingError(f"{self.manifest.name} gave no sound vectors (shape {vectors.shape})")
+        return vectors
+
+    def _pool(self, states: Matrix) -> Vector:
+        """Make one unit vector of a window's own tokens, so that padding beside it cannot matter."""
+        return to_unit_length(states[0] if self.manifest.pooling == "cls" else states.mean(axis=0))
+
+
+def usable_processors() -> int:
+    """Return how many processors this process may use: its affinity, where the system knows such a thing."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _open(reading: Future[bytes], manifest: ModelManifest) -> InferenceSession:
+    try:
+        import onnxruntime
+    except (ImportError, OSError) as error:
+        raise EmbedderUnavailableError(f"onnxruntime cannot be imported: {error}", hint=REINSTALL) from error
+    content = reading.result()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors; they arrive as exceptions anyway
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors have no common base below Exception
+        raise EmbedderUnavailableError(
+            f"onnxruntime {onnxruntime.__version__} cannot load {manifest.name}: {error}", hint=REINSTALL
+        ) from error
+
+
+def _batches(windows: Sequence[Ids], batch_tokens: int) -> list[list[int]]:
+    """Group windows of similar length, longest first, up to ``batch_tokens`` a batch, padding included."""
+    batches: list[list[int]] = []
+    width = 0
+    for number in sorted(range(len(windows)), key=lambda number: -len(windows[number])):
+        if not batches or (len(batches[-1]) + 1) * width > batch_tokens:
+            batches.append([])
+            width = len(windows[number])
+        batches[-1].append(number)
+    return batches

@@ -1,0 +1,102 @@
+"""The model's own tokenizer: it counts, and it turns texts into windows of token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from attrs import frozen
+
+from klaw_core import EmbedderUnavailableError, ModelCorruptError
+from klaw_embed_onnx.manifest import ModelManifest, mending
+from klaw_embed_onnx.windows import windows
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+Ids: TypeAlias = tuple[int, ...]
+
+
+@frozen
+class TextWindow:
+    """A piece of a text as the model reads it; ``tokens`` counts those of the text alone."""
+
+    ids: Ids
+    tokens: int
+
+
+@frozen
+class TextTokenizer:
+    """Tokenises with the manifest's ``tokenizer.json``. Safe to use from several threads."""
+
+    tokenizer: Tokenizer
+    before: Ids
+    after: Ids
+    query_prefix: Ids
+    document_prefix: Ids
+    max_tokens: int
+
+    @classmethod
+    def load(cls, manifest: ModelManifest) -> TextTokenizer:
+        """Read and check the tokenizer. Raise EmbedderUnavailableError or ModelCorruptError."""
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise EmbedderUnavailableError(
+                f"tokenizers cannot be imported: {error}", hint="pip install --force-reinstall tokenizers"
+            ) from error
+        content = manifest.read(manifest.tokenizer)
+        try:
+            tokenizer = Tokenizer.from_buffer(content)
+        except Exception as error:  # tokenizers raises bare Exception for what it cannot parse
+            path = manifest.directory / manifest.tokenizer
+            raise ModelCorruptError(f"{path}: {error}", hint=mending(manifest.directory)) from error
+        # The official file pads and truncates to 128 tokens.
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        # A "[SEP]" in somebody's note is text.
+        tokenizer.encode_special_tokens = True
+        before, after = _special_tokens(tokenizer)
+        query, document = (_prefix(tokenizer, prefix) for prefix in (manifest.query_prefix, manifest.document_prefix))
+        longest = len(before) + len(after) + max(len(query), len(document)) + manifest.max_tokens
+        if longest > manifest.window_tokens:
+            raise ModelCorruptError(
+                f"{manifest.name}: a window of max_tokens with prefix and special tokens has {longest} tokens, "
+                f"more than window_tokens {manifest.window_tokens}",
+                hint=mending(manifest.directory),
+            )
+        return cls(tokenizer, before, after, query, document, manifest.max_tokens)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return each text's number of tokens, without special tokens."""
+        encodings = self.tokenizer.encode_batch_fast(_encodable(texts), add_special_tokens=False)
+        return [len(encoding) for encoding in encodings]
+
+    def windows(self, texts: Sequence[str], *, query: bool) -> list[list[TextWindow]]:
+        """Return each text's windows, at least one, with prefix and special tokens around the ids."""
+        prefix = self.query_prefix if query else self.document_prefix
+        encodings = self.tokenizer.encode_batch(_encodable(texts), add_special_tokens=False)
+        return [self._cut(encoding, prefix) for encoding in encodings]
+
+    def _cut(self, encoding: Encoding, prefix: Ids) -> list[TextWindow]:
+        ids = encoding.ids
+        short = len(ids) <= self.max_tokens
+        cuts = [slice(0, len(ids))] if short else windows(encoding.word_ids, self.max_tokens)
+        return [TextWindow((*self.before, *prefix, *ids[cut], *self.after), cut.stop - cut.start) for cut in cuts]
+
+
+def _encodable(texts: Sequence[str]) -> list[str]:
+    """Replace lone surrogates, which are not text in any encoding and which tokenizers refuses."""
+    return [
+        text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts
+    ]
+
+
+def _special_tokens(tokenizer: Tokenizer) -> tuple[Ids, Ids]:
+    encoding = tokenizer.encode("a")
+    kept = [number for number, special in enumerate(encoding.special_tokens_mask) if not special]
+    return tuple(encoding.ids[: kept[0]]), tuple(encoding.ids[kept[-1] + 1 :])
+
+
+def _prefix(tokenizer: Tokenizer, prefix: str) -> Ids:
+    return tuple(tokenizer.encode(prefix, add_special_tokens=False).ids)

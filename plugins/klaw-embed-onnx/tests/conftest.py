@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from klaw_embed_onnx.embedder import OnnxEmbedder
+from klaw_embed_onnx.locate import find_model
+from klaw_embed_onnx.manifest import ModelManifest, read_manifest
+
+ModelCopy = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def manifest(tmp_path_factory: pytest.TempPathFactory) -> ModelManifest:
+    return find_model("all-MiniLM-L6-v2", None, tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def minilm(manifest: ModelManifest) -> OnnxEmbedder:
+    """The installed default model, loaded once."""
+    return OnnxEmbedder(manifest)
+
+
+@pytest.fixture
+def model_copy(manifest: ModelManifest, tmp_path: Path) -> ModelCopy:
+    """Return a function that makes a model directory whose manifest differs in the given keys."""
+
+    def copy(target: Path = tmp_path / "model", **changes: Any) -> Path:
+        target.mkdir(parents=True)
+        for name in (manifest.model, manifest.tokenizer):
+            (target / name).symlink_to(manifest.directory / name)
+        content = json.loads((manifest.directory / "model.json").read_text(encoding="utf-8"))
+        (target / "model.json").write_text(json.dumps(content | changes), encoding="utf-8")
+        return target
+
+    return copy
+
+
+@pytest.fixture
+def variant(model_copy: ModelCopy) -> Callable[..., OnnxEmbedder]:
+    """Return a function that makes an embedder whose manifest differs in the given keys."""
+    return lambda **changes: OnnxEmbedder(read_manifest(model_copy(**changes)))

@@ -1,0 +1,144 @@
+"""The embedder on the real model: the contract, meaning, and what is particular to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from klaw_core import EmbeddingError, VectorSpace
+from klaw_core.testing.embedder import EmbedderContract
+from klaw_embed_onnx.embedder import Lazy, OnnxEmbedder
+from klaw_embed_onnx.manifest import ModelManifest
+
+Variant = Callable[..., OnnxEmbedder]
+
+
+class TestOnnxKeepsTheContract(EmbedderContract):
+    tolerance = 1e-6
+
+    @pytest.fixture
+    def embedder(self, minilm: OnnxEmbedder) -> OnnxEmbedder:
+        return minilm
+
+
+SENTENCES = (
+    "The cat sits outside.",
+    "A kitten is sitting in the garden.",
+    "A man is playing guitar.",
+    "Somebody plays a musical instrument.",
+    "The database has a single writer.",
+)
+# Cosines that the official float32 weights give in a plain numpy BERT (klaw-model-minilm, tests/test_graph.py).
+COSINES = np.array(
+    [
+        [1.0000, 0.6238, 0.0417, 0.0745, 0.0080],
+        [0.6238, 1.0000, 0.0644, 0.0239, -0.0112],
+        [0.0417, 0.0644, 1.0000, 0.6490, -0.0049],
+        [0.0745, 0.0239, 0.6490, 1.0000, 0.0610],
+        [0.0080, -0.0112, -0.0049, 0.0610, 1.0000],
+    ]
+)
+
+
+def test_the_vectors_are_those_of_the_official_model(minilm: OnnxEmbedder) -> None:
+    vectors = minilm.embed_documents(SENTENCES)
+    np.testing.assert_allclose(vectors @ vectors.T, COSINES, rtol=0, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("text", "similar", "different"),
+    [
+        ("Which pets do I keep?", "I have two cats and a dog.", "The train leaves at noon."),
+        ("how to undo the last commit", "git reset --soft HEAD~1 takes a commit back", "bake at 200 degrees"),
+        ("decision about authentication", "We agreed to sign in with OAuth.", "We agreed to paint the wall blue."),
+    ],
+)
+def test_similar_texts_score_above_different_ones(
+    minilm: OnnxEmbedder, text: str, similar: str, different: str
+) -> None:
+    near, far = minilm.embed_documents([similar, different]) @ minilm.embed_query(text)
+    assert near > far + 0.1
+
+
+def test_the_space_is_the_manifests(minilm: OnnxEmbedder) -> None:
+    weights = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+    assert minilm.space == VectorSpace("all-MiniLM-L6-v2", weights, 384, "cosine", "mean/256")
+    assert minilm.max_tokens == 254
+
+
+def test_a_long_text_is_the_weighted_mean_of_even_windows(minilm: OnnxEmbedder) -> None:
+    words = ["ash", "birch", "cedar"] * 100 + ["oak"]
+    (long,) = minilm.embed_documents([" ".join(words)])
+    parts = minilm.embed_documents([" ".join(words[:151]), " ".join(words[151:])])
+    mean = 151 * parts[0] + 150 * parts[1]
+    np.testing.assert_allclose(long, mean / np.linalg.norm(mean), rtol=0, atol=1e-6)
+
+
+def test_threads_and_batches_change_no_vector(manifest: ModelManifest, minilm: OnnxEmbedder) -> None:
+    texts = [" ".join(SENTENCES[: number % 5 + 1]) for number in range(20)]
+    expected = minilm.embed_documents(texts)
+    for threads, batch_tokens in ((1, 1), (1, 100_000), (3, 64)):
+        embedder = OnnxEmbedder(manifest, threads=threads, batch_tokens=batch_tokens)
+        np.testing.assert_allclose(embedder.embed_documents(texts), expected, rtol=0, atol=1e-6)
+
+
+def test_tokens_are_counted_as_the_model_sees_them(minilm: OnnxEmbedder) -> None:
+    assert minilm.count_tokens(["unbelievable cats", "x" * 101, "don't", "[SEP]"]) == [2, 1, 3, 3]
+    assert minilm.count_tokens(["word " * 1000]) == [1000]
+
+
+def test_a_lone_surrogate_takes_nothing_else_with_it(minilm: OnnxEmbedder) -> None:
+    broken, whole = minilm.embed_documents(["left \ud83d right", "left right"])
+    np.testing.assert_array_equal(broken, whole)
+    halves, emoji = minilm.embed_documents(["so \ud83d\ude00 glad", "so 😀 glad"])
+    np.testing.assert_array_equal(halves, emoji)
+
+
+def test_a_prefix_stands_before_every_window(variant: Variant, minilm: OnnxEmbedder) -> None:
+    embedder = variant(query_prefix="query: ", max_tokens=252)
+    np.testing.assert_array_equal(
+        embedder.embed_query("where is the key"), minilm.embed_query("query: where is the key")
+    )
+    np.testing.assert_array_equal(
+        embedder.embed_documents(["where is the key"]), minilm.embed_documents(["where is the key"])
+    )
+    words = ["ash", "birch"] * 150
+    parts = minilm.embed_documents(["query: " + " ".join(words[:150]), "query: " + " ".join(words[150:])])
+    mean = parts.sum(axis=0)
+    np.testing.assert_allclose(embedder.embed_query(" ".join(words)), mean / np.linalg.norm(mean), rtol=0, atol=1e-6)
+
+
+def test_cls_pooling_takes_the_first_state(variant: Variant, minilm: OnnxEmbedder) -> None:
+    embedder = variant(pooling="cls")
+    assert embedder.space.pooling == "cls/256"
+    first, mean = embedder.embed_query("a cat"), minilm.embed_query("a cat")
+    assert np.linalg.norm(first) == pytest.approx(1)
+    assert first @ mean < 0.95
+
+
+def test_a_dimension_that_the_model_does_not_have_is_an_error(variant: Variant) -> None:
+    with pytest.raises(EmbeddingError, match="shape"):
+        variant(dimension=383).embed_query("a cat")
+
+
+def test_an_input_that_the_model_does_not_have_is_an_error(variant: Variant) -> None:
+    inputs = {"ids": "input_ids", "mask": "attention_mask", "types": "token_type_ids"}
+    with pytest.raises(EmbeddingError, match="token_type_ids"):
+        variant(inputs=inputs).embed_query("a cat")
+
+
+def test_what_is_lazy_is_made_once_and_a_failure_is_tried_again() -> None:
+    attempts: list[int] = []
+
+    def make() -> str:
+        attempts.append(len(attempts))
+        if len(attempts) == 1:
+            raise OSError("not yet")
+        return "made"
+
+    lazy = Lazy(make)
+    with pytest.raises(OSError, match="not yet"):
+        lazy.get()
+    assert (lazy.get(), lazy.get(), attempts) == ("made", "made", [0, 1])

@@ -1,0 +1,121 @@
+"""The full-text index: one contentless FTS5 table for each collection, in the store's own database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import apsw
+import numpy as np
+from attrs import frozen
+
+from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
+from klaw_fts5.errors import as_retrieval_error, as_store_error
+from klaw_fts5.query import Term, compile_query, render, select
+from klaw_fts5.sql import COLLECTIONS, Statements
+from klaw_fts5.words import index_text
+
+_MAX_LIMIT = 2**31 - 1
+
+
+@frozen
+class Fts5Index:
+    """Finds chunks by their words, best BM25 first. Holds no state: everything is in the database.
+
+    A hit's score is SQLite's ``bm25()`` with its sign turned, so that higher is better. Only scores of one
+    query compare.
+    """
+
+    heading_weight: float = 1.0
+    text_weight: float = 1.0
+
+    @property
+    def joins(self) -> type[apsw.Connection]:
+        """Return the type of resource this index joins."""
+        return apsw.Connection
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Return False: words are enough."""
+        return False
+
+    def migrations(self) -> Sequence[Migration[apsw.Connection]]:
+        """Return the steps that make the tables."""
+        return (Migration("create-tables", _create_tables),)
+
+    def prepare(self, resource: apsw.Connection, /) -> None:
+        """Check that this SQLite can hold the index. Raise RetrievalError if it cannot."""
+        del resource  # the options are those of the library
+        for option in ("ENABLE_FTS5", "ENABLE_CARRAY"):
+            if option not in apsw.compile_options:
+                raise RetrievalError(
+                    f"full-text search needs an SQLite built with SQLITE_{option}, and this one "
+                    f"({apsw.sqlite_lib_version()}) is not",
+                    hint="pip install --force-reinstall apsw",
+                )
+
+    def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
+        """Remove every row of the collection. Raise StoreError."""
+        del space
+        with as_store_error(collection):
+            resource.execute(_statements(collection).reset)
+
+    def add(
+        self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
+    ) -> None:
+        """Add the words of these chunks, under keys that are not there yet. Raise StoreError."""
+        del vectors
+        rows = (
+            (stored.key, index_text(" ".join(stored.chunk.heading)), index_text(stored.chunk.text)) for stored in chunks
+        )
+        with as_store_error(collection):
+            resource.executemany(_statements(collection).insert, rows)
+
+    def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
+        """Remove the rows of these keys; unknown keys are ignored. Raise StoreError."""
+        with as_store_error(collection):
+            resource.executemany(_statements(collection).delete, ((int(key),) for key in keys))
+
+    def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
+        """Return every key in the index, ascending. Raise StoreError."""
+        with as_store_error(collection):
+            return np.fromiter((key for (key,) in resource.execute(_statements(collection).keys)), dtype=np.int64)
+
+    def search(self, resource: apsw.Connection, query: Query, limit: int, /) -> Sequence[Hit]:
+        """Return at most ``limit`` hits, best first, ties by key; none for a text without words.
+
+        Raise RetrievalError if SQLite fails, is interrupted, or finds the table damaged.
+        """
+        sql = _statements(query.collection)
+        if limit < 1 or (query.within is not None and not len(query.within)):
+            return ()
+        with as_retrieval_error(query.collection):
+            terms = select(compile_query(query.text), partial(_matches, resource, sql))
+            if not terms:
+                return ()
+            values = [self.heading_weight, self.text_weight, render(terms), min(limit, _MAX_LIMIT)]
+            if query.within is None:
+                rows = resource.execute(sql.search, values)
+            else:
+                allowed = apsw.carray(np.ascontiguousarray(query.within, dtype=np.int64))
+                rows = resource.execute(sql.search_within, [*values, allowed])
+            return tuple(Hit(key, -score) for key, score in rows)
+
+
+def _create_tables(resource: apsw.Connection) -> None:
+    for sql in COLLECTIONS.values():
+        resource.execute(sql.create)
+
+
+def _statements(collection: str) -> Statements:
+    try:
+        return COLLECTIONS[collection]
+    except KeyError:
+        raise RetrievalError(
+            f"there is no full-text index of a collection {collection!r}", hint=f"one of {', '.join(COLLECTIONS)}"
+        ) from None
+
+
+def _matches(resource: apsw.Connection, sql: Statements, term: Term) -> bool:
+    """Return whether any chunk holds the term: one look into the index, tens of microseconds."""
+    return resource.execute(sql.matches, (render((term,)),)).get is not None

@@ -1,0 +1,40 @@
+"""What Klaw loads: the retriever ``fts5`` and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen, validators
+
+from klaw_core import API, Component, Place, hookimpl
+
+if TYPE_CHECKING:
+    from klaw_fts5.index import Fts5Index
+
+_is_weight = validators.and_(validators.ge(0.0), validators.le(1000.0))
+
+
+@frozen
+class Fts5Options:
+    """Options of ``type = "fts5"``.
+
+    ``heading_weight`` and ``text_weight`` say how much a word counts in a chunk's heading path and in its
+    text, as BM25's column weights (https://sqlite.org/fts5.html#the_bm25_function).
+    """
+
+    heading_weight: float = field(default=1.0, validator=_is_weight)
+    text_weight: float = field(default=1.0, validator=_is_weight)
+
+
+def build(options: Fts5Options, _place: Place) -> Fts5Index:
+    """Build the index; it keeps nothing outside the store's database."""
+    from klaw_fts5.index import Fts5Index
+
+    return Fts5Index(heading_weight=options.heading_weight, text_weight=options.text_weight)
+
+
+@hookimpl
+def klaw_retrievers() -> Iterable[Component[Any, Any]]:
+    """Yield the full-text retriever."""
+    yield Component("fts5", options=Fts5Options, factory=build, api=API, summary="full-text search with BM25")

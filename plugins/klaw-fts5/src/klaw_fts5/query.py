@@ -1,0 +1,168 @@
+"""From what a person typed to what FTS5 is asked: compile, select, render.
+
+Text is never passed through: FTS5's own query language is not reachable, whatever is typed. Words are
+joined by OR, so that a natural question finds what holds any of them, and BM25 puts what holds the rare
+ones first. The work is bounded: 4,096 characters are read, of which at most 64 terms are made, each of at
+most 32 words, and at most 16 of them prefixes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from attrs import evolve, frozen
+
+from klaw_fts5.words import LETTERS, SYLLABLES, fold, is_word_character, stem
+
+MAX_CHARACTERS = 4096
+MAX_TERMS = 64
+MAX_WORDS = 32
+MAX_PREFIXES = 8
+
+_MIN_PREFIX = 2  # "a*" is every word in a: seconds of work for no information
+_MIN_PARTIAL = 3
+_MIN_TRIMMED = 4
+_MAX_TRIM = 5
+_SYLLABLE_GRAM = 2  # most Chinese words have two characters; Lucene's CJKAnalyzer makes the same bigrams
+_LETTER_GRAM = 4  # about a syllable of Thai
+
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
+_PIECE = re.compile(r'"(?P<quoted>[^"]*)"|[^ "]+')
+_PUNCTUATION = "."
+# A word, or a run of a script without spaces, in text that `_plain` has left.
+_WORD = re.compile(
+    rf'(?P<syllables>[{SYLLABLES}]+)|(?P<letters>[{LETTERS}]+)|(?P<word>[^ .*"{SYLLABLES}{LETTERS}]+)(?P<star>\*?)'
+)
+
+
+@frozen
+class Term:
+    """One thing to look for: a word, or several in a row; ``prefix`` leaves the last one open-ended.
+
+    ``literal`` is for what must be found as it stands or not at all: quoted phrases, and characters of
+    scripts without spaces.
+    """
+
+    words: tuple[str, ...]
+    prefix: bool = False
+    literal: bool = False
+
+    def readings(self, *, widen: bool) -> Iterator[Term]:
+        """Yield how this term may be understood, strictest first; ``widen`` allows the open-ended ones.
+
+        A word that is found nowhere is taken for the beginning of one (``archit``). If no word begins so,
+        the stemmer may have cut the ending off that the person had begun to type (``importa`` of
+        ``importance``, whose stem is ``import``): then the longest beginning that is a word itself.
+        """
+        yield self
+        if self.literal or self.prefix or not widen or len(self.words[-1]) < _MIN_PARTIAL:
+            return
+        yield evolve(self, prefix=True)
+        if len(self.words) == 1 and self.words[0].isalpha():
+            word = self.words[0]
+            for end in range(len(word) - 1, max(_MIN_TRIMMED, len(word) - _MAX_TRIM) - 1, -1):
+                yield Term((word[:end],))
+
+
+def compile_query(text: str, /) -> tuple[Term, ...]:
+    """Return the distinct terms of any text, in order, at most ``MAX_TERMS``; none if it holds no word.
+
+    Words become terms, ``"quoted"`` parts phrases, ``word*`` prefixes. Words joined by punctuation
+    (``snake_case``, ``foo-bar``, ``a.b.c``, ``cat's``) become a phrase, and terms of their own where they
+    have two letters or more. Scripts without spaces become overlapping phrases of a few characters.
+    """
+    plain = _plain(fold(text[:MAX_CHARACTERS])[:MAX_CHARACTERS].translate(_QUOTES))
+    terms: dict[Term, None] = {}
+    prefixes = 0
+    for term in _terms(plain):
+        prefixes += term.prefix
+        terms.setdefault(evolve(term, prefix=False) if prefixes > MAX_PREFIXES else term)
+        if len(terms) == MAX_TERMS:
+            break
+    return tuple(terms)
+
+
+def select(terms: Iterable[Term], matches: Callable[[Term], bool], /) -> tuple[Term, ...]:
+    """Return the terms to search for: each in its strictest reading that ``matches`` something, or not at all.
+
+    At most ``MAX_PREFIXES`` terms are widened. Literal and prefix terms are taken as they are.
+    """
+    chosen: dict[Term, None] = {}
+    widened = 0
+    for term in terms:
+        if term.literal or term.prefix:
+            chosen.setdefault(term)
+            continue
+        readings = term.readings(widen=widened < MAX_PREFIXES)
+        reading = next(filter(matches, readings), None)
+        widened += reading != term
+        if reading is not None:
+            chosen.setdefault(reading)
+    return tuple(chosen)
+
+
+def render(terms: Iterable[Term], /) -> str:
+    """Return the terms as an FTS5 expression: distinct quoted strings joined by OR."""
+    strings = (f'"{" ".join(term.words)}"{"*" if term.prefix else ""}' for term in terms)
+    return " OR ".join(dict.fromkeys(strings))
+
+
+def _plain(text: str) -> str:
+    """Return ``text`` with nothing in it but words, quotation marks, stars, spaces and full stops."""
+    return "".join(
+        character
+        if character in '"*' or is_word_character(character)
+        else (" " if character.isspace() else _PUNCTUATION)
+        for character in text
+    )
+
+
+def _terms(text: str) -> Iterator[Term]:
+    for piece in _PIECE.finditer(text):
+        quoted = piece["quoted"]
+        yield from _joined(piece[0]) if quoted is None else _phrase(quoted)
+
+
+def _phrase(quoted: str) -> Iterator[Term]:
+    words = tuple(islice(_words(quoted), MAX_WORDS))
+    if words:
+        yield Term(words, literal=True)
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the words of ``text`` in the order in which the tokenizer will number them."""
+    for match in _WORD.finditer(text):
+        if match["word"] is None:
+            yield from match[0]
+        else:
+            yield stem(match["word"])
+
+
+def _joined(piece: str) -> Iterator[Term]:
+    """Yield the terms of a piece without spaces: runs of one script, or words joined by punctuation."""
+    compound: list[Term] = []
+    for match in _WORD.finditer(piece):
+        if match["word"] is None:
+            yield from _compound(compound)
+            compound = []
+            yield from _grams(match[0], _SYLLABLE_GRAM if match["syllables"] else _LETTER_GRAM)
+        else:
+            word = stem(match["word"])
+            compound.append(Term((word,), prefix=bool(match["star"]) and len(word) >= _MIN_PREFIX))
+    yield from _compound(compound)
+
+
+def _compound(parts: list[Term]) -> Iterator[Term]:
+    if len(parts) > 1:
+        row = parts[:MAX_WORDS]
+        yield Term(tuple(part.words[0] for part in row), prefix=row[-1].prefix)
+        yield from (part for part in parts if len(part.words[0]) > 1)
+    else:
+        yield from parts
+
+
+def _grams(run: str, size: int) -> Iterator[Term]:
+    for start in range(max(1, len(run) - size + 1)):
+        yield Term(tuple(run[start : start + size]), literal=True)

@@ -1,0 +1,51 @@
+"""How Klaw finds the retriever, and what loading it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from klaw_core import API, Place
+from klaw_fts5.index import Fts5Index
+from klaw_fts5.plugin import Fts5Options, klaw_retrievers
+
+
+def test_the_entry_point_leads_to_the_component() -> None:
+    (entry,) = entry_points(group="klaw", name="fts5")
+    (component,) = entry.load().klaw_retrievers()
+    assert (component.name, component.api) == ("fts5", API)
+    assert component.summary
+
+
+def test_the_factory_hands_the_options_on(tmp_path: Path) -> None:
+    (component,) = klaw_retrievers()
+    built = component.factory(component.options(heading_weight=3.0, text_weight=0.5), Place(tmp_path, tmp_path))
+    assert built == Fts5Index(heading_weight=3.0, text_weight=0.5)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
+def test_impossible_weights_are_refused(weight: float) -> None:
+    with pytest.raises(ValueError, match="weight"):
+        Fts5Options(heading_weight=weight)
+
+
+def test_loading_the_plugin_loads_nothing_heavy() -> None:
+    program = "import sys, klaw_fts5.plugin; print({'apsw', 'numpy', 'snowballstemmer'} & {*sys.modules} or 'none')"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "none"
+
+
+def test_stemming_is_loaded_with_the_first_cyrillic_word() -> None:
+    program = (
+        "import sys; from klaw_fts5.words import index_text; index_text('naïve 数据'); "
+        "assert 'snowballstemmer' not in sys.modules; print(index_text('памяти'))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-X", "utf8", "-c", program], capture_output=True, text=True, check=True, encoding="utf8"
+    )
+    assert ran.stdout.strip() == "памят"

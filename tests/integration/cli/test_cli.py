@@ -1,0 +1,405 @@
+"""The command line as a whole: its tree, its common options, its errors, its start-up, its streams."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from klaw_core.cli import ALIASES, COMMANDS, cli
+
+ROOT = Path(__file__).parents[3]
+HEAVY = {"numpy", "rich", "onnxruntime", "tokenizers", "cattrs", "markdown_it", "apsw", "httpx", "tomlkit", "regex"}
+COMMON = ("--json", "--config", "--data-dir", "-q", "--quiet", "-v", "--verbose", "--debug")
+
+
+def commands(group: click.Group, path: str = "klaw") -> Iterator[tuple[str, click.Command]]:
+    """Yield every command of the tree with the words that call it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield f"{path} {name}", command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+
+
+ALL = dict(commands(cli))
+
+
+class TestTree:
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_the_summary_in_the_table_is_the_commands_own(self, name):
+        assert ALL[f"klaw {name}"].get_short_help_str(limit=200) == COMMANDS[name][1]
+
+    @pytest.mark.parametrize("path", ALL)
+    def test_every_command_takes_the_common_options(self, path):
+        options = {flag for parameter in ALL[path].params for flag in parameter.opts}
+
+        assert set(COMMON) <= options
+
+    @pytest.mark.parametrize("path", ALL)
+    def test_every_command_explains_itself(self, klaw, path):
+        result = klaw(*path.split()[1:], "--help")
+
+        assert result.exit_code == 0
+        assert result.stdout.startswith(f"Usage: {path}")
+        assert ALL[path].help
+
+    @pytest.mark.parametrize("path", ALL)
+    def test_every_command_and_option_is_documented(self, path):
+        reference = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
+        section = re.search(rf"^#+ `{path}`.*?(?=^#+ |\Z)", reference, re.MULTILINE | re.DOTALL)
+        common = reference[reference.index("## Options of every command") :]
+
+        assert section, f"docs/reference/cli.md has no section `{path}`"
+        for parameter in ALL[path].params:
+            where = common if parameter.opts[0] in COMMON else section[0]
+            for name in parameter.opts if isinstance(parameter, click.Option) else [parameter.human_readable_name]:
+                assert name.upper() in where.upper(), f"{path}: {name} is not documented"
+
+    @pytest.mark.parametrize("path", ALL)
+    def test_every_command_and_option_has_a_test(self, path):
+        tests = "\n".join(file.read_text("utf-8") for file in Path(__file__).parent.glob("test_cli*.py"))
+        called = ", ".join(f'"{word}"' for word in path.split()[1:])
+
+        assert called in tests, f"no test runs {path}"
+        for parameter in ALL[path].params:
+            if isinstance(parameter, click.Option):
+                assert f'"{parameter.opts[-1]}"' in tests, f"no test uses {path} {parameter.opts[-1]}"
+
+    def test_an_alias_is_the_same_command(self):
+        context = click.Context(cli)
+
+        assert {cli.get_command(context, alias) for alias in ALIASES} == {ALL["klaw index"]}
+
+    def test_the_version_is_the_distributions(self, spawn):
+        from importlib.metadata import version
+
+        assert spawn("--version").stdout == f"klaw {version('klaw')}\n"
+
+    def test_without_a_command_it_shows_its_help_and_exits_2(self, klaw):
+        result = klaw()
+
+        assert result.exit_code == 2
+        assert "Commands:" in result.stderr
+
+
+class TestStartUp:
+    @pytest.mark.parametrize(
+        "arguments", [["--help"], ["--version"], ["search", "--help"], ["config", "--help"], ["serch"]]
+    )
+    @pytest.mark.usefixtures("user_home")
+    def test_help_and_usage_errors_import_nothing_heavy(self, arguments):
+        program = (
+            "import sys\n"
+            "from klaw_core.cli import cli\n"
+            "try:\n    cli.main(sys.argv[1:], prog_name='klaw')\n"
+            "finally:\n    print('\\n@', *sorted(name for name in sys.modules if '.' not in name))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program, *arguments], capture_output=True, encoding="utf-8", check=False
+        )
+        loaded = set(done.stdout.rpartition("@")[2].split())
+
+        assert "klaw_core" in loaded
+        assert not loaded & HEAVY
+
+    @pytest.mark.usefixtures("user_home")
+    def test_help_imports_no_command(self):
+        program = (
+            "import sys\nfrom klaw_core.cli import cli\n"
+            "try:\n    cli.main(['--help'], prog_name='klaw')\n"
+            "finally:\n    print('\\n@', *(name for name in sys.modules if name.startswith('klaw_core.cli.')))"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False)
+
+        assert set(done.stdout.rpartition("@")[2].split()) == {"klaw_core.cli.group", "klaw_core.cli.settings"}
+
+    @pytest.mark.usefixtures("indexed")
+    def test_a_search_in_a_pipe_does_not_import_rich(self):
+        program = (
+            "import sys\nfrom klaw_core.cli import cli\n"
+            "try:\n    cli.main(['search', 'bread'], prog_name='klaw')\n"
+            "finally:\n    print('\\n@', 'rich' in sys.modules)"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False)
+
+        assert "rye bread" in done.stdout
+        assert done.stdout.endswith("@ False\n")
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_completion_scripts(self, spawn, shell):
+        done = spawn(environment={"_KLAW_COMPLETE": f"{shell}_source"})
+
+        assert "_KLAW_COMPLETE" in done.stdout
+        assert done.returncode == 0
+
+    def test_completion_of_commands_options_and_choices(self, spawn):
+        def complete(words: str, at: int) -> str:
+            variables = {"_KLAW_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+            return spawn(environment=variables).stdout
+
+        assert "plain,search" in complete("klaw sea", 1)
+        assert "plain,--explain" in complete("klaw search --ex", 2)
+        assert "plain,hybrid" in complete("klaw search --mode hy", 3)
+
+
+class TestCommonOptions:
+    def test_they_count_before_and_after_the_command(self, indexed):
+        before = indexed("--json", "search", "bread")
+        after = indexed("search", "bread", "--json")
+
+        assert json.loads(before.stdout) == json.loads(after.stdout) != []
+
+    def test_data_dir(self, indexed, user_home):
+        assert json.loads(indexed("--data-dir", str(user_home / "other"), "search", "bread", "--json").stdout) == []
+        assert (user_home / "other" / "klaw.db").exists()
+
+    def test_config(self, klaw, user_home):
+        other = user_home / "other.toml"
+        other.write_text('[memory.fusion]\ntype = "weighted"\n', "utf-8")
+
+        assert klaw("config", "get", "memory.fusion.type", "--config", str(other)).stdout == "weighted\n"
+
+    def test_a_configuration_that_was_named_must_exist(self, klaw):
+        result = klaw("--config", "none.toml", "status")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "none.toml: no such file" in result.stderr
+
+    def test_quiet_says_nothing_but_what_was_asked_for(self, klaw, notes):
+        assert klaw("index", str(notes), "--quiet").output == ""
+        assert klaw("-q", "search", "zebra").output == ""
+
+    def test_debug_shows_the_traceback_and_nothing_else_does(self, klaw):
+        plain, debug = klaw("index", "nowhere"), klaw("index", "nowhere", "--debug")
+
+        assert plain.exit_code == debug.exit_code == 1
+        assert plain.stderr == "klaw: nowhere does not exist\n"
+        assert "Traceback" in debug.stderr
+        assert "WorkspaceError" in debug.stderr
+
+
+class TestErrors:
+    def test_an_unknown_command_names_the_nearest(self, klaw):
+        result = klaw("serch", "x")
+
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr == "klaw: no such command 'serch'; did you mean 'search'? → klaw --help\n"
+
+    def test_an_unknown_option_names_the_nearest(self, klaw):
+        result = klaw("search", "--limt", "3", "x")
+
+        assert result.exit_code == 2
+        assert result.stderr.startswith("klaw search: no such option '--limt'.")
+        assert "'--limit'" in result.stderr
+
+    def test_a_missing_argument_is_wrong_usage(self, klaw):
+        result = klaw("get")
+
+        assert result.exit_code == 2
+        assert result.stderr == "klaw get: missing argument 'TARGET' → klaw get --help\n"
+
+    def test_every_problem_of_a_configuration_is_shown_at_once(self, klaw, user_home):
+        broken = user_home / "broken.toml"
+        broken.write_text('[memory.fusoin]\n[other]\n[plugins]\ndisabled = "x"\n', "utf-8")
+
+        result = klaw("status", "--config", str(broken))
+
+        assert result.exit_code == 1
+        assert "has 3 problems" in result.stderr
+        assert "memory.fusoin; did you mean 'fusion'?" in result.stderr
+        assert "unknown key other" in result.stderr
+        assert "plugins.disabled: expected an array of strings" in result.stderr
+
+    def test_a_configuration_that_is_not_toml_is_named(self, klaw, user_home):
+        broken = user_home / "broken.toml"
+        broken.write_bytes(b"[memory\n")
+
+        result = klaw("status", "--config", str(broken))
+
+        assert result.exit_code == 1
+        assert f"{broken}: not valid TOML" in result.stderr
+
+    def test_what_is_not_installed_names_what_installs_it(self, klaw, monkeypatch):
+        monkeypatch.setenv("KLAW_DISABLE_PLUGINS", "klaw-fts5")
+
+        result = klaw("status")
+
+        assert result.exit_code == 1
+        assert result.stderr.endswith("→ pip install 'klaw[fts5]'\n")
+
+    def test_a_data_directory_that_cannot_be_made_is_named(self, klaw, user_home):
+        (user_home / "file").write_text("", "utf-8")
+
+        result = klaw("--data-dir", str(user_home / "file" / "data"), "init")
+
+        assert result.exit_code == 1
+        assert "cannot be created" in result.stderr
+
+    def test_a_defect_is_one_line_too(self, klaw, monkeypatch):
+        monkeypatch.setattr("klaw_core.memory.Memory.open", lambda *_: 1 / 0)
+
+        result = klaw("status")
+
+        assert result.exit_code == 1
+        assert result.stderr.count("\n") == 1
+        assert "defect in Klaw: ZeroDivisionError" in result.stderr
+
+
+class TestStreams:
+    def test_with_json_stdout_is_json_alone(self, klaw, notes):
+        (notes / "broken.md").write_bytes(b"\xff\xfe\xfd")
+        for arguments in (
+            ["init"],
+            ["index", str(notes)],
+            ["reindex"],
+            ["search", "bread"],
+            ["get", "notes/auth.md"],
+            ["save", "the boat is red"],
+            ["forget", "notes/auth.md", "--yes"],
+            ["status"],
+            ["plugins"],
+            ["config", "list"],
+            ["config", "get", "memory.fusion"],
+            ["config", "set", "memory.fusion.k", "30"],
+            ["config", "path"],
+        ):
+            result = klaw(*arguments, "--json")
+            assert result.exit_code == 0, result.stderr
+            json.loads(result.stdout)
+
+    def test_what_is_skipped_and_found_wanting_goes_to_stderr(self, spawn, notes):
+        (notes / "broken.md").write_bytes(b"\xff\xfe\xfd")
+
+        done = spawn("index", str(notes))
+
+        assert done.stdout.count("\n") == 1
+        assert "broken.md" in done.stderr
+
+    @pytest.mark.usefixtures("indexed")
+    def test_a_reader_that_leaves_early_is_no_error(self):
+        read, write = os.pipe()
+        os.close(read)  # the reader has gone before the first line
+        with subprocess.Popen(
+            [sys.executable, "-m", "klaw_core", "search", "bread"], stdout=write, stderr=subprocess.PIPE
+        ) as process:
+            os.close(write)
+            _, errors = process.communicate(timeout=60)
+
+        assert errors == b""
+
+    @pytest.mark.usefixtures("indexed")
+    def test_output_that_the_encoding_lacks_is_escaped(self, spawn, user_home):
+        (user_home / "notes" / "хлеб.md").write_text("# Хлеб\n\nРжаной хлеб.\n", "utf-8")
+        environment = {"PYTHONIOENCODING": "ascii"}
+        assert spawn("index", environment=environment).returncode == 0
+
+        text = spawn("search", "ржаной", environment=environment)
+        data = spawn("search", "ржаной", "--json", environment=environment)
+
+        assert text.returncode == data.returncode == 0
+        assert r"\u0420\u0436\u0430\u043d\u043e\u0439" in text.stdout
+        assert json.loads(data.stdout)[0]["content"] == "# Хлеб\n\nРжаной хлеб.\n".strip()
+
+
+class TestTerminal:
+    @pytest.mark.usefixtures("indexed")
+    def test_matching_words_are_marked_and_paths_are_links(self, user_home, terminal):
+        code, shown = terminal("search", "decide OIDC")
+
+        assert code == 0
+        assert "\x1b[1;33mdecided\x1b[0m" in shown
+        assert "\x1b[1;33mOIDC\x1b[0m" in shown
+        assert (user_home / "notes" / "auth.md").as_uri() in shown
+
+    @pytest.mark.usefixtures("indexed")
+    def test_no_color_is_respected(self, terminal):
+        _, shown = terminal("search", "decide OIDC", NO_COLOR="1")
+        _, error = terminal("serch", NO_COLOR="1")
+
+        assert not re.search(r"\x1b\[[0-9;]*3\d", shown)
+        assert "\x1b[3" not in error
+
+    def test_nothing_in_a_note_drives_the_terminal(self, indexed, user_home, terminal):
+        (user_home / "notes" / "evil.md").write_text(
+            "# \x1b]0;owned\x07\n\nbeware \x1b[2J\x9b31m of the dragon\n", "utf-8"
+        )
+        assert indexed("index").exit_code == 0
+
+        shown = terminal("search", "dragon")[1] + terminal("get", "notes/evil.md")[1]
+
+        assert "dragon" in shown
+        assert "\x1b]0;" not in shown
+        assert "\x1b[2J" not in shown
+        assert "\x9b" not in shown
+
+    def test_an_index_run_shows_a_bar_and_ends_with_a_summary(self, notes, terminal):
+        code, shown = terminal("index", str(notes))
+
+        assert code == 0
+        assert "reading notes" in shown
+        assert "100%" in shown
+        assert "3 new" in shown
+
+    def test_forget_asks_and_takes_no_for_an_answer(self, indexed, terminal):
+        code, shown = terminal("forget", "notes/", until="[y/N]", answer="n\n")
+
+        assert code == 1
+        assert "3 notes" in shown
+        assert "nothing was changed" in shown
+        assert len(json.loads(indexed("search", "bread", "--json").stdout)) == 1
+
+    def test_forget_asks_and_takes_yes(self, indexed, terminal):
+        code, shown = terminal("forget", "notes/auth.md", until="[y/N]", answer="y\n")
+
+        assert code == 0
+        assert "the file stays" in shown
+        assert indexed("search", "OIDC", "--format", "files").stdout == ""
+
+    def test_an_interrupted_index_run_keeps_what_is_done_and_the_next_one_finishes(self, klaw, user_home, terminal):
+        many = user_home / "many"
+        many.mkdir()
+        for number in range(1200):
+            (many / f"{number:04}.md").write_text(f"# Note {number}\n\nAbout the number {number}.\n", "utf-8")
+
+        code, shown = terminal("index", str(many), until="%", then=signal.SIGINT)
+        report = json.loads(klaw("index", "--json").stdout)
+
+        assert code == 130
+        assert "what is done is kept" in shown
+        assert "Traceback" not in shown
+        assert report["added"] + report["unchanged"] == 1200
+
+    @pytest.mark.usefixtures("klaw")
+    def test_an_interrupt_elsewhere_is_130_as_well(self):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "klaw_core", "save", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        with process:
+            wait_until_it_reads_stdin(process)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+
+        assert process.returncode == 130
+        assert errors.decode().strip() == "klaw: interrupted"
+
+
+def wait_until_it_reads_stdin(process: subprocess.Popen[Any]) -> None:
+    """Wait until the process sleeps in a read of its stdin (Linux tells; elsewhere a second must do)."""
+    call = Path(f"/proc/{process.pid}/wchan")
+    if not call.exists():
+        time.sleep(1)
+        return
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and "pipe_read" not in call.read_text():
+        time.sleep(0.02)

@@ -1,0 +1,197 @@
+"""``klaw config``: the file is changed as a careful person would, or not at all."""
+
+import json
+import stat
+import tomllib
+
+import pytest
+
+FILE = """\
+# Klaw, as I like it
+[memory.embedding]
+type = "none"  # no model on this machine
+
+[memory.chunking]
+# smaller than the default
+max_tokens = 300
+
+[[memory.retrieval]]
+type = "fts5"  # words only
+"""
+
+
+@pytest.fixture
+def file(klaw, user_home):
+    assert klaw("--version").exit_code == 0
+    path = user_home / "config" / "klaw" / "config.toml"
+    path.write_text(FILE, "utf-8")
+    return path
+
+
+class TestShow:
+    def test_list_shows_what_is_set_and_what_is_default(self, klaw, file):
+        lines = klaw("config", "list").stdout.splitlines()
+
+        assert file.exists()
+        assert "memory.chunking.max_tokens = 300" in lines
+        assert "memory.chunking.overlap_tokens = 80  # default" in lines
+        assert 'memory.retrieval[0].type = "fts5"' in lines
+        assert "memory.fusion.k = 60  # default" in lines
+
+    def test_list_as_json(self, klaw, file):
+        assert file.exists()
+        assert json.loads(klaw("config", "list", "--json").stdout)["memory.chunking.max_tokens"] == 300
+
+    def test_secrets_stay_in_the_environment(self, klaw, file, monkeypatch):
+        monkeypatch.setenv("SECRET", "hunter2")
+        file.write_text('[memory.store]\npath = "${SECRET}.db"\n', "utf-8")
+
+        assert 'memory.store.path = "${SECRET}.db"' in klaw("config", "list").stdout
+
+    @pytest.mark.parametrize(
+        ("key", "printed"),
+        [
+            ("memory.chunking.max_tokens", "300\n"),
+            ("memory.embedding.type", "none\n"),
+            ("plugins.disabled", "[]\n"),
+        ],
+    )
+    def test_get(self, klaw, file, key, printed):
+        assert file.exists()
+        assert klaw("config", "get", key).stdout == printed
+
+    def test_get_of_a_table_prints_all_of_it(self, klaw, file):
+        assert file.exists()
+        assert sorted(klaw("config", "get", "memory.chunking").stdout.splitlines()) == [
+            "memory.chunking.max_tokens = 300",
+            "memory.chunking.overlap_tokens = 80",
+            'memory.chunking.type = "markdown"',
+        ]
+
+    def test_get_names_the_nearest_key(self, klaw, file):
+        assert file.exists()
+        result = klaw("config", "get", "memory.chunking.max_token")
+
+        assert result.exit_code == 1
+        assert "did you mean 'memory.chunking.max_tokens'?" in result.stderr
+
+    def test_path(self, klaw, file, user_home):
+        (user_home / "work" / "klaw.toml").write_text("", "utf-8")
+        places = json.loads(klaw("config", "path", "--json").stdout)
+
+        assert klaw("config", "path").stdout == f"{file}\n"
+        assert places["config"] == str(file)
+        assert places["exists"] is True
+        assert places["project"] == str(user_home / "work" / "klaw.toml")
+        assert places["data_dir"] == str(user_home / "data" / "klaw")
+
+
+class TestSet:
+    def test_only_the_value_changes(self, klaw, file):
+        result = klaw("config", "set", "memory.chunking.max_tokens", "200")
+
+        assert result.exit_code == 0
+        assert file.read_text("utf-8") == FILE.replace("300", "200")
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+    def test_a_missing_table_is_made(self, klaw, file):
+        klaw("config", "set", "memory.fusion.k", "30")
+
+        assert file.read_text("utf-8").startswith(FILE.partition("[[")[0])
+        assert tomllib.loads(file.read_text("utf-8"))["memory"]["fusion"] == {"k": 30}
+
+    def test_a_missing_file_is_made_private(self, klaw, file):
+        file.unlink()
+
+        assert klaw("config", "set", "memory.retrieval[0].weight", "0.25").exit_code == 0
+        retrieval = tomllib.loads(file.read_text("utf-8"))["memory"]["retrieval"]
+        assert [(entry["type"], entry["weight"]) for entry in retrieval] == [("sqlite-vec", 0.25), ("fts5", 1.0)]
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+    @pytest.mark.parametrize(
+        ("key", "value", "words"),
+        [
+            ("memory.chunking.max_token", "200", "did you mean 'max_tokens'?"),
+            ("memory.chunking.max_tokens", "many", "expected int, got 'many'"),
+            ("memory.chunking.overlap_tokens", "299", "overlap_tokens"),
+            ("memory.fusoin.k", "3", "did you mean 'fusion'?"),
+            ("memory.retrieval[7].weight", "3", "there are 1 of them, counted from 0"),
+            ("memory.retrieval[0]", "3", "is a whole table"),
+            ("memory.embedding.type.x", "3", "is not a table"),
+            ("memory..k", "3", "is no place in a configuration"),
+        ],
+    )
+    def test_a_wrong_setting_is_not_written(self, klaw, file, key, value, words):
+        result = klaw("config", "set", key, value)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert words in result.stderr
+        assert file.read_text("utf-8") == FILE
+
+    def test_another_type_takes_the_old_ones_options_with_it(self, klaw, file):
+        klaw("config", "set", "memory.fusion.k", "30")
+
+        result = klaw("config", "set", "memory.fusion.type", "weighted")
+
+        assert result.exit_code == 0
+        assert tomllib.loads(file.read_text("utf-8"))["memory"]["fusion"]["type"] == "weighted"
+        assert klaw("config", "list").exit_code == 0
+
+    def test_what_is_not_installed_may_be_set_and_is_said(self, klaw, file):
+        result = klaw("config", "set", "memory.store.type", "postgres")
+
+        assert result.exit_code == 0
+        assert "no plugin provides the store 'postgres'" in result.stderr
+        assert 'type = "postgres"' in file.read_text("utf-8")
+
+    def test_a_broken_file_can_be_mended_key_by_key(self, klaw, file):
+        file.write_text("[memory.chunking]\nmax_tokens = 'x'\noverlap_tokens = 'y'\n", "utf-8")
+
+        assert klaw("config", "set", "memory.chunking.max_tokens", "300").exit_code == 0
+        assert klaw("config", "set", "memory.chunking.overlap_tokens", "30").exit_code == 0
+        assert klaw("config", "get", "memory.chunking.max_tokens").stdout == "300\n"
+
+    def test_a_file_that_is_not_toml_is_left_alone(self, klaw, file):
+        file.write_text("[memory\n", "utf-8")
+
+        assert klaw("config", "set", "memory.fusion.k", "30").exit_code == 1
+        assert file.read_text("utf-8") == "[memory\n"
+
+    def test_a_link_is_followed_not_replaced(self, klaw, file, user_home):
+        real = user_home / "dotfiles.toml"
+        file.rename(real)
+        file.symlink_to(real)
+
+        assert klaw("config", "set", "memory.fusion.k", "30").exit_code == 0
+        assert file.is_symlink()
+        assert "k = 30" in real.read_text("utf-8")
+
+
+class TestTrust:
+    def test_a_project_may_set_everything_only_when_trusted(self, klaw, file, user_home):
+        project = user_home / "work" / "klaw.toml"
+        project.write_text('[memory.store]\npath = "elsewhere.db"\n', "utf-8")
+        before = klaw("status")
+
+        result = klaw("config", "trust", str(user_home / "work"))
+
+        assert before.exit_code == 1
+        assert "a project may not set memory.store.path" in before.stderr
+        assert result.exit_code == 0
+        assert FILE.splitlines()[0] in file.read_text("utf-8")
+        assert "elsewhere.db" in klaw("status").stdout
+
+    def test_trusting_twice_is_trusting_once(self, klaw, file, user_home):
+        (user_home / "work" / "klaw.toml").write_text("", "utf-8")
+        klaw("config", "trust")
+        once = file.read_text("utf-8")
+
+        assert klaw("config", "trust").exit_code == 0
+        assert file.read_text("utf-8") == once
+
+    def test_there_must_be_something_to_trust(self, klaw, file):
+        result = klaw("config", "trust")
+
+        assert result.exit_code == 1
+        assert "there is no klaw.toml in" in result.stderr
+        assert file.read_text("utf-8") == FILE

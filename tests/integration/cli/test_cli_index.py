@@ -1,0 +1,232 @@
+"""``klaw init``, ``index``, ``reindex``, ``status``, ``plugins`` and ``demo``: the first five minutes."""
+
+import json
+import stat
+import tomllib
+
+import pytest
+
+from klaw_core.cli.reports import summary
+from klaw_core.config import load_config
+from klaw_core.values import IndexReport
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def bare(klaw, user_home):
+    """Run ``klaw`` where there is no configuration yet."""
+    (user_home / "config" / "klaw" / "config.toml").unlink()
+    (user_home / "config" / "klaw").rmdir()
+    return klaw
+
+
+class TestInit:
+    def test_it_makes_private_places_and_looks_at_what_is_installed(self, bare, user_home):
+        result = bare("init")
+
+        assert result.exit_code == 0
+        assert mode(user_home / "data" / "klaw") == 0o700
+        assert mode(user_home / "config" / "klaw" / "config.toml") == 0o600
+        assert "created  ~/config/klaw/config.toml" in result.stdout
+        assert "store" in result.stdout
+
+    def test_it_can_be_run_again_and_changes_nothing(self, bare, user_home):
+        file = user_home / "config" / "klaw" / "config.toml"
+        bare("init")
+        file.write_text("# mine\n", "utf-8")
+
+        again = bare("init")
+
+        assert again.exit_code == 0
+        assert file.read_text("utf-8") == "# mine\n"
+        assert "exists" in again.stdout
+        assert "created" not in again.stdout
+
+    def test_the_file_changes_nothing_as_it_is_nor_with_every_default_uncommented(self, bare, user_home):
+        bare("init")
+        file = user_home / "config" / "klaw" / "config.toml"
+        written = file.read_text("utf-8")
+        # A default is a comment that is TOML: a key and a value, or a header.
+        lines = (
+            line.removeprefix("# ") for line in written.replace("# [memory.reranking]\n# type = ", "#").splitlines()
+        )
+        file.write_text("\n".join(line if is_toml(line) else f"# {line}" for line in lines), "utf-8")
+
+        assert bare("config", "list").exit_code == 0
+        assert {(selection.place, selection.type) for selection in chosen(load_config(config_file=file))} == {
+            (selection.place, selection.type)
+            for selection in chosen(load_config(environment={"KLAW_CONFIG": "/dev/null"}))
+        }
+
+    def test_changing_a_type_alone_is_enough(self, bare, user_home):
+        bare("init")
+        file = user_home / "config" / "klaw" / "config.toml"
+        text = file.read_text("utf-8")
+        file.write_text(text.replace('# type = "rrf"', 'type = "weighted"'), "utf-8")
+
+        assert bare("config", "get", "memory.fusion.type").stdout == "weighted\n"
+        assert bare("config", "list").exit_code == 0
+
+    def test_what_is_missing_names_the_command_that_installs_it(self, bare, monkeypatch):
+        monkeypatch.setenv("KLAW_DISABLE_PLUGINS", "klaw-fts5")
+
+        result = bare("init")
+        components = json.loads(bare("init", "--json").stdout)["components"]
+
+        assert result.exit_code == 0
+        assert "pip install 'klaw[fts5]'" in result.stdout
+        assert {item["type"]: item["remedy"] for item in components}["fts5"] == "pip install 'klaw[fts5]'"
+
+
+def is_toml(line):
+    try:
+        tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def chosen(config):
+    return [config.store, config.chunking, config.embedding, config.fusion, *config.retrieval]
+
+
+class TestIndex:
+    def test_counts(self, klaw, notes):
+        first = klaw("index", str(notes))
+        assert first.stdout.startswith("notes: 3 new; 3 chunks in ")
+
+        (notes / "auth.md").write_text("# Auth\n\nChanged.\n", "utf-8")
+        (notes / "sub" / "tls.md").unlink()
+        second = klaw("index")
+
+        assert second.stdout.startswith("all notes: 1 changed, 1 unchanged, 1 removed; 1 chunk in ")
+
+    def test_add_is_an_alias(self, klaw, notes):
+        assert klaw("add", str(notes)).stdout.startswith("notes: 3 new")
+
+    def test_several_directories_and_json(self, klaw, notes, user_home):
+        (user_home / "more").mkdir()
+        (user_home / "more" / "a.md").write_text("one more", "utf-8")
+
+        both = json.loads(klaw("index", str(notes), str(user_home / "more"), "--json").stdout)
+
+        assert [(report["workspace"], report["added"]) for report in both] == [("notes", 3), ("more", 1)]
+
+    def test_name(self, klaw, notes):
+        klaw("index", str(notes), "--name", "diary")
+
+        assert klaw("search", "bread", "--format", "files").stdout == "diary/2026-02-24.md\n"
+        assert klaw("index", "--name", "other").exit_code == 2
+
+    def test_force_cuts_everything_again(self, indexed):
+        assert json.loads(indexed("index", "--json").stdout)["unchanged"] == 3
+        assert json.loads(indexed("index", "--force", "--json").stdout)["changed"] == 3
+
+    def test_what_was_skipped_is_named_with_its_reason(self, klaw, notes):
+        for number in range(5):
+            (notes / f"empty{number}.md").write_text("", "utf-8")
+        (notes / "broken.md").write_bytes(b"caf\xe9")
+
+        brief, verbose = klaw("index", str(notes)), klaw("index", "--verbose")
+
+        assert "6 skipped" in brief.stdout
+        assert "notes/empty2.md and 2 more (-v names them): is empty" in brief.stderr
+        assert "skipped notes/broken.md: is not valid UTF-8 (byte 3)" in brief.stderr
+        assert "notes/empty4.md: is empty" in verbose.stderr
+
+    def test_what_cannot_be_indexed(self, klaw, notes):
+        nothing, file = klaw("index"), klaw("index", str(notes / "auth.md"))
+
+        assert (nothing.exit_code, nothing.stderr) == (1, "klaw: nothing has been indexed yet → klaw index DIR\n")
+        assert file.exit_code == 1
+        assert file.stderr.endswith(f"auth.md is a file, not a directory → klaw index {notes}\n")
+
+    def test_reindex(self, indexed):
+        assert indexed("reindex").stdout.startswith("reindexed: 3 changed; 3 chunks in ")
+        assert json.loads(indexed("search", "bread", "--json").stdout)
+
+    def test_the_summary_leaves_out_what_did_not_happen(self):
+        full = IndexReport(12, 3, 640, 1, chunks=5812, embedded=5700, cached=112, seconds=200)
+
+        assert summary(full) == (
+            "12 new, 3 changed, 640 unchanged, 1 removed; 5,812 chunks, 5,700 embedded, 112 from the cache"
+            " in 3 min 20 s"
+        )
+        assert summary(IndexReport(unchanged=640, seconds=0.31)) == "640 unchanged in 0.3 s"
+        assert summary(IndexReport(seconds=3900)) == "no notes in 1 h 5 min"
+
+
+class TestStatus:
+    def test_an_empty_index_says_what_to_do(self, klaw):
+        assert "nothing is indexed yet: klaw index DIR" in klaw("status").stdout
+
+    def test_what_is_indexed_with_what(self, indexed, user_home):
+        indexed("save", "the boat is red")
+        text = indexed("status").stdout
+        status = json.loads(indexed("status", "--json").stdout)
+
+        assert "~/data/klaw/klaw.db" in text
+        assert "~/config/klaw/config.toml" in text
+        assert "3 notes" in text
+        assert "1 memory " in text
+        assert status["origins"] == {
+            "notes": {"documents": 3, "chunks": 3},
+            "saved": {"documents": 1, "chunks": 1},
+        }
+        assert status["workspaces"] == {"notes": str(user_home / "notes")}
+        assert status["retrievers"] == ["fts5"]
+
+
+class TestPlugins:
+    def test_every_component_is_listed_under_its_plugin(self, klaw):
+        listed = json.loads(klaw("plugins", "--json").stdout)
+        text = klaw("plugins").stdout
+
+        components = {(item["kind"], item["name"]) for plugin in listed for item in plugin["components"]}
+        assert {("fusion", "rrf"), ("store", "sqlite"), ("retriever", "fts5")} <= components
+        assert "builtin  klaw " in text
+        assert "  retriever  fts5  " in text
+
+    def test_a_disabled_plugin_is_shown_as_such(self, klaw, monkeypatch):
+        monkeypatch.setenv("KLAW_DISABLE_PLUGINS", "klaw-fts5")
+
+        assert "disabled" in klaw("plugins").stdout
+
+    def test_a_broken_configuration_does_not_hide_them(self, klaw, user_home):
+        (user_home / "broken.toml").write_text("[other]\n", "utf-8")
+
+        result = klaw("plugins", "--config", str(user_home / "broken.toml"))
+
+        assert result.exit_code == 0
+        assert "builtin" in result.stdout
+        assert "ignored the configuration" in result.stderr
+
+
+class TestDemo:
+    def test_it_answers_its_questions_and_leaves_nothing_behind(self, klaw, user_home):
+        result = klaw("demo")
+
+        assert result.exit_code == 0, result.stderr
+        assert "11 new" in result.stdout
+        assert "1. notes/postmortems/2026-01-17-gates.md" in result.stdout
+        assert "why: fts5 ranked it 1st (+0.0164)" in result.stdout
+        assert "дача.md" in result.stdout
+        assert "klaw index DIR" in result.stdout
+        assert not (user_home / "data").exists()
+
+    def test_kept_it_can_be_searched(self, klaw, user_home):
+        result = klaw("demo", "--keep", str(user_home / "sample"))
+        data = str(user_home / "sample" / "data")
+
+        assert f"klaw --data-dir {data} search" in result.stdout
+        best = json.loads(klaw("--data-dir", data, "search", "why no message broker", "--json").stdout)[0]
+        assert best["path"] == "notes/decisions/queue.md"
+
+    def test_json(self, klaw):
+        answers = json.loads(klaw("demo", "--json").stdout)
+
+        assert len(answers) == 4
+        assert all("explain" in result for answer in answers for result in answer["results"])

@@ -1,0 +1,264 @@
+"""``klaw search``, ``get``, ``save`` and ``forget``: questions and answers as a person types and reads them."""
+
+import csv
+import io
+import json
+import sys
+
+import pytest
+
+from klaw_core.cli import cli
+
+
+def found(result):
+    assert result.exit_code == 0, result.stderr
+    return [item["path"] for item in json.loads(result.stdout)]
+
+
+class TestSearch:
+    def test_a_result_says_where_it_stands_and_what_it_says(self, indexed):
+        result = indexed("search", "what did we decide about tokens")
+
+        where, heading, text = result.stdout.splitlines()[:3]
+        assert where.startswith("1. notes/auth.md:1-6  0.")
+        assert heading.startswith("   Auth")
+        assert "We decided to use OIDC, because tokens expire." in text
+        assert result.stderr == ""
+
+    def test_the_words_need_no_quotes(self, indexed):
+        assert found(indexed("search", "--json", "rye", "bread")) == found(indexed("search", "--json", "rye bread"))
+
+    def test_json_has_the_promised_fields(self, indexed):
+        (result,) = json.loads(indexed("search", "bread", "--json").stdout)
+
+        assert list(result) == [
+            "content", "path", "start_line", "end_line", "heading", "score", "source", "created_at", "chunk_id",
+            "chat_id",
+        ]  # fmt: skip
+        assert result["content"] == "# Tuesday\n\nBaked rye bread with buttermilk."
+        assert (result["path"], result["start_line"], result["end_line"]) == ("notes/2026-02-24.md", 1, 3)
+        assert result["heading"] == ["Tuesday"]
+        assert result["created_at"] == "2026-02-24T00:00:00Z"
+
+    def test_explained_contributions_add_up_to_the_score(self, indexed):
+        (result,) = json.loads(indexed("search", "bread", "--json", "--explain").stdout)
+        text = indexed("search", "bread", "--explain").stdout
+
+        (part,) = result["explain"]
+        assert (part["leg"], part["rank"]) == ("fts5", 1)
+        assert part["value"] == pytest.approx(result["score"])
+        assert f"+{part['value']:.4f}" in text
+        assert f"={result['score']:.4f}" in text
+
+    def test_nothing_found_is_no_error(self, indexed):
+        assert indexed("search", "zebra", "--json").stdout == "[]\n"
+        text = indexed("search", "zebra")
+        assert (text.exit_code, text.stdout, text.stderr) == (0, "", "klaw: nothing found\n")
+
+    @pytest.mark.parametrize("option", ["-n", "--limit", "-k", "--top-k"])
+    def test_limit_and_its_aliases(self, indexed, option):
+        assert len(found(indexed("search", "bread tokens dawn", "--json"))) == 3
+        assert len(found(indexed("search", "bread tokens dawn", "--json", option, "2"))) == 2
+
+    def test_min_score_leaves_out_what_scores_lower(self, indexed):
+        assert found(indexed("search", "bread", "--json", "--min-score", "0.01")) == ["notes/2026-02-24.md"]
+        assert found(indexed("search", "bread", "--json", "--min-score", "0.9")) == []
+
+    @pytest.mark.parametrize(
+        ("arguments", "paths"),
+        [
+            (["--source", "auth.md"], ["notes/auth.md"]),
+            (["--path", "notes/sub/"], ["notes/sub/tls.md"]),
+            (["--until", "2026-02-24"], ["notes/2026-02-24.md"]),
+            (["--until", "2026-02-23"], []),
+            (["--since", "2026-02-24", "--until", "2026-02-24"], ["notes/2026-02-24.md"]),
+            (["--chat", "telegram_1"], []),
+            (["-c", "docs"], []),
+            (["--collection", "docs"], []),
+        ],
+    )
+    def test_filters(self, indexed, arguments, paths):
+        assert found(indexed("search", "bread tokens dawn", "--json", *arguments)) == paths
+
+    def test_a_collection_that_does_not_exist_is_named(self, indexed):
+        result = indexed("search", "bread", "--collection", "elsewhere")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "'elsewhere'" in result.stderr
+
+    def test_since_takes_relative_dates(self, indexed):
+        new = {"notes/auth.md", "notes/sub/tls.md"}  # written just now; the third is dated by its name
+
+        assert set(found(indexed("search", "bread tokens dawn", "--json", "--since", "2d"))) == new
+        assert set(found(indexed("search", "bread tokens dawn", "--json", "--since", "yesterday"))) == new
+
+    def test_a_date_that_is_none_is_wrong_usage(self, indexed):
+        result = indexed("search", "x", "--since", "32.13.")
+
+        assert result.exit_code == 2
+        assert "try 2026-02-24" in result.stderr
+
+    def test_modes(self, indexed):
+        assert found(indexed("search", "bread", "--json", "--mode", "fts")) == ["notes/2026-02-24.md"]
+        vector = indexed("search", "bread", "--mode", "vector")
+        assert vector.exit_code == 1
+        assert vector.stderr.startswith("klaw: --mode vector: no configured retriever uses vectors")
+
+    def test_full_shows_the_whole_passage(self, indexed, user_home):
+        long = "# Long\n\n" + "\n\n".join(f"Paragraph {number} of the walrus saga." for number in range(40)) + "\n"
+        (user_home / "notes" / "long.md").write_text(long, "utf-8")
+        assert indexed("index").exit_code == 0
+
+        assert "Paragraph 39" not in indexed("search", "long saga walrus").stdout
+        assert "Paragraph 39" in indexed("search", "long saga walrus", "--full").stdout
+
+    def test_markdown(self, indexed):
+        text = indexed("search", "bread", "--format", "md", "--explain").stdout
+
+        assert text.startswith("### 1. notes/2026-02-24.md:1-3 (0.")
+        assert "\n> Baked rye bread with buttermilk.\n" in text
+        assert "fts5 #1 (0." in text
+
+    def test_csv(self, indexed):
+        rows = list(csv.DictReader(io.StringIO(indexed("search", "bread", "--format", "csv").stdout)))
+
+        assert [(row["rank"], row["path"], row["heading"]) for row in rows] == [("1", "notes/2026-02-24.md", "Tuesday")]
+        assert rows[0]["content"].replace("\r\n", "\n") == "# Tuesday\n\nBaked rye bread with buttermilk."
+
+    def test_files(self, indexed):
+        assert indexed("search", "bread", "--format", "files").stdout == "notes/2026-02-24.md\n"
+
+    def test_contradicting_forms_are_wrong_usage(self, indexed):
+        assert indexed("search", "x", "--json", "--format", "json").exit_code == 0
+        result = indexed("search", "x", "--json", "--format", "csv")
+        assert result.exit_code == 2
+        assert "contradict" in result.stderr
+
+    @pytest.mark.parametrize(
+        "query", ["!!!", "-- ", "C++ (foo-bar) \"quote' NEAR/2 *", "\N{ZERO WIDTH SPACE}", "%_;DROP TABLE", "🦭"]
+    )
+    def test_every_text_is_a_query(self, indexed, query):
+        result = indexed("search", "--json", "--", query)
+
+        assert result.exit_code == 0
+        assert result.stderr == ""
+
+    @pytest.mark.parametrize("query", ["", "  ", "\n"])
+    def test_an_empty_query_says_what_to_ask(self, indexed, query):
+        result = indexed("search", query)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "the query is empty" in result.stderr
+
+    def test_a_megabyte_is_refused_in_a_line(self, indexed):
+        result = indexed("search", "-", stdin="seal " * 200_000)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.count("\n") == 1
+        assert "1,000,000 characters" in result.stderr
+
+    def test_the_query_may_come_from_stdin(self, indexed):
+        assert found(indexed("search", "-", "--json", stdin="rye bread\n")) == ["notes/2026-02-24.md"]
+
+
+class TestGet:
+    @pytest.mark.parametrize(
+        ("target", "text"),
+        [
+            ("notes/auth.md:5:1", "We decided to use OIDC, because tokens expire.\n"),
+            ("notes/auth.md:5-6", "We decided to use OIDC, because tokens expire.\nNobody objected.\n"),
+            ("notes/auth.md:6", "Nobody objected.\n"),
+            ("notes/auth.md:6:500", "Nobody objected.\n"),
+            ("notes/2026-02-24.md", "# Tuesday\n\nBaked rye bread with buttermilk.\n"),
+        ],
+    )
+    def test_lines(self, indexed, target, text):
+        assert indexed("get", target).stdout == text
+
+    def test_what_search_prints_can_be_pasted(self, indexed):
+        place = indexed("search", "bread").stdout.split()[1]
+
+        assert "Baked rye bread" in indexed("get", place).stdout
+
+    def test_json_and_chunk_ids(self, indexed, user_home):
+        (result,) = json.loads(indexed("search", "bread", "--json").stdout)
+        passage = json.loads(indexed("get", result["chunk_id"], "--json").stdout)
+
+        assert passage == {
+            "path": "notes/2026-02-24.md",
+            "content": "# Tuesday\n\nBaked rye bread with buttermilk.\n",
+            "start_line": 1,
+            "end_line": passage["end_line"],
+            "file": str(user_home / "notes" / "2026-02-24.md"),
+        }
+
+    @pytest.mark.parametrize(
+        ("target", "code", "words"),
+        [
+            ("notes/none.md", 1, "nothing is indexed under 'notes/none.md'"),
+            ("notes/auth.md:99", 1, "there is no line 99"),
+            ("notes/auth.md:0", 1, "count from 1"),
+            ("notes/auth.md:9-5", 2, "ends at line 5, before it begins at line 9"),
+            ("", 2, "TARGET is empty"),
+        ],
+    )
+    def test_what_is_not_there(self, indexed, target, code, words):
+        result = indexed("get", target)
+
+        assert (result.exit_code, result.stdout) == (code, "")
+        assert words in result.stderr
+
+
+class TestSaveAndForget:
+    def test_what_is_saved_is_found_at_once(self, klaw):
+        path = klaw("save", "the boat", "is red").stdout.strip()
+
+        assert path.startswith("saved/")
+        assert found(klaw("search", "red boat", "--json")) == [path]
+
+    def test_everything_about_a_memory(self, klaw):
+        klaw("save", "-", "--source", "diary", "--chat", "telegram_7", "--date", "2024-05-06", stdin="saw an elk\n")
+
+        (result,) = json.loads(klaw("search", "elk", "--json", "--chat", "telegram_7", "--source", "diary").stdout)
+        assert result["created_at"] == "2024-05-06T00:00:00Z"
+        assert result["content"].strip() == "saw an elk"
+
+    def test_an_empty_memory_is_refused(self, klaw):
+        result = klaw("save", "  ")
+
+        assert (result.exit_code, result.stderr) == (1, "klaw: there is nothing to save: the text is empty\n")
+
+    def test_without_a_terminal_forgetting_needs_a_yes(self, indexed):
+        result = indexed("forget", "notes/auth.md")
+
+        assert result.exit_code == 2
+        assert "say --yes" in result.stderr
+        assert found(indexed("search", "OIDC", "--json")) == ["notes/auth.md"]
+
+    @pytest.mark.parametrize("yes", ["-y", "--yes"])
+    def test_a_forgotten_note_stays_out_and_its_file_stays(self, indexed, user_home, yes):
+        result = indexed("forget", "notes/auth.md", yes)
+
+        assert result.stdout == "forgot notes/auth.md (1 chunk)\n"
+        assert indexed("index").exit_code == 0
+        assert found(indexed("search", "OIDC", "--json")) == []
+        assert (user_home / "notes" / "auth.md").exists()
+
+    def test_a_workspace_goes_as_a_whole(self, indexed):
+        assert json.loads(indexed("forget", "notes/", "--yes", "--json").stdout)["chunks"] == 3
+        assert indexed("forget", "notes/", "--yes").exit_code == 1
+
+    def test_what_is_not_there_cannot_be_forgotten(self, indexed):
+        assert "nothing is indexed under 'elsewhere/'" in indexed("forget", "elsewhere/", "--yes").stderr
+
+
+def test_main_runs_what_the_tests_run(monkeypatch, capsys):
+    from klaw_core.cli import main
+
+    monkeypatch.setattr(sys, "argv", ["klaw", "--version"])
+    with pytest.raises(SystemExit) as exit_of:
+        main()
+
+    assert exit_of.value.code == 0
+    assert capsys.readouterr().out.startswith("klaw ")
+    assert cli.name == "cli"

@@ -1,0 +1,222 @@
+"""A home to index and search in: a real directory of notes, a real store, and an embedder that counts its calls."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+import pytest
+from attrs import define, evolve, field, frozen
+
+from klaw_core import API, Component, EmbeddingError, Memory, Query, VectorSpace, estimate_tokens
+from klaw_core.builtin.memory_store import MemoryStore
+from klaw_core.config import load_config
+from klaw_core.plugins import Offer, Registry, discover
+
+FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
+MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
+
+#: The vector leg, then the word leg. The store "kept" is the in-memory store, there again when a memory is reopened.
+BACKENDS = {
+    "memory": {"store": {"type": "kept"}, "retrieval": [{"type": "cosine", "weight": 0.5}, {"type": "words"}]},
+    "sqlite": {"store": {"type": "sqlite"}, "retrieval": [{"type": "sqlite-vec", "weight": 0.5}, {"type": "fts5"}]},
+}
+
+#: No variable of the person who runs the tests reaches them.
+ENVIRONMENT = {"KLAW_CONFIG": os.devnull}
+
+
+@frozen
+class NoOptions:
+    pass
+
+
+@frozen
+class CountingOptions:
+    model: str = "counting"
+    dimension: int = 48
+
+
+@define
+class Recorder:
+    """What the embedder was asked for, and when it is to fail: at call number ``fail_at``, counted from 1."""
+
+    texts: list[str] = field(factory=list)
+    questions: list[str] = field(factory=list)
+    calls: int = 0
+    fail_at: int | None = None
+
+    def take(self) -> list[str]:
+        """Return the texts embedded since the last call of this."""
+        texts, self.texts = self.texts, []
+        return texts
+
+
+@frozen
+class CountingEmbedder:
+    """Hashes words into dimensions, and writes down every text."""
+
+    options: CountingOptions
+    recorder: Recorder
+    max_tokens = 1_000_000
+
+    @property
+    def space(self):
+        return VectorSpace(self.options.model, "1", self.options.dimension)
+
+    def embed_documents(self, texts, /):
+        self.recorder.calls += 1
+        if self.recorder.fail_at is not None and self.recorder.calls >= self.recorder.fail_at:
+            raise EmbeddingError("the embedder was told to fail")
+        self.recorder.texts.extend(texts)
+        return np.stack([self._vector(text) for text in texts])
+
+    def embed_query(self, text, /):
+        self.recorder.questions.append(text)
+        return self._vector(text)
+
+    def count_tokens(self, texts, /):
+        return estimate_tokens(texts)
+
+    def _vector(self, text):
+        vector = np.zeros(self.options.dimension, np.float32)
+        for word in text.lower().split() or [""]:
+            vector[crc32(f"{self.options.model} {word}".encode("utf-8", "replace")) % self.options.dimension] += 1
+        return vector / np.linalg.norm(vector)
+
+
+@define
+class Home:
+    """A directory of notes, a data directory, and what opens a memory over them."""
+
+    root: Path
+    backend: str
+    recorder: Recorder = field(factory=Recorder)
+    extra: list[tuple[str, Component]] = field(factory=list)
+    store: MemoryStore = field(factory=MemoryStore)
+
+    @property
+    def notes(self) -> Path:
+        return self.root / "notes"
+
+    @property
+    def legs(self) -> tuple[str, str]:
+        """The names of the vector leg and of the word leg."""
+        vectors, words = BACKENDS[self.backend]["retrieval"]
+        return vectors["type"], words["type"]
+
+    def config(self, **memory):
+        """Return the backend's configuration; ``memory`` replaces whole tables under [memory]."""
+        tables = {**BACKENDS[self.backend], "embedding": {"type": "counting"}, **memory}
+        return load_config(data_dir=self.root / "data", environment=ENVIRONMENT, overrides={"memory": tables})
+
+    def registry(self) -> Registry:
+        installed = discover()
+        mine = [
+            ("embedder", Component("counting", CountingOptions, self._embedder, API)),
+            ("store", Component("kept", NoOptions, lambda _options, _place: self.store, API)),
+            *self.extra,
+        ]
+        offers = {(kind, component.name): [Offer(component, "tests")] for kind, component in mine}
+        return evolve(installed, offers={**installed.offers, **offers})
+
+    def open(self, **memory) -> Memory:
+        return Memory.open(self.config(**memory), registry=self.registry())
+
+    def write(self, relative: str, text: str, *, hours: int = 0) -> Path:
+        """Write a note, dated ``hours`` after a fixed moment."""
+        path = self.notes / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+        self.date(relative, hours)
+        return path
+
+    def date(self, relative: str, hours: int) -> None:
+        moment = MOMENT.timestamp() + 3600 * hours
+        os.utime(self.notes / relative, (moment, moment))
+
+    def _embedder(self, options, _place):
+        return CountingEmbedder(options, self.recorder)
+
+
+def _check(memory: Memory) -> None:
+    """Every index holds exactly the store's keys, and finds each chunk by its own words and by its own vector."""
+    with memory._parts.store.read() as snapshot:
+        keys = snapshot.keys("memory").tolist()
+        stored = snapshot.chunks("memory", keys)
+        assert [item.key for item in stored] == keys
+        for name, index in memory._parts.indexes():
+            assert index.keys(snapshot.resource, "memory").tolist() == keys, name
+            for item in stored:
+                vector = memory._parts.embedder._vector(item.chunk.passage)
+                query = Query(item.chunk.text, "memory", vector, np.array([item.key]))
+                (hit,) = index.search(snapshot.resource, query, 5)
+                assert hit.key == item.key
+                assert not index.needs_vectors or hit.score == pytest.approx(1, abs=1e-3), item.chunk.text
+
+
+def _dump(memory: Memory) -> object:
+    """Return all that is indexed, without keys: what two ways to the same notes must agree on."""
+    with memory._parts.store.read() as snapshot:
+        stored = snapshot.chunks("memory", snapshot.keys("memory").tolist())
+        origins = {item.origin for item in stored}
+        return {
+            "chunks": sorted((evolve(item, key=0) for item in stored), key=lambda item: (item.path, item.chunk.start)),
+            "manifests": {origin: dict(snapshot.manifest("memory", origin)) for origin in origins},
+            "counts": dict(snapshot.counts("memory")),
+        }
+
+
+@pytest.fixture
+def check():
+    """The invariant of every index."""
+    return _check
+
+
+@pytest.fixture
+def dump():
+    """The logical content, as comparable data."""
+    return _dump
+
+
+@pytest.fixture
+def liars(monkeypatch):
+    """The components of klaw-liar, by kind."""
+    monkeypatch.syspath_prepend(FAKES / "klaw-liar")
+    offered = discover(points=[EntryPoint("liar", "klaw_liar", "klaw")])
+    return {kind: offered.component(kind, "liar") for kind in ("embedder", "retriever", "chunker")}
+
+
+@pytest.fixture
+def make_home(tmp_path):
+    """Make homes in directories of their own."""
+    made = []
+
+    def make(backend: str) -> Home:
+        root = Path(tempfile.mkdtemp(dir=tmp_path)).resolve()
+        (root / "notes").mkdir()
+        made.append(root)
+        return Home(root, backend)
+
+    yield make
+    for root in made:
+        shutil.rmtree(root)
+
+
+@pytest.fixture(params=list(BACKENDS))
+def home(request, make_home) -> Home:
+    """A home over each store."""
+    return make_home(request.param)
+
+
+@pytest.fixture
+def memory(home):
+    """A memory over the home's notes, nothing indexed yet."""
+    with home.open() as opened:
+        yield opened

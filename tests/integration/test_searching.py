@@ -1,0 +1,358 @@
+"""The search flow: every leg filtered inside, every failure named, every score explained."""
+
+import math
+from datetime import UTC, datetime, timedelta
+from itertools import product
+
+import numpy as np
+import pytest
+from attrs import frozen
+
+from klaw_core import (
+    API,
+    Component,
+    EmbeddingError,
+    Filters,
+    Hit,
+    KlawError,
+    PluginContractError,
+    QueryError,
+    RetrievalError,
+)
+
+MODES = ("hybrid", "fts", "vector")
+
+
+@frozen
+class NoOptions:
+    pass
+
+
+def paths(results):
+    return [result.path for result in results]
+
+
+@pytest.fixture
+def filled(home, memory):
+    """Five hundred notes about one thing, each of a day of its own."""
+    for number in range(500):
+        home.write(f"{number % 10}/{number:03}.md", f"# Log {number}\n\nthe harbour log, entry number{number}")
+    memory.index(home.notes)
+    return memory
+
+
+@pytest.fixture
+def small(home, memory):
+    """Three notes on three subjects."""
+    home.write("auth.md", "# Auth\n\nwe use short tokens")
+    home.write("deploy.md", "# Deploy\n\nblue and green")
+    home.write("lunch.md", "# Lunch\n\ntokens for the canteen")
+    memory.index(home.notes)
+    return memory
+
+
+class TestModes:
+    def test_each_mode_asks_its_own_legs(self, home, small):
+        vectors, words = home.legs
+        for mode, expected in (("hybrid", {vectors, words}), ("fts", {words}), ("vector", {vectors})):
+            results = small.search("short tokens", mode=mode)
+            assert results[0].path == "notes/auth.md"
+            assert {part.leg for result in results for part in result.explain} == expected
+            assert results.notices == ()
+
+    def test_words_alone_never_embed(self, home, small):
+        small.search("short tokens", mode="fts")
+        assert home.recorder.questions == []
+        small.search("short tokens")
+        assert home.recorder.questions == ["short tokens"]
+
+    def test_a_mode_without_a_leg_is_refused(self, home):
+        vectors, words = home.legs
+        for only, mode in ((vectors, "fts"), (words, "vector")):
+            with home.open(retrieval=[{"type": only}]) as memory, pytest.raises(QueryError, match=f"--mode {mode}"):
+                memory.search("x", mode=mode)
+
+    def test_both_legs_outrank_one(self, small):
+        results = small.search("we use short tokens")
+        assert len(results[0].explain) == 2
+        assert results[0].path == "notes/auth.md"
+
+
+class TestLimits:
+    def test_the_limit_is_reached_and_not_passed(self, filled):
+        for mode, limit in product(MODES, (1, 3, 25)):
+            assert len(filled.search("harbour log", limit, mode=mode)) == limit
+
+    @pytest.mark.parametrize("limit", [0, -1])
+    def test_less_than_one_is_refused(self, small, limit):
+        with pytest.raises(QueryError, match="at least 1"):
+            small.search("tokens", limit)
+
+    @pytest.mark.parametrize("limit", [10_000, 2**31, 2**63, 10**30])
+    def test_more_than_there_is_gives_what_there_is(self, small, limit):
+        assert len(small.search("tokens", limit, mode="fts")) == 2
+        assert 2 <= len(small.search("tokens", limit)) <= 3
+
+    def test_min_score_cuts_only_below_it(self, small):
+        scores = [result.score for result in small.search("tokens")]
+        assert scores == sorted(scores, reverse=True)
+        assert len(small.search("tokens", min_score=scores[0])) == scores.count(scores[0])
+        assert len(small.search("tokens", min_score=0.0)) == len(scores)
+        assert len(small.search("tokens", min_score=math.inf)) == 0
+
+
+class TestFilters:
+    def test_the_one_of_five_hundred_is_found(self, filled):
+        for mode, number in product(MODES, (0, 250, 499)):
+            path = f"notes/{number % 10}/{number:03}.md"
+            for filters in (Filters(path=path), Filters(source=path.removeprefix("notes/"))):
+                assert paths(filled.search("harbour", 3, mode=mode, filters=filters)) == [path]
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_dates_cut_exactly(self, home, memory, mode):
+        for day in range(1, 21):
+            home.write(f"2026-03-{day:02}.md", f"the harbour, day{day}")
+        memory.index(home.notes)
+        since, until = datetime(2026, 3, 4, tzinfo=UTC), datetime(2026, 3, 7, tzinfo=UTC)
+        results = memory.search("harbour", 50, mode=mode, filters=Filters(since=since, until=until))
+        assert sorted(paths(results)) == [f"notes/2026-03-{day:02}.md" for day in (4, 5, 6)]
+        assert {result.created_at for result in results} == {since + timedelta(days=day) for day in range(3)}
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_a_filter_that_nothing_passes_finds_nothing(self, small, mode):
+        results = small.search("tokens", mode=mode, filters=Filters(chat_id="nobody"))
+        assert (list(results), results.notices) == ([], ())
+
+    def test_a_chat_sees_its_own(self, small):
+        small.save("tokens of the chat", chat_id="telegram_1")
+        assert [result.chat_id for result in small.search("tokens", filters=Filters(chat_id="telegram_1"))] == [
+            "telegram_1"
+        ]
+
+
+class TestQueries:
+    @pytest.mark.parametrize("text", ["", " ", "\n\t ", "\u2003"])
+    def test_an_empty_query_is_refused(self, small, text):
+        with pytest.raises(QueryError, match="empty"):
+            small.search(text)
+
+    def test_a_huge_query_is_refused_and_a_large_one_is_not(self, small):
+        with pytest.raises(QueryError, match="10,001"):
+            small.search("x" * 10_001)
+        assert small.search(("tokens " * 2000)[:10_000])
+
+    @pytest.mark.parametrize("mode", MODES)
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "C++", "foo-bar", "cat's", '"', "'", "*", "AND", "NEAR(", "a OR b", "^x", "col:x", "{x}", "\0", "\ud800",
+            "память", "内存", "🧵", "%", "--", "';DROP TABLE", "\u202e", "a\nb", "e\u0301" * 500, "x" * 9_000,
+        ],
+    )  # fmt: skip
+    def test_any_text_is_a_query(self, small, mode, text):
+        results = small.search(text, mode=mode)
+        assert results.notices == ()
+        assert all(math.isfinite(result.score) for result in results)
+
+    def test_nothing_indexed_is_an_empty_answer(self, home, memory):
+        for mode in MODES:
+            results = memory.search("anything", mode=mode)
+            assert list(results) == []
+        assert home.recorder.questions == [], "no reason to load a model"
+
+
+class TestExplanation:
+    @pytest.mark.parametrize("fusion", [{"type": "rrf"}, {"type": "rrf", "k": 1}, {"type": "weighted"}])
+    def test_the_contributions_add_up(self, home, small, fusion):
+        for number in range(30):
+            home.write(f"{number}.md", f"the harbour log, entry number{number}")
+        small.index()
+        with home.open(fusion=fusion) as memory:
+            for mode in MODES:
+                results = memory.search("harbour entry number7 tokens", 20, mode=mode)
+                assert len(results) == 20
+                for result in results:
+                    assert math.isclose(math.fsum(part.value for part in result.explain), result.score, abs_tol=1e-12)
+                    assert result.explain
+                    assert all(part.rank >= 1 for part in result.explain)
+
+    def test_a_weight_of_nothing_leaves_the_order_to_the_other(self, home, small):
+        vectors, words = home.legs
+        with home.open(retrieval=[{"type": vectors, "weight": 0}, {"type": words, "weight": 1}]) as memory:
+            alone = paths(small.search("canteen tokens", mode="fts"))
+            assert paths(memory.search("canteen tokens"))[: len(alone)] == alone
+
+
+class TestCollapse:
+    def test_equal_texts_show_once(self, home, memory):
+        for name in "abcde":
+            home.write(f"{name}.md", "the very same words")
+        home.write("z.md", "other words")
+        memory.index(home.notes)
+        results = memory.search("words", 10)
+        assert sorted(result.content for result in results) == ["other words", "the very same words"]
+
+    def test_duplicates_do_not_crowd_out_the_rest(self, home, memory):
+        for number in range(40):
+            home.write(f"copy{number:02}.md", "harbour harbour harbour")
+        for number in range(8):
+            home.write(f"other{number}.md", f"the harbour, seen on day{number} from the long pier")
+        memory.index(home.notes)
+        assert len(memory.search("harbour", 5)) == 5
+
+    def test_overlapping_passages_of_one_note_show_once(self, home, memory):
+        sentences = " ".join(f"Sentence number{number} speaks of the harbour." for number in range(60))
+        home.write("a.md", sentences)
+        with home.open(chunking={"type": "markdown", "max_tokens": 40, "overlap_tokens": 20}) as dense:
+            dense.index(home.notes)
+            results = dense.search("harbour", 50)
+            spans = sorted((result.start_line, result.content) for result in results)
+            assert len(spans) > 3
+            for result in results:
+                shown = [other.content for other in results if other is not result]
+                start = sentences.index(result.content)
+                for other in shown:
+                    begin = sentences.index(other)
+                    overlap = min(start + len(result.content), begin + len(other)) - max(start, begin)
+                    assert 2 * overlap <= max(len(result.content), len(other))
+        memory.close()
+
+
+class TestFailures:
+    @pytest.mark.parametrize("lie", ["nan", "infinity", "zero", "length", "dimension", "dtype", "list", "none"])
+    def test_an_embedder_that_lies_is_named_and_words_answer(self, home, liars, lie):
+        """It is in the honest one's vector space, so only its vectors give it away."""
+        home.write("a.md", "the harbour")
+        with home.open() as memory:
+            memory.index(home.notes)
+            honest = memory._parts.embedder
+        liar = liars["embedder"].options(lie=lie)
+
+        class Liar:
+            space, max_tokens = honest.space, 1_000_000
+            count_tokens = staticmethod(honest.count_tokens)
+
+            def embed_query(self, text):
+                if lie in {"list", "none"}:
+                    return liar.embed_query(text)
+                vector = honest.embed_query(text)
+                lies = {
+                    "dimension": vector[:-1],
+                    "dtype": vector.astype(np.float64),
+                    "zero": 0 * vector,
+                    "length": 2 * vector,
+                }
+                vector[0] = {"nan": np.nan, "infinity": np.inf}.get(lie, vector[0])
+                return lies.get(lie, vector)
+
+        home.extra.append(("embedder", Component("posing", NoOptions, lambda _options, _place: Liar(), API)))
+        with home.open(embedding={"type": "posing"}) as memory:
+            results = memory.search("harbour")
+            assert paths(results) == ["notes/a.md"]
+            (notice,) = results.notices
+            assert "the embedder of counting returned" in notice
+            with pytest.raises(PluginContractError, match="the embedder of counting"):
+                memory.search("harbour", mode="vector")
+
+    @pytest.mark.parametrize("lie", ["unsorted", "repeated", "too many", "nan"])
+    @pytest.mark.usefixtures("small")
+    def test_a_retriever_that_lies_is_named_and_the_others_answer(self, home, liars, lie):
+        home.extra.append(("retriever", liars["retriever"]))
+        _, words = home.legs
+        with home.open(retrieval=[{"type": words}, {"type": "liar", "lie": lie}]) as memory:
+            results = memory.search("short tokens")
+            assert results[0].path == "notes/auth.md"
+            assert {part.leg for result in results for part in result.explain} == {words}
+            (notice,) = results.notices
+            assert "liar" in notice
+        only = [{"type": "liar", "lie": lie}]
+        with home.open(retrieval=only) as memory, pytest.raises(RetrievalError, match="liar"):
+            memory.search("short tokens")
+
+    def leg(self, home, search, *, needs_vectors=False):
+        """Add a retriever ``mine`` whose search is the function."""
+
+        class Mine:
+            joins = object
+
+            def search(self, _resource, query, _limit):
+                return search(query)
+
+        Mine.needs_vectors = needs_vectors
+        home.extra.append(("retriever", Component("mine", NoOptions, lambda _options, _place: Mine(), API)))
+
+    @pytest.mark.usefixtures("small")
+    def test_a_leg_that_fails_is_named_and_the_others_answer(self, home):
+        def fail(_query):
+            raise RetrievalError("the shelf collapsed", hint="put it up again")
+
+        self.leg(home, fail)
+        _, words = home.legs
+        with home.open(retrieval=[{"type": words}, {"type": "mine"}]) as memory:
+            results = memory.search("short tokens")
+            assert results[0].path == "notes/auth.md"
+            assert results.notices == ("searched without mine: the shelf collapsed (put it up again)",)
+        only = [{"type": "mine"}]
+        with home.open(retrieval=only) as memory, pytest.raises(RetrievalError, match="mine: the shelf collapsed"):
+            memory.search("short tokens")
+
+    @pytest.mark.usefixtures("small")
+    def test_a_leg_that_breaks_in_its_own_way_is_contained_too(self, home):
+        def fail(_query):
+            raise KeyError("a bug of the plugin")
+
+        self.leg(home, fail)
+        _, words = home.legs
+        with home.open(retrieval=[{"type": words}, {"type": "mine"}]) as memory:
+            results = memory.search("short tokens")
+            assert results[0].path == "notes/auth.md"
+            assert "mine" in results.notices[0]
+
+    def test_a_leg_that_ignores_the_filter_cannot_leak(self, home, small):
+        with small._parts.store.read() as snapshot:
+            every = snapshot.keys("memory").tolist()
+        self.leg(home, lambda _query: [Hit(key, 1.0) for key in every])
+        _, words = home.legs
+        with home.open(retrieval=[{"type": words}, {"type": "mine"}]) as memory:
+            assert paths(memory.search("tokens", filters=Filters(path="notes/lunch"))) == ["notes/lunch.md"]
+
+    @pytest.mark.usefixtures("small")
+    def test_keys_that_are_no_longer_there_are_left_out(self, home):
+        self.leg(home, lambda _query: [Hit(10**9, 9.0), Hit(1, 1.0)])
+        with home.open(retrieval=[{"type": "mine"}]) as memory:
+            assert len(memory.search("anything")) == 1
+
+    def test_an_embedder_that_fails_at_a_query_leaves_the_words(self, home, small):
+        class Failing:
+            space, max_tokens = small._parts.embedder.space, 10
+
+            def count_tokens(self, texts):
+                return [1 for _ in texts]
+
+            def embed_query(self, _text):
+                raise EmbeddingError("the server is away", hint="start it")
+
+        home.extra.append(("embedder", Component("away", NoOptions, lambda _options, _place: Failing(), API)))
+        with home.open(embedding={"type": "away"}) as memory:
+            results = memory.search("short tokens")
+            assert results[0].path == "notes/auth.md"
+            assert results.notices == ("searched without vectors: the server is away (start it)",)
+            with pytest.raises(EmbeddingError, match="the server is away"):
+                memory.search("short tokens", mode="vector")
+
+    @pytest.mark.usefixtures("small")
+    def test_no_embedder_at_all_is_said(self, home):
+        with home.open(embedding={"type": "none"}) as memory:
+            results = memory.search("short tokens")
+            assert results[0].path == "notes/auth.md"
+            assert any("none" in notice for notice in results.notices)
+            assert any("none" in problem for problem in memory.status().problems)
+            with pytest.raises(RetrievalError, match="none"):
+                memory.search("short tokens", mode="vector")
+
+    def test_an_unknown_collection_is_empty_or_refused(self, home, small):
+        if home.backend == "memory":
+            assert list(small.search("tokens", collection="nothing")) == []
+        else:
+            with pytest.raises(KlawError, match="nothing"):
+                small.search("tokens", collection="nothing")
