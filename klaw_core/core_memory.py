@@ -166,7 +166,7 @@ def _check_section(section: str) -> None:
         raise NotFoundError(f"core memory has no section {section!r}", hint=f"it has {' and '.join(SECTIONS)}")
 
 
-def _check(key: str, value: str) -> None:
+def _check(key: object, value: object) -> None:
     """Raise RecordError for what core memory does not take."""
     if not isinstance(key, str) or not isinstance(value, str):
         raise RecordError("core memory keeps texts: key and value must be strings")

@@ -48,6 +48,7 @@ __all__ = [
     "StoreReadOnlyError",
     "VectorSpaceError",
     "WorkspaceError",
+    "as_klaw_error",
 ]
 
 
@@ -144,3 +145,8 @@ class NotFoundError(KlawError):
 
 class WorkspaceError(KlawError):
     """A directory of notes cannot be indexed."""
+
+
+def as_klaw_error(error: Exception) -> KlawError:
+    """Return the error itself if it is Klaw's, or a PluginError that names what a plugin raised."""
+    return error if isinstance(error, KlawError) else PluginError(f"{type(error).__name__}: {error}")

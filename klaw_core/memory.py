@@ -30,7 +30,7 @@ from klaw_core.values import (
     StoredChunk,
     text_hash,
 )
-from klaw_core.workspaces import Workspaces
+from klaw_core.workspaces import RESERVED, SAVED, Workspaces
 
 if TYPE_CHECKING:
     from klaw_core.builtin.workspace import Workspace
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from klaw_core.searching import Mode, Searcher
 
 _COLLECTION = "memory"
-_SAVED = "saved"
 _MAX_SAVED_CHARACTERS = 1_000_000
 _SHORTEST_ID = 6
 
@@ -169,7 +168,7 @@ class Memory:
         """Remember a text; it can be found at once. Raise QueryError if it is empty or too long."""
         if not text.strip():
             raise QueryError("there is nothing to save: the text is empty")
-        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        if has_surrogates(text):
             raise QueryError("the text cannot be saved: it is not valid Unicode (a lone surrogate)")
         if len(text) > _MAX_SAVED_CHARACTERS:
             raise QueryError(
@@ -178,8 +177,8 @@ class Memory:
             )
         moment = (created_at or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
         digest = text_hash("\0".join((source, chat_id or "", text)))[:12]
-        path = f"{_SAVED}/{moment.date().isoformat()}/{digest}"
-        self._indexer.add(Document(path, text, source, _SAVED, moment, chat_id))
+        path = f"{SAVED}/{moment.date().isoformat()}/{digest}"
+        self._indexer.add(Document(path, text, source, SAVED, moment, chat_id))
         return Passage(path, text, 1, len(line_starts(text)))
 
     def forget(self, target: str) -> Forgotten:
@@ -197,6 +196,11 @@ class Memory:
         origin, _, relative = path.partition("/")
         if origin in workspaces:
             self._workspaces.exclude(origin, relative)
+        elif origin != SAVED:
+            raise NotFoundError(
+                f"{path} comes from a source in the configuration, which would bring it back",
+                hint=f'add "{relative}" to exclude in its [[memory.sources]] table, then `klaw index`',
+            )
         return Forgotten((path,), self._collection.remove([path], forget=True))
 
     def status(self) -> Status:
@@ -245,9 +249,9 @@ class Memory:
         sources = (*self._parts.sources, *self._workspaces.all().values())
         origins = Counter(source.origin for source in sources)
         for origin, count in origins.items():
-            if count > 1:
+            if count > 1 or origin in RESERVED:
                 raise WorkspaceError(
-                    f"two sources are called {origin!r}",
+                    f"{'two sources are' if count > 1 else 'a source is'} called {origin!r}",
                     hint=f"give the one in [[memory.sources]] another name, or `klaw forget {origin}/`",
                 )
         return sources
@@ -275,16 +279,18 @@ class Memory:
         """Return the workspace and the document path of a file that exists, named either way."""
         workspaces = self._workspaces.all()
         origin, _, relative = target.partition("/")
-        if origin in workspaces and relative and (workspaces[origin].root / relative).is_file():
+        if origin in workspaces and workspaces[origin].holds(relative):
             return workspaces[origin], target
-        file = Path(target).expanduser().absolute()
         for workspace in workspaces.values():
-            if file.is_relative_to(workspace.root) and file.is_file():
-                return workspace, f"{workspace.origin}/{file.relative_to(workspace.root).as_posix()}"
+            found = workspace.locate(target)
+            if found is not None:
+                return workspace, f"{workspace.origin}/{found}"
         return None
 
     def _known_path(self, target: str) -> str:
         """Return the path of the indexed document that ``target`` names by path or by (the beginning of) a chunk id."""
+        if not target or has_surrogates(target):
+            raise NotFoundError(f"{target!r} is not the path or id of anything")
         with self._parts.store.read() as snapshot:
             if snapshot.outline(_COLLECTION, target):
                 return target
@@ -295,6 +301,11 @@ class Memory:
         if paths:
             raise NotFoundError(f"{target!r} begins the ids of chunks in {len(paths)} documents; give more of it")
         raise NotFoundError(f"nothing is indexed under {target!r}", hint="`klaw search` shows paths and ids")
+
+
+def has_surrogates(text: str) -> bool:
+    """Return whether the text holds a lone surrogate, which no file and no database can."""
+    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _joined(chunks: Sequence[StoredChunk]) -> str:

@@ -1,25 +1,25 @@
 """The journal of saved memories, ``saved.jsonl``: what ``save`` keeps, so that klaw.db can be deleted and rebuilt."""
 
-import json
 import mmap
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
 from attrs import field, frozen
 
-from klaw_core.conversations.message import as_utc, format_ts, parse_ts
 from klaw_core.files import locked, open_regular, sync_directory, write_all, writing_failed
-from klaw_core.jsonl import BadLine, JsonLines, Record, RecordError
+from klaw_core.jsonl import BadLine, JsonLines, RecordError
+from klaw_core.timestamps import as_utc, format_ts, parse_ts
 
 #: A saved text may have a million characters, of which JSON makes up to six bytes each.
 MAX_LINE_BYTES = 8 << 20
 
 _FORGET = "forget"
 _BLOCK = 1 << 20
-_SHORTEST_HASH = 12
+_HASH_CHARACTERS = 12  # at the end of an id
 
 
 @frozen
@@ -72,7 +72,7 @@ class SavedJournal:
     """The file ``saved.jsonl``. Safe for several threads and processes at once.
 
     It is appended to, and rewritten only to forget. Forgetting first appends a tombstone (``{"forget": id}``),
-    which counts from then on, and then puts a file without the text, and without the tombstone, in the place of this one.
+    which counts from then on, and then puts in the place of the file one without the text and the tombstone.
     """
 
     path: Path
@@ -88,49 +88,115 @@ class SavedJournal:
     def read(self) -> SavedMemories:
         """Replay the journal; nothing that the file can contain raises."""
         memories: dict[str, Saved] = {}
-        unfinished: dict[str, None] = {}
-        bad = []
-        for line, content in self._contents():
-            if isinstance(content, Saved):
-                memories[content.id] = content
-            elif isinstance(content, str):
-                memories.pop(content, None)
-                unfinished[content] = None
+        bad, unfinished = [], {}
+        for line in self._read():
+            if isinstance(line, BadLine):
+                bad.append(line)
+            elif line.saved is None:
+                memories.pop(line.id, None)
+                unfinished[line.id] = True
             else:
-                bad.append(BadLine(self.path, line.offset, line.end, content.reason, content.torn))
+                memories[line.id] = line.saved
         return SavedMemories(tuple(memories.values()), tuple(bad), tuple(unfinished))
 
     def forget(self, *ids: str) -> int:
-        """Forget memories, and return how many there were; their texts are then gone from the file's bytes.
+        """Forget memories and return how many there were; their texts are then gone from the file's bytes.
 
-        A broken line stays, unless it is of a memory that is forgotten. Raise StoreError; forgetting may have
-        taken effect even so, with the bytes still there for :meth:`finish`.
+        A broken line stays, unless it is one of theirs. Raise StoreError: forgetting may have taken effect
+        even so, with the bytes left to :meth:`finish`.
         """
         with locked(self.path.parent):
+            if not self.path.exists():
+                return 0
             known = {saved.id for saved in self.read().memories}
-            self._lines.append(*({_FORGET: name} for name in dict.fromkeys(ids) if name in known))
-            self._rewrite(set(ids))
+            self._lines.append(*({_FORGET: name} for name in dict.fromkeys(ids)))
+            self._rewrite()
         return len(known & set(ids))
 
     def finish(self) -> None:
-        """Remove the bytes of what was forgotten just before a crash; call it at a start. Raise StoreError."""
+        """Remove the bytes of what was forgotten just before a crash; to be called at a start. Raise StoreError."""
         if self.read().unfinished:
             with locked(self.path.parent):
-                self._rewrite(set())
+                self._rewrite()
 
     @property
     def _lines(self) -> JsonLines:
         return JsonLines(self.path, MAX_LINE_BYTES)
 
-    def _contents(self) -> Iterator[tuple[Record | BadLine, Saved | str | BadLine]]:
-        """Yield each line with what it holds: a memory, the id on a tombstone, or what is wrong."""
+    def _read(self) -> Iterator["_Line | BadLine"]:
         for line in self._lines.read():
             if isinstance(line, BadLine):
-                yield line, line
+                yield line
             elif isinstance(name := line.value.get(_FORGET), str):
-                yield line, name
+                yield _Line(line.offset, line.end, name)
             else:
                 try:
-                    yield line, Saved.parse(line.value)
+                    saved = Saved.parse(line.value)
+                    yield _Line(line.offset, line.end, saved.id, saved)
                 except RecordError as error:
-                    yield line, BadLine(self.path, line.offset, line.end, error.message)
+                    yield BadLine(self.path, line.offset, line.end, error.message)
+
+    def _rewrite(self) -> None:
+        """Put a file without tombstones, and without what they are for, in the place of this one; hold the lock."""
+        path = Path(os.path.realpath(self.path))  # a link stays one
+        # One name, under the lock: a crash leaves at most one such file, and the next rewrite begins with it.
+        temporary = path.with_name(f".klaw-{path.name}-rewrite")
+        try:
+            with open_regular(path) as file:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+                descriptor = os.open(temporary, flags, 0o600)
+                try:
+                    for start, end in self._kept(file.fileno()):
+                        _copy(file.fileno(), start, end, descriptor)
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+            temporary.replace(path)
+            sync_directory(path.parent)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise writing_failed(path, error) from error
+
+    def _kept(self, descriptor: int) -> list[tuple[int, int]]:
+        """Return the stretches of bytes that stay: all but the tombstones and, before each, what it is for."""
+        tombs = {line.id: line.offset for line in self._read() if isinstance(line, _Line) and line.saved is None}
+        size = os.fstat(descriptor).st_size
+        kept, position = [], 0
+        for line in self._read():
+            if isinstance(line, _Line):
+                goes = line.offset <= tombs.get(line.id, -1)
+                end = line.end
+            else:
+                end = size if line.torn else line.end
+                names = [name for name, offset in tombs.items() if line.offset < offset]
+                goes = _mentions(descriptor, line.offset, end, names)
+            if goes:
+                kept.append((position, line.offset))
+                position = end
+        return [*kept, (position, size)]
+
+
+@frozen
+class _Line:
+    """A memory of the journal, or (without ``saved``) a tombstone, and where it stands."""
+
+    offset: int
+    end: int
+    id: str
+    saved: Saved | None = None
+
+
+def _mentions(descriptor: int, start: int, end: int, names: list[str]) -> bool:
+    """Return whether a broken line is of one of these memories: it names the text's hash, in which the id ends."""
+    hashes = [name[-_HASH_CHARACTERS:].encode() for name in names if len(name) >= _HASH_CHARACTERS]
+    if not hashes or start == end:
+        return False
+    with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
+        return any(data.find(digest, start, end) != -1 for digest in hashes)
+
+
+def _copy(source: int, start: int, end: int, target: int) -> None:
+    while start < end and (block := os.pread(source, min(_BLOCK, end - start), start)):
+        write_all(target, block)
+        start += len(block)

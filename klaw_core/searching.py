@@ -15,7 +15,7 @@ from attrs import frozen
 
 from klaw_core.assembly import Leg
 from klaw_core.embedding import embed_question, require_same_space
-from klaw_core.errors import EmbeddingError, PluginContractError, QueryError, RetrievalError, VectorSpaceError
+from klaw_core.errors import PluginContractError, QueryError, RetrievalError, as_klaw_error
 from klaw_core.interfaces import Embedder, Fusion, Reranker, Snapshot, Store
 from klaw_core.values import (
     Filters,
@@ -32,8 +32,8 @@ Mode = Literal["hybrid", "fts", "vector"]
 
 # A question longer than this says nothing a shorter one would not; the embedder would pool it to mush.
 MAX_QUERY_CHARACTERS = 10_000
-# Fusion is asked for this many times the limit, so that collapsing overlaps does not leave too few.
-_SPARE = 2
+# The most hits a leg is asked for; also vec0's own limit.
+_DEEPEST = 4096
 
 
 @frozen
@@ -69,14 +69,11 @@ class Searcher:
         with self.store.read() as snapshot:
             within = snapshot.select(collection, filters) if filters else None
             query = Query(text, collection, vector, within)
-            rankings = self._ask(snapshot, legs, query, self.fusion.depth(limit), notices)
-            fused = self.fusion.fuse(rankings, limit * _SPARE)
-            found = _hydrate(snapshot, collection, fused)
-        found = self._rerank(text, found, limit, notices)
-        results = [_result(stored, hit) for stored, hit in _collapse(found)]
+            found = self._find(snapshot, legs, query, limit, notices)
+        results = [_result(stored, hit) for stored, hit in self._rerank(text, found, limit, notices)]
         if min_score is not None:
             results = [result for result in results if result.score >= min_score]
-        return SearchResults(tuple(results[:limit]), tuple(notices))
+        return SearchResults(tuple(results[:limit]), tuple(dict.fromkeys(notices)))
 
     def _usable(self, mode: Mode, notices: list[str]) -> list[Leg]:
         wanted = [leg for leg in self.legs if mode == "hybrid" or leg.retriever.needs_vectors == (mode == "vector")]
@@ -104,13 +101,28 @@ class Searcher:
             embedder = self.get_embedder()
             require_same_space(record, embedder, collection)
             return embed_question(text, embedder)
-        except (EmbeddingError, VectorSpaceError, PluginContractError) as error:
+        except Exception as error:  # an embedder may raise anything; words can still answer
             for leg in needing:
                 legs.remove(leg)
+            problem = as_klaw_error(error)
             if not legs:
-                raise
-            notices.append(f"searched without vectors: {error}")
+                raise problem from error
+            notices.append(f"searched without vectors: {problem}")
             return None
+
+    def _find(
+        self, snapshot: Snapshot[Any], legs: Sequence[Leg], query: Query, limit: int, notices: list[str]
+    ) -> Sequence[tuple[StoredChunk, Hit]]:
+        """Ask and fuse; where copies of one text leave too few results, ask again for more."""
+        depth = self.fusion.depth(limit)
+        while True:
+            rankings = self._ask(snapshot, legs, query, depth, notices)
+            fused = self.fusion.fuse(rankings, depth * len(rankings)) if rankings else ()
+            found = _collapse(_hydrate(snapshot, query.collection, fused))
+            exhausted = all(len(ranking.hits) < depth for ranking in rankings)
+            if len(found) >= limit or exhausted or depth >= _DEEPEST:
+                return found
+            depth = min(4 * depth, _DEEPEST)
 
     def _ask(
         self, snapshot: Snapshot[Any], legs: Sequence[Leg], query: Query, depth: int, notices: list[str]
@@ -122,9 +134,10 @@ class Searcher:
             try:
                 hits = tuple(leg.retriever.search(snapshot.resource, query, depth))
                 _check_hits(hits, depth, query, leg.name)
-            except (RetrievalError, PluginContractError) as error:
-                failure = failure or RetrievalError(f"{leg.name}: {error.message}", hint=error.hint)
-                notices.append(f"searched without {leg.name}: {error}")
+            except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the other legs go on
+                problem = as_klaw_error(error)
+                failure = failure or RetrievalError(f"{leg.name}: {problem.message}", hint=problem.hint)
+                notices.append(f"searched without {leg.name}: {problem}")
             else:
                 rankings.append(Ranking(leg.name, hits, leg.weight))
         if failure is not None and not rankings:
@@ -139,9 +152,9 @@ class Searcher:
         if reranker is None or not found:
             return found
         try:
-            hits = reranker.rerank(text, [stored for stored, _ in found], limit * _SPARE)
-        except RetrievalError as error:
-            notices.append(f"not reranked: {error}")
+            hits = reranker.rerank(text, [stored for stored, _ in found], limit)
+        except Exception as error:  # noqa: BLE001  # a reranker fails open, whatever it raises
+            notices.append(f"not reranked: {as_klaw_error(error)}")
             return found
         by_key = {stored.key: (stored, hit) for stored, hit in found}
         return [

@@ -16,7 +16,8 @@ from klaw_core.errors import StoreCorruptError, StoreError, WorkspaceError
 from klaw_core.files import locked, write_atomically
 
 #: Names that documents of other origins use.
-RESERVED = ("saved", "conversations")
+SAVED = "saved"
+RESERVED = (SAVED, "conversations")
 
 
 @frozen

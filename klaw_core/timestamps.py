@@ -1,0 +1,44 @@
+"""Moments as the files that a person owns write them: ISO 8601 in UTC, to the millisecond."""
+
+from datetime import UTC, datetime
+
+from klaw_core.jsonl import RecordError
+
+_SHOWN = 40
+
+
+def as_utc(moment: datetime) -> datetime:
+    """Return a moment in UTC, cut to milliseconds. Raise RecordError for one without a time zone."""
+    if not isinstance(moment, datetime):
+        raise RecordError(f"the time is not a datetime but {shown(moment)}")
+    if moment.tzinfo is None:
+        raise RecordError(f"the time {moment.isoformat()} has no time zone", hint="end it with Z for UTC")
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError as error:
+        raise RecordError(f"the time {moment.isoformat()} is out of range") from error
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def format_ts(moment: datetime) -> str:
+    """Return an aware moment as ``2026-02-24T10:15:30.123Z``. Raise RecordError."""
+    return as_utc(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_ts(text: object) -> datetime:
+    """Return the moment that an ISO 8601 text with a time zone names, in UTC. Raise RecordError."""
+    if not isinstance(text, str):
+        raise RecordError(f"the time is not a text but {shown(text)}")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise RecordError(f"the time {shown(text)} is not ISO 8601") from error
+    return as_utc(moment)
+
+
+def shown(value: object) -> str:
+    """Return a value as the reason for refusing it may show it: a short text, or only its kind."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")
+    names = {dict: "an object", list: "an array", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "null" if value is None else type(value).__name__)
