@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
@@ -52,6 +52,27 @@ class Collection:
             self.reset_space()
         else:
             require_same_space(record, self.embedder, self.name)
+
+    def adopt_space(self) -> None:
+        """Make the index one of the embedder's vector space, whatever it was before."""
+        if not self.uses_vectors:
+            return
+        with self.store.read() as snapshot:
+            record = snapshot.space(self.name)
+        if record is None or record.space != self.embedder.space:
+            self.reset_space()
+
+    def keep_origins(self, origins: Container[str]) -> None:
+        """Remove the documents of every other origin."""
+        with self.store.read() as snapshot:
+            gone = [
+                path
+                for origin in snapshot.counts(self.name)
+                if origin not in origins
+                for path in snapshot.manifest(self.name, origin)
+            ]
+        if gone:
+            self.remove(gone)
 
     def reset_space(self) -> None:
         """Empty every vector index and record the embedder's space; :meth:`backfill` fills them again."""

@@ -29,7 +29,6 @@ MAX_DEPTH = 100
 
 _BLOCK = 1 << 16
 _BOM = b"\xef\xbb\xbf"
-_FLUSH = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
 class RecordError(KlawError):
@@ -129,7 +128,7 @@ class JsonLines:
                 if size == 0:  # the name first: whoever finds the file not empty may rely on it
                     sync_directory(self.path.parent)
                 write_all(descriptor, b"".join([b"" if closed else b"\n", *(line for line, _ in lines)]))
-                _FLUSH(descriptor)
+                _flush(descriptor)
         except OSError as error:
             raise writing_failed(self.path, error) from error
         return tuple(record for _, record in lines)
@@ -254,6 +253,11 @@ class JsonLines:
     def _torn(self, offset: int, end: int) -> BadLine:
         reason = f"the last line is torn: {end - offset:,} bytes without an end"
         return BadLine(self.path, offset, offset, reason, torn=True)
+
+
+def _flush(descriptor: int) -> None:
+    """Make a file's bytes durable; its times may wait, where the system (not macOS) can tell them apart."""
+    getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 @cache

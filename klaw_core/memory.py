@@ -11,30 +11,30 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from klaw_core.assembly import Parts
+from klaw_core.collection import Collection
 from klaw_core.config import Config, load_config
 from klaw_core.errors import NotFoundError, QueryError, WorkspaceError
 from klaw_core.indexing import Indexer, ProgressCallback
 from klaw_core.lines import line_starts, take_lines
 from klaw_core.plugins import Registry, discover
+from klaw_core.saved import Saved, SavedJournal
+from klaw_core.saved_source import SAVED, SavedSource, as_document
 from klaw_core.values import (
-    Document,
     Entry,
     Filters,
     Forgotten,
     IndexReport,
     Passage,
-    Progress,
     SearchResults,
     Skipped,
     Status,
     StoredChunk,
     text_hash,
 )
-from klaw_core.workspaces import RESERVED, SAVED, Workspaces
+from klaw_core.workspaces import RESERVED, Workspaces
 
 if TYPE_CHECKING:
     from klaw_core.builtin.workspace import Workspace
-    from klaw_core.collection import Collection
     from klaw_core.interfaces import Source
     from klaw_core.searching import Mode, Searcher
 
@@ -57,6 +57,7 @@ class Memory:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._workspaces = Workspaces(parts.config.data_dir / "workspaces.json")
+        self._journal = SavedJournal(parts.config.data_dir / "saved.jsonl")
 
     @classmethod
     def open(cls, config: Config | None = None, *, registry: Registry | None = None) -> Self:
@@ -114,18 +115,22 @@ class Memory:
         return report
 
     def reindex(self, *, on_progress: ProgressCallback = lambda _: None) -> IndexReport:
-        """Embed everything anew with the configured embedder, and cut every document again.
+        """Build the whole index anew from the files, beside the one in use, and put it in its place when complete.
 
-        This is how an index moves to another model. Vector search finds only what is embedded already until
-        it is done; an interrupted run is finished by the next `klaw index`.
+        This is how an index moves to another model. Searches go on meanwhile; an interrupted run changes
+        nothing, and the next one goes on where it stopped. Raise WorkspaceError if a directory is missing,
+        StoreLockedError if another process is writing, EmbeddingError, StoreError.
         """
-        if self._collection.uses_vectors:
-            self._collection.reset_space()
+        sources = self._sources()
         report = IndexReport()
-        for source in self._sources():
-            report += self._indexer.sync(source, force=True, on_progress=on_progress)
-        embedded = self._collection.backfill(lambda done, total: on_progress(Progress("embed", done, total)))
-        return report + IndexReport(embedded=embedded)
+        with self._parts.store.rebuild() as fresh:
+            collection = Collection(fresh, self._parts.embedder, self._parts.indexes(), _COLLECTION)
+            collection.adopt_space()
+            collection.keep_origins({source.origin for source in sources})
+            indexer = Indexer(collection, self._parts.chunker, self._parts.recipe)
+            for source in sources:
+                report += indexer.sync(source, on_progress=on_progress)
+        return report
 
     def search(
         self,
@@ -178,7 +183,9 @@ class Memory:
         moment = (created_at or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
         digest = text_hash("\0".join((source, chat_id or "", text)))[:12]
         path = f"{SAVED}/{moment.date().isoformat()}/{digest}"
-        self._indexer.add(Document(path, text, source, SAVED, moment, chat_id))
+        saved = Saved(path, text, source, moment, chat_id)
+        self._journal.append(saved)
+        self._indexer.add(as_document(saved))
         return Passage(path, text, 1, len(line_starts(text)))
 
     def forget(self, target: str) -> Forgotten:
@@ -201,6 +208,8 @@ class Memory:
                 f"{path} comes from a source in the configuration, which would bring it back",
                 hint=f'add "{relative}" to exclude in its [[memory.sources]] table, then `klaw index`',
             )
+        else:
+            self._journal.forget(path)
         return Forgotten((path,), self._collection.remove([path], forget=True))
 
     def status(self) -> Status:
@@ -229,8 +238,6 @@ class Memory:
 
     @cached_property
     def _collection(self) -> Collection:
-        from klaw_core.collection import Collection
-
         return Collection(self._parts.store, self._parts.embedder, self._parts.indexes(), _COLLECTION)
 
     @cached_property
@@ -246,7 +253,7 @@ class Memory:
 
     def _sources(self) -> Sequence[Source]:
         """Return every source. Raise WorkspaceError if two have one origin: each would remove the other's documents."""
-        sources = (*self._parts.sources, *self._workspaces.all().values())
+        sources: list[Source] = [*self._parts.sources, *self._workspaces.all().values()]
         origins = Counter(source.origin for source in sources)
         for origin, count in origins.items():
             if count > 1 or origin in RESERVED:
@@ -254,7 +261,7 @@ class Memory:
                     f"{'two sources are' if count > 1 else 'a source is'} called {origin!r}",
                     hint=f"give the one in [[memory.sources]] another name, or `klaw forget {origin}/`",
                 )
-        return sources
+        return [*sources, SavedSource(self._journal)] if self._journal.path.exists() else sources
 
     def _paths_of(self, origin: str) -> list[str]:
         with self._parts.store.read() as snapshot:

@@ -16,8 +16,7 @@ from klaw_core.errors import StoreCorruptError, StoreError, WorkspaceError
 from klaw_core.files import locked, write_atomically
 
 #: Names that documents of other origins use.
-SAVED = "saved"
-RESERVED = (SAVED, "conversations")
+RESERVED = ("saved", "conversations")
 
 
 @frozen

@@ -1,5 +1,6 @@
 """Layers of tables: read them, refuse what an untrusted one may not set, and lay one over the other."""
 
+import json
 import os
 import re
 import tomllib
@@ -11,6 +12,11 @@ from attrs import frozen
 
 Table = dict[str, Any]
 
+# Deeper than any option: what walks the tables below may recurse.
+_MOST_LEVELS = 20
+_LONGEST_SHOWN = 80
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 # What a project's klaw.toml may set without being trusted: how text is cut and how rankings are merged.
@@ -28,17 +34,35 @@ class Layer:
     trusted: bool = True
 
 
-def read_file(path: Path, problems: list[str]) -> Table:
-    """Read a TOML file; a problem is appended, not raised, and the table is then empty."""
+def read_file(path: Path, problems: list[str]) -> Table | None:
+    """Read a TOML file, or return None if there is none; any other problem is appended, and the table is then empty."""
+    table: Table = {}
     try:
-        return tomllib.loads(path.read_text("utf-8-sig"))
-    except tomllib.TOMLDecodeError as error:
-        problems.append(f"{path}: not valid TOML: {error}")
-    except UnicodeDecodeError:
-        problems.append(f"{path}: not valid UTF-8")
+        table = tomllib.loads(path.read_text("utf-8-sig"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError as error:
         problems.append(f"{path}: cannot be read: {error.strerror}")
-    return {}
+    except UnicodeDecodeError:
+        problems.append(f"{path}: not valid UTF-8")
+    except RecursionError:
+        problems.append(f"{path}: nested too deeply")
+    except ValueError as error:  # not TOML; a number of more digits than Python reads; a NUL in the path
+        problems.append(f"{path}: not valid TOML: {error}")
+    if _levels(table) > _MOST_LEVELS:
+        problems.append(f"{path}: nested too deeply")
+        return {}
+    return table
+
+
+def _levels(table: Table) -> int:
+    """Return how deep tables and arrays stand in each other, without recursion."""
+    level, values = 0, list[Any]([table])
+    while values:
+        level += 1
+        inner = [value.values() if isinstance(value, Mapping) else value for value in values]
+        values = [item for items in inner for item in items if isinstance(item, Mapping | list)]
+    return level
 
 
 def overlay(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Table:
@@ -66,21 +90,48 @@ def forbidden(layer: Layer) -> Iterator[str]:
     for place, value in leaves(layer.table):
         if not place.startswith(tuple(f"{free}." for free in _FREE_FOR_PROJECTS)):
             yield f"{layer.name}: a project may not set {place}: {mend}"
-        elif isinstance(value, str) and (_VARIABLE.search(value) or Path(value).is_absolute() or ".." in value):
+        elif any(_VARIABLE.search(text) or _leads_outside(text) for text in _strings_in(value)):
             yield f"{layer.name}: a project may not use a variable or an outside path in {place}: {mend}"
+
+
+def _leads_outside(text: str) -> bool:
+    return text.startswith("~") or ".." in text or Path(text).is_absolute()
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings_in(item)
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield every value that is not a table, with its dotted place; arrays of tables by index."""
     for key, value in table.items():
-        place = f"{prefix}{key}"
+        place = join(prefix, key)
         if isinstance(value, Mapping):
-            yield from leaves(value, f"{place}.")
+            yield from leaves(value, place)
         elif isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
             for index, item in enumerate(value):
-                yield from leaves(item, f"{place}[{index}].")
+                yield from leaves(item, f"{place}[{index}]")
         else:
             yield place, value
+
+
+def join(place: str, key: str) -> str:
+    """Return the place of a key in the table at ``place``; a key that is not bare is quoted, as in TOML."""
+    written = key if _BARE_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+    return f"{place}.{written}" if place else written
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error message shows it: on one line, and short."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        return "a very large number"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def expand(value: Any, place: str, environment: Mapping[str, str], problems: list[str]) -> Any:
@@ -95,9 +146,7 @@ def expand(value: Any, place: str, environment: Mapping[str, str], problems: lis
 
         return _VARIABLE.sub(variable, value)
     if isinstance(value, Mapping):
-        return {
-            key: expand(item, f"{place}.{key}" if place else key, environment, problems) for key, item in value.items()
-        }
+        return {key: expand(item, join(place, key), environment, problems) for key, item in value.items()}
     if isinstance(value, list):
         return [expand(item, f"{place}[{index}]", environment, problems) for index, item in enumerate(value)]
     return value
@@ -108,7 +157,7 @@ def project_file(start: Path) -> Path | None:
     home = Path(os.path.expanduser("~"))  # noqa: PTH111  # Path.home() raises where there is none
     for directory in (start, *start.parents):
         candidate = directory / "klaw.toml"
-        if candidate.is_file():
+        if os.path.isfile(candidate):  # noqa: PTH113  # Path.is_file() raises where it may not look
             return candidate
         if directory == home:
             break

@@ -4,6 +4,7 @@ Later layers win: defaults, the user's file, the project's ``klaw.toml``, ``KLAW
 """
 
 import os
+import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,19 +12,30 @@ from typing import Any
 
 import platformdirs
 
-from klaw_core.config.layers import Layer, Table, expand, forbidden, overlay, project_file, read_file
+from klaw_core.config.layers import (
+    Layer,
+    Table,
+    expand,
+    forbidden,
+    join,
+    overlay,
+    project_file,
+    read_file,
+    shown,
+)
 from klaw_core.config.model import COMPONENTS, DEFAULTS, Config, Selection
 from klaw_core.errors import ConfigError
 
 _TOP = ("memory", "plugins", "trusted_projects")
 _MEMORY = (*COMPONENTS, "retrieval", "sources")
 _TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"", "0", "false", "no", "off"}
 
 
 def user_config_file(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where the user's configuration stands: ``KLAW_CONFIG``, or the platform's place."""
+    """Return where the user's configuration stands: ``KLAW_CONFIG``, or the platform's place. Raise ConfigError."""
     named = environment.get("KLAW_CONFIG")
-    return Path(named).expanduser() if named else Path(platformdirs.user_config_dir("klaw")) / "config.toml"
+    return _at_home(Path(named), "KLAW_CONFIG") if named else Path(platformdirs.user_config_dir("klaw")) / "config.toml"
 
 
 def load_config(
@@ -42,29 +54,38 @@ def load_config(
     """
     problems: list[str] = []
     layers = _layers(config_file, directory, environment, problems)
+    if overrides:
+        layers.append(Layer("options", dict(overrides)))
     table: Table = dict(DEFAULTS)
     for layer in layers:
         problems.extend(_unknown_keys(layer))
         problems.extend(forbidden(layer))
         table = overlay(table, layer.table)
-    table = overlay(table, overrides or {})
     expanded = expand(table, "", environment, problems)
     selections = _selections(expanded, problems)
-    plugins = expanded["plugins"] if isinstance(expanded["plugins"], Mapping) else {}
-    disabled = _strings(plugins.get("disabled", []), "plugins.disabled", problems)
+    disabled = _disabled(expanded["plugins"], environment, problems)
+    _strings(expanded["trusted_projects"], "trusted_projects", problems)
+    offline = _offline(environment, problems)
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)), hint="see `klaw config list`")
-    extra = environment.get("KLAW_DISABLE_PLUGINS", "")
-    place = data_dir or environment.get("KLAW_DATA_DIR") or platformdirs.user_data_dir("klaw")
+    place = data_dir or Path(environment.get("KLAW_DATA_DIR") or platformdirs.user_data_dir("klaw"))
     return Config(
-        data_dir=Path(place).expanduser().absolute(),
+        data_dir=_at_home(place, "--data-dir" if data_dir else "KLAW_DATA_DIR").absolute(),
         cache_dir=Path(platformdirs.user_cache_dir("klaw")),
-        disabled_plugins=(*disabled, *(name.strip() for name in extra.split(",") if name.strip())),
-        offline=environment.get("KLAW_OFFLINE", "").lower() in _TRUE,
+        disabled_plugins=disabled,
+        offline=offline,
         files=tuple(layer.path for layer in layers if layer.path is not None),
         table=table,
         **selections,
     )
+
+
+def _at_home(path: Path, name: str) -> Path:
+    """Return the path with ``~`` replaced. Raise ConfigError if it names a user that there is not."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ConfigError([f"{name}: {error}: {path}"]) from error
 
 
 def _layers(
@@ -72,32 +93,31 @@ def _layers(
 ) -> list[Layer]:
     layers: list[Layer] = []
     user = config_file or user_config_file(environment)
-    if user.exists():
-        layers.append(Layer(str(user), read_file(user, problems), user))
+    own = read_file(user, problems)
+    if own is not None:
+        layers.append(Layer(str(user), own, user))
     elif config_file is not None or environment.get("KLAW_CONFIG"):
         problems.append(f"{user}: no such file")
     project = project_file(directory.absolute()) if directory is not None else None
-    if project is not None and project != user:
-        trusted = layers[0].table.get("trusted_projects", []) if layers else []
-        layers.append(
-            Layer(str(project), read_file(project, problems), project, trusted=str(project.parent.resolve()) in trusted)
-        )
+    if project is not None and project != user and (table := read_file(project, problems)) is not None:
+        layers.append(Layer(str(project), table, project, trusted=_trusts(own or {}, project.parent)))
     if embedder := environment.get("KLAW_EMBEDDER"):
         layers.append(Layer("KLAW_EMBEDDER", {"memory": {"embedding": {"type": embedder}}}))
     return layers
 
 
+def _trusts(own: Table, directory: Path) -> bool:
+    trusted = own.get("trusted_projects")
+    return isinstance(trusted, list) and os.path.realpath(directory) in trusted
+
+
 def _unknown_keys(layer: Layer) -> list[str]:
-    memory = layer.table.get("memory", {})
-    found: list[tuple[str, tuple[str, ...], str]] = [(key, _TOP, "") for key in layer.table]
-    if isinstance(memory, Mapping):
-        found += [(key, _MEMORY, "memory.") for key in memory]
-    plugins = layer.table.get("plugins", {})
-    if isinstance(plugins, Mapping):
-        found += [(key, ("disabled",), "plugins.") for key in plugins]
+    tables = (("", layer.table, _TOP), ("memory", layer.table.get("memory"), _MEMORY))
     return [
-        f"{layer.name}: unknown key {prefix}{key}{nearest(key, known)}"
-        for key, known, prefix in found
+        f"{layer.name}: unknown key {join(place, key)}{nearest(key, known)}"
+        for place, table, known in (*tables, ("plugins", layer.table.get("plugins"), ("disabled",)))
+        if isinstance(table, Mapping)
+        for key in table
         if key not in known
     ]
 
@@ -140,11 +160,11 @@ def _selection(kind: str, place: str, table: Any, problems: list[str]) -> Select
         return Selection(kind, "", place)
     name = table.get("type")
     if not isinstance(name, str) or not name:
-        problems.append(f"{place}.type: expected the name of a {kind}, got {name!r}")
+        problems.append(f"{place}.type: expected the name of a {kind}, got {shown(name)}")
         name = ""
     weight = table.get("weight", 1.0) if kind == "retriever" else 1.0
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
-        problems.append(f"{place}.weight: expected a number of at least 0, got {weight!r}")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= sys.float_info.max:
+        problems.append(f"{place}.weight: expected a number of at least 0, got {shown(weight)}")
         weight = 1.0
     reserved = {"type", "weight"} if kind == "retriever" else {"type"}
     options = {key: value for key, value in table.items() if key not in reserved}
@@ -154,5 +174,20 @@ def _selection(kind: str, place: str, table: Any, problems: list[str]) -> Select
 def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...]:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(value)
-    problems.append(f"{place}: expected an array of strings, got {value!r}")
+    problems.append(f"{place}: expected an array of strings, got {shown(value)}")
     return ()
+
+
+def _disabled(plugins: Any, environment: Mapping[str, str], problems: list[str]) -> tuple[str, ...]:
+    if not isinstance(plugins, Mapping):
+        problems.append(f"plugins: expected a table, got {shown(plugins)}")
+        return ()
+    also = (name.strip() for name in environment.get("KLAW_DISABLE_PLUGINS", "").split(","))
+    return (*_strings(plugins.get("disabled", []), "plugins.disabled", problems), *filter(None, also))
+
+
+def _offline(environment: Mapping[str, str], problems: list[str]) -> bool:
+    value = environment.get("KLAW_OFFLINE", "").strip().lower()
+    if value not in _TRUE | _FALSE:
+        problems.append(f"KLAW_OFFLINE: expected 1 or 0, got {shown(value)}")
+    return value in _TRUE

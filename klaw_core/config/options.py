@@ -1,11 +1,18 @@
 """From a table to a component's options: cattrs, strict, with errors a person can act on."""
 
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 import cattrs
-from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError, IterableValidationError
+from cattrs.errors import (
+    ClassValidationError,
+    ForbiddenExtraKeysError,
+    IterableValidationError,
+    StructureHandlerNotFoundError,
+)
 
+from klaw_core.config.layers import join, shown
 from klaw_core.config.load import nearest
 from klaw_core.config.model import Selection
 from klaw_core.hookspecs import Component
@@ -13,10 +20,8 @@ from klaw_core.hookspecs import Component
 
 def _strict(kind: type, *also: type) -> Any:
     def check(value: Any, _: Any) -> Any:
-        if isinstance(value, bool) and kind is not bool:
-            raise TypeError(f"expected {kind.__name__}, got {value!r}")
-        if not isinstance(value, (kind, *also)):
-            raise TypeError(f"expected {kind.__name__}, got {value!r}")
+        if (isinstance(value, bool) and kind is not bool) or not isinstance(value, (kind, *also)):
+            raise TypeError(f"expected {kind.__name__}, got {shown(value)}")
         return kind(value)
 
     return check
@@ -35,26 +40,46 @@ def build_options(component: Component[Any, Any], selection: Selection, problems
 
     Return None if there was a problem.
     """
+    found = list(_no_arrays(selection.options, component.options, selection.place))
     try:
-        return _converter().structure(dict(selection.options), component.options)
-    except (ClassValidationError, ValueError, TypeError) as error:
-        problems.extend(_explain(error, selection.place, component.options))
-        return None
+        options = None if found else _converter().structure(dict(selection.options), component.options)
+    except (ClassValidationError, StructureHandlerNotFoundError, ValueError, TypeError) as error:
+        found = _explain(error, selection.place)
+    problems.extend(found)
+    return None if found else options
 
 
-def _explain(error: BaseException, place: str, options: type) -> list[str]:
+def _no_arrays(table: Mapping[str, Any], options: type, place: str) -> Iterator[str]:
+    """Yield a problem for each key that should be an array and is not: cattrs would take a string letter by letter."""
+    kinds = get_type_hints(options)
+    for key, value in table.items():
+        kind = kinds.get(key)
+        origin = get_origin(kind) or kind
+        if attrs.has(origin) and isinstance(value, Mapping):
+            yield from _no_arrays(value, origin, join(place, key))
+        elif _is_array(origin) and not isinstance(value, list):
+            items = "strings" if str in get_args(kind) else "values"
+            yield f"{join(place, key)}: expected an array of {items}, got {shown(value)}"
+
+
+def _is_array(origin: Any) -> bool:
+    return isinstance(origin, type) and issubclass(origin, Collection) and not issubclass(origin, str | bytes | Mapping)
+
+
+def _explain(error: BaseException, place: str) -> list[str]:
     if isinstance(error, ClassValidationError | IterableValidationError):
         grouped, ungrouped = error.group_exceptions()
-        described = [
-            message for inner, note in grouped for message in _explain(inner, _inner_place(place, note), options)
-        ]
-        return described + [message for inner in ungrouped for message in _explain(inner, place, options)]
+        described = [message for inner, note in grouped for message in _explain(inner, _inner_place(place, note))]
+        return described + [message for inner in ungrouped for message in _explain(inner, place)]
     if isinstance(error, ForbiddenExtraKeysError):
-        known = tuple(field.alias or field.name for field in attrs.fields(options))
-        return [f"{place}.{key}: unknown key{nearest(key, known)}" for key in sorted(error.extra_fields)]
-    return [f"{place}: {error}"]
+        known = tuple(field.name for field in attrs.fields(error.cl) if field.init)
+        return [f"{join(place, key)}: unknown key{nearest(key, known)}" for key in sorted(error.extra_fields)]
+    if isinstance(error, KeyError):
+        return [f"{place}: is required"]
+    # attrs' own validators put the attribute, the validator's argument and the value behind the message.
+    return [f"{place}: {error.args[0] if error.args else type(error).__name__}"]
 
 
 def _inner_place(place: str, note: Any) -> str:
     name = getattr(note, "name", None)
-    return f"{place}.{name}" if name is not None else f"{place}[{getattr(note, 'index', '?')}]"
+    return join(place, name) if name is not None else f"{place}[{getattr(note, 'index', '?')}]"

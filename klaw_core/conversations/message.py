@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Self
 
 from attrs import Attribute, field, frozen
 
 from klaw_core.jsonl import RecordError
+from klaw_core.timestamps import as_utc, format_ts, parse_ts, shown
 
 #: Who may speak.
 ROLES = ("user", "assistant", "system", "tool")
@@ -19,42 +20,13 @@ SUBAGENT_RESULT = "subagent_result"
 TYPES = (None, SESSION_BREAK, SUBAGENT_RESULT)
 
 _FIELDS = ("id", "ts", "role", "content", "type", "meta")
-_SHOWN = 40
-
-
-def as_utc(moment: datetime) -> datetime:
-    """Return a moment in UTC, cut to milliseconds. Raise RecordError for one without a time zone."""
-    if not isinstance(moment, datetime):
-        raise RecordError(f"ts is no datetime but {_shown(moment)}")
-    if moment.tzinfo is None:
-        raise RecordError(f"ts {moment.isoformat()} has no time zone", hint="end it with Z for UTC")
-    try:
-        moment = moment.astimezone(UTC)
-    except OverflowError as error:
-        raise RecordError(f"ts {moment.isoformat()} is out of range") from error
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-
-def format_ts(moment: datetime) -> str:
-    """Return an aware moment as the journal writes it: ``2026-02-24T10:15:30.123Z``."""
-    return as_utc(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def parse_ts(text: object) -> datetime:
-    """Return the moment that an ISO 8601 text with a time zone names, in UTC. Raise RecordError."""
-    if not isinstance(text, str):
-        raise RecordError(f"ts is not a text but {_shown(text)}")
-    try:
-        return as_utc(datetime.fromisoformat(text))
-    except ValueError as error:
-        raise RecordError(f"ts {_shown(text)} is not an ISO 8601 time") from error
 
 
 def _one_of(allowed: tuple[str | None, ...]) -> Callable[[Any, "Attribute[Any]", Any], None]:
     def check(_: Any, attribute: "Attribute[Any]", value: Any) -> None:
         if not (value is None or isinstance(value, str)) or value not in allowed:
             known = ", ".join("null" if name is None else name for name in allowed)
-            raise RecordError(f"unknown {attribute.name} {_shown(value)}, known are {known}")
+            raise RecordError(f"unknown {attribute.name} {shown(value)}, known are {known}")
 
     return check
 
@@ -63,7 +35,7 @@ def _a(kind: type[Any]) -> Callable[[Any, "Attribute[Any]", Any], None]:
     def check(_: Any, attribute: "Attribute[Any]", value: Any) -> None:
         if not isinstance(value, kind):
             expected = "a text" if kind is str else "an object"
-            raise RecordError(f"{attribute.name} is not {expected} but {_shown(value)}")
+            raise RecordError(f"{attribute.name} is not {expected} but {shown(value)}")
 
     return check
 
@@ -124,11 +96,3 @@ class Message:
             "meta": dict(self.meta),
         }
         return {**known, **{name: value for name, value in self.extra.items() if name not in known}}
-
-
-def _shown(value: object) -> str:
-    """Return a value as a reason may show it: a short text, or only its kind."""
-    if isinstance(value, str):
-        return repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")
-    names = {dict: "an object", list: "an array", bool: "true or false", int: "a number", float: "a number"}
-    return names.get(type(value), "null" if value is None else type(value).__name__)

@@ -19,7 +19,8 @@ Cutter: TypeAlias = Callable[[str, int, int, int], list[int]]
 _SOLID = re.compile(r"\S")
 # The empty lines of a quote (`>` alone) go with the line before them.
 _NEW_LINE = re.compile(r"(?:\r\n?|\n)(?![ \t>]*>[ \t>]*(?:[\r\n]|\Z))")
-_CLUSTER = regex.compile(r"\X")
+# Flags are paired here, because \X counts back through a run of them at each one.
+_CLUSTER = regex.compile(r"\p{RI}\p{RI}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*|\X")
 # Below it no character joins its neighbour into one cluster, save CR LF (UAX 29, GraphemeBreakProperty.txt).
 _FIRST_JOINING = "\u0300"
 
@@ -76,7 +77,7 @@ def cluster_boundary(text: str, position: int) -> bool:
     before, after = text[position - 1], text[position]
     if after < _FIRST_JOINING and before < _FIRST_JOINING:
         return not (before == "\r" and after == "\n")
-    return bool(_CLUSTER.match(text, position - 1).end() == position)
+    return bool(_CLUSTER.match(text, position - 1, position + 1).end() == position)
 
 
 def lines(text: str, start: int, end: int, _grain: int) -> list[int]:

@@ -1,0 +1,40 @@
+"""The journal of saved memories as a source: what `save` keeps is indexed, and rebuilt, like any document."""
+
+from collections.abc import Iterable, Mapping
+
+from attrs import field, frozen
+
+from klaw_core.saved import Saved, SavedJournal
+from klaw_core.values import Document, Entry, Skipped
+
+#: The origin of saved memories, and the beginning of their paths.
+SAVED = "saved"
+
+
+def as_document(saved: Saved) -> Document:
+    """Return a saved memory as the document that is indexed."""
+    return Document(saved.id, saved.text, saved.source, SAVED, saved.created_at, saved.chat_id)
+
+
+@frozen
+class SavedSource:
+    """The memories of a journal. A scan reads the journal; ``read`` answers from what the last scan found."""
+
+    journal: SavedJournal
+    _found: dict[str, Saved] = field(factory=dict, init=False, repr=False, eq=False)
+
+    origin = SAVED
+
+    def scan(self) -> Iterable[Entry | Skipped]:
+        """Return every memory in the order in which it was saved, and each line of the journal that is broken."""
+        replayed = self.journal.read()
+        memories: Mapping[str, Saved] = {saved.id: saved for saved in replayed.memories}
+        self._found.clear()
+        self._found.update(memories)
+        entries = [Entry(saved.id, len(saved.text)) for saved in memories.values()]
+        return [*entries, *(Skipped(f"{bad.file.name}@{bad.offset}", bad.reason) for bad in replayed.bad)]
+
+    def read(self, entry: Entry, /) -> Document | Skipped:
+        """Return one memory as a document."""
+        saved = self._found.get(entry.path)
+        return Skipped(entry.path, "was forgotten") if saved is None else as_document(saved)

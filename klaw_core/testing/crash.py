@@ -1,0 +1,168 @@
+"""Crashes for whatever writes files: the process killed inside each system call, and the power cut after each.
+
+A program here is a function that writes below a directory and calls ``acknowledge(word)`` for what it may
+promise from then on. The tests of Klaw's own files show how it is used. POSIX; the power cut needs Linux's /proc.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from attrs import define, field, frozen
+
+#: ``program(directory, acknowledge)``
+Program: TypeAlias = Callable[[Path, Callable[[str], None]], None]
+
+_CALLS = ("mkdir", "open", "write", "fdatasync", "fsync", "replace", "link", "unlink")
+
+
+@frozen
+class Crash:
+    """What a killed program left in ``directory``, what it had acknowledged, and where it was killed."""
+
+    point: str
+    directory: Path
+    acknowledged: tuple[str, ...]
+
+
+def kill_everywhere(program: Program, root: Path) -> Iterator[Crash]:
+    """Run a program again and again, each time killed (SIGKILL) at another point, and yield what is left.
+
+    The points are: before and after each system call that changes files, and inside each write, after one
+    byte, after half, and before the last byte. Each run has a directory of its own below ``root``.
+    """
+    for step in count():
+        for share in ("nothing", "a byte", "half", "all but a byte", "all"):
+            directory = root / f"{step}-{share.replace(' ', '-')}"
+            directory.mkdir(parents=True)
+            name, acknowledged = _run_killed(partial(program, directory), step, share)
+            if not name:
+                return
+            if name == "write" or share in ("nothing", "all"):
+                yield Crash(f"{share} of call {step} ({name})", directory, acknowledged)
+
+
+def cut_power_everywhere(program: Program, directory: Path, copies: Path) -> Iterator[Crash]:
+    """Run a program once, and yield what a power cut after each of its system calls would have left.
+
+    What survives is what POSIX promises: a file's bytes as of its last fsync or fdatasync, and a directory's
+    names as of the directory's last fsync. The rest is lost, as the worst disk would lose it.
+    """
+    disk = _Disk(directory)
+    crashes: list[Crash] = []
+    acknowledged: list[str] = []
+
+    def look() -> None:
+        copy = copies / str(len(crashes))
+        with _intercepted(lambda _, real, __: real()):  # what a copy takes is no step of the program
+            disk.restore(copy)
+        crashes.append(Crash(f"power cut {len(crashes)}", copy, tuple(acknowledged)))
+
+    def note_and_look(name: str, call: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
+        result = call()
+        if name in ("fsync", "fdatasync"):
+            disk.note(arguments[0])
+        look()
+        return result
+
+    def acknowledge(word: str) -> None:
+        acknowledged.append(word)
+        look()
+
+    with _intercepted(note_and_look):
+        program(directory, acknowledge)
+    yield from crashes
+
+
+@contextmanager
+def _intercepted(intercept: Callable[[str, Callable[[], Any], tuple[Any, ...]], Any]) -> Iterator[None]:
+    """Let ``intercept(name, call, arguments)`` stand for the system calls that change files."""
+    originals = {name: getattr(os, name) for name in _CALLS if hasattr(os, name)}
+
+    def replaced(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arguments, **options: intercept(name, partial(real, *arguments, **options), arguments)
+
+    for name, real in originals.items():
+        setattr(os, name, replaced(name, real))
+    try:
+        yield
+    finally:
+        for name, real in originals.items():
+            setattr(os, name, real)
+
+
+def _run_killed(program: Callable[[Callable[[str], None]], None], step: int, share: str) -> tuple[str, tuple[str, ...]]:
+    """Run a program in a child that is killed at a step; return that step's call (or "") and what was acknowledged."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            _be_killed(program, step, share, writer)
+        finally:
+            os._exit(70)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as pipe:  # noqa: PTH123  # a descriptor
+        words = pipe.read().split("\n")[:-1]
+    _, status = os.waitpid(child, 0)
+    if not os.WIFSIGNALED(status) and os.WEXITSTATUS(status):
+        raise AssertionError(f"the program failed before step {step}")
+    killed_in = [word.removeprefix("killed in ") for word in words if word.startswith("killed in ")]
+    acknowledged = tuple(word for word in words if not word.startswith("killed in "))
+    return (killed_in[0] if killed_in else ""), acknowledged
+
+
+def _be_killed(program: Callable[[Callable[[str], None]], None], step: int, share: str, pipe: int) -> None:
+    write = os.write
+    steps = count()
+
+    def say(word: str) -> None:
+        write(pipe, f"{word}\n".encode())
+
+    def kill_at_step(name: str, call: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
+        if next(steps) != step:
+            return call()
+        say(f"killed in {name}")
+        if share == "all":
+            call()
+        elif name == "write":
+            descriptor, data = arguments
+            shares = {"nothing": 0, "a byte": 1, "half": len(data) // 2, "all but a byte": len(data) - 1}
+            write(descriptor, bytes(data)[: shares[share]])
+        os.kill(os.getpid(), signal.SIGKILL)
+        return None
+
+    with _intercepted(kill_at_step):
+        program(say)
+    os._exit(0)
+
+
+@define
+class _Disk:
+    """What is durable below a directory: names by directory, bytes by inode."""
+
+    root: Path
+    names: dict[int, dict[str, int]] = field(factory=dict)
+    contents: dict[int, bytes] = field(factory=dict)
+
+    def note(self, descriptor: int) -> None:
+        """Take over what an fsync made durable."""
+        path = Path(f"/proc/self/fd/{descriptor}")
+        inode = path.stat().st_ino
+        if path.is_dir():
+            self.names[inode] = {entry.name: entry.inode() for entry in os.scandir(path)}
+        else:
+            self.contents[inode] = path.read_bytes()
+
+    def restore(self, copy: Path, inode: int | None = None) -> None:
+        """Write below ``copy`` what would be found after a power cut."""
+        copy.mkdir(parents=True)
+        for name, child in self.names.get(inode or self.root.stat().st_ino, {}).items():
+            if child in self.names:
+                self.restore(copy / name, child)
+            else:
+                (copy / name).write_bytes(self.contents.get(child, b""))
