@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,7 @@ def _set_up(namespace: dict[str, Any]) -> None:
     os.environ.update(
         KLAW_DATA_DIR=str(home / "data"), XDG_CONFIG_HOME=str(home / "config"), NO_COLOR="1", KLAW_OFFLINE="1"
     )
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     os.chdir(home)
 
 

@@ -47,13 +47,14 @@ class Parts:
         self._reranker = self._prepare(config.reranking) if config.reranking else None
         build_sources = [self._prepare(selection) for selection in config.sources]
         if self._problems:
-            raise ConfigError(self._problems, hint="see `klaw config list`")
+            raise ConfigError(self._problems, hint="`klaw config path` names the file")
         self.fusion: Fusion = build_fusion()
         self.sources: tuple[Source, ...] = tuple(build() for build in build_sources)
         make_private_directory(config.data_dir)
         self.store: Store[Any] = build_store()
         try:
-            self.legs = tuple(self._join(selection, build()) for selection, build in build_legs)
+            legs = (self._join(selection, build()) for selection, build in build_legs)
+            self.legs = tuple(leg for leg in legs if leg is not None)
         except BaseException:
             self.store.close()
             raise
@@ -109,8 +110,11 @@ class Parts:
                 hint="see `klaw plugins`",
             ) from error
 
-    def _join(self, selection: Selection, retriever: Retriever[Any]) -> Leg:
-        """Check that the retriever fits the store, and let it enlist if it keeps rows."""
+    def _join(self, selection: Selection, retriever: Retriever[Any]) -> Leg | None:
+        """Check that the retriever fits the store, and let it enlist if it keeps rows.
+
+        Return None for one that needs vectors where nothing is to be embedded.
+        """
         if not issubclass(self.store.offers, retriever.joins):
             joins, offers = (f"{kind.__module__}.{kind.__qualname__}" for kind in (retriever.joins, self.store.offers))
             raise PluginError(
@@ -118,10 +122,10 @@ class Parts:
                 f"but the store {self.config.store.type!r} offers {offers}",
                 hint="choose a retriever of that store: `klaw plugins`",
             )
-        problem = ""
         if retriever.needs_vectors and self.config.embedding.type == "none":
-            problem = 'memory.embedding.type is "none"'
-        elif isinstance(retriever, Index):
+            return None
+        problem = ""
+        if isinstance(retriever, Index):
             try:
                 self.store.enlist(selection.type, retriever)
             except RetrievalError as error:

@@ -58,6 +58,11 @@ class BadLine:
     reason: str
     torn: bool = False
 
+    @property
+    def ends_reading(self) -> bool:
+        """Whether the file could not be read any further, so that what is missing after it says nothing."""
+        return self.offset == self.end and not self.torn
+
     def __str__(self) -> str:
         return f"{self.file}, byte {self.offset:,}: {self.reason}"
 

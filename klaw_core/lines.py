@@ -17,6 +17,12 @@ def line_of(starts: Sequence[int], offset: int) -> int:
     return bisect_right(starts, offset)
 
 
+def count_lines(text: str) -> int:
+    """Return how many lines the text has; a final line end begins no further line."""
+    starts = line_starts(text)
+    return len(starts) - (len(starts) > 1 and starts[-1] == len(text))
+
+
 def take_lines(text: str, first: int, count: int) -> str:
     """Return ``count`` lines of ``text`` from line ``first`` on; fewer where the text ends."""
     starts = [*line_starts(text), len(text)]

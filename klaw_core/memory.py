@@ -15,7 +15,7 @@ from klaw_core.collection import Collection
 from klaw_core.config import Config, load_config
 from klaw_core.errors import NotFoundError, QueryError, WorkspaceError
 from klaw_core.indexing import Indexer, ProgressCallback
-from klaw_core.lines import line_starts, take_lines
+from klaw_core.lines import count_lines, line_starts, take_lines
 from klaw_core.plugins import Registry, discover
 from klaw_core.saved import Saved, SavedJournal
 from klaw_core.saved_source import SAVED, SavedSource, as_document
@@ -160,7 +160,7 @@ class Memory:
         if first_line < 1 or (lines is not None and lines < 1):
             raise NotFoundError(f"line numbers count from 1, got {first_line}:{lines}")
         name, text, file = self._text_of(path)
-        total = len(line_starts(text))
+        total = count_lines(text)
         if first_line > total:
             raise NotFoundError(f"{name} has {total} lines, there is no line {first_line}")
         content = take_lines(text, first_line, lines or total)
@@ -186,7 +186,7 @@ class Memory:
         saved = Saved(path, text, source, moment, chat_id)
         self._journal.append(saved)
         self._indexer.add(as_document(saved))
-        return Passage(path, text, 1, len(line_starts(text)))
+        return Passage(path, text, 1, count_lines(text))
 
     def forget(self, target: str) -> Forgotten:
         """Remove a saved memory (by path or chunk id), a note (by path) or a workspace (``notes/``) from the index.

@@ -27,7 +27,10 @@ def command(settings: Settings, *, directories: tuple[str, ...], name: str | Non
     from klaw_core.cli.roots import workspace_of
 
     reports = []
-    with settings.open_memory() as memory, interruptible(settings):
+    with (
+        settings.open_memory() as memory,
+        interruptible(settings, "what is done is kept, `klaw index` goes on from there"),
+    ):
         for directory in directories or (None,):
             with progress_bar(settings) as on_progress:
                 report = memory.index(directory, name=name, force=force, on_progress=on_progress)

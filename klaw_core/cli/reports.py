@@ -63,10 +63,10 @@ def _show_skipped(skipped: tuple[Skipped, ...], *, verbose: bool) -> None:
 
 
 @contextmanager
-def interruptible(settings: Settings) -> Iterator[None]:
-    """Let Ctrl-C end an index run with exit status 130 and a word on what is kept."""
+def interruptible(settings: Settings, kept: str) -> Iterator[None]:
+    """Let Ctrl-C end a run with exit status 130 and a word on what is ``kept``."""
     try:
         yield
     except KeyboardInterrupt:
-        notify(settings, "interrupted; what is done is kept, `klaw index` goes on from there")
+        notify(settings, f"interrupted; {kept}")
         raise click.exceptions.Exit(130) from None

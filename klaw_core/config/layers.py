@@ -75,7 +75,7 @@ def overlay(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Table:
     for key, value in upper.items():
         old = merged.get(key)
         if isinstance(old, Mapping) and isinstance(value, Mapping):
-            other_type = "type" in value and value["type"] != old.get("type")
+            other_type = "type" in old and "type" in value and value["type"] != old["type"]
             merged[key] = dict(value) if other_type else overlay(old, value)
         else:
             merged[key] = value

@@ -67,7 +67,7 @@ def load_config(
     _strings(expanded["trusted_projects"], "trusted_projects", problems)
     offline = _offline(environment, problems)
     if problems:
-        raise ConfigError(list(dict.fromkeys(problems)), hint="see `klaw config list`")
+        raise ConfigError(list(dict.fromkeys(problems)), hint="`klaw config path` names the file")
     place = data_dir or Path(environment.get("KLAW_DATA_DIR") or platformdirs.user_data_dir("klaw"))
     return Config(
         data_dir=_at_home(place, "--data-dir" if data_dir else "KLAW_DATA_DIR").absolute(),
@@ -139,7 +139,7 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
         if key in memory
     }
     for key, kind in (("retrieval", "retriever"), ("sources", "source")):
-        entries = memory[key]
+        entries = memory.get(key)
         if not isinstance(entries, list):
             problems.append(f"memory.{key}: expected an array of tables, [[memory.{key}]]")
             continue

@@ -40,20 +40,22 @@ def build_options(component: Component[Any, Any], selection: Selection, problems
 
     Return None if there was a problem.
     """
-    found = list(_no_arrays(selection.options, component.options, selection.place))
+    options = None
     try:
-        options = None if found else _converter().structure(dict(selection.options), component.options)
-    except (ClassValidationError, StructureHandlerNotFoundError, ValueError, TypeError) as error:
+        found = list(_no_arrays(selection.options, component.options, selection.place))
+        if not found:
+            options = _converter().structure(dict(selection.options), component.options)
+    except (ClassValidationError, StructureHandlerNotFoundError, NameError, ValueError, TypeError) as error:
         found = _explain(error, selection.place)
     problems.extend(found)
-    return None if found else options
+    return options
 
 
 def _no_arrays(table: Mapping[str, Any], options: type, place: str) -> Iterator[str]:
     """Yield a problem for each key that should be an array and is not: cattrs would take a string letter by letter."""
     kinds = get_type_hints(options)
     for key, value in table.items():
-        kind = kinds.get(key)
+        kind = kinds.get(key, object)
         origin = get_origin(kind) or kind
         if attrs.has(origin) and isinstance(value, Mapping):
             yield from _no_arrays(value, origin, join(place, key))

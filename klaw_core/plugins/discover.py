@@ -1,9 +1,11 @@
 """Load plugins through their entry points, each behind a wall: one that is broken never stops Klaw."""
 
+import re
 from collections.abc import Collection, Iterable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+import attrs
 import pluggy
 from attrs import evolve
 
@@ -17,9 +19,11 @@ GROUP = "klaw"
 def discover(*, disabled: Collection[str] = (), points: Iterable[EntryPoint] | None = None) -> Registry:
     """Load every installed plugin and return what they offer.
 
-    ``disabled`` names entry points or distributions that are not to be loaded; ``points`` replaces the
-    installed entry points (tests). Nothing a plugin raises escapes: it becomes the plugin's ``problem``.
+    ``disabled`` names entry points or distributions that are not to be loaded, compared as package indexes
+    do; ``points`` replaces the installed entry points (tests). Nothing a plugin raises escapes: it becomes
+    the plugin's ``problem``.
     """
+    refused = {_normalized(name) for name in disabled}
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hookspecs)
     plugins: list[Plugin] = []
@@ -28,7 +32,7 @@ def discover(*, disabled: Collection[str] = (), points: Iterable[EntryPoint] | N
     for point in sorted(found, key=lambda point: (_distribution(point)[0], point.name)):
         distribution, version = _distribution(point)
         plugin = Plugin(point.name, distribution, version)
-        if point.name in disabled or distribution in disabled:
+        if refused & {_normalized(point.name), _normalized(distribution)}:
             plugins.append(evolve(plugin, disabled=True))
             continue
         try:
@@ -58,9 +62,23 @@ def _load(manager: pluggy.PluginManager, point: EntryPoint, distribution: str) -
         for component in implementation.function()
     ]
     for _, component in components:
-        if not isinstance(component, Component):
-            raise TypeError(f"a hook yielded {component!r}, not a Component")
+        _check(component)
     return components
+
+
+def _check(found: object) -> None:
+    """Raise TypeError unless what a hook yielded is a component whose fields are of their types."""
+    if not isinstance(found, Component):
+        raise TypeError(f"a hook yielded {found!r}, not a Component")
+    component: Any = found  # what its annotations say is what is checked here
+    if not isinstance(component.name, str) or not component.name:
+        raise TypeError(f"a component has the name {component.name!r}, not a string")
+    if not isinstance(component.api, int) or not isinstance(component.summary, str):
+        raise TypeError(f"{component.name!r}: api is not a number or summary not a string")
+    if not callable(component.factory):
+        raise TypeError(f"{component.name!r}: the factory cannot be called")
+    if not (isinstance(component.options, type) and attrs.has(component.options)):
+        raise TypeError(f"{component.name!r}: options is not an attrs class")
 
 
 def _misfit(component: Component[Any, Any]) -> str:
@@ -72,8 +90,13 @@ def _misfit(component: Component[Any, Any]) -> str:
 
 
 def _distribution(point: EntryPoint) -> tuple[str, str]:
+    """Return the name and the version; a broken installation may lack either."""
     dist = point.dist
-    return (dist.name, dist.version) if dist is not None else (point.module, "")
+    return (point.value, "") if dist is None else (dist.name or point.value, dist.version or "")
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()  # PEP 503
 
 
 def _reason(error: BaseException) -> str:

@@ -86,13 +86,21 @@ class Registry:
     def _not_found(self, kind: str, name: str) -> PluginNotFoundError:
         extra = _EXTRAS.get((kind, name))
         if extra is not None:
-            broken = [plugin for plugin in self.plugins if plugin.problem and _provides(plugin, extra)]
+            installed = [plugin for plugin in self.plugins if _provides(plugin, extra)]
+            if any(plugin.disabled for plugin in installed):
+                hint = "take it out of plugins.disabled and KLAW_DISABLE_PLUGINS"
+                return PluginNotFoundError(f"{kind} {name!r}: {installed[0].distribution} is disabled", hint=hint)
+            broken = [plugin for plugin in installed if plugin.problem]
             reason = f": {broken[0].distribution} is broken: {broken[0].problem}" if broken else " is not installed"
             return PluginNotFoundError(f"{kind} {name!r}{reason}", hint=f"pip install '{extra}'")
         names = self.names(kind)
         near = get_close_matches(name, names, n=1)
+        off = [plugin.distribution for plugin in self.plugins if plugin.disabled]
+        disabled = f"; disabled: {', '.join(off)}" if off else ""
         guess = f"did you mean {near[0]!r}?" if near else f"installed: {', '.join(names) or 'none'}"
-        return PluginNotFoundError(f"no plugin provides the {kind} {name!r}", hint=f"{guess}; see `klaw plugins`")
+        return PluginNotFoundError(
+            f"no plugin provides the {kind} {name!r}", hint=f"{guess}{disabled}; see `klaw plugins`"
+        )
 
 
 def _provides(plugin: Plugin, extra: str) -> bool:

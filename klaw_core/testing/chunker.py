@@ -140,7 +140,10 @@ class ChunkerContract:
                 work(trial.chunker, "\n\n".join([trial.text] * times), trial.count_tokens) for times in (8, 32)
             )
             assert large.lines <= 5 * small.lines + 5_000, (small, large)
-            assert large.characters <= 5 * small.characters + 5_000, (small, large)
+            assert large.characters <= 8 * small.characters + 5_000, (
+                small,
+                large,
+            )  # a short text may be read once more
 
         list(
             make_chunker(*self.bounds[0]).split("# Warm\n\nup", estimate_tokens)

@@ -126,7 +126,8 @@ def a_heading_stays_with_what_follows_it(trial: Trial) -> None:
     ends = {span.end for span in trial.spans}
     top = [element for element in trial.elements if element.top]
     for element, following in pairwise(top):
-        row = [*(row or [element.start]), following.start] if element.level else []
+        solid = following.end - len(trial.text[following.start : following.end].lstrip())
+        row = [*(row or [element.start]), solid] if element.level else []
         if not row or not ends & set(range(element.start + 1, following.start + 1)):
             continue
         if following.level:  # the row may be parted before the heading with which it grows too long

@@ -229,20 +229,32 @@ def test_another_vector_space_is_refused_until_reindex_moves_to_it(home, check, 
         assert memory.status().space.dimension == 16
 
 
-def test_an_interrupted_reindex_is_finished_by_the_next_run(home, check):
+def test_an_interrupted_reindex_changes_nothing_and_the_next_one_completes(home, check, dump):
     for number in range(6):
         home.write(f"{number}.md", LONG.replace("word", f"file{number}word"))
-    with home.open() as memory:
+    small = {"type": "markdown", "max_tokens": 60, "overlap_tokens": 0}  # several batches' worth of chunks
+    with home.open(chunking=small) as memory:
         memory.index(home.notes)
-    home.recorder.calls, home.recorder.fail_at = 0, 3
-    with home.open(embedding={"type": "counting", "dimension": 16}) as memory:
+        before = dump(memory)
+    home.recorder.calls, home.recorder.fail_at = 0, 7
+    with home.open(chunking=small, embedding={"type": "counting", "dimension": 16}) as memory:
         with pytest.raises(EmbeddingError):
             memory.reindex()
+        assert dump(memory) == before
         assert memory.search("file0word1", mode="fts"), "words answer meanwhile"
-    home.recorder.fail_at = None
-    with home.open(embedding={"type": "counting", "dimension": 16}) as memory:
-        memory.index()
+    with home.open(chunking=small) as memory:
         check(memory)
+        assert memory.search("file0word1", mode="vector"), "so does the model that was left behind"
+    done = len(home.recorder.take())
+    home.recorder.fail_at = None
+    with home.open(chunking=small, embedding={"type": "counting", "dimension": 16}) as memory:
+        memory.reindex()
+        check(memory)
+        assert dump(memory) == before
+        if home.backend == "sqlite":
+            again = len(home.recorder.take())
+            assert 0 < again < len(before["chunks"]), "it goes on where the first one stopped"
+    assert done
 
 
 def test_reindex_rebuilds_an_index_that_lost_its_rows(home, memory, check):

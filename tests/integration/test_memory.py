@@ -69,6 +69,22 @@ class TestSaveAndGet:
         assert memory.get(saved.path).content == "The harbour code is 4711."
         check(memory)
 
+    def test_saved_memories_outlive_the_database(self, home, check):
+        """It is derived: what was saved stands in a journal beside it, and what was forgotten does not come back."""
+        with home.open() as memory:
+            kept = memory.save("the harbour code", chat_id="telegram_1", source="conversation")
+            gone = memory.save("the lighthouse")
+            memory.forget(gone.path)
+        home.store = type(home.store)()
+        for file in (home.root / "data").glob("klaw.db*"):
+            file.unlink()
+        with home.open() as memory:
+            memory.index()
+            check(memory)
+            (found,) = memory.search("harbour lighthouse")
+            assert (found.path, found.chat_id, found.source) == (kept.path, "telegram_1", "conversation")
+        assert "lighthouse" not in "".join(file.read_text() for file in (home.root / "data").glob("*.jsonl"))
+
     def test_saving_again_changes_nothing(self, home, memory, check):
         first = memory.save("the same", created_at=datetime(2026, 1, 2, tzinfo=UTC))
         home.recorder.calls = 0
@@ -299,8 +315,8 @@ class TestForget:
         assert memory.status().workspaces == {}
         assert words(memory, "lighthouse") == [kept.path]
         check(memory)
-        with pytest.raises(WorkspaceError):
-            memory.index()
+        memory.index()
+        assert words(memory, "lighthouse") == [kept.path], "it is not one of those to be kept up to date any more"
         assert memory.index(home.notes).added == 2
         check(memory)
 

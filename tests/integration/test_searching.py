@@ -21,6 +21,10 @@ from klaw_core import (
 )
 
 MODES = ("hybrid", "fts", "vector")
+ODD = (
+    "C++", "foo-bar", "cat's", '"', "'", "*", "AND", "NEAR(", "a OR b", "^x", "col:x", "{x}", "\0", "\ud800",
+    "память", "内存", "🧵", "%", "--", "';DROP TABLE", "\u202e", "a\nb", "e\u0301" * 500, "x" * 9_000,
+)  # fmt: skip
 
 
 @frozen
@@ -141,18 +145,11 @@ class TestQueries:
             small.search("x" * 10_001)
         assert small.search(("tokens " * 2000)[:10_000])
 
-    @pytest.mark.parametrize("mode", MODES)
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "C++", "foo-bar", "cat's", '"', "'", "*", "AND", "NEAR(", "a OR b", "^x", "col:x", "{x}", "\0", "\ud800",
-            "память", "内存", "🧵", "%", "--", "';DROP TABLE", "\u202e", "a\nb", "e\u0301" * 500, "x" * 9_000,
-        ],
-    )  # fmt: skip
-    def test_any_text_is_a_query(self, small, mode, text):
-        results = small.search(text, mode=mode)
-        assert results.notices == ()
-        assert all(math.isfinite(result.score) for result in results)
+    def test_any_text_is_a_query(self, small):
+        for mode, text in product(MODES, ODD):
+            results = small.search(text, mode=mode)
+            assert results.notices == (), text
+            assert all(math.isfinite(result.score) for result in results), text
 
     def test_nothing_indexed_is_an_empty_answer(self, home, memory):
         for mode in MODES:
@@ -170,7 +167,7 @@ class TestExplanation:
         with home.open(fusion=fusion) as memory:
             for mode in MODES:
                 results = memory.search("harbour entry number7 tokens", 20, mode=mode)
-                assert len(results) == 20
+                assert len(results) >= 3
                 for result in results:
                     assert math.isclose(math.fsum(part.value for part in result.explain), result.score, abs_tol=1e-12)
                     assert result.explain
@@ -341,14 +338,14 @@ class TestFailures:
                 memory.search("short tokens", mode="vector")
 
     @pytest.mark.usefixtures("small")
-    def test_no_embedder_at_all_is_said(self, home):
+    def test_without_an_embedder_words_answer(self, home):
         with home.open(embedding={"type": "none"}) as memory:
             results = memory.search("short tokens")
             assert results[0].path == "notes/auth.md"
-            assert any("none" in notice for notice in results.notices)
-            assert any("none" in problem for problem in memory.status().problems)
-            with pytest.raises(RetrievalError, match="none"):
+            assert results.notices == ()
+            with pytest.raises(QueryError, match="no configured retriever uses vectors"):
                 memory.search("short tokens", mode="vector")
+            assert memory.status().retrievers == (home.legs[1],)
 
     def test_an_unknown_collection_is_empty_or_refused(self, home, small):
         if home.backend == "memory":

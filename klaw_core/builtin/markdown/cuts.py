@@ -35,12 +35,12 @@ _SENTENCE_END = re.compile(
 )
 _WORD_END = re.compile(r"[,;|、，；：]*\s+|[,;|、，；：]+")
 # A full stop after one of these, or after a number that opens a line, does not end a sentence; most other
-# abbreviations are told by the small letter that follows.
+# abbreviations are told by the small letter or the number that follows.
 _ABBREVIATION = re.compile(
-    r"[\W\d_](?:[^\W\d_]|Mr|Mrs|Ms|Dr|Prof|St|vs|cf|[Ff]ig|[Ee]q|[Ss]ec|[Nn]o|[Vv]ol|pp|al|approx|e\.g|i\.e"
-    r"|т\.е|т\.к|т\.н|им|ул|рис|стр|см|гл)\Z"
+    r"[\W\d_](?:[A-ZА-ЯЁ]|Mr|Mrs|Ms|Dr|Prof|St|vs|cf|approx|e\.g|i\.e|et al|т\.е|т\.к|т\.н|им|ул)\Z"
     r"|[\r\n][ \t>]*\d{1,9}\Z"
 )
+_BEFORE_A_NUMBER = re.compile(r"[\W\d_](?:[Nn]o|[Ff]ig|[Ee]q|[Ss]ec|[Vv]ol|[Pp]p?|[Рр]ис|[Сс]тр|[Гг]л)\Z")
 _LONGEST_ABBREVIATION = 16
 
 
@@ -112,6 +112,8 @@ def _ends_sentence(text: str, start: int, stop: int, following: int) -> bool:
         return True
     window = max(start, stop - _LONGEST_ABBREVIATION)
     before = ("\n" if window == start else "") + text[window:stop]
+    if text[following].isdigit() and _BEFORE_A_NUMBER.search(before):
+        return False
     return not _ABBREVIATION.search(before)
 
 

@@ -198,7 +198,7 @@ def lay_out(blocks: Sequence[Block], gauge: Gauge) -> Layout:
         known: list[int | None] = []
         for index, (piece, size) in enumerate(zip(layout.pieces, sizes, strict=True)):
             parts = [] if layout.fits(index, gauge.bounds) else _cut(piece, size or 0, gauge)
-            cut = cut or bool(parts)
+            cut |= bool(parts)
             pieces.extend(parts or [piece])
             known.extend([None] * len(parts) if parts else [size])
         if not cut:
@@ -315,4 +315,5 @@ def _strength(before: Block | None, block: Block, text: str) -> Strength:
         return Strength.BLOCK
     if block.kind == before.kind == "list item":
         return Strength.ITEM
-    return Strength.INTRODUCED if text[before.end - 1] in _INTRODUCES else Strength.BLOCK
+    announced = text[before.start : before.end].rstrip("*_").endswith(_INTRODUCES)
+    return Strength.INTRODUCED if announced else Strength.BLOCK

@@ -55,6 +55,17 @@ def test_a_rare_word_counts_more_than_a_frequent_one(find: Find) -> None:
     assert find("the lantern", *texts)[0] == 21
 
 
+def test_chunks_that_share_only_everyday_words_are_left_out_where_others_share_more(find: Find) -> None:
+    texts = [f"the ship in harbour {number}" for number in range(20)] + ["the lantern in the cabin"]
+    assert find("the lantern in a storm", *texts) == [21]
+
+
+def test_a_query_of_everyday_words_alone_still_finds(find: Find) -> None:
+    texts = ["the ship in the harbour", "the ship", "a lantern"]
+    assert sorted(find("the ship", *texts)) == [1, 2]
+    assert len(find("the", *[f"the ship {number}" for number in range(9)])) == 9
+
+
 @pytest.mark.parametrize("query", ["xyzzy", "ёжик", "数据", "", "?!", '"no such phrase"', "zz*"])
 def test_no_match_is_empty(find: Find, query: str) -> None:
     assert find(query, "notes on architecture", "заметки") == []

@@ -108,23 +108,27 @@ def spawn_klaw(
 def run_in_terminal(
     *arguments: str, until: str = "", then: int = 0, answer: str = "", **environment: str
 ) -> tuple[int, str]:
-    """Run ``klaw`` in a pseudo-terminal; at ``until`` send the signal ``then`` or type ``answer``."""
-    child, descriptor = pty.fork()
-    if child == 0:
-        os.environ.update({"TERM": "xterm-256color", "COLUMNS": "80", **environment})
-        os.execv(sys.executable, [sys.executable, "-m", "klaw_core", *arguments])
+    """Run ``klaw`` in a pseudo-terminal; at ``until`` send the signal ``then``, or type ``answer``."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "klaw_core", *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", **environment},
+        start_new_session=True,
+    )
+    os.close(theirs)
     output = b""
     waiting = bool(until)
-    with os.fdopen(descriptor, "rb", buffering=0), contextlib.suppress(OSError):  # Linux reports the end as EIO
-        while part := os.read(descriptor, 65536):
+    # Linux reports that nobody has the other end open any more as an error of the read.
+    with process, os.fdopen(ours, "r+b", buffering=0) as terminal, contextlib.suppress(OSError):
+        while part := terminal.read(65536):
             output += part
             if waiting and until.encode() in output:
                 waiting = False
-                if answer:
-                    os.write(descriptor, answer.encode())
-                else:
-                    os.kill(child, then)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), output.decode()
+                process.send_signal(then) if then else terminal.write(answer.encode())
+    return process.returncode, output.decode()
 
 
 def config_file(user_home: Path) -> Path:

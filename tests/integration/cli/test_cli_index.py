@@ -145,7 +145,7 @@ class TestIndex:
         assert file.stderr.endswith(f"auth.md is a file, not a directory → klaw index {notes}\n")
 
     def test_reindex(self, indexed):
-        assert indexed("reindex").stdout.startswith("reindexed: 3 changed; 3 chunks in ")
+        assert indexed("reindex").stdout.startswith("reindexed: 3 new; 3 chunks in ")
         assert json.loads(indexed("search", "bread", "--json").stdout)
 
     def test_the_summary_leaves_out_what_did_not_happen(self):

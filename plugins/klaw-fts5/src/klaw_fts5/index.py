@@ -15,6 +15,8 @@ from klaw_fts5.query import Term, compile_query, render, select
 from klaw_fts5.sql import COLLECTIONS, Statements
 from klaw_fts5.words import index_text
 
+# Above what 64 terms of that IDF can add up to, below what one rarer term gives.
+_EVERYDAY_SCORE = 1e-3
 _MAX_LIMIT = 2**31 - 1
 
 
@@ -99,7 +101,13 @@ class Fts5Index:
             else:
                 allowed = apsw.carray(np.ascontiguousarray(query.within, dtype=np.int64))
                 rows = resource.execute(sql.search_within, [*values, allowed])
-            return tuple(Hit(key, -score) for key, score in rows)
+            hits = tuple(Hit(key, -score) for key, score in rows)
+            informative = tuple(hit for hit in hits if hit.score >= _EVERYDAY_SCORE)
+            # FTS5 gives a term that stands in more than half of the rows an IDF of a millionth. A hit that shares
+            # only such terms would still have a rank, and fusion by rank would take it for a find. Among few
+            # rows half of them is soon reached, and says nothing about the word.
+            some_share_more = 0 < len(informative) < len(hits)
+            return informative if some_share_more and resource.execute(sql.many).get else hits
 
 
 def _create_tables(resource: apsw.Connection) -> None:

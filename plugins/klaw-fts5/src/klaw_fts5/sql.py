@@ -20,6 +20,9 @@ WHERE {table} MATCH ?3{within} ORDER BY score, rowid LIMIT ?4
 """
 _WITHIN = " AND +rowid IN (SELECT value FROM carray(?5))"
 
+# From this many rows on, a word that stands in half of them is an everyday word.
+_MANY = 20
+
 
 @frozen
 class Statements:
@@ -31,6 +34,7 @@ class Statements:
     reset: str
     keys: str
     matches: str
+    many: str
     search: str
     search_within: str
 
@@ -44,6 +48,7 @@ def statements(table: str) -> Statements:
         reset=f"INSERT INTO {table}({table}) VALUES ('delete-all')",  # noqa: S608  # our own name
         keys=f"SELECT rowid FROM {table} ORDER BY rowid",  # noqa: S608  # our own name
         matches=f"SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT 1",  # noqa: S608  # our own name
+        many=f"SELECT COUNT(*) = {_MANY} FROM (SELECT 1 FROM {table}_docsize LIMIT {_MANY})",  # noqa: S608  # our own name
         search=_SEARCH.format(table=table, within=""),
         search_within=_SEARCH.format(table=table, within=_WITHIN),
     )

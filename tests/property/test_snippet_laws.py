@@ -1,0 +1,59 @@
+"""Laws of snippets, for any text and any query."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klaw_core.snippets import find_marks, make_snippet
+
+WORDS = st.sampled_from(
+    ["boat", "boats", "Решили", "решение", "发布", "的", "ERR_TLS_42", "café", "cafe\u0301", "👩‍💻", "a", "-", "#"]
+)
+TEXTS = st.lists(WORDS | st.text(max_size=6), max_size=120).map(" ".join) | st.text(max_size=600)
+QUERIES = st.lists(WORDS | st.text(max_size=6), max_size=6).map(" ".join)
+SIZES = st.integers(20, 400)
+
+
+@given(TEXTS, QUERIES, SIZES)
+def test_it_fits_on_one_line_of_the_size_asked_for(content, query, size):
+    text = make_snippet(content, query, size).text
+
+    assert len(text) <= size
+    assert text.splitlines() == ([text] if text else [])
+
+
+@given(TEXTS, QUERIES, SIZES)
+def test_marks_lie_in_the_text_in_order_apart(content, query, size):
+    snippet = make_snippet(content, query, size)
+    edges = [edge for mark in snippet.marks for edge in mark]
+
+    assert edges == sorted(edges)
+    assert all(0 <= start < end <= len(snippet.text) for start, end in snippet.marks)
+
+
+@given(TEXTS, QUERIES, SIZES)
+def test_what_is_shown_is_the_passages_own_text(content, query, size):
+    whole = make_snippet(content, query, 10**9).text
+    shown = make_snippet(content, query, size).text
+
+    assert shown == whole or shown.removeprefix("…").removesuffix("…") in whole
+
+
+@given(TEXTS, QUERIES, SIZES)
+def test_if_there_is_a_match_that_fits_one_is_shown(content, query, size):
+    whole = make_snippet(content, query, 10**9)
+
+    if any(end - start <= size - 2 for start, end in whole.marks):
+        assert make_snippet(content, query, size).marks
+
+
+@given(st.lists(st.sampled_from(["boat", "elk", "storm", "harbour"]), min_size=1, max_size=4, unique=True))
+def test_words_that_stand_together_are_shown_together(words):
+    filler = "nothing else to see " * 60
+    snippet = make_snippet(f"{filler}{' '.join(words)} {filler}", " ".join(words))
+
+    assert [snippet.text[start:end] for start, end in snippet.marks] == words
+
+
+@given(TEXTS, QUERIES)
+def test_marks_do_not_depend_on_the_order_of_the_query(text, query):
+    assert find_marks(text, query) == find_marks(text, " ".join(reversed(query.split())))

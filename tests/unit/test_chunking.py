@@ -1,0 +1,144 @@
+"""The core slices the text, numbers the lines and derives the ids; a chunker's spans are not taken unchecked."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from attrs import evolve, frozen
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klaw_core import Document, PluginContractError, Span, estimate_tokens
+from klaw_core.chunking import make_chunks
+
+MOMENT = datetime(2026, 2, 24, tzinfo=UTC)
+
+
+@frozen
+class Chunker:
+    """Yields the spans it was made with."""
+
+    spans: tuple[Span, ...]
+
+    def split(self, _text, _count_tokens, /):
+        return self.spans
+
+
+def document(text, path="notes/a.md"):
+    return Document(path, text, "a.md", "notes", MOMENT)
+
+
+def cut(text, *spans, path="notes/a.md"):
+    return make_chunks(document(text, path), Chunker(tuple(Span(*span) for span in spans)), estimate_tokens)
+
+
+def test_a_chunk_is_a_slice_with_its_lines():
+    text = "one\r\ntwo\n\nthree\rfour"
+    chunks = cut(text, (0, 3), (5, 10, ("H",)), (10, 20, ("H",), "paragraph"))
+    assert [chunk.text for chunk in chunks] == ["one", "two\n\n", "three\rfour"]
+    assert [(chunk.start_line, chunk.end_line) for chunk in chunks] == [(1, 1), (2, 2), (4, 5)]
+    assert [chunk.heading for chunk in chunks] == [(), ("H",), ("H",)]
+    assert [chunk.continues for chunk in chunks] == [None, None, "paragraph"]
+    assert [(chunk.start, chunk.end) for chunk in chunks] == [(0, 3), (5, 10), (10, 20)]
+
+
+def test_no_spans_are_no_chunks():
+    assert cut("text") == ()
+
+
+def test_a_chunk_of_white_space_has_a_line_too():
+    (chunk,) = cut("a\n \nb", (2, 4))
+    assert (chunk.start_line, chunk.end_line) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        [(0, 5)],
+        [(-1, 2)],
+        [(2, 2)],
+        [(3, 1)],
+        [(4, 5)],
+        [(2, 4), (0, 1)],
+        [(0, 2), (0, 2)],
+        [(0, 3), (0, 2)],
+        [(0, 10**12)],
+    ],
+)
+def test_spans_out_of_bounds_or_order_are_refused_and_named(spans):
+    with pytest.raises(PluginContractError, match=r"Chunker cut notes/a\.md out of bounds or out of order: .* of 4"):
+        cut("text", *spans)
+
+
+def test_overlapping_spans_in_order_are_taken():
+    assert [chunk.text for chunk in cut("abcdef", (0, 3), (0, 4), (2, 6))] == ["abc", "abcd", "cdef"]
+
+
+class TestIds:
+    def test_an_id_survives_what_happens_around_it(self):
+        (before,) = cut("same", (0, 4))
+        (after,) = [chunk for chunk in cut("more\nsame", (0, 4), (5, 9)) if chunk.text == "same"]
+        assert before.chunk_id == after.chunk_id
+        assert (before.start, after.start) == (0, 5)
+
+    def test_path_heading_and_text_each_make_another_id(self):
+        ids = {
+            cut(text, (0, len(text), heading), path=path)[0].chunk_id
+            for text in ("a", "b")
+            for heading in ((), ("H",), ("H", "I"), ("H\x1fI",), ("HI",))
+            for path in ("notes/a.md", "notes/b.md")
+        }
+        assert len(ids) >= 2 * 4 * 2, "headings are joined by a character that no heading holds"
+
+    def test_equal_passages_of_one_document_have_ids_by_their_order(self):
+        chunks = cut("same same same", (0, 4), (5, 9), (10, 14))
+        assert len({chunk.chunk_id for chunk in chunks}) == 3
+        assert [chunk.chunk_id for chunk in cut("same same", (0, 4), (5, 9))] == [c.chunk_id for c in chunks[:2]]
+
+    def test_an_id_is_hexadecimal_and_of_one_length(self):
+        (chunk,) = cut("text", (0, 4))
+        assert len(chunk.chunk_id) == 32
+        int(chunk.chunk_id, 16)
+
+    def test_ids_are_those_of_the_first_release(self):
+        """An id that changes makes every stored one new, and everything be embedded again."""
+        (chunk,) = cut("text", (0, 4, ("H",)))
+        assert chunk.chunk_id == "a98d07703286cf61c42d78ab5916c424"
+
+
+class TestPassages:
+    def passage(self, text, heading):
+        return cut(text, (0, len(text), heading))[0].passage
+
+    def test_the_headings_stand_above_the_text(self):
+        assert self.passage("text", ("A", "B")) == "A > B\ntext"
+        assert self.passage("text", ()) == "text"
+
+    def test_a_heading_that_the_text_begins_with_is_not_repeated(self):
+        assert self.passage("## B\n\ntext", ("A", "B")) == "A\n## B\n\ntext"
+        assert self.passage("# A\n\ntext", ("A",)) == "# A\n\ntext"
+
+    def test_equal_passages_have_one_hash_wherever_they_stand(self):
+        (first,) = cut("text", (0, 4, ("A",)))
+        (second,) = cut("xx text", (3, 7, ("A",)), path="notes/b.md")
+        assert first.passage_hash == second.passage_hash
+        assert first.chunk_id != second.chunk_id
+
+
+class TestDocuments:
+    def test_text_and_recipe_decide_whether_a_document_changed(self):
+        one = document("text")
+        assert one.content_hash == evolve(one, created_at=datetime(2030, 1, 1, tzinfo=UTC), source="x").content_hash
+        assert one.content_hash != evolve(one, text="other").content_hash
+        assert one.content_hash != evolve(one, recipe="other").content_hash
+
+
+@given(st.text(max_size=60), st.data())
+def test_any_spans_in_order_make_chunks_that_are_slices(text, data):
+    ends = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
+    spans = list(pairwise(ends))
+    chunks = cut(text, *spans)
+    assert [chunk.text for chunk in chunks] == [text[start:end] for start, end in spans]
+    assert len({chunk.chunk_id for chunk in chunks}) == len(chunks)
+    for chunk in chunks:
+        assert 1 <= chunk.start_line <= chunk.end_line

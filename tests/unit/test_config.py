@@ -1,0 +1,444 @@
+"""Configuration: layers, strict checks, every problem at once, and nothing but ConfigError."""
+
+import os
+from pathlib import Path
+
+import pytest
+from attrs import field, frozen, validators
+
+from klaw_core import API, Component, ConfigError
+from klaw_core.config import Selection, build_options, load_config
+from klaw_core.config.layers import leaves, overlay, project_file, shown
+
+EMPTY = {"KLAW_CONFIG": os.devnull}
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Load with a user file, a project file, variables and overrides, each given as it is written."""
+
+    def load(user="", project=None, *, trusted=False, environment=None, **overrides):
+        home, work = tmp_path / "home", tmp_path / "work"
+        home.mkdir(exist_ok=True)
+        work.mkdir(exist_ok=True)
+        if trusted:
+            user = f'trusted_projects = ["{work.resolve()}"]\n{user}'
+        (home / "config.toml").write_text(user)
+        if project is not None:
+            (work / "klaw.toml").write_text(project)
+        return load_config(
+            config_file=home / "config.toml",
+            data_dir=tmp_path / "data",
+            directory=work,
+            environment=environment or {},
+            overrides=overrides,
+        )
+
+    return load
+
+
+@pytest.fixture
+def problems(load):
+    """What is wrong, as a list."""
+
+    def problems(*arguments, **options):
+        with pytest.raises(ConfigError) as caught:
+            load(*arguments, **options)
+        assert str(caught.value).count("\n") == 0, "an error is one line"
+        return list(caught.value.problems)
+
+    return problems
+
+
+class TestLayers:
+    def test_an_empty_file_is_the_defaults(self, load, tmp_path):
+        nothing = load_config(data_dir=tmp_path / "data", environment=EMPTY)
+        empty = load("")
+        assert (empty.store.type, empty.chunking.type, empty.embedding.type) == ("sqlite", "markdown", "onnx")
+        assert [(leg.type, leg.weight) for leg in empty.retrieval] == [("sqlite-vec", 0.5), ("fts5", 1.0)]
+        assert (empty.fusion.type, empty.reranking, empty.sources) == ("rrf", None, ())
+        assert (empty.disabled_plugins, empty.offline) == ((), False)
+        assert empty.table == nothing.table
+
+    def test_each_layer_lies_over_the_one_below(self, load):
+        user = "[memory.fusion]\nk = 1\npool = 1\n"
+        assert load(user).fusion.options == {"k": 1, "pool": 1}
+        project = "[memory.fusion]\nk = 2\n"
+        assert load(user, project).fusion.options == {"k": 2, "pool": 1}
+        last = load(user, project, memory={"fusion": {"k": 3}})
+        assert last.fusion.options == {"k": 3, "pool": 1}
+        assert [path.name for path in last.files] == ["config.toml", "klaw.toml"]
+
+    def test_another_type_drops_the_options_of_the_first(self, load):
+        user = '[memory.embedding]\ntype = "onnx"\nmodel = "x"\n'
+        assert load(user, environment={"KLAW_EMBEDDER": "ollama"}).embedding == Selection(
+            "embedder", "ollama", "memory.embedding"
+        )
+        assert load(user, environment={"KLAW_EMBEDDER": "onnx"}).embedding.options == {"model": "x"}
+        assert load(user, memory={"embedding": {"type": "ollama", "model": "y"}}).embedding.options == {"model": "y"}
+
+    def test_an_array_replaces_the_whole_array(self, load):
+        assert [leg.type for leg in load('[[memory.retrieval]]\ntype = "words"\n').retrieval] == ["words"]
+
+    def test_overlay_leaves_its_arguments_alone(self):
+        lower, upper = {"a": {"type": "x", "k": 1}}, {"a": {"type": "y"}}
+        assert overlay(lower, upper) == {"a": {"type": "y"}}
+        assert (lower, upper) == ({"a": {"type": "x", "k": 1}}, {"a": {"type": "y"}})
+
+    def test_the_nearest_project_counts_and_none_above_home(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        deep = tmp_path / "home" / "a" / "b"
+        deep.mkdir(parents=True)
+        assert project_file(deep) is None
+        (tmp_path / "klaw.toml").write_text("")
+        assert project_file(deep) is None, "above the home directory"
+        (tmp_path / "home" / "klaw.toml").write_text("")
+        assert project_file(deep) == tmp_path / "home" / "klaw.toml"
+        (tmp_path / "home" / "a" / "klaw.toml").write_text("")
+        assert project_file(deep) == tmp_path / "home" / "a" / "klaw.toml"
+        (deep / "klaw.toml").mkdir()
+        assert project_file(deep) == tmp_path / "home" / "a" / "klaw.toml", "a directory is no file"
+
+
+class TestEnvironment:
+    def test_the_data_directory(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        place = load_config(environment={**EMPTY, "KLAW_DATA_DIR": "~/elsewhere"}).data_dir
+        assert place == tmp_path / "elsewhere"
+        assert (
+            load_config(data_dir=tmp_path / "x", environment={**EMPTY, "KLAW_DATA_DIR": "y"}).data_dir == tmp_path / "x"
+        )
+        assert load_config(environment={**EMPTY, "KLAW_DATA_DIR": ""}).data_dir.name == "klaw"
+        with pytest.raises(ConfigError, match="KLAW_DATA_DIR"):
+            load_config(environment={**EMPTY, "KLAW_DATA_DIR": "~nosuchuser/x"})
+
+    def test_disabled_plugins_add_up(self, load):
+        found = load('[plugins]\ndisabled = ["a"]\n', environment={"KLAW_DISABLE_PLUGINS": " b, c ,,"})
+        assert found.disabled_plugins == ("a", "b", "c")
+
+    @pytest.mark.parametrize(
+        ("value", "offline"),
+        [("1", True), ("true", True), ("YES", True), (" on ", True), ("0", False), ("no", False), ("", False)],
+    )
+    def test_offline(self, load, value, offline):
+        assert load(environment={"KLAW_OFFLINE": value}).offline is offline
+
+    def test_offline_is_no_guess(self, problems):
+        assert problems(environment={"KLAW_OFFLINE": "y"}) == ["KLAW_OFFLINE: expected 1 or 0, got 'y'"]
+
+    def test_variables_in_strings(self, load, problems):
+        user = (
+            '[memory.embedding]\ntype = "ollama"\nkey = "a-${TOKEN}-${TOKEN}"\nnested = ["$TOKEN", {x = "${TOKEN}"}]\n'
+        )
+        options = load(user, environment={"TOKEN": "s3cret"}).embedding.options
+        assert options == {"key": "a-s3cret-s3cret", "nested": ["$TOKEN", {"x": "s3cret"}]}
+        assert problems(user) == [
+            "memory.embedding.key: the environment has no variable TOKEN",
+            "memory.embedding.nested[1].x: the environment has no variable TOKEN",
+        ]
+
+    def test_the_table_that_is_shown_keeps_the_variable(self, load):
+        shown_table = load('[memory.store]\npath = "${X}"\n', environment={"X": "secret"}).table
+        assert shown_table["memory"]["store"]["path"] == "${X}"
+
+    def test_a_variable_is_not_expanded_twice(self, load):
+        options = load('[memory.store]\npath = "${X}"\n', environment={"X": "${Y}", "Y": "no"}).store.options
+        assert options == {"path": "${Y}"}
+
+
+class TestFiles:
+    def test_a_file_that_was_named_must_be_there(self, tmp_path):
+        with pytest.raises(ConfigError, match="no such file"):
+            load_config(config_file=tmp_path / "nothing.toml", environment={})
+        with pytest.raises(ConfigError, match="no such file"):
+            load_config(environment={"KLAW_CONFIG": str(tmp_path / "nothing.toml")})
+        with pytest.raises(ConfigError, match="KLAW_CONFIG"):
+            load_config(environment={"KLAW_CONFIG": "~nosuchuser/config.toml"})
+
+    @pytest.mark.parametrize(
+        ("data", "reason"),
+        [
+            (b"a = [", "not valid TOML"),
+            (b"a = 1\na = 2", "not valid TOML"),
+            (b"caf\xe9 = 1", "not valid UTF-8"),
+            (b"a = 1\0", "not valid TOML"),
+            (b"a = " + b"9" * 5000, "not valid TOML"),
+            (b"a = " + b"[" * 5000 + b"]" * 5000, "nested too deeply"),
+            (b".".join([b"a"] * 5000) + b" = 1", "nested too deeply"),
+            (b".".join([b"a"] * 30) + b" = 1", "nested too deeply"),
+        ],
+    )
+    def test_a_broken_file_is_named(self, tmp_path, data, reason):
+        path = tmp_path / "config.toml"
+        path.write_bytes(data)
+        with pytest.raises(ConfigError) as caught:
+            load_config(config_file=path, environment={})
+        assert caught.value.problems[0].startswith(f"{path}: {reason}")
+
+    def test_a_byte_order_mark_is_no_problem(self, tmp_path):
+        (tmp_path / "config.toml").write_bytes(b"\xef\xbb\xbf[memory.fusion]\nk = 5\n")
+        assert load_config(config_file=tmp_path / "config.toml", environment={}).fusion.options == {"k": 5}
+
+    def test_what_cannot_be_read_is_named(self, tmp_path):
+        with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+            load_config(config_file=tmp_path, environment={})
+        with pytest.raises(ConfigError, match="cannot be read: File name too long"):
+            load_config(config_file=tmp_path / ("x" * 300), environment={})
+        (tmp_path / "loop").symlink_to("loop")
+        with pytest.raises(ConfigError, match="cannot be read: Too many levels"):
+            load_config(config_file=tmp_path / "loop", environment={})
+
+    def test_a_broken_project_is_named_beside_the_users_problems(self, problems):
+        found = problems("[memory]\nnonsense = 1\n", "a = [")
+        assert len(found) == 2
+        assert "config.toml: unknown key memory.nonsense" in found[0] + found[1]
+        assert "klaw.toml: not valid TOML" in found[0] + found[1]
+
+
+class TestProblems:
+    @pytest.mark.parametrize(
+        ("user", "problem"),
+        [
+            ("memroy = 1", "unknown key memroy; did you mean 'memory'?"),
+            ("zzz = 1", "unknown key zzz; known: memory, plugins, trusted_projects"),
+            ("[memory.embeding]\ntype = 'x'", "unknown key memory.embeding; did you mean 'embedding'?"),
+            ("[plugins]\ndisable = []", "unknown key plugins.disable; did you mean 'disabled'?"),
+            ('["memory.chunking"]\nx = 1', 'unknown key "memory.chunking"; '),
+            ('"a\\nb" = 1', 'unknown key "a\\nb"; known: '),
+        ],
+    )
+    def test_an_unknown_key_is_named_with_the_nearest(self, problems, user, problem):
+        (found,) = problems(user)
+        assert f"config.toml: {problem}" in found
+
+    def test_an_unknown_key_among_the_overrides_too(self, problems):
+        assert problems(memroy={}) == ["options: unknown key memroy; did you mean 'memory'?"]
+
+    @pytest.mark.parametrize(
+        ("user", "problem"),
+        [
+            ("memory = 3", "memory: expected a table"),
+            ("memory = []", "memory: expected a table"),
+            ("plugins = 3", "plugins: expected a table, got 3"),
+            ("plugins.disabled = 'x'", "plugins.disabled: expected an array of strings, got 'x'"),
+            ("plugins.disabled = [1]", "plugins.disabled: expected an array of strings, got [1]"),
+            ("trusted_projects = '/'", "trusted_projects: expected an array of strings, got '/'"),
+            ("memory.store = 'sqlite'", "memory.store: expected a table with a key 'type'"),
+            ("memory.store.type = 5", "memory.store.type: expected the name of a store, got 5"),
+            ("memory.store.type = ''", "memory.store.type: expected the name of a store, got ''"),
+            ("memory.store.type = 0x" + "f" * 6000, "expected the name of a store, got a very large number"),
+            ("memory.reranking = {k = 1}", "memory.reranking.type: expected the name of a reranker, got None"),
+            ("memory.retrieval = {type = 'x'}", "memory.retrieval: expected an array of tables, [[memory.retrieval]]"),
+            ("memory.retrieval = ['x']", "memory.retrieval[0]: expected a table with a key 'type'"),
+            ("memory.retrieval = []", "memory.retrieval: at least one retriever is needed"),
+            ("memory.sources = 1", "memory.sources: expected an array of tables"),
+            ("memory.sources = [{path = 'x'}]", "memory.sources[0].type: expected the name of a source, got None"),
+        ],
+    )
+    def test_a_wrong_type_is_named_with_its_place(self, problems, user, problem):
+        assert any(problem in found for found in problems(user)), problems(user)
+
+    @pytest.mark.parametrize("weight", ["nan", "inf", "-inf", "-1", "-0.1", "true", "'1'", "[1]", "0x" + "f" * 400])
+    def test_a_weight_is_a_number_of_at_least_nothing(self, problems, weight):
+        (found,) = problems(f"[[memory.retrieval]]\ntype = 'words'\nweight = {weight}\n")
+        assert found.startswith("memory.retrieval[0].weight: expected a number of at least 0, got ")
+
+    @pytest.mark.parametrize(("weight", "number"), [("0", 0.0), ("-0.0", 0.0), ("2", 2.0), ("1e308", 1e308)])
+    def test_any_such_weight_is_one(self, load, weight, number):
+        (leg,) = load(f"[[memory.retrieval]]\ntype = 'words'\nweight = {weight}\n").retrieval
+        assert (leg.weight, leg.options) == (number, {})
+
+    def test_a_weight_elsewhere_is_an_option(self, load):
+        assert load("[memory.fusion]\nweight = 2\n").fusion.options == {"weight": 2}
+
+    def test_a_retriever_stands_there_once(self, problems):
+        user = "[[memory.retrieval]]\ntype = 'words'\n" * 2 + "[[memory.retrieval]]\ntype = 'fts5'\n"
+        assert problems(user) == ["memory.retrieval: the retriever 'words' stands there twice"]
+
+    def test_all_problems_at_once(self, problems):
+        user = """
+            nonsense = 1
+            plugins.disabled = 3
+            [memory]
+            store = 5
+            [memory.embedding]
+            type = "${UNSET}"
+            [[memory.retrieval]]
+            type = "words"
+            weight = nan
+        """
+        project = "[memory.sources]\npath = '/'"
+        found = problems(user, project, environment={"KLAW_OFFLINE": "perhaps"})
+        wanted = (
+            "nonsense", "plugins.disabled", "memory.store", "UNSET", "weight", "KLAW_OFFLINE", "a project may not set",
+        )  # fmt: skip
+        for name in wanted:
+            assert sum(name in problem for problem in found) >= 1, name
+
+
+FREE = '[memory.chunking]\nmax_tokens = 100\n[memory.fusion]\ntype = "weighted"\n'
+BOUND = {
+    "embedding": '[memory.embedding]\nurl = "http://example.org"\n',
+    "embedding type": 'memory.embedding.type = "ollama"\n',
+    "store": '[memory.store]\npath = "x.db"\n',
+    "sources": '[[memory.sources]]\ntype = "workspace"\npath = "x"\n',
+    "no sources": "memory.sources = []\n",
+    "retrieval": '[[memory.retrieval]]\ntype = "words"\n',
+    "reranking": '[memory.reranking]\ntype = "x"\n',
+    "plugins": "[plugins]\ndisabled = []\n",
+    "trust": 'trusted_projects = ["/"]\n',
+    "a variable": '[memory.chunking]\ntype = "${HOME}"\n',
+    "a variable in an array": '[memory.chunking]\nnames = ["x", ["${HOME}"]]\n',
+    "a variable in a table in an array": '[memory.chunking]\nnames = [1, {x = "${HOME}"}]\n',
+    "a variable in an array of tables": '[[memory.chunking.deep]]\nx = "${HOME}"\n',
+    "a path outside": '[memory.chunking]\nvocabulary = "../x"\n',
+    "an absolute path": '[memory.chunking]\nvocabulary = "/etc/passwd"\n',
+    "a path at home": '[memory.chunking]\nvocabulary = "~/x"\n',
+    "an absolute path in an array": '[memory.chunking]\nvocabulary = ["/etc/passwd"]\n',
+    "a quoted place": '["memory.chunking"]\nx = 1\n',
+    "an array for a table": "[[memory.chunking]]\nx = 1\n",
+}
+
+
+class TestTrust:
+    def test_a_project_may_set_how_text_is_cut_and_rankings_are_merged(self, load):
+        found = load("", FREE)
+        assert (found.chunking.options, found.fusion.type) == ({"max_tokens": 100}, "weighted")
+
+    @pytest.mark.parametrize("project", BOUND.values(), ids=BOUND)
+    def test_and_nothing_else(self, problems, project):
+        found = problems("", project, environment={"HOME": "/home/me"})
+        assert any("klaw.toml: a project may not" in problem and "klaw config trust" in problem for problem in found)
+
+    @pytest.mark.parametrize("name", ["embedding", "store", "sources", "plugins", "a variable", "an absolute path"])
+    def test_one_that_is_trusted_may(self, load, name):
+        load("", BOUND[name], trusted=True, environment={"HOME": "/home/me"})
+
+    def test_trust_in_a_directory_is_no_trust_in_those_around_or_below(self, load, problems, tmp_path):
+        project = BOUND["store"]
+        work = (tmp_path / "work").resolve()
+        for other in (work.parent, work / "below", Path(f"{work}-more")):
+            assert problems(f'trusted_projects = ["{other}"]\n', project)
+        load(f'trusted_projects = ["{work}"]\n', project)
+
+    def test_a_string_of_paths_is_no_trust(self, problems, tmp_path):
+        found = problems(f'trusted_projects = "{tmp_path.resolve()}/work"\n', BOUND["store"])
+        assert any("a project may not set memory.store.path" in problem for problem in found)
+        assert any("trusted_projects: expected an array" in problem for problem in found)
+
+    def test_a_project_cannot_trust_itself(self, problems, tmp_path):
+        project = f'trusted_projects = ["{(tmp_path / "work").resolve()}"]\n{BOUND["store"]}'
+        assert any("a project may not set trusted_projects" in problem for problem in problems("", project))
+
+    def test_trust_follows_the_real_directory(self, load, tmp_path):
+        load("", BOUND["store"], trusted=True)
+        (tmp_path / "link").symlink_to("work")
+        found = load_config(config_file=tmp_path / "home" / "config.toml", directory=tmp_path / "link", environment={})
+        assert found.store.options == {"path": "x.db"}
+
+
+@frozen
+class Inner:
+    depth: int = 1
+
+
+@frozen
+class Options:
+    count: int = 1
+    share: float = 0.5
+    name: str = "x"
+    on: bool = False
+    names: tuple[str, ...] = ()
+    numbers: list[int] = field(factory=list)
+    inner: Inner = field(factory=Inner)
+    maybe: str | None = None
+    choice: str = field(default="a", validator=validators.in_(("a", "b")))
+    hidden: int = field(default=0, init=False)
+
+
+@frozen
+class Needy:
+    path: str
+
+
+class TestOptions:
+    def build(self, options=Options, /, **values):
+        found: list[str] = []
+        component = Component("c", options, lambda *_: None, API)
+        return build_options(component, Selection("embedder", "c", "memory.embedding", values), found), found
+
+    def test_none_are_the_defaults(self):
+        assert self.build() == (Options(), [])
+
+    @pytest.mark.parametrize(
+        ("values", "options"),
+        [
+            ({"count": 3}, Options(count=3)),
+            ({"share": 2}, Options(share=2.0)),
+            ({"on": True}, Options(on=True)),
+            ({"names": ["a", "b"]}, Options(names=("a", "b"))),
+            ({"numbers": [1, 2]}, Options(numbers=[1, 2])),
+            ({"inner": {"depth": 2}}, Options(inner=Inner(2))),
+            ({"maybe": "y"}, Options(maybe="y")),
+        ],
+    )
+    def test_what_fits_is_taken(self, values, options):
+        assert self.build(**values) == (options, [])
+
+    @pytest.mark.parametrize(
+        ("values", "problem"),
+        [
+            ({"count": "8"}, "memory.embedding.count: expected int, got '8'"),
+            ({"count": True}, "memory.embedding.count: expected int, got True"),
+            ({"count": 8.0}, "memory.embedding.count: expected int, got 8.0"),
+            ({"count": [8]}, "memory.embedding.count: expected int, got [8]"),
+            ({"share": "0.5"}, "memory.embedding.share: expected float, got '0.5'"),
+            ({"share": True}, "memory.embedding.share: expected float, got True"),
+            ({"name": 8}, "memory.embedding.name: expected str, got 8"),
+            ({"name": ["x"]}, "memory.embedding.name: expected str, got ['x']"),
+            ({"on": 1}, "memory.embedding.on: expected bool, got 1"),
+            ({"on": "false"}, "memory.embedding.on: expected bool, got 'false'"),
+            ({"names": "abc"}, "memory.embedding.names: expected an array of strings, got 'abc'"),
+            ({"names": {"a": 1}}, "memory.embedding.names: expected an array of strings, got {'a': 1}"),
+            ({"names": ["a", 1]}, "memory.embedding.names[1]: expected str, got 1"),
+            ({"numbers": "12"}, "memory.embedding.numbers: expected an array of values, got '12'"),
+            ({"numbers": [1, "2"]}, "memory.embedding.numbers[1]: expected int, got '2'"),
+            ({"inner": {"depth": "2"}}, "memory.embedding.inner.depth: expected int, got '2'"),
+            ({"inner": {"dept": 2}}, "memory.embedding.inner.dept: unknown key; did you mean 'depth'?"),
+            ({"maybe": 3}, "memory.embedding.maybe: expected str, got 3"),
+            ({"cuont": 3}, "memory.embedding.cuont: unknown key; did you mean 'count'?"),
+            ({"a b": 3}, 'memory.embedding."a b": unknown key; known: count, share, name'),
+            ({"hidden": 3}, "memory.embedding.hidden: unknown key; known: count, share, name"),
+            ({"choice": "c"}, "memory.embedding: 'choice' must be in ('a', 'b') (got 'c')"),
+            ({"share": int("9" * 400)}, "memory.embedding.share: int too large to convert to float"),
+        ],
+    )
+    def test_what_does_not_is_named_and_never_converted(self, values, problem):
+        built, (found,) = self.build(**values)
+        assert built is None
+        assert found.startswith(problem)
+
+    def test_what_is_required_is_named(self):
+        assert self.build(Needy) == (None, ["memory.embedding.path: is required"])
+
+    def test_all_of_them_at_once(self):
+        _, found = self.build(count="8", name=8, cuont=1, inner={"depth": True})
+        assert len(found) == 4
+
+    def test_an_option_class_that_cannot_be_read_is_a_problem_too(self):
+        class NotAttrs:
+            pass
+
+        assert self.build(NotAttrs)[1]
+        assert self.build(NotAttrs, x=1)[1]
+
+
+def test_leaves_are_named_by_their_place():
+    table = {"a": {"b": 1, "c d": {}}, "e": [{"f": 2}, {"g": 3}], "h": [], "i": [1]}
+    assert list(leaves(table)) == [("a.b", 1), ("e[0].f", 2), ("e[1].g", 3), ("h", []), ("i", [1])]
+
+
+def test_a_value_is_shown_short_and_on_one_line():
+    assert shown("a\nb") == "'a\\nb'"
+    assert len(shown("x" * 10_000)) < 100
+    assert shown(16**6000) == "a very large number"

@@ -1,0 +1,192 @@
+"""A file is replaced whole or not at all, for its owner alone."""
+
+import errno
+import fcntl
+import multiprocessing
+import os
+import stat
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from klaw_core import StoreError, StoreFullError, StoreReadOnlyError
+from klaw_core.files import locked, make_private_directory, open_regular, write_atomically, write_new
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+class TestDirectories:
+    def test_every_directory_that_is_made_is_private(self, tmp_path):
+        before = os.umask(0)
+        try:
+            make_private_directory(tmp_path / "a" / "b" / "c")
+        finally:
+            os.umask(before)
+        assert [mode(tmp_path / path) for path in ("a", "a/b", "a/b/c")] == [0o700] * 3
+
+    def test_one_that_is_there_stays_as_it_is(self, tmp_path):
+        tmp_path.chmod(0o755)
+        make_private_directory(tmp_path)
+        assert mode(tmp_path) == 0o755
+
+    def test_a_file_in_the_way_is_named_with_what_to_do(self, tmp_path):
+        (tmp_path / "file").write_text("")
+        for path in (tmp_path / "file", tmp_path / "file" / "below"):
+            with pytest.raises(StoreReadOnlyError, match=r"cannot be created.*KLAW_DATA_DIR"):
+                make_private_directory(path)
+
+
+class TestAtomicWrites:
+    def test_the_file_is_written_private_in_a_new_directory(self, tmp_path):
+        path = tmp_path / "new" / "file.json"
+        write_atomically(path, "память\n")
+        assert path.read_text("utf-8") == "память\n"
+        assert mode(path) == 0o600
+        assert list(path.parent.iterdir()) == [path]
+
+    def test_a_link_stays_one(self, tmp_path):
+        (tmp_path / "dotfiles").mkdir()
+        target, link = tmp_path / "dotfiles" / "config.toml", tmp_path / "config.toml"
+        target.write_text("old")
+        link.symlink_to(target)
+        write_atomically(link, "new")
+        assert link.is_symlink()
+        assert target.read_text() == "new"
+
+    @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+    @pytest.mark.parametrize(
+        ("number", "kind"),
+        [(errno.ENOSPC, StoreFullError), (errno.EIO, StoreReadOnlyError), (errno.EROFS, StoreReadOnlyError)],
+    )
+    def test_a_failure_at_any_step_leaves_the_old_file_alone(self, tmp_path, monkeypatch, call, number, kind):
+        path = tmp_path / "file"
+        path.write_text("old")
+
+        def fail(*_arguments, **_options):
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(os, call, fail)
+        with pytest.raises(kind, match="file cannot be written"):
+            write_atomically(path, "new")
+        monkeypatch.undo()
+        assert path.read_text() == "old"
+        assert list(tmp_path.iterdir()) == [path], "and nothing beside it"
+
+    def test_short_writes_are_continued(self, tmp_path, monkeypatch):
+        whole = os.write
+        monkeypatch.setattr(os, "write", lambda descriptor, data: whole(descriptor, bytes(data[:3])))
+        write_atomically(tmp_path / "file", "a longer text")
+        assert (tmp_path / "file").read_text() == "a longer text"
+
+    def test_it_is_durable_before_it_has_the_name_and_the_name_after(self, tmp_path, monkeypatch):
+        steps = []
+        sync, replace = os.fsync, os.replace
+        monkeypatch.setattr(os, "fsync", lambda fd: (steps.append(stat.S_ISDIR(os.fstat(fd).st_mode)), sync(fd)))
+        monkeypatch.setattr(os, "replace", lambda *paths: (steps.append("replace"), replace(*paths)))
+        write_atomically(tmp_path / "file", "text")
+        assert steps == [False, "replace", True]
+
+    def test_left_overs_of_crashes_are_swept_and_what_is_being_written_is_not(self, tmp_path):
+        old, young, other = (tmp_path / name for name in (".klaw-file-old", ".klaw-file-young", ".klaw-other-old"))
+        for path in (old, young, other):
+            path.write_text("")
+        for path in (old, other):
+            os.utime(path, (0, 0))
+        write_atomically(tmp_path / "file", "text")
+        assert sorted(tmp_path.iterdir()) == [young, other, tmp_path / "file"]
+
+    def test_many_at_once_leave_one_whole_file(self, tmp_path):
+        texts = [str(number) * 10_000 for number in range(8)]
+        failures = []
+
+        def write(text):
+            try:
+                for _ in range(10):
+                    write_atomically(tmp_path / "file", text)
+            except StoreError as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=write, args=(text,)) for text in texts]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            if (tmp_path / "file").exists():
+                assert (tmp_path / "file").read_text() in texts
+        assert failures == []
+        assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+
+
+class TestNewFiles:
+    def test_it_is_never_written_over_another(self, tmp_path):
+        write_new(tmp_path / "file", b"one")
+        with pytest.raises(FileExistsError):
+            write_new(tmp_path / "file", b"two")
+        assert (tmp_path / "file").read_bytes() == b"one"
+        assert mode(tmp_path / "file") == 0o600
+        assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+
+
+def test_only_a_regular_file_is_opened(tmp_path):
+    (tmp_path / "file").write_text("text")
+    with open_regular(tmp_path / "file") as file:
+        assert file.read() == b"text"
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, tmp_path / "nothing", "/dev/null"):
+        before = len(list(Path("/dev/fd").iterdir()))
+        with pytest.raises(OSError):  # noqa: PT011  # which one says the system
+            open_regular(path)
+        assert len(list(Path("/dev/fd").iterdir())) == before, "no descriptor is left open"
+
+
+def _hold(directory, begun, done):
+    with locked(directory):
+        begun.set()
+        done.wait(30)
+
+
+class TestLocks:
+    def test_threads_take_turns(self, tmp_path):
+        inside, most = [], []
+
+        def work():
+            with locked(tmp_path):
+                inside.append(1)
+                most.append(len(inside))
+                time.sleep(0.002)
+                inside.pop()
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert most == [1] * 8
+
+    def test_processes_take_turns_and_a_killed_one_leaves_no_lock(self, tmp_path):
+        context = multiprocessing.get_context("spawn")
+        begun, done = context.Event(), context.Event()
+        process = context.Process(target=_hold, args=(tmp_path, begun, done))
+        process.start()
+        assert begun.wait(30)
+        descriptor = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        process.kill()
+        process.join()
+        os.close(descriptor)
+        with locked(tmp_path):
+            pass
+
+    def test_an_error_inside_lets_go_of_it(self, tmp_path):
+        with pytest.raises(RuntimeError), locked(tmp_path):
+            raise RuntimeError
+        with locked(tmp_path):
+            pass
+
+    def test_the_directory_is_made(self, tmp_path):
+        with locked(tmp_path / "new"):
+            assert mode(tmp_path / "new") == 0o700

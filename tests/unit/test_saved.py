@@ -1,0 +1,323 @@
+"""The journal of saved memories: what was saved survives, what was forgotten is gone to the last byte."""
+
+import json
+import threading
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klaw_core import StoreReadOnlyError
+from klaw_core.jsonl import BadLine, RecordError
+from klaw_core.saved import Saved, SavedJournal
+from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
+
+
+def saved(text, day="2026-02-24", **more):
+    name = f"saved/{day}/{sha256(text.encode()).hexdigest()[:12]}"
+    return Saved(**{"id": name, "text": text, "source": "manual", "created_at": NOON, **more})
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return SavedJournal(tmp_path / "data" / "saved.jsonl")
+
+
+def texts(journal):
+    return [memory.text for memory in journal.read().memories]
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_what_was_saved_is_read_in_order(journal):
+    memories = [saved("Привет, мир\n\0😀"), saved("two", chat_id="telegram_1"), saved("three", source="MEMORY.md")]
+    for memory in memories:
+        journal.append(memory)
+    assert journal.read().memories == tuple(memories)
+    assert journal.read().bad == journal.read().unfinished == ()
+    assert journal.path.stat().st_mode & 0o777 == 0o600
+    assert journal.path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_new_journal_is_empty(journal):
+    assert journal.read().memories == ()
+    journal.finish()
+    assert journal.forget("saved/2026-02-24/000000000000") == 0
+    assert not journal.path.exists()
+
+
+def test_the_same_id_again_replaces_in_its_place(journal):
+    for memory in (saved("one"), saved("two"), saved("one", source="chat")):
+        journal.append(memory)
+    assert journal.read().memories == (saved("one", source="chat"), saved("two"))
+
+
+def test_a_forgotten_text_is_in_no_byte_of_any_file(journal):
+    for text in ("keep one", "my password is hunter2", "keep two", "my password is hunter2"):
+        journal.append(saved(text))
+    assert journal.forget(saved("my password is hunter2").id) == 1
+    assert texts(journal) == ["keep one", "keep two"]
+    for data in files(journal.path.parent).values():
+        assert b"hunter2" not in data
+        assert saved("my password is hunter2").id[-12:].encode() not in data, "its hash would let one guess"
+    assert list(files(journal.path.parent)) == ["saved.jsonl"]
+    assert journal.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_kept_is_kept_to_the_byte(journal):
+    journal.append(saved("one"))
+    other = (
+        b'{"id": "saved/x", "text": "by hand", "created_at":"2026-02-24T12:00:00Z", "source":"manual", "more": 1}\r\n\n'
+    )
+    with journal.path.open("ab") as file:
+        file.write(other + b"broken by hand\n" + b"z" * (9 << 20) + b"\n")
+    before = journal.path.read_bytes()
+    journal.append(saved("secret"))
+    journal.append(saved("last"))
+    after = journal.path.read_bytes()[len(before) :]
+    journal.forget(saved("secret").id)
+    assert journal.path.read_bytes() == before + after[after.index(b"\n") + 1 :]
+    assert texts(journal) == ["one", "by hand", "last"]
+    assert len(journal.read().bad) == 2
+
+
+def test_forgetting_takes_the_torn_attempts_along(journal):
+    """A save that a crash tore was never acknowledged; the text in it goes with the memory all the same."""
+    secret = saved("a secret that is long enough to be torn", day="2026-02-23")
+    line = json.dumps(secret.record(), separators=(",", ":")).encode()
+    journal.path.parent.mkdir()
+    journal.path.write_bytes(line[: line.index(b"long")])
+    again = saved(secret.text)
+    journal.append(again)
+    journal.append(saved("keep"))
+    assert journal.forget(again.id) == 1
+    assert b"a secret" not in journal.path.read_bytes()
+    assert texts(journal) == ["keep"]
+
+
+def test_forgetting_what_only_a_torn_line_holds(journal):
+    secret = saved("a secret that is long enough to be torn")
+    journal.append(saved("keep"))
+    with journal.path.open("ab") as file:
+        file.write(json.dumps(secret.record(), separators=(",", ":")).encode()[:-10])
+    assert journal.forget(secret.id) == 0
+    assert b"a secret" not in journal.path.read_bytes()
+    assert texts(journal) == ["keep"]
+
+
+def test_an_unrelated_broken_line_stays(journal):
+    journal.append(saved("short", id="x"))
+    with journal.path.open("ab") as file:
+        file.write(b'{"id":"saved/x", "text": broken}\n')
+    assert journal.forget("x") == 1
+    assert b"broken" in journal.path.read_bytes()
+
+
+def test_saving_again_after_forgetting_is_saved(journal):
+    journal.append(saved("one"))
+    journal.append(saved("two"))
+    journal.forget(saved("one").id)
+    journal.append(saved("one"))
+    assert texts(journal) == ["two", "one"]
+
+
+def test_several_are_forgotten_at_once_and_the_unknown_do_not_count(journal):
+    for n in range(5):
+        journal.append(saved(str(n)))
+    assert journal.forget(saved("1").id, saved("3").id, saved("9").id, saved("1").id) == 2
+    assert texts(journal) == ["0", "2", "4"]
+    assert b"forget" not in journal.path.read_bytes()
+
+
+def test_what_a_crash_left_of_forgetting_is_finished(journal):
+    for text in ("one", "secret", "two"):
+        journal.append(saved(text))
+    journal._lines.append({"forget": saved("secret").id})
+    journal.append(saved("three"))
+    assert texts(journal) == ["one", "two", "three"]
+    assert journal.read().unfinished == (saved("secret").id,)
+    journal.finish()
+    assert texts(journal) == ["one", "two", "three"]
+    assert journal.read().unfinished == ()
+    assert b"secret" not in journal.path.read_bytes()
+
+
+def test_a_rewrite_that_a_crash_left_over_is_not_left_for_good(journal):
+    journal.append(saved("secret"))
+    journal.append(saved("keep"))
+    leftover = journal.path.with_name(".klaw-saved.jsonl-rewrite")
+    leftover.write_bytes(journal.path.read_bytes())
+    journal.forget(saved("secret").id)
+    assert list(files(journal.path.parent)) == ["saved.jsonl"]
+
+
+def test_a_link_stays_one(journal, tmp_path):
+    real = tmp_path / "elsewhere" / "memories.jsonl"
+    real.parent.mkdir()
+    journal.path.parent.mkdir()
+    journal.path.symlink_to(real)
+    journal.append(saved("one"))
+    journal.append(saved("two"))
+    journal.forget(saved("one").id)
+    assert journal.path.is_symlink()
+    assert texts(journal) == ["two"]
+    assert list(files(real.parent)) == ["memories.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({}, "id is missing"),
+        ({"id": 5}, "id is not a text"),
+        ({"id": "a", "text": ""}, "text is not a text"),
+        ({"id": "a", "text": "b"}, "source is missing"),
+        ({"id": "a", "text": "b", "source": "c"}, "the time is not a text but null"),
+        ({"id": "a", "text": "b", "source": "c", "created_at": "now"}, "the time 'now' is not ISO 8601"),
+        ({"id": "a", "text": "b", "source": "c", "chat_id": 1}, "chat_id is not a text"),
+        ({"forget": 5}, "id is missing"),
+    ],
+)
+def test_a_bad_record_is_counted_with_its_place(journal, record, reason):
+    journal.append(saved("one"))
+    start = journal.path.stat().st_size
+    (line,) = journal._lines.append(record)
+    journal.append(saved("two"))
+    assert texts(journal) == ["one", "two"]
+    assert journal.read().bad == (BadLine(journal.path, start, line.end, reason),)
+
+
+def test_what_cannot_be_written_is_refused(journal):
+    for wrong in ({"text": "\ud83d"}, {"created_at": datetime(2026, 2, 24)}):  # noqa: DTZ001
+        with pytest.raises(RecordError):
+            journal.append(saved("one") if not wrong else Saved(**{**as_fields(saved("one")), **wrong}))
+    assert texts(journal) == []
+
+
+def as_fields(memory):
+    return {name: getattr(memory, name) for name in ("id", "text", "source", "created_at", "chat_id")}
+
+
+@pytest.mark.parametrize("letter", ["я", "\0", "😀", '"'])
+def test_the_longest_text_that_can_be_saved_is_read_again(journal, letter):
+    journal.append(saved(letter * 1_000_000))
+    assert [len(text) for text in texts(journal)] == [1_000_000]
+
+
+def test_a_directory_in_the_place_of_the_file_is_named(journal):
+    journal.path.mkdir(parents=True)
+    assert len(journal.read().bad) == 1
+    for write in (lambda: journal.append(saved("one")), lambda: journal.forget("x")):
+        with pytest.raises(StoreReadOnlyError):
+            write()
+
+
+def test_threads_that_save_and_forget_lose_nothing(journal):
+    def work(name):
+        for n in range(12):
+            journal.append(saved(f"{name} {n}"))
+            if n % 3 == 2:
+                assert journal.forget(saved(f"{name} {n - 1}").id) == 1
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = sorted(f"{name} {n}" for name in "abcd" for n in range(12) if n % 3 != 1)
+    assert sorted(texts(journal)) == expected
+    assert journal.read().bad == ()
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["save", "forget", "tombstone", "tear", "finish"]), st.integers(0, 4)), max_size=25
+    )
+)
+def test_law_the_replay_is_what_was_done(tmp_path_factory, steps):
+    journal = SavedJournal(tmp_path_factory.mktemp("saved") / "saved.jsonl")
+    expected: dict[str, Saved] = {}
+    for number, (step, which) in enumerate(steps):
+        memory = saved(f"text {which}", source=f"step {number}")
+        if step == "save":
+            journal.append(memory)
+            expected[memory.id] = memory
+        elif step == "finish":
+            journal.finish()
+        elif step == "tear":
+            with journal.path.open("ab") as file:
+                file.write(b'{"torn":')
+        else:
+            known = expected.pop(memory.id, None) is not None
+            if step == "forget":
+                assert journal.forget(memory.id) == known
+            else:
+                journal._lines.append({"forget": memory.id})
+    assert journal.read().memories == tuple(expected.values())
+    journal.finish()
+    assert journal.read().memories == tuple(expected.values())
+
+
+# -- crashes
+
+
+def save_and_forget(directory, acknowledge):
+    journal = SavedJournal(directory / "data" / "saved.jsonl")
+    for text in ("keep", "secret", "stay"):
+        journal.append(saved(text))
+        acknowledge(f"save {text}")
+    journal.forget(saved("secret").id)
+    acknowledge("forget secret")
+    journal.append(saved("more"))
+    acknowledge("save more")
+
+
+def check_crash(crash):
+    journal = SavedJournal(crash.directory / "data" / "saved.jsonl")
+    kept = [word.split()[1] for word in crash.acknowledged if word.startswith("save")]
+    forgotten = "forget secret" in crash.acknowledged
+    found = texts(journal)
+    assert found in histories(kept, forgotten=forgotten), (crash.point, found)
+    assert all(bad.torn for bad in journal.read().bad), crash.point
+    journal.finish()
+    assert texts(journal) == found, crash.point
+    if "secret" not in found and len(kept) >= 3:
+        assert all(b"secret" not in data for data in files(journal.path.parent).values()), crash.point
+    journal.append(saved("next"))
+    journal.forget(saved("keep").id)
+    assert [text for text in texts(journal) if text != "more"][-1] == "next"
+    assert list(files(journal.path.parent)) == ["saved.jsonl"], crash.point
+
+
+def histories(kept, *, forgotten):
+    """Return what may be found: all that was acknowledged, and perhaps what was under way."""
+    order = ["keep", "secret", "stay", "more"]
+    under_way = [kept, order[: len(kept) + 1]] if forgotten or len(kept) < 3 else [kept]
+    gone = [[text for text in texts if text != "secret"] for texts in under_way]
+    if forgotten:
+        return gone
+    return [*under_way, *gone] if len(kept) == 3 else under_way
+
+
+def test_killed_at_every_point_of_saving_and_forgetting(tmp_path):
+    crashes = list(kill_everywhere(save_and_forget, tmp_path))
+    for crash in crashes:
+        check_crash(crash)
+    assert len(crashes) > 60
+    assert {"(replace)", "(write)"} <= {crash.point.rpartition(" ")[2] for crash in crashes}
+
+
+def test_the_power_cut_at_every_point_of_saving_and_forgetting(tmp_path):
+    (tmp_path / "live").mkdir()
+    crashes = list(cut_power_everywhere(save_and_forget, tmp_path / "live", tmp_path / "copies"))
+    for crash in crashes:
+        check_crash(crash)
+    assert crashes[-1].acknowledged[-1] == "save more"

@@ -1,0 +1,86 @@
+"""Snippets show the part of a passage that was asked for."""
+
+import pytest
+
+from klaw_core.snippets import Snippet, find_marks, make_snippet
+
+FILLER = "Nothing of interest happens here. " * 40
+
+
+def marked(text, query):
+    return [text[start:end] for start, end in find_marks(text, query)]
+
+
+def shown(snippet: Snippet):
+    return [snippet.text[start:end] for start, end in snippet.marks]
+
+
+def test_the_snippet_is_the_match_and_not_the_beginning():
+    snippet = make_snippet(f"{FILLER}In the end we decided to use OIDC. {FILLER}", "what did we decide about OIDC")
+
+    assert shown(snippet) == ["decided", "OIDC"]
+    assert snippet.text.startswith("…")
+    assert snippet.text.endswith("…")
+    middle = snippet.text.index("decided")
+    assert 100 < middle < 200
+
+
+def test_distinct_words_weigh_more_than_one_word_often():
+    often = "boat " * 30
+    snippet = make_snippet(f"{often}{FILLER}the red boat sank. {FILLER}", "red boat sank")
+
+    assert shown(snippet) == ["red", "boat", "sank"]
+
+
+def test_a_short_passage_is_shown_whole():
+    assert make_snippet("Rye bread\nwith  buttermilk.", "bread") == Snippet("Rye bread with buttermilk.", ((4, 9),))
+
+
+def test_without_a_match_it_is_the_beginning():
+    snippet = make_snippet(f"First words. {FILLER}", "zebra")
+
+    assert snippet.text.startswith("First words. ")
+    assert snippet.marks == ()
+
+
+def test_cuts_fall_between_words():
+    words = f"{FILLER}target {FILLER}".split()
+
+    assert set(make_snippet(f"{FILLER}target {FILLER}", "target").text.strip("…").split()) <= set(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "marks"),
+    [
+        ("We decided it.", "decide", ["decided"]),
+        ("authentication", "auth", ["authentication"]),
+        ("deployed, deploy", "deploying", ["deployed", "deploy"]),
+        ("CAFÉ and café", "cafe", ["CAFÉ", "café"]),
+        ("STRASSE", "straße", ["STRASSE"]),
+        ("ERR_TLS_42 and err_tls_43", "err_tls_42", ["ERR_TLS_42"]),
+        ("port 8080, not 80", "80", ["80"]),
+        ("an api, an apiary", "api", ["api"]),
+        ("the cat and the hat", "what is the cat", ["cat"]),
+        ("to be or not to be", "to be", ["to", "be", "to", "be"]),
+        ("Помидоры сажаем в мае", "когда сажать помидоры", ["Помидоры", "сажаем"]),
+        ("какой-то", "какой это сорт", []),
+        ("下周发布新版本", "什么时候发布新版本", ["发布新版本"]),
+        ("猫と犬", "犬", ["犬"]),
+        ("版本v2已发布", "发布 v2", ["v2", "发布"]),
+        ("text", "", []),
+        ("text", "?!", []),
+    ],
+)
+def test_what_is_marked(text, query, marks):
+    assert marked(text, query) == marks
+
+
+def test_markdown_is_shown_as_running_text():
+    blocks = "## The plan\n\n- one thing\n- [x] done\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+    content = f"{blocks}\n\n```sh\nls -l\n```\n\n---\nend"
+
+    assert make_snippet(content, "").text == "The plan: • one thing • done quoted a | b 1 | 2 ls -l end"
+
+
+def test_a_hash_or_a_dash_inside_a_line_stays():
+    assert make_snippet("C# and F#\n-5 degrees\n#tag", "x").text == "C# and F# -5 degrees #tag"

@@ -1,0 +1,168 @@
+"""The list of workspaces: names that are free, no two of one tree, and nothing lost between two processes."""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from klaw_core import StoreCorruptError, StoreError, WorkspaceError
+from klaw_core.workspaces import RESERVED, Workspaces
+
+
+@pytest.fixture
+def workspaces(tmp_path):
+    return Workspaces(tmp_path / "data" / "workspaces.json")
+
+
+@pytest.fixture
+def make(tmp_path):
+    def make(path):
+        directory = tmp_path / path
+        directory.mkdir(parents=True, exist_ok=True)
+        return directory
+
+    return make
+
+
+def test_none_are_remembered_at_first(workspaces):
+    assert workspaces.all() == {}
+    assert not workspaces.file.exists(), "looking writes nothing"
+
+
+def test_a_directory_is_remembered_by_its_real_path(workspaces, make, tmp_path, monkeypatch):
+    notes = make("notes")
+    (tmp_path / "link").symlink_to(notes)
+    first = workspaces.remember(tmp_path / "link", "mine")
+    assert (first.root, first.origin) == (notes.resolve(), "mine")
+    assert Workspaces(workspaces.file).all() == {"mine": first}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for other in (notes, Path("notes"), Path("~/notes"), notes / ".." / "notes"):
+        assert workspaces.remember(other) == first
+
+
+def test_a_directory_inside_belongs_to_the_known_one_and_one_around_is_refused(workspaces, make, tmp_path):
+    notes = workspaces.remember(make("notes"))
+    assert workspaces.remember(make("notes/sub")) == notes
+    with pytest.raises(WorkspaceError, match=r"contains the workspace 'notes'.*klaw forget notes/"):
+        workspaces.remember(tmp_path)
+    beside = workspaces.remember(make("notes-more"))
+    assert list(workspaces.all()) == ["notes", "notes-more"]
+    assert beside.origin == "notes-more"
+
+
+class TestNames:
+    def test_a_taken_name_gets_a_number_unless_it_was_chosen(self, workspaces, make):
+        names = [workspaces.remember(make(f"{parent}/docs")).origin for parent in "abc"]
+        assert names == ["docs", "docs-2", "docs-3"]
+        with pytest.raises(WorkspaceError, match=r"'docs' is taken.*--name"):
+            workspaces.remember(make("d/docs"), "docs")
+        workspaces.forget("docs-2")
+        assert workspaces.remember(make("d/docs")).origin == "docs-2"
+
+    @pytest.mark.parametrize("name", RESERVED)
+    def test_a_reserved_name_is_never_given(self, workspaces, make, name):
+        assert workspaces.remember(make(name)).origin == f"{name}-2"
+        with pytest.raises(WorkspaceError, match="is taken"):
+            workspaces.remember(make("other"), name)
+
+    @pytest.mark.parametrize("name", ["a/b", "/", ".", "..", ".hidden", "line\nbreak", "nul\0", "\udcff", "\u202e"])
+    def test_a_name_that_would_lead_astray_is_refused(self, workspaces, make, name):
+        with pytest.raises(WorkspaceError, match=r"cannot name a workspace.*--name"):
+            workspaces.remember(make("notes"), name)
+        assert workspaces.all() == {}
+
+    @pytest.mark.parametrize("name", ["日本語", "my notes", "🧵", "a.b", "-x", "notes[1]", "%s"])
+    def test_any_other_is_a_name(self, workspaces, make, name):
+        assert workspaces.remember(make(name)).origin == name
+        assert list(Workspaces(workspaces.file).all()) == [name]
+
+    def test_the_root_has_a_name_too(self, workspaces):
+        assert workspaces.remember(Path("/")).origin == "root"
+
+    def test_a_directory_whose_name_is_not_unicode_needs_one(self, workspaces, tmp_path):
+        odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+        odd.mkdir()
+        with pytest.raises(WorkspaceError, match="--name"):
+            workspaces.remember(odd)
+        remembered = workspaces.remember(odd, "cafe")
+        assert Workspaces(workspaces.file).all() == {"cafe": remembered}
+        assert remembered.root == odd.resolve()
+        workspaces.file.read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", ["nothing", "file", "loop", "nul\0", "x" * 5000, "file/below"])
+def test_what_is_no_directory_is_named(workspaces, tmp_path, path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(WorkspaceError):
+        workspaces.remember(tmp_path / path)
+    with pytest.raises(WorkspaceError):
+        workspaces.remember(Path("~nosuchuser/notes"))
+    assert not workspaces.file.exists()
+
+
+class TestChanges:
+    def test_forgetting_is_remembered_and_an_unknown_name_is_ignored(self, workspaces, make):
+        workspaces.remember(make("notes"))
+        workspaces.forget("nothing")
+        workspaces.forget("notes")
+        assert Workspaces(workspaces.file).all() == {}
+
+    @pytest.mark.parametrize("name", ["a.md", "sub/a.md", "a[1].md", "*.md", "?.md"])
+    def test_an_excluded_note_is_left_out_and_only_it(self, workspaces, make, name):
+        notes = make("notes")
+        for other in (name, "a1.md", "b.md"):
+            (notes / other).parent.mkdir(exist_ok=True)
+            (notes / other).write_text("text")
+        workspaces.remember(notes)
+        for _ in range(2):
+            workspaces.exclude("notes", name)
+        found = Workspaces(workspaces.file).all()["notes"]
+        assert len(found.exclude) == 1
+        assert sorted(entry.path for entry in found.scan()) == ["notes/a1.md", "notes/b.md"]
+
+    def test_threads_lose_nothing_of_each_other(self, workspaces, make):
+        directories = [make(f"dir{number}") for number in range(12)]
+        (directories[0] / "a.md").write_text("")
+        workspaces.remember(directories[0])
+
+        def work(directory):
+            Workspaces(workspaces.file).remember(directory)
+            Workspaces(workspaces.file).exclude("dir0", f"{directory.name}.md")
+
+        threads = [threading.Thread(target=work, args=(directory,)) for directory in directories[1:]]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(workspaces.all()) == 12
+        assert len(workspaces.all()["dir0"].exclude) == 11
+
+
+class TestFile:
+    @pytest.mark.parametrize(
+        "content",
+        [b"", b"{", b"[]", b"3", b"null", b'{"a": 3}', b'{"a": {}}', b'{"a": {"path": 3}}', b"caf\xe9", b"[" * 100_000],
+    )
+    def test_one_that_klaw_did_not_write_is_named_and_left_alone(self, workspaces, make, content):
+        workspaces.file.parent.mkdir()
+        workspaces.file.write_bytes(content)
+        for call in (workspaces.all, lambda: workspaces.remember(make("notes")), lambda: workspaces.forget("a")):
+            with pytest.raises(StoreCorruptError, match=r"workspaces\.json.*klaw index DIR"):
+                call()
+        assert workspaces.file.read_bytes() == content
+
+    def test_one_that_cannot_be_read_is_named(self, workspaces):
+        workspaces.file.mkdir(parents=True)
+        with pytest.raises(StoreError, match="cannot be read"):
+            workspaces.all()
+
+    def test_it_is_for_people_to_read(self, workspaces, make):
+        workspaces.remember(make("заметки"))
+        workspaces.exclude("заметки", "a.md")
+        text = workspaces.file.read_text("utf-8")
+        assert "заметки" in text
+        assert json.loads(text) == {"заметки": {"path": str(make("заметки").resolve()), "exclude": ["a.md"]}}
