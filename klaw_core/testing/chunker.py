@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -43,7 +44,18 @@ def count_words(texts: Sequence[str], /) -> list[int]:
     return [len(text.split()) for text in texts]
 
 
-COUNTERS: tuple[TokenCounter, ...] = (estimate_tokens, count_characters, count_words)
+def count_quarters(texts: Sequence[str], /) -> list[int]:
+    """Count four characters a token, rounded up: the parts of a text count more than the whole."""
+    return [-(-len(text) // 4) for text in texts]
+
+
+def count_spelled(texts: Sequence[str], /) -> list[int]:
+    """Count a word of up to eight letters as one token, and spell a longer one: two halves count less than the word."""
+    return [sum(1 if len(word) <= 8 else len(word) for word in _WORD.findall(text)) for text in texts]
+
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+COUNTERS: tuple[TokenCounter, ...] = (estimate_tokens, count_characters, count_words, count_quarters, count_spelled)
 
 
 class ChunkerContract:
@@ -110,6 +122,9 @@ class ChunkerContract:
 
     def test_paragraphs_are_cut_at_sentence_ends(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.paragraphs_are_cut_at_sentence_ends, make_chunker)
+
+    def test_code_and_tables_are_cut_at_line_ends(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.code_and_tables_are_cut_at_line_ends, make_chunker)
 
     def test_no_grapheme_cluster_is_cut(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.no_grapheme_cluster_is_cut, make_chunker)

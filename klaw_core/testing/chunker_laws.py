@@ -23,8 +23,9 @@ from klaw_core.values import Span, TokenCounter
 
 CHARACTERS_PER_TOKEN = 16
 # After a word of four letters or more, with white space and no small letter behind: surely a sentence's end.
-_CERTAIN_STOP = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[A-ZА-Я])|[。！？]")
+_CERTAIN_STOP = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[A-ZА-Я])|[。！？](?![\u0300-\u036f\u200d])")
 _POSSIBLE_STOP = re.compile(r"[.!?…。！？｡][\W_]*\Z|\\\Z")
+_LINE_END = re.compile(r"[ \t]*[\r\n]")
 _BREAK = re.compile(r" {2}[\r\n]|\s+\[[^\]]+\]:")
 
 
@@ -132,7 +133,7 @@ def a_heading_stays_with_what_follows_it(trial: Trial) -> None:
             continue
         if following.level:  # the row may be parted before the heading with which it grows too long
             assert not trial.within(trial.max_tokens // 2, *row, following.share_end), element
-        else:
+        elif trial.within(trial.max_tokens, *row, regex.compile(r"\X").match(trial.text, solid).end()):
             assert not trial.within(trial.max_tokens // 2, *row), element
 
 
@@ -151,7 +152,7 @@ def elements_stay_whole(trial: Trial) -> None:
 
 
 def paragraphs_are_cut_at_sentence_ends(trial: Trial) -> None:
-    """Check that a paragraph is cut only after sentences, or within one that fills over half a span."""
+    """Check that a paragraph is cut only after sentences, or within one that is larger than a span may be."""
     text = trial.text
     ends = sorted(span.end for span in trial.spans)
     for element in trial.elements:
@@ -163,7 +164,22 @@ def paragraphs_are_cut_at_sentence_ends(trial: Trial) -> None:
                 continue
             before = max((stop for stop in stops if stop <= end), default=element.start)
             after = min((stop for stop in stops if stop > end), default=element.end)
-            assert not trial.within(trial.max_tokens // 2, before, after), (element, end)
+            under_headings = before == element.start and element.above < element.start
+            limit = trial.max_tokens // 2 if under_headings else trial.max_tokens
+            assert not trial.within(limit, before, after), (element, end)
+
+
+def code_and_tables_are_cut_at_line_ends(trial: Trial) -> None:
+    """Check that code and tables are cut only after lines, or within one that fills over half a span."""
+    text = trial.text
+    for element in trial.elements:
+        if element.kind not in {"fence", "code_block", "table"} or not element.top:
+            continue
+        for edge in {edge for span in trial.spans for edge in (span.start, span.end)}:
+            if element.start < edge < element.end and text[edge] not in "\r\n" and text[edge - 1] not in "\r\n":
+                before = max(element.start, *(text.rfind(end, 0, edge) + 1 for end in "\r\n"))
+                after = _LINE_END.search(text, edge, element.end)
+                assert not trial.within(trial.max_tokens // 2, before, after.start() if after else element.end), edge
 
 
 def no_grapheme_cluster_is_cut(trial: Trial) -> None:
@@ -239,6 +255,7 @@ LAWS: tuple[Callable[[Trial], None], ...] = (
     a_heading_stays_with_what_follows_it,
     elements_stay_whole,
     paragraphs_are_cut_at_sentence_ends,
+    code_and_tables_are_cut_at_line_ends,
     no_grapheme_cluster_is_cut,
     headings_are_the_path_in_effect,
     a_continuation_says_so,

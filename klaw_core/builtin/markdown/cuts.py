@@ -28,7 +28,7 @@ _FIRST_JOINING = "\u0300"
 # end a sentence wherever they stand, the others before white space. So do a hard line break and the line end
 # before a link definition or a footnote.
 _SENTENCE_END = re.compile(
-    r"""(?P<wide>[。！？｡]+["'”’»」』）》〉】*_`)\]]*)
+    r"""(?P<wide>[。！？｡]+["'”’»」』）》〉】*`)\]]*)
       | (?P<narrow>[.!?…]+["'”’»」』）)\]*_`]*)
       | (?P<line>(?:[ ]{2}|\\)(?:\r\n?|\n) | [\r\n](?=[ ]{0,3}\[[^\]\r\n]{1,99}\]:))""",
     re.VERBOSE,
@@ -135,12 +135,13 @@ def clusters(text: str, start: int, end: int, grain: int) -> list[int]:
     if part.isascii() and "\r" not in part:
         return characters(text, start, end, grain)
     cuts = []
-    last = start
+    last = boundary = start
     for match in _CLUSTER.finditer(text, start, end):
-        if match.start() - last >= grain:
-            last = match.start()
+        boundary = match.start()
+        if boundary - last >= grain:
+            last = boundary
             cuts.append(last)
-    return cuts
+    return cuts or [boundary] * (boundary > start)
 
 
 def characters(_text: str, start: int, end: int, grain: int) -> list[int]:

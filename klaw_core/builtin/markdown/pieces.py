@@ -144,7 +144,7 @@ class Gauge:
 
     def measure(self, pieces: Sequence[Piece], known: Sequence[int | None]) -> list[int | None]:
         """Return each piece's tokens, counting in one call what is not known; None where too long to count."""
-        wanted = [index for index, tokens in enumerate(known) if tokens is None and not self._too_long(pieces[index])]
+        wanted = [index for index, tokens in enumerate(known) if tokens is None and not self.too_long(pieces[index])]
         gaps = self._new_gaps(pieces)
         tokens = list(known)
         if wanted or gaps:
@@ -155,7 +155,8 @@ class Gauge:
             self._gaps.update(zip(gaps, counts[len(wanted) :], strict=True))
         return tokens
 
-    def _too_long(self, piece: Piece) -> bool:
+    def too_long(self, piece: Piece) -> bool:
+        """Return whether a piece has more characters than a passage may."""
         return piece.end - piece.start > self.bounds.max_characters
 
     def _new_gaps(self, pieces: Sequence[Piece]) -> list[str]:
@@ -193,15 +194,19 @@ def lay_out(blocks: Sequence[Block], gauge: Gauge) -> Layout:
     while True:
         gaps = [gauge.gap(left, right) for left, right in pairwise(pieces)]
         layout = _bound(pieces, [size or 0 for size in sizes], [*gaps, 0], gauge.bounds)
-        cut = False
+        changed = False
         pieces = []
         known: list[int | None] = []
         for index, (piece, size) in enumerate(zip(layout.pieces, sizes, strict=True)):
-            parts = [] if layout.fits(index, gauge.bounds) else _cut(piece, size or 0, gauge)
-            cut |= bool(parts)
+            fits = layout.fits(index, gauge.bounds)
+            parts = [] if fits else _cut(piece, size or 0, gauge)
+            if not (fits or parts) and layout.heads[index] != index:  # better to part the heading than a cluster
+                pieces[-1] = evolve(pieces[-1], binds=False)
+                changed = True
+            changed |= bool(parts)
             pieces.extend(parts or [piece])
             known.extend([None] * len(parts) if parts else [size])
-        if not cut:
+        if not changed:
             return layout
         sizes = gauge.measure(pieces, known)
 
@@ -236,12 +241,18 @@ def _bound(pieces: Sequence[Piece], tokens: Sequence[int], gaps: Sequence[int], 
 
 
 def _cut(piece: Piece, tokens: int, gauge: Gauge) -> list[Piece]:
-    """Cut a piece that is too large at the best places it has; nothing if it is a single character."""
+    """Cut a piece that is too large at the best places it has; nothing if there are none.
+
+    A grapheme cluster is cut only if it is too large alone, not for what binds to it.
+    """
     if piece.block.children and not piece.cutters:
         first, *others = _pieces_of(piece.block.children, gauge.text, (*piece.within, piece.block))
         return [evolve(first, strength=piece.strength, torn=piece.torn), *others]
     text = gauge.text
+    small = tokens <= gauge.bounds.max_tokens and not gauge.too_long(piece)
     for index, cutter in enumerate(piece.cutters):
+        if small and cutter is cuts.characters:
+            break
         grain = _grain(piece, tokens, cutter, gauge.bounds)
         if positions := cutter(text, piece.start, piece.end, grain):
             left = piece.cutters[index:] if cutter in _TEARING else piece.cutters[index + 1 :]

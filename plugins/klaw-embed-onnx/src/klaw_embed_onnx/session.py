@@ -1,8 +1,8 @@
 """ONNX Runtime: from windows of token ids to unit vectors.
 
-One batch runs on one thread and several batches run at once. Against one batch on all threads that gave
-1.2 to 1.3 times the texts a second (``benchmarks/onnx_precision.py``), nothing waits at barriers, and a
-process may fork, since the session has no threads of its own.
+One batch runs on one thread and several batches run at once. On a quiet machine that gave 1.2 to 1.3 times
+the texts a second of one batch on all threads (``docs/decisions/0003-model-precision.md``), nothing waits at
+barriers, and a process may fork, since the session has no threads of its own.
 """
 
 from __future__ import annotations
