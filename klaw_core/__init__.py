@@ -19,6 +19,7 @@ from klaw_core.errors import (
     PluginError,
     PluginNotFoundError,
     QueryError,
+    RecordError,
     RetrievalError,
     StoreCorruptError,
     StoreError,
@@ -28,8 +29,10 @@ from klaw_core.errors import (
     VectorSpaceError,
     WorkspaceError,
 )
+from klaw_core.findings import Diagnosis, Finding
 from klaw_core.hookspecs import API, Component, Place, hookimpl
 from klaw_core.interfaces import (
+    CheckedIndex,
     Chunker,
     Embedder,
     Fusion,
@@ -77,11 +80,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "API",
+    "CheckedIndex",
     "Chunk",
     "Chunker",
     "Component",
     "ConfigError",
     "Contribution",
+    "Diagnosis",
     "Document",
     "DocumentRecord",
     "Embedder",
@@ -89,6 +94,7 @@ __all__ = [
     "EmbeddingError",
     "Entry",
     "Filters",
+    "Finding",
     "Forgotten",
     "Fusion",
     "Hit",
@@ -112,6 +118,7 @@ __all__ = [
     "Query",
     "QueryError",
     "Ranking",
+    "RecordError",
     "Replacement",
     "Reranker",
     "RetrievalError",

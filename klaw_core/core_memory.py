@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
 
-from klaw_core.errors import NotFoundError, StoreCorruptError, StoreError
+from klaw_core.errors import NotFoundError, RecordError, StoreCorruptError, StoreError
 from klaw_core.files import locked, open_regular, write_atomically, write_new
-from klaw_core.jsonl import RecordError, decode
+from klaw_core.jsonl import decode
 from klaw_core.user_md import parse_user_md
 
 #: ``user``: name, location, occupation, preferences …; ``agent``: personality_notes, learned_rules …

@@ -18,6 +18,7 @@
     │   └── EmbedderUnavailableError  the embedder's server or runtime does not answer
     ├── RetrievalError              a retriever could not answer
     ├── QueryError                  the query cannot be searched for
+    ├── RecordError                 what should be kept is not a sound record
     ├── NotFoundError               no such chunk, file, memory or workspace
     └── WorkspaceError              a directory of notes cannot be indexed
 
@@ -40,6 +41,7 @@ __all__ = [
     "PluginError",
     "PluginNotFoundError",
     "QueryError",
+    "RecordError",
     "RetrievalError",
     "StoreCorruptError",
     "StoreError",
@@ -137,6 +139,10 @@ class RetrievalError(KlawError):
 
 class QueryError(KlawError):
     """The query cannot be searched for."""
+
+
+class RecordError(KlawError):
+    """What should be kept is not a sound record: not strict JSON, too large, a field missing or wrong."""
 
 
 class NotFoundError(KlawError):

@@ -75,13 +75,14 @@ class Indexer:
         """
         started = time.monotonic()
         self.collection.prepare_space()
+        # Read before the scan: what another process adds in between is then not taken for something deleted.
+        with self.collection.store.read() as snapshot:
+            manifest = snapshot.manifest(self.collection.name, source.origin)
         scanned = list(source.scan())
         entries = [item for item in scanned if isinstance(item, Entry)]
         skipped = [item for item in scanned if isinstance(item, Skipped)]
         tally = _Tally(on_progress, sum(entry.size for entry in entries), skipped)
         tally.report()
-        with self.collection.store.read() as snapshot:
-            manifest = snapshot.manifest(self.collection.name, source.origin)
         for batch in _batches(self._changed(source, entries, manifest, tally, force=force)):
             self._write(batch, manifest, tally)
         self._remove_missing(manifest, tally)

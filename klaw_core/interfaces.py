@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar, runtime_checkable
 
+from klaw_core.findings import Finding
 from klaw_core.values import (
     Chunk,
     Document,
@@ -111,6 +112,18 @@ class Index(Retriever[R], Protocol[R]):
 
     def keys(self, resource: R, collection: str, /) -> Keys:
         """Return every key in the index, ascending."""
+
+
+@runtime_checkable
+class CheckedIndex(Index[R], Protocol[R]):
+    """An index that can look whether its rows are sound. Optional: without it only the keys are compared."""
+
+    def check(self, resource: R, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
+        """Return what is wrong with the collection's rows, each in one line; nothing for an index never filled.
+
+        ``space`` is the one that the collection is recorded to have. Nothing is written. What the rows may
+        have become does not raise.
+        """
 
 
 class Fusion(Protocol):
@@ -230,6 +243,13 @@ class Store(Protocol[R]):
 
     def statistics(self) -> Mapping[str, int | str]:
         """Return facts for ``klaw status``: sizes in bytes, versions."""
+
+    def check(self, *, fix: bool = False) -> Sequence[Finding]:
+        """Return what is wrong with the store itself: its files, its rows, its locks; not with the indexes.
+
+        With ``fix`` mend first what can be mended without loss, then look. What the files may have become does
+        not raise, once the store is open.
+        """
 
     def close(self) -> None:
         """Release everything; closing twice is allowed."""

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from attrs import frozen
 
-from klaw_core.errors import KlawError
+from klaw_core.errors import RecordError
 from klaw_core.files import (
     make_private_directory,
     open_regular,
@@ -29,10 +29,6 @@ MAX_DEPTH = 100
 
 _BLOCK = 1 << 16
 _BOM = b"\xef\xbb\xbf"
-
-
-class RecordError(KlawError):
-    """What should be kept is not a sound record: not strict JSON, too large, a field missing or wrong."""
 
 
 @frozen

@@ -10,8 +10,9 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
+from klaw_core.errors import RecordError
 from klaw_core.files import locked, open_regular, sync_directory, write_all, writing_failed
-from klaw_core.jsonl import BadLine, JsonLines, RecordError
+from klaw_core.jsonl import BadLine, JsonLines
 from klaw_core.timestamps import as_utc, format_ts, parse_ts
 
 #: A saved text may have a million characters, of which JSON makes up to six bytes each.

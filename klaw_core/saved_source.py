@@ -28,11 +28,18 @@ class SavedSource:
     def scan(self) -> Iterable[Entry | Skipped]:
         """Return every memory in the order in which it was saved, and each line of the journal that is broken."""
         replayed = self.journal.read()
+        if replayed.unfinished:
+            self.journal.finish()
         memories: Mapping[str, Saved] = {saved.id: saved for saved in replayed.memories}
         self._found.clear()
         self._found.update(memories)
         entries = [Entry(saved.id, len(saved.text)) for saved in memories.values()]
-        return [*entries, *(Skipped(f"{bad.file.name}@{bad.offset}", bad.reason) for bad in replayed.bad)]
+        # A journal that cannot be read to its end may hold more than was found.
+        broken = (
+            Skipped(SAVED if bad.ends_reading else f"{bad.file.name}@{bad.offset}", str(bad), keep=bad.ends_reading)
+            for bad in replayed.bad
+        )
+        return [*entries, *broken]
 
     def read(self, entry: Entry, /) -> Document | Skipped:
         """Return one memory as a document."""

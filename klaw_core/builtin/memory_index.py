@@ -17,6 +17,7 @@ from klaw_core.builtin.memory_store import Tables
 from klaw_core.values import Hit, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
 
 _WORD = re.compile(r"\w+")
+_UNIT_TOLERANCE = 1e-3
 _K1, _B = 1.2, 0.75  # the usual constants, those of FTS5
 
 
@@ -71,6 +72,16 @@ class CosineIndex(_MemoryIndex):
             keys = (stored.key for stored in chunks)
             self._put(resource, collection, dict(zip(keys, np.array(vectors), strict=True)))
 
+    def check(self, resource: Tables, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
+        """Return how many vectors are not of the space's dimension and of unit length."""
+        rows = self._rows(resource, collection).values()
+        wrong = sum(
+            (space is not None and vector.shape != (space.dimension,))
+            or not abs(float(np.linalg.norm(vector)) - 1.0) <= _UNIT_TOLERANCE  # so that NaN counts
+            for vector in rows
+        )
+        return (f"{wrong:,} of {len(rows):,} vectors are not unit vectors of the collection's space",) if wrong else ()
+
     def search(self, resource: Tables, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return the nearest chunks; the score is the cosine similarity."""
         rows = self._allowed(resource, query)
@@ -91,6 +102,12 @@ class WordIndex(_MemoryIndex):
         """Count each chunk's words, those of its headings included."""
         rows = {stored.key: Counter(_words(" ".join((*stored.chunk.heading, stored.chunk.text)))) for stored in chunks}
         self._put(resource, collection, rows)
+
+    def check(self, resource: Tables, collection: str, _space: VectorSpace | None, /) -> Sequence[str]:
+        """Return how many chunks have counts that cannot be counts."""
+        rows: Mapping[int, Counter[str]] = self._rows(resource, collection)
+        wrong = sum(any(count < 1 for count in row.values()) for row in rows.values())
+        return (f"{wrong:,} chunks have words that are not counted",) if wrong else ()
 
     def search(self, resource: Tables, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return the chunks that hold any of the query's words, by BM25."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from attrs import define, evolve, field, frozen
 
+from klaw_core.findings import Finding
 from klaw_core.interfaces import Index, Snapshot, Store, Transaction
 from klaw_core.values import (
     Chunk,
@@ -219,6 +220,11 @@ class MemoryStore:
     def statistics(self) -> Mapping[str, int | str]:
         """Return nothing: there is no file to speak of."""
         return {}
+
+    def check(self, *, fix: bool = False) -> Sequence[Finding]:
+        """Return nothing: there is no file that could be damaged."""
+        del fix
+        return ()
 
     def close(self) -> None:
         """Keep the tables: they go with the object."""

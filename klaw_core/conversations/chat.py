@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote
 
 from attrs import field, frozen
 
-from klaw_core.jsonl import RecordError
+from klaw_core.errors import RecordError
 
 #: The channel of what a scheduled task logs; the task's name is the chat's id.
 SCHEDULER = "scheduler"

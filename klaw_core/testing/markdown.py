@@ -142,8 +142,8 @@ def _either(one: str, other: str) -> st.SearchStrategy[str]:
 class Element:
     """A block as the oracle reads it: ``text[start:end]``, whole lines without outer blank ones.
 
-    ``share_start`` and ``share_end`` bound what lies between its neighbours; ``above`` is where the headings
-    right above it begin; ``level`` and ``title`` belong to headings, ``top`` to blocks in no other.
+    ``share_start`` and ``share_end`` bound what lies between its neighbours; ``row`` holds the start and end of
+    each heading right above it; ``level`` and ``title`` belong to headings, ``top`` to blocks in no other.
     """
 
     kind: str
@@ -151,10 +151,15 @@ class Element:
     end: int
     share_start: int
     share_end: int
-    above: int
+    row: tuple[int, ...]
     top: bool
     level: int = 0
     title: str = ""
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Return where the element starts and ends."""
+        return self.start, self.end
 
 
 def elements(text: str) -> list[Element]:
@@ -165,7 +170,7 @@ def elements(text: str) -> list[Element]:
     offsets = [0]
     for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text):
         offsets.append(offsets[-1] + len(line))
-    return list(_read(text, offsets, _unlisted(tree), (0, len(text)), -1, top=True))
+    return list(_read(text, offsets, _unlisted(tree), (0, len(text)), (), top=True))
 
 
 def _unlisted(node: SyntaxTreeNode) -> list[SyntaxTreeNode]:
@@ -177,21 +182,25 @@ def _unlisted(node: SyntaxTreeNode) -> list[SyntaxTreeNode]:
 
 
 def _read(
-    text: str, offsets: list[int], nodes: list[SyntaxTreeNode], around: tuple[int, int], above: int, *, top: bool
+    text: str,
+    offsets: list[int],
+    nodes: list[SyntaxTreeNode],
+    around: tuple[int, int],
+    row: tuple[int, ...],
+    *,
+    top: bool,
 ) -> Iterator[Element]:
     blocks = [(node, *_trimmed(text, offsets[node.map[0]], offsets[node.map[1]])) for node in nodes if node.map]
     for index, (node, start, end) in enumerate(blocks):
         share_start = blocks[index - 1][2] if index else around[0]
         share_end = blocks[index + 1][1] if index + 1 < len(blocks) else around[1]
-        above = start if above < 0 else above
         if start < end:
             level = int(node.tag[1:]) if node.type == "heading" else 0
             title = _heading_text(text[start:end], level) if level else ""
-            yield Element(node.type, start, end, share_start, share_end, above, top, level, title)
+            yield Element(node.type, start, end, share_start, share_end, row, top, level, title)
         if node.type in {"blockquote", "list_item"}:
-            yield from _read(text, offsets, _unlisted(node), (share_start, share_end), above, top=False)
-        if node.type != "heading":
-            above = -1
+            yield from _read(text, offsets, _unlisted(node), (share_start, share_end), row, top=False)
+        row = (*row, start, end) if node.type == "heading" else ()
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

@@ -270,6 +270,19 @@ class StoreContract:
             assert dump(snapshot) == before
         put(store, make_document("notes/c.md", "later"))
 
+    def test_a_sound_store_has_nothing_to_mend(self, store: Store[Any]) -> None:
+        assert list(store.check()) == []
+        put(store, make_document("notes/a.md", "one\ntwo"))
+        with store.write() as transaction:
+            transaction.cache_vectors(SPACE, {text_hash("one"): vector(0, 1, 0, 0)})
+        with store.read() as snapshot:
+            before = dump(snapshot)
+        assert list(store.check()) == []
+        assert list(store.check(fix=True)) == []
+        with store.read() as snapshot:
+            assert dump(snapshot) == before
+            assert text_hash("one") in snapshot.cached_vectors(SPACE, [text_hash("one")])
+
     def test_closing_twice_is_allowed(self, open_store: OpenStore) -> None:
         store = open_store()
         store.close()

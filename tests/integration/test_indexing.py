@@ -1,10 +1,8 @@
 """The index flow: only what changed is embedded, and whatever happens the index agrees with the notes."""
 
-import threading
-
 import pytest
 
-from klaw_core import EmbeddingError, PluginContractError, VectorSpaceError, WorkspaceError
+from klaw_core import EmbeddingError, PluginContractError, WorkspaceError
 
 LONG = "\n\n".join(f"# Part {number}\n\n" + f"word{number} " * 60 for number in range(30))
 
@@ -69,7 +67,8 @@ def test_a_changed_file_replaces_only_its_changed_chunks(home, memory, check):
     home.recorder.take()
     sections[2] = "# Part 2\n\nanother text entirely"
     home.write("a.md", "\n\n".join(sections), hours=1)
-    assert counts(memory.index()) == (0, 1, 1, 0)
+    report = memory.index()
+    assert (counts(report), report.cached) == ((0, 1, 1, 0), 0), "what stayed is not even looked up"
     after = keys_by_id(memory)
     embedded = home.recorder.take()
     assert len(embedded) == len(after.keys() - before.keys())
@@ -78,6 +77,18 @@ def test_a_changed_file_replaces_only_its_changed_chunks(home, memory, check):
     assert all(after[chunk_id] == before[chunk_id] for chunk_id in after.keys() & before.keys())
     assert not set(after.values()) & (set(before.values()) - {before[i] for i in after.keys() & before.keys()})
     check(memory)
+
+
+def test_rows_words_and_vectors_agree_at_every_moment_of_a_run(home, memory, check):
+    for number in range(4):
+        home.write(f"{number}.md", f"# Note {number}\n\nthe first text")
+    memory.index(home.notes)
+    home.write("0.md", "another text")
+    home.write("4.md", "a new text")
+    (home.notes / "1.md").unlink()
+    moments = []
+    memory.index(on_progress=lambda progress: (moments.append(progress), check(memory)))
+    assert len(moments) > 3
 
 
 def test_a_deleted_file_disappears_and_comes_back_without_embedding(home, memory, check):
@@ -206,111 +217,6 @@ def test_a_failing_embedder_keeps_what_was_committed_and_the_next_run_completes(
         assert dump(memory) == complete
 
 
-def test_another_vector_space_is_refused_until_reindex_moves_to_it(home, check, dump):
-    home.write("a.md", LONG)
-    with home.open() as memory:
-        memory.index(home.notes)
-        memory.save("remember the harbour")
-        before = dump(memory)
-    with home.open(embedding={"type": "counting", "dimension": 16}) as memory:
-        with pytest.raises(VectorSpaceError, match="klaw reindex"):
-            memory.index()
-        assert dump(memory) == before
-        found = memory.search("harbour")
-        assert found[0].path.startswith("saved/"), "words still answer"
-        assert any("klaw reindex" in notice for notice in found.notices)
-        with pytest.raises(VectorSpaceError, match="klaw reindex"):
-            memory.search("harbour", mode="vector")
-        memory.reindex()
-        check(memory)
-        assert dump(memory)["counts"] == before["counts"]
-        assert memory.search("harbour", mode="vector")[0].path.startswith("saved/")
-        assert memory.search("harbour").notices == ()
-        assert memory.status().space.dimension == 16
-
-
-def test_an_interrupted_reindex_changes_nothing_and_the_next_one_completes(home, check, dump):
-    for number in range(6):
-        home.write(f"{number}.md", LONG.replace("word", f"file{number}word"))
-    small = {"type": "markdown", "max_tokens": 60, "overlap_tokens": 0}  # several batches' worth of chunks
-    with home.open(chunking=small) as memory:
-        memory.index(home.notes)
-        before = dump(memory)
-    home.recorder.calls, home.recorder.fail_at = 0, 7
-    with home.open(chunking=small, embedding={"type": "counting", "dimension": 16}) as memory:
-        with pytest.raises(EmbeddingError):
-            memory.reindex()
-        assert dump(memory) == before
-        assert memory.search("file0word1", mode="fts"), "words answer meanwhile"
-    with home.open(chunking=small) as memory:
-        check(memory)
-        assert memory.search("file0word1", mode="vector"), "so does the model that was left behind"
-    done = len(home.recorder.take())
-    home.recorder.fail_at = None
-    with home.open(chunking=small, embedding={"type": "counting", "dimension": 16}) as memory:
-        memory.reindex()
-        check(memory)
-        assert dump(memory) == before
-        if home.backend == "sqlite":
-            again = len(home.recorder.take())
-            assert 0 < again < len(before["chunks"]), "it goes on where the first one stopped"
-    assert done
-
-
-def test_reindex_rebuilds_an_index_that_lost_its_rows(home, memory, check):
-    home.write("a.md", LONG)
-    memory.index(home.notes)
-    with memory._parts.store.write() as transaction:
-        for _, index in memory._parts.indexes():
-            index.reset(transaction.resource, "memory", transaction.space("memory").space)
-    assert any("run `klaw index`" in problem for problem in memory.status().problems)
-    memory.index()
-    check(memory)
-    assert memory.status().problems == ()
-
-
-def test_rows_that_an_index_has_too_many_go_at_the_next_run(home, check):
-    """The vectors were off while a note was deleted; its vector must not stay behind."""
-    home.write("a.md", "the secret")
-    home.write("b.md", "the rest")
-    with home.open() as memory:
-        memory.index(home.notes)
-    (home.notes / "a.md").unlink()
-    with home.open(embedding={"type": "none"}) as memory:
-        memory.index()
-        assert paths(memory) == {"notes/b.md"}
-    with home.open() as memory:
-        memory.index()
-        check(memory)
-
-
-def test_a_leg_that_is_added_later_is_filled(home, check):
-    home.write("a.md", LONG)
-    vectors, words = home.legs
-    with home.open(retrieval=[{"type": words}]) as memory:
-        memory.index(home.notes)
-        assert home.recorder.calls == 0, "no leg needs vectors"
-    with home.open() as memory:
-        memory.index()
-        check(memory)
-        assert memory.search("word3 word3", mode="vector")
-    assert vectors in home.legs
-
-
-def test_another_cut_cuts_everything_again(home, check):
-    home.write("a.md", "\n\n".join(f"Paragraph {number} " + "has some words. " * 20 for number in range(20)))
-    home.write("b.md", "short")
-    with home.open() as memory:
-        memory.index(home.notes)
-        before = len(keys_by_id(memory))
-    with home.open(chunking={"type": "markdown", "max_tokens": 60, "overlap_tokens": 10}) as memory:
-        report = memory.index()
-        assert counts(report) == (0, 2, 0, 0)
-        assert len(keys_by_id(memory)) > before
-        check(memory)
-        assert counts(memory.index()) == (0, 0, 2, 0)
-
-
 def test_one_missing_workspace_does_not_stop_the_others(home, memory):
     home.write("a.md", "in the first")
     second = home.root / "second"
@@ -326,87 +232,6 @@ def test_one_missing_workspace_does_not_stop_the_others(home, memory):
     assert paths(memory) == {"notes/a.md", "second/b.md", "second/c.md"}, "what cannot be looked at stays"
     with pytest.raises(WorkspaceError, match="does not exist"):
         memory.index(home.notes)
-
-
-def test_reindex_loses_nothing_of_a_workspace_that_is_not_there(home, memory, check):
-    home.write("a.md", "in the first")
-    memory.index(home.notes)
-    home.notes.rename(home.root / "away")
-    try:
-        memory.reindex()
-    except WorkspaceError as error:
-        assert "klaw forget notes/" in error.hint  # noqa: PT017  # refusing is as good as keeping
-    check(memory)
-    assert paths(memory) == {"notes/a.md"}
-    assert memory.search("first", mode="vector")
-
-
-def test_two_memories_on_one_file_see_each_other(home, check):
-    home.write("a.md", "the harbour")
-    with home.open() as first, home.open() as second:
-        first.index(home.notes)
-        assert second.search("harbour")[0].path == "notes/a.md"
-        home.write("b.md", "the lighthouse")
-        second.index()
-        assert first.search("lighthouse", mode="fts")[0].path == "notes/b.md"
-        first.forget("notes/b.md")
-        assert not second.search("lighthouse", mode="fts")
-        assert counts(second.index()) == (0, 0, 1, 0)
-        check(first)
-        check(second)
-
-
-def test_two_memories_index_at_once(home, check, dump):
-    for number in range(20):
-        home.write(f"{number}.md", LONG.replace("word", f"file{number}word"))
-    with home.open() as first, home.open() as second:
-        failures = []
-
-        def run(memory):
-            try:
-                memory.index(home.notes)
-            except Exception as error:  # noqa: BLE001  # shown below
-                failures.append(error)
-
-        threads = [threading.Thread(target=run, args=(memory,)) for memory in (first, second)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failures == []
-        check(first)
-        assert len(paths(first)) == 20
-        before = dump(first)
-        assert counts(first.index()) == (0, 0, 20, 0)
-        assert dump(second) == before
-
-
-def test_searching_while_indexing_sees_whole_documents(home, memory, check):
-    home.write("a.md", "harbour")
-    for number in range(8):
-        home.write(f"{number}.md", LONG.replace("word", f"file{number}word"))
-    memory.index(home.notes)
-    failures = []
-
-    def rewrite():
-        try:
-            for number in range(8):
-                home.write(f"{number}.md", LONG.replace("word", f"new{number}word"), hours=1)
-            memory.index()
-        except Exception as error:  # noqa: BLE001  # shown below
-            failures.append(error)
-
-    thread = threading.Thread(target=rewrite)
-    thread.start()
-    searched = 0
-    while thread.is_alive() or not searched:
-        results = memory.search("harbour", limit=3)
-        assert results[0].path == "notes/a.md"
-        assert results.notices == ()
-        searched += 1
-    thread.join()
-    assert failures == []
-    check(memory)
 
 
 def test_progress_never_goes_back_and_ends_at_the_total(home, memory):

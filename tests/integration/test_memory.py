@@ -13,12 +13,8 @@ from klaw_core import (
     Chunk,
     Document,
     Filters,
-    KlawError,
     NotFoundError,
-    PluginError,
     QueryError,
-    StoreReadOnlyError,
-    WorkspaceError,
 )
 
 
@@ -325,98 +321,3 @@ class TestForget:
         memory.save("text")
         with pytest.raises(NotFoundError):
             memory.forget(target)
-
-
-class TestWorkspaces:
-    def test_a_directory_inside_is_the_workspace_itself(self, home, memory):
-        home.write("a.md", "one")
-        home.write("sub/b.md", "two")
-        memory.index(home.notes)
-        memory.index(home.notes / "sub")
-        assert list(memory.status().workspaces) == ["notes"]
-
-    def test_a_directory_around_is_refused(self, home, memory):
-        home.write("sub/b.md", "two")
-        memory.index(home.notes / "sub")
-        with pytest.raises(WorkspaceError, match="contains the workspace 'sub'"):
-            memory.index(home.notes)
-
-    def test_two_of_one_name_get_two_names(self, home, memory, check):
-        for parent in ("x", "y"):
-            (home.root / parent / "docs").mkdir(parents=True)
-            (home.root / parent / "docs" / "a.md").write_text(f"in {parent}")
-            memory.index(home.root / parent / "docs")
-        assert list(memory.status().workspaces) == ["docs", "docs-2"]
-        assert sorted(memory.status().origins) == ["docs", "docs-2"]
-        check(memory)
-
-    def test_a_configured_source_of_the_same_name_is_no_silent_war(self, home, check):
-        """Either refused, or both indexed: never each run deleting what the other wrote."""
-        home.write("a.md", "from the workspace")
-        other = home.root / "other" / "notes"
-        other.mkdir(parents=True)
-        (other / "b.md").write_text("from the configuration")
-        with home.open(sources=[{"type": "workspace", "path": str(other)}]) as memory:
-            try:
-                memory.index(home.notes)
-                memory.index()
-            except WorkspaceError as error:
-                assert "notes" in str(error)  # noqa: PT017  # refusing is one right answer
-            else:
-                assert memory.index().removed == 0
-            check(memory)
-
-    def test_a_note_of_a_configured_source_is_not_forgotten_only_until_the_next_run(self, home):
-        home.write("a.md", "the harbour")
-        with home.open(sources=[{"type": "workspace", "path": str(home.notes)}]) as memory:
-            memory.index()
-            with pytest.raises(KlawError, match="exclude"):
-                memory.forget("notes/a.md")
-            assert words(memory, "harbour") == ["notes/a.md"]
-
-    def test_a_configured_source_cannot_take_the_place_of_saved_memories(self, home):
-        """A run removes what its scan does not find, and saved memories stand nowhere else."""
-        (home.root / "saved").mkdir()
-        with home.open(sources=[{"type": "workspace", "path": str(home.root / "saved")}]) as memory:
-            saved = memory.save("the harbour code")
-            with pytest.raises(KlawError, match="saved"):
-                memory.index()
-            assert memory.get(saved.path).content == "the harbour code"
-
-
-def test_a_plugin_that_cannot_be_built_is_named(home):
-    from attrs import frozen
-
-    from klaw_core import Component
-
-    @frozen
-    class Options:
-        pass
-
-    def factory(_options, _place):
-        raise ImportError("no module named what_it_needs")
-
-    home.extra.append(("fusion", Component("broken", Options, factory, 1)))
-    with pytest.raises(PluginError, match=r"memory\.fusion.*what_it_needs"):
-        home.open(fusion={"type": "broken"})
-
-
-def test_a_data_directory_that_cannot_be_made_is_named(home):
-    (home.root / "data").write_text("a file stands in the way")
-    with pytest.raises(StoreReadOnlyError, match="data"):
-        home.open()
-
-
-@pytest.mark.parametrize("directory", ["nothing", "\0", "~nosuchuser/notes", "x" * 5000, "loop", "file"])
-def test_a_directory_that_cannot_be_indexed_is_named(home, memory, directory):
-    (home.root / "loop").symlink_to("loop")
-    (home.root / "file").write_text("")
-    with pytest.raises(WorkspaceError):
-        memory.index(directory if directory.startswith("~") else f"{home.root}/{directory}")
-    assert memory.status().workspaces == {}
-
-
-def test_a_retriever_of_another_store_is_refused(home):
-    other = {"memory": "sqlite", "sqlite": "memory"}[home.backend]
-    with pytest.raises(PluginError, match="works in a store that offers"):
-        home.open(store={"type": other})

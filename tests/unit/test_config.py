@@ -4,10 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from attrs import field, frozen, validators
 
-from klaw_core import API, Component, ConfigError
-from klaw_core.config import Selection, build_options, load_config
+from klaw_core import ConfigError
+from klaw_core.config import Selection, load_config
 from klaw_core.config.layers import leaves, overlay, project_file, shown
 
 EMPTY = {"KLAW_CONFIG": os.devnull}
@@ -335,102 +334,6 @@ class TestTrust:
         (tmp_path / "link").symlink_to("work")
         found = load_config(config_file=tmp_path / "home" / "config.toml", directory=tmp_path / "link", environment={})
         assert found.store.options == {"path": "x.db"}
-
-
-@frozen
-class Inner:
-    depth: int = 1
-
-
-@frozen
-class Options:
-    count: int = 1
-    share: float = 0.5
-    name: str = "x"
-    on: bool = False
-    names: tuple[str, ...] = ()
-    numbers: list[int] = field(factory=list)
-    inner: Inner = field(factory=Inner)
-    maybe: str | None = None
-    choice: str = field(default="a", validator=validators.in_(("a", "b")))
-    hidden: int = field(default=0, init=False)
-
-
-@frozen
-class Needy:
-    path: str
-
-
-class TestOptions:
-    def build(self, options=Options, /, **values):
-        found: list[str] = []
-        component = Component("c", options, lambda *_: None, API)
-        return build_options(component, Selection("embedder", "c", "memory.embedding", values), found), found
-
-    def test_none_are_the_defaults(self):
-        assert self.build() == (Options(), [])
-
-    @pytest.mark.parametrize(
-        ("values", "options"),
-        [
-            ({"count": 3}, Options(count=3)),
-            ({"share": 2}, Options(share=2.0)),
-            ({"on": True}, Options(on=True)),
-            ({"names": ["a", "b"]}, Options(names=("a", "b"))),
-            ({"numbers": [1, 2]}, Options(numbers=[1, 2])),
-            ({"inner": {"depth": 2}}, Options(inner=Inner(2))),
-            ({"maybe": "y"}, Options(maybe="y")),
-        ],
-    )
-    def test_what_fits_is_taken(self, values, options):
-        assert self.build(**values) == (options, [])
-
-    @pytest.mark.parametrize(
-        ("values", "problem"),
-        [
-            ({"count": "8"}, "memory.embedding.count: expected int, got '8'"),
-            ({"count": True}, "memory.embedding.count: expected int, got True"),
-            ({"count": 8.0}, "memory.embedding.count: expected int, got 8.0"),
-            ({"count": [8]}, "memory.embedding.count: expected int, got [8]"),
-            ({"share": "0.5"}, "memory.embedding.share: expected float, got '0.5'"),
-            ({"share": True}, "memory.embedding.share: expected float, got True"),
-            ({"name": 8}, "memory.embedding.name: expected str, got 8"),
-            ({"name": ["x"]}, "memory.embedding.name: expected str, got ['x']"),
-            ({"on": 1}, "memory.embedding.on: expected bool, got 1"),
-            ({"on": "false"}, "memory.embedding.on: expected bool, got 'false'"),
-            ({"names": "abc"}, "memory.embedding.names: expected an array of strings, got 'abc'"),
-            ({"names": {"a": 1}}, "memory.embedding.names: expected an array of strings, got {'a': 1}"),
-            ({"names": ["a", 1]}, "memory.embedding.names[1]: expected str, got 1"),
-            ({"numbers": "12"}, "memory.embedding.numbers: expected an array of values, got '12'"),
-            ({"numbers": [1, "2"]}, "memory.embedding.numbers[1]: expected int, got '2'"),
-            ({"inner": {"depth": "2"}}, "memory.embedding.inner.depth: expected int, got '2'"),
-            ({"inner": {"dept": 2}}, "memory.embedding.inner.dept: unknown key; did you mean 'depth'?"),
-            ({"maybe": 3}, "memory.embedding.maybe: expected str, got 3"),
-            ({"cuont": 3}, "memory.embedding.cuont: unknown key; did you mean 'count'?"),
-            ({"a b": 3}, 'memory.embedding."a b": unknown key; known: count, share, name'),
-            ({"hidden": 3}, "memory.embedding.hidden: unknown key; known: count, share, name"),
-            ({"choice": "c"}, "memory.embedding: 'choice' must be in ('a', 'b') (got 'c')"),
-            ({"share": int("9" * 400)}, "memory.embedding.share: int too large to convert to float"),
-        ],
-    )
-    def test_what_does_not_is_named_and_never_converted(self, values, problem):
-        built, (found,) = self.build(**values)
-        assert built is None
-        assert found.startswith(problem)
-
-    def test_what_is_required_is_named(self):
-        assert self.build(Needy) == (None, ["memory.embedding.path: is required"])
-
-    def test_all_of_them_at_once(self):
-        _, found = self.build(count="8", name=8, cuont=1, inner={"depth": True})
-        assert len(found) == 4
-
-    def test_an_option_class_that_cannot_be_read_is_a_problem_too(self):
-        class NotAttrs:
-            pass
-
-        assert self.build(NotAttrs)[1]
-        assert self.build(NotAttrs, x=1)[1]
 
 
 def test_leaves_are_named_by_their_place():

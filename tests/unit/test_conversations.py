@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core.conversations import SESSION_BREAK, Chat, Journal, JournalEntry, Message
-from klaw_core.jsonl import MAX_LINE_BYTES, BadLine, RecordError
+from klaw_core.errors import RecordError
+from klaw_core.jsonl import MAX_LINE_BYTES, BadLine
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from klaw_core import NotFoundError, StoreCorruptError, StoreError
 from klaw_core.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, CoreFacts, CoreMemory
-from klaw_core.jsonl import RecordError
+from klaw_core.errors import RecordError
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 from klaw_core.user_md import parse_user_md
 

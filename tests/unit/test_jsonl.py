@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from klaw_core import StoreFullError, StoreReadOnlyError
-from klaw_core.jsonl import MAX_DEPTH, MAX_LINE_BYTES, BadLine, JsonLines, Record, RecordError, decode
+from klaw_core.errors import RecordError
+from klaw_core.jsonl import MAX_DEPTH, MAX_LINE_BYTES, BadLine, JsonLines, Record, decode
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")

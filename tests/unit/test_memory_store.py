@@ -8,7 +8,8 @@ import pytest
 from klaw_core import Query
 from klaw_core.builtin.memory_index import CosineIndex, WordIndex
 from klaw_core.builtin.memory_store import MemoryStore, Tables
-from klaw_core.testing.index import IndexContract, crowd, key_array, stored, unit_vector, unit_vectors
+from klaw_core.testing.checked import CheckedIndexContract
+from klaw_core.testing.index import crowd, key_array, stored, unit_vector, unit_vectors
 from klaw_core.testing.store import StoreContract, put
 from klaw_core.testing.values import make_document
 
@@ -19,7 +20,7 @@ class TestMemoryStore(StoreContract):
         return MemoryStore
 
 
-class InTables(IndexContract[Tables]):
+class InTables(CheckedIndexContract[Tables]):
     """A transaction over tables is a copy of them."""
 
     @pytest.fixture

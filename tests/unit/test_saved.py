@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import StoreReadOnlyError
-from klaw_core.jsonl import BadLine, RecordError
+from klaw_core.errors import RecordError
+from klaw_core.jsonl import BadLine
 from klaw_core.saved import Saved, SavedJournal
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 

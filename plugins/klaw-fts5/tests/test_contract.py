@@ -8,11 +8,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from klaw_core.testing.index import IndexContract
+from klaw_core.testing.checked import CheckedIndexContract
 from klaw_fts5.index import Fts5Index
 
 
-class TestInMemory(IndexContract[apsw.Connection]):
+class TestInMemory(CheckedIndexContract[apsw.Connection]):
     @pytest.fixture
     def index(self) -> Fts5Index:
         return Fts5Index()

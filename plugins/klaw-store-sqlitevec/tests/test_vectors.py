@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from klaw_core import Query, RetrievalError
-from klaw_core.testing.index import SPACE, IndexContract, stored, unit_vector, unit_vectors
+from klaw_core.testing.checked import CheckedIndexContract
+from klaw_core.testing.index import SPACE, stored, unit_vector, unit_vectors
 from klaw_store_sqlitevec.vectors import VectorIndex
 
 
@@ -18,7 +19,7 @@ def connection() -> Iterator[apsw.Connection]:
     opened.close()
 
 
-class TestVectorIndex(IndexContract[apsw.Connection]):
+class TestVectorIndex(CheckedIndexContract[apsw.Connection]):
     @pytest.fixture
     def index(self) -> VectorIndex:
         return VectorIndex()

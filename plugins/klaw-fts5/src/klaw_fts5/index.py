@@ -83,6 +83,16 @@ class Fts5Index:
         with as_store_error(collection):
             return np.fromiter((key for (key,) in resource.execute(_statements(collection).keys)), dtype=np.int64)
 
+    def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
+        """Return what SQLite finds wrong with the table: FTS5 compares its inverted index with its own checksums."""
+        del space
+        try:
+            # This form of FTS5's integrity check needs no write lock (https://sqlite.org/c3ref/module.html, xIntegrity).
+            found = [str(row[0]) for row in resource.execute(_statements(collection).check)]
+        except apsw.Error as error:
+            return (str(error),)
+        return [problem for problem in found if problem != "ok"]
+
     def search(self, resource: apsw.Connection, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, ties by key; none for a text without words.
 

@@ -33,6 +33,7 @@ class Statements:
     delete: str
     reset: str
     keys: str
+    check: str
     matches: str
     many: str
     search: str
@@ -47,6 +48,7 @@ def statements(table: str) -> Statements:
         delete=f"DELETE FROM {table} WHERE rowid = ?",  # noqa: S608  # our own name
         reset=f"INSERT INTO {table}({table}) VALUES ('delete-all')",  # noqa: S608  # our own name
         keys=f"SELECT rowid FROM {table} ORDER BY rowid",  # noqa: S608  # our own name
+        check=f"PRAGMA integrity_check({table})",
         matches=f"SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT 1",  # noqa: S608  # our own name
         many=f"SELECT COUNT(*) = {_MANY} FROM (SELECT 1 FROM {table}_docsize LIMIT {_MANY})",  # noqa: S608  # our own name
         search=_SEARCH.format(table=table, within=""),

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from klaw_core import StoreLockedError, StoreReadOnlyError
 
+#: What SQLite and the store keep beside a database, by what is added to its name.
+SIDE_FILES = ("", "-wal", "-shm", ".lock")
+
 
 class RebuildLock:
     """One process's handle on the lock file of a database. Not for two threads at once."""

@@ -1,15 +1,15 @@
 """The store: the file, its migrations, and who may read and write when."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from klaw_core import Index, Snapshot, Store, Transaction, VectorSpace
+from klaw_core import Finding, Index, Snapshot, Store, StoreError, StoreLockedError, Transaction, VectorSpace
 from klaw_store_sqlitevec.connections import Connections, check_version
-from klaw_store_sqlitevec.rebuilding import RebuildLock
+from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, Owned, check_file, migrate, pending
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.transaction import SqliteTransaction
@@ -70,7 +70,7 @@ class SqliteStore:
         snapshot; writers get StoreLockedError. If the block raises or the process dies, this store stays as
         it was, and what the other had done is there for the next attempt.
         """
-        beside = Path(f"{self._path}{_BESIDE}")
+        beside = self._beside
         lock = RebuildLock(self._path)
         try:
             with lock.exclusive():
@@ -123,6 +123,60 @@ class SqliteStore:
             "sqlite_version": apsw.sqlite_lib_version(),
         }
 
+    def check(self, *, fix: bool = False) -> Sequence[Finding]:
+        """Return what is wrong with the files, the rows and the locks; with ``fix`` mend first what is safe to mend.
+
+        Mended are permissions, what an interrupted rebuild left, a log that was not checkpointed, and cached
+        vectors that are damaged (they are computed again). Every page is read.
+        """
+        from klaw_store_sqlitevec import checking
+
+        locked = self._writing_problem()
+        if fix and locked is None:
+            self._mend()
+        findings = [*checking.check_modes(self._path, fix=fix), *checking.check_space(self._path)]
+        findings += checking.check_log(self._path)
+        if locked is None:
+            findings += checking.check_leftovers(self._path, self._leftovers())
+        else:
+            findings.append(locked)
+        with self.read() as snapshot:
+            findings += checking.check_rows(snapshot.resource, self.location)
+            if not any(finding.check == "integrity" for finding in findings):
+                findings += checking.check_cache(snapshot.resource, self.location)
+        return findings
+
+    def _writing_problem(self) -> Finding | None:
+        """Return what keeps this process from writing now: another that writes, or a file that may not be written."""
+        try:
+            with self._connections.writer():
+                return None
+        except StoreLockedError as error:
+            return Finding("lock", "note", error.message, self.location, error.hint)
+        except StoreError as error:
+            return Finding("writing", "error", error.message, self.location, error.hint)
+
+    def _mend(self) -> None:
+        from klaw_store_sqlitevec.checking import bad_cache_rows
+
+        with suppress(StoreError):
+            if self._leftovers():
+                with closing(RebuildLock(self._path)) as lock, lock.exclusive():  # so that they are nobody's
+                    _remove_database(self._beside)
+            with self._connections.writer() as connection:
+                bad = bad_cache_rows(connection)
+                connection.executemany("DELETE FROM embedding_cache WHERE id = ?", ((key,) for key in bad))
+            with self._connections.overwriter() as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _leftovers(self) -> list[Path]:
+        paths = (Path(f"{self._beside}{suffix}") for suffix in SIDE_FILES)
+        return [path for path in paths if path.exists()]
+
+    @property
+    def _beside(self) -> Path:
+        return Path(f"{self._path}{_BESIDE}")
+
     def close(self) -> None:
         """Close every connection; closing twice is allowed."""
         self._connections.close()
@@ -143,5 +197,5 @@ class SqliteStore:
 
 
 def _remove_database(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm", ".lock"):
+    for suffix in SIDE_FILES:
         Path(f"{path}{suffix}").unlink(missing_ok=True)

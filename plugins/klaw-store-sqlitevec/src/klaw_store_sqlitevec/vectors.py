@@ -74,6 +74,14 @@ class VectorIndex:
         sql = f"SELECT rowid FROM {_table(collection)}_rowids ORDER BY rowid"  # noqa: S608  # a name of ours
         return np.fromiter((row[0] for row in resource.execute(sql)), dtype=np.int64)
 
+    def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
+        """Return what is wrong with the table and the vectors in it, read past vec0."""
+        from klaw_store_sqlitevec.vector_check import check_table
+
+        if not _exists(resource, collection):
+            return () if space is None else (f"it has no table for the vectors of {space}",)
+        return check_table(resource, _table(collection), None if space is None else space.dimension)
+
     def search(self, resource: apsw.Connection, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return the nearest chunks; the score is the cosine similarity. Raise RetrievalError."""
         within = query.within

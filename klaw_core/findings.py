@@ -1,0 +1,55 @@
+"""What a check-up found, as values: each finding with the command that mends it."""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from attrs import field, frozen
+
+#: ``error``: something is lost, wrong or switched off; ``warning``: it will be, or is not up to date; ``note``: a fact.
+Severity: TypeAlias = Literal["error", "warning", "note"]
+
+#: The command that mends what ``klaw doctor --fix`` can.
+FIX = "klaw doctor --fix"
+
+_NAMED = 3
+
+
+@frozen
+class Finding:
+    """One thing that is not as it should be.
+
+    ``check`` names what looked (``index-keys``), ``where`` the place: a file, an index, a source. ``mend`` is the
+    command, or the deed, that mends it. ``items`` are the paths or keys concerned, all of them. ``fixed`` says that
+    a second look did not find it any more.
+    """
+
+    check: str
+    severity: Severity
+    what: str
+    where: str
+    mend: str = ""
+    items: tuple[str, ...] = field(default=(), repr=False)
+    fixed: bool = False
+
+
+@frozen
+class Diagnosis:
+    """Everything that was found, the worst first; empty for a healthy memory."""
+
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def remaining(self) -> tuple[Finding, ...]:
+        """What was found and not mended."""
+        return tuple(finding for finding in self.findings if not finding.fixed)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether no error remains; warnings and notes may."""
+        return all(finding.severity != "error" for finding in self.remaining)
+
+
+def named(items: Sequence[str]) -> str:
+    """Return the first few items for a message, and how many more there are."""
+    more = f" and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
+    return ", ".join(items[:_NAMED]) + more

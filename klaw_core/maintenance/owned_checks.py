@@ -1,0 +1,98 @@
+"""Are the files that a person owns sound? They are the truth, so nothing here is mended but what was left unfinished."""
+
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from klaw_core.conversations import Journal
+from klaw_core.core_memory import CoreMemory
+from klaw_core.errors import KlawError
+from klaw_core.findings import FIX, Finding, named
+from klaw_core.jsonl import BadLine
+from klaw_core.saved import SavedJournal
+from klaw_core.workspaces import Workspaces
+
+SAVED_FILE = "saved.jsonl"
+CORE_FILE = "core_memory.json"
+WORKSPACES_FILE = "workspaces.json"
+CONVERSATIONS = "conversations"
+
+_PRIVATE = 0o600
+
+
+def check_owned(data_dir: Path) -> Iterator[Finding]:
+    """Look at every file in the data directory that is not derived from others."""
+    yield from check_modes(data_dir)
+    yield from check_saved(data_dir / SAVED_FILE)
+    yield from _check_readable("core-memory", data_dir / CORE_FILE, CoreMemory(data_dir / CORE_FILE).get)
+    yield from _check_readable("workspaces", data_dir / WORKSPACES_FILE, Workspaces(data_dir / WORKSPACES_FILE).all)
+    yield from check_conversations(data_dir / CONVERSATIONS)
+
+
+def mend_owned(data_dir: Path) -> None:
+    """Finish forgetting what a crash interrupted, and make the files private. Raise StoreError."""
+    for path in _files(data_dir):
+        if _mode(path) & ~_PRIVATE:
+            path.chmod(_PRIVATE)
+    SavedJournal(data_dir / SAVED_FILE).finish()
+
+
+def check_modes(data_dir: Path) -> Iterator[Finding]:
+    """Look whether only the owner may read the files."""
+    for path in _files(data_dir):
+        if _mode(path) & ~_PRIVATE:
+            yield Finding("permissions", "error", f"others than you may use it (mode {_mode(path):03o})", str(path), FIX)
+
+
+def check_saved(path: Path) -> Iterator[Finding]:
+    """Look for lines of the journal of saved memories that are broken, and for texts that should be gone."""
+    replayed = SavedJournal(path).read()
+    yield from _bad_lines("saved-lines", path, replayed.bad)
+    if replayed.unfinished:
+        what = f"{len(replayed.unfinished):,} forgotten memories still have their text in the file"
+        yield Finding("saved-unfinished", "error", what, str(path), FIX, replayed.unfinished)
+
+
+def check_conversations(root: Path) -> Iterator[Finding]:
+    """Look for broken lines in the journals of conversations, and for files that are none."""
+    journal = Journal(root)
+    listing = journal.files()
+    for file in listing.files:
+        bad = [line for line in journal.read_file(file) if isinstance(line, BadLine)]
+        yield from _bad_lines("conversation-lines", file.path, bad)
+    if listing.skipped:
+        paths = tuple(f"{item.path} {item.reason}" for item in listing.skipped)
+        yield Finding("conversation-files", "warning", named(paths), str(root), "move them elsewhere", paths)
+
+
+def _bad_lines(check: str, path: Path, bad: Iterable[BadLine]) -> Iterator[Finding]:
+    """Report broken lines. A torn one is closed off by the next append, and costs nothing but itself."""
+    lines = tuple(bad)
+    places = tuple(f"byte {line.offset:,}: {line.reason}" for line in lines)
+    if not lines:
+        return
+    severity = "warning" if all(line.torn for line in lines) else "error"
+    what = f"{len(lines):,} {'line is' if len(lines) == 1 else 'lines are'} broken: {named(places)}"
+    yield Finding(check, severity, what, str(path), "mend the file by hand; its other lines are used", places)
+
+
+def _check_readable(check: str, path: Path, read: Callable[[], object]) -> Iterator[Finding]:
+    try:
+        read()
+    except KlawError as error:
+        yield Finding(check, "error", error.message, str(path), error.hint)
+
+
+def _files(data_dir: Path) -> Iterator[Path]:
+    for name in (SAVED_FILE, CORE_FILE, WORKSPACES_FILE):
+        path = data_dir / name
+        if path.is_file():
+            yield path
+    yield from (file.path for file in Journal(data_dir / CONVERSATIONS).files().files)
+
+
+def _mode(path: Path) -> int:
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:  # it has gone meanwhile
+        return _PRIVATE

@@ -1,0 +1,31 @@
+"""What an index that checks itself must do besides, as tests to inherit in the place of ``IndexContract``."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from klaw_core import CheckedIndex, Index
+from klaw_core.testing.index import IndexContract, crowd
+
+R = TypeVar("R")
+
+
+class CheckedIndexContract(IndexContract[R]):
+    """Whatever the index wrote itself is sound. That damage is found is for the tests of each index."""
+
+    def test_checks_itself(self, index: Index[R]) -> None:
+        assert isinstance(index, CheckedIndex)
+
+    def test_what_the_index_wrote_is_sound(self, index: CheckedIndex[R], filled: R) -> None:
+        assert list(index.check(filled, "memory", self.space(index))) == []
+        index.remove(filled, "memory", self.held(index, filled)[::2])
+        self.add(index, filled, crowd(5, first=1000))
+        assert list(index.check(filled, "memory", self.space(index))) == []
+
+    def test_an_index_that_was_never_filled_is_sound(self, index: CheckedIndex[R], migrated: R) -> None:
+        assert list(index.check(migrated, "memory", None)) == []
+
+    def test_checking_writes_nothing(self, index: CheckedIndex[R], filled: R) -> None:
+        before = self.held(index, filled)
+        index.check(filled, "memory", self.space(index))
+        assert self.held(index, filled) == before

@@ -1,0 +1,106 @@
+"""What can be wrong with the file itself: who may read it, what lies beside it, what SQLite finds in it."""
+
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import apsw
+import numpy as np
+
+from klaw_core import Finding
+from klaw_store_sqlitevec.rebuilding import SIDE_FILES
+from klaw_store_sqlitevec.vector_check import count_unsound
+
+# After a checkpoint the log is cut to 64 MiB (journal_size_limit); one this large was not checkpointed for long.
+_LARGE_LOG_BYTES = 256 << 20
+# Beside what a rebuild needs, which is as much again as the database has.
+_SPARE_BYTES = 64 << 20
+_PRIVATE = 0o600
+_MOST_PROBLEMS = 20
+_FIX = "klaw doctor --fix"
+_BEGIN_ANEW = "move it away and run `klaw reindex`: it is rebuilt from your files"
+
+
+def check_modes(database: Path, *, fix: bool) -> Iterator[Finding]:
+    """Look whether only the owner may read the files."""
+    for suffix in SIDE_FILES:
+        path = Path(f"{database}{suffix}")
+        try:
+            mode = stat.S_IMODE(path.stat().st_mode)
+            if mode & ~_PRIVATE and fix:
+                path.chmod(_PRIVATE)
+                continue
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            yield Finding("permissions", "error", f"its permissions cannot be set: {error.strerror}", str(path))
+            continue
+        if mode & ~_PRIVATE:
+            yield Finding("permissions", "error", f"others than you may use it (mode {mode:03o})", str(path), _FIX)
+
+
+def check_space(database: Path) -> Iterator[Finding]:
+    """Look whether the disk has room for the log and for a rebuild."""
+    free = shutil.disk_usage(database.parent).free
+    needed = database.stat().st_size + _SPARE_BYTES
+    if free < needed:
+        what = f"{free >> 20:,} MiB are free on its disk; `klaw reindex` needs {needed >> 20:,}"
+        yield Finding("disk-space", "error" if free < _SPARE_BYTES else "warning", what, str(database), "free some space")
+
+
+def check_log(database: Path) -> Iterator[Finding]:
+    """Look whether the write-ahead log has grown out of bounds."""
+    log = Path(f"{database}-wal")
+    try:
+        size = log.stat().st_size
+    except FileNotFoundError:
+        return
+    if size > _LARGE_LOG_BYTES:
+        what = f"the log has {size >> 20:,} MiB that are not in the database yet: a program has it open for long"
+        yield Finding("log-size", "warning", what, str(log), f"close other programs that use it, then {_FIX}")
+
+
+def check_leftovers(database: Path, leftovers: Iterable[Path]) -> Iterator[Finding]:
+    """Report what an interrupted rebuild left, unless there is nothing."""
+    paths = sorted(leftovers)
+    if paths:
+        size = sum(path.stat().st_size for path in paths)
+        what = f"an interrupted `klaw reindex` left {size >> 10:,} KiB beside it"
+        mend = f"`klaw reindex` goes on from there, `{_FIX}` removes it"
+        yield Finding("leftovers", "warning", what, str(database), mend, tuple(map(str, paths)))
+
+
+def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
+    """Let SQLite look at every page, index and reference. What it says of virtual tables is left to their owners."""
+    try:
+        sql = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL %'"
+        virtual = [str(name) for (name,) in connection.execute(sql)]
+        lines = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(100)")]
+        problems = [line for line in lines if line != "ok" and not any(name in line for name in virtual)]
+        broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+    except apsw.Error as error:
+        problems, broken = [str(error)], []
+    if problems:
+        what = f"SQLite finds it damaged: {problems[0]}"
+        yield Finding("integrity", "error", what, location, _BEGIN_ANEW, tuple(problems[:_MOST_PROBLEMS]))
+    if broken:
+        rows = tuple(f"{table} {row} → {parent}" for table, row, parent, _ in broken[:_MOST_PROBLEMS])
+        what = f"{len(broken):,} rows belong to rows that are not there"
+        yield Finding("references", "error", what, location, "klaw reindex", rows)
+
+
+def check_cache(connection: apsw.Connection, location: str) -> Iterator[Finding]:
+    """Look whether every cached vector is a unit vector of its space: an index is rebuilt from them."""
+    bad = bad_cache_rows(connection)
+    if bad:
+        yield Finding("cache", "error", f"{len(bad):,} cached vectors are damaged", location, _FIX)
+
+
+def bad_cache_rows(connection: apsw.Connection) -> list[int]:
+    """Return the rows of the embedding cache whose vector is not a unit vector of its space."""
+    rows = connection.execute(
+        """SELECT cache.id, cache.vector, space.dimension * 4
+           FROM embedding_cache AS cache JOIN vector_spaces AS space ON space.id = cache.space_id"""
+    )
+    return [int(key) for key, blob, size in rows if len(blob) != size or count_unsound(np.frombuffer(blob, "<f4")[None])]

@@ -1,0 +1,142 @@
+"""Another model, another cut, another leg: the index follows, and nothing is lost on the way."""
+
+import pytest
+
+from klaw_core import EmbeddingError, VectorSpaceError, WorkspaceError
+
+LONG = "\n\n".join(f"# Part {number}\n\n" + f"word{number} " * 60 for number in range(30))
+
+
+def paths(memory):
+    return {stored.path for stored in stored_chunks(memory)}
+
+
+def stored_chunks(memory):
+    with memory._parts.store.read() as snapshot:
+        return snapshot.chunks("memory", snapshot.keys("memory").tolist())
+
+
+def keys_by_id(memory):
+    return {stored.chunk.chunk_id: stored.key for stored in stored_chunks(memory)}
+
+
+def counts(report):
+    return report.added, report.changed, report.unchanged, report.removed
+
+
+def test_another_vector_space_is_refused_until_reindex_moves_to_it(home, check, dump):
+    home.write("a.md", LONG)
+    with home.open() as memory:
+        memory.index(home.notes)
+        memory.save("remember the harbour")
+        before = dump(memory)
+    with home.open(embedding={"type": "counting", "dimension": 16}) as memory:
+        with pytest.raises(VectorSpaceError, match="klaw reindex"):
+            memory.index()
+        assert dump(memory) == before
+        found = memory.search("harbour")
+        assert found[0].path.startswith("saved/"), "words still answer"
+        assert any("klaw reindex" in notice for notice in found.notices)
+        with pytest.raises(VectorSpaceError, match="klaw reindex"):
+            memory.search("harbour", mode="vector")
+        memory.reindex()
+        check(memory)
+        assert dump(memory)["counts"] == before["counts"]
+        assert memory.search("harbour", mode="vector")[0].path.startswith("saved/")
+        assert memory.search("harbour").notices == ()
+        assert memory.status().space.dimension == 16
+
+
+def test_an_interrupted_reindex_changes_nothing_and_the_next_one_completes(home, check, dump):
+    for number in range(6):
+        home.write(f"{number}.md", LONG.replace("word", f"file{number}word"))
+    small = {"type": "markdown", "max_tokens": 60, "overlap_tokens": 0}  # several batches' worth of chunks
+    with home.open(chunking=small) as memory:
+        memory.index(home.notes)
+        before = dump(memory)
+    home.recorder.calls, home.recorder.fail_at = 0, 7
+    with home.open(chunking=small, embedding={"type": "counting", "dimension": 16}) as memory:
+        with pytest.raises(EmbeddingError):
+            memory.reindex()
+        assert dump(memory) == before
+        assert memory.search("file0word1", mode="fts"), "words answer meanwhile"
+    with home.open(chunking=small) as memory:
+        check(memory)
+        assert memory.search("file0word1", mode="vector"), "so does the model that was left behind"
+    done = len(home.recorder.take())
+    home.recorder.fail_at = None
+    with home.open(chunking=small, embedding={"type": "counting", "dimension": 16}) as memory:
+        memory.reindex()
+        check(memory)
+        assert dump(memory) == before
+        if home.backend == "sqlite":
+            again = len(home.recorder.take())
+            assert 0 < again < len(before["chunks"]), "it goes on where the first one stopped"
+    assert done
+
+
+def test_reindex_rebuilds_an_index_that_lost_its_rows(home, memory, check):
+    home.write("a.md", LONG)
+    memory.index(home.notes)
+    with memory._parts.store.write() as transaction:
+        for _, index in memory._parts.indexes():
+            index.reset(transaction.resource, "memory", transaction.space("memory").space)
+    assert any("run `klaw index`" in problem for problem in memory.status().problems)
+    memory.index()
+    check(memory)
+    assert memory.status().problems == ()
+
+
+def test_rows_that_an_index_has_too_many_go_at_the_next_run(home, check):
+    """The vectors were off while a note was deleted; its vector must not stay behind."""
+    home.write("a.md", "the secret")
+    home.write("b.md", "the rest")
+    with home.open() as memory:
+        memory.index(home.notes)
+    (home.notes / "a.md").unlink()
+    with home.open(embedding={"type": "none"}) as memory:
+        memory.index()
+        assert paths(memory) == {"notes/b.md"}
+    with home.open() as memory:
+        memory.index()
+        check(memory)
+
+
+def test_a_leg_that_is_added_later_is_filled(home, check):
+    home.write("a.md", LONG)
+    vectors, words = home.legs
+    with home.open(retrieval=[{"type": words}]) as memory:
+        memory.index(home.notes)
+        assert home.recorder.calls == 0, "no leg needs vectors"
+    with home.open() as memory:
+        memory.index()
+        check(memory)
+        assert memory.search("word3 word3", mode="vector")
+    assert vectors in home.legs
+
+
+def test_another_cut_cuts_everything_again(home, check):
+    home.write("a.md", "\n\n".join(f"Paragraph {number} " + "has some words. " * 20 for number in range(20)))
+    home.write("b.md", "short")
+    with home.open() as memory:
+        memory.index(home.notes)
+        before = len(keys_by_id(memory))
+    with home.open(chunking={"type": "markdown", "max_tokens": 60, "overlap_tokens": 10}) as memory:
+        report = memory.index()
+        assert counts(report) == (0, 2, 0, 0)
+        assert len(keys_by_id(memory)) > before
+        check(memory)
+        assert counts(memory.index()) == (0, 0, 2, 0)
+
+
+def test_reindex_loses_nothing_of_a_workspace_that_is_not_there(home, memory, check):
+    home.write("a.md", "in the first")
+    memory.index(home.notes)
+    home.notes.rename(home.root / "away")
+    try:
+        memory.reindex()
+    except WorkspaceError as error:
+        assert "klaw forget notes/" in error.hint  # noqa: PT017  # refusing is as good as keeping
+    check(memory)
+    assert paths(memory) == {"notes/a.md"}
+    assert memory.search("first", mode="vector")
