@@ -37,6 +37,8 @@ from klaw_core.interfaces import (
     Embedder,
     Fusion,
     Index,
+    MessageReader,
+    MessageWriter,
     Reranker,
     Retriever,
     Snapshot,
@@ -44,6 +46,7 @@ from klaw_core.interfaces import (
     Store,
     Transaction,
 )
+from klaw_core.mirror import MirroredFile, Session, StoredMessage, Summary
 from klaw_core.tokens import estimate_tokens
 from klaw_core.values import (
     Chunk,
@@ -104,7 +107,10 @@ __all__ = [
     "KlawError",
     "Matrix",
     "Memory",
+    "MessageReader",
+    "MessageWriter",
     "Migration",
+    "MirroredFile",
     "ModelCorruptError",
     "ModelNotFoundError",
     "NotFoundError",
@@ -125,6 +131,7 @@ __all__ = [
     "Retriever",
     "SearchResult",
     "SearchResults",
+    "Session",
     "Skipped",
     "Snapshot",
     "Source",
@@ -138,6 +145,8 @@ __all__ = [
     "StoreLockedError",
     "StoreReadOnlyError",
     "StoredChunk",
+    "StoredMessage",
+    "Summary",
     "TokenCounter",
     "Transaction",
     "Vector",

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from klaw_core.assembly import Parts
+from klaw_core.builtin.workspace import Workspace
 from klaw_core.collection import Collection
 from klaw_core.config import Config, load_config
 from klaw_core.errors import NotFoundError, QueryError, WorkspaceError
+from klaw_core.findings import Diagnosis
 from klaw_core.indexing import Indexer, ProgressCallback
-from klaw_core.lines import count_lines, line_starts, take_lines
+from klaw_core.lines import count_lines
 from klaw_core.plugins import Registry, discover
+from klaw_core.reading import Reader, has_surrogates
 from klaw_core.saved import Saved, SavedJournal
 from klaw_core.saved_source import SAVED, SavedSource, as_document
 from klaw_core.values import (
-    Entry,
     Filters,
     Forgotten,
     IndexReport,
@@ -28,19 +30,18 @@ from klaw_core.values import (
     SearchResults,
     Skipped,
     Status,
-    StoredChunk,
     text_hash,
 )
 from klaw_core.workspaces import RESERVED, Workspaces
 
 if TYPE_CHECKING:
-    from klaw_core.builtin.workspace import Workspace
     from klaw_core.interfaces import Source
     from klaw_core.searching import Mode, Searcher
 
 _COLLECTION = "memory"
+#: Notes and memories, and the documentation of software; one mechanism, tables of their own.
+COLLECTIONS = (_COLLECTION, "docs")
 _MAX_SAVED_CHARACTERS = 1_000_000
-_SHORTEST_ID = 6
 
 
 class Memory:
@@ -91,25 +92,28 @@ class Memory:
         directory: str | Path | None = None,
         *,
         name: str | None = None,
+        collection: str = _COLLECTION,
+        version: str | None = None,
         force: bool = False,
         on_progress: ProgressCallback = lambda _: None,
     ) -> IndexReport:
         """Bring the index up to date with a directory of notes, or (None) with everything indexed before.
 
-        The directory is remembered under ``name`` (default: its own). ``force`` cuts every document anew.
-        Raise WorkspaceError, EmbeddingError, VectorSpaceError, StoreError.
+        The directory is remembered under ``name`` (default: its own), in a collection, as documentation of a
+        version of something if ``version`` is given. ``force`` cuts every document anew. Raise WorkspaceError,
+        EmbeddingError, VectorSpaceError, StoreError.
         """
         if directory is not None:
-            return self._indexer.sync(
-                self._workspaces.remember(Path(directory), name), force=force, on_progress=on_progress
-            )
+            _check_collection(collection)
+            workspace = self._workspaces.remember(Path(directory), name, collection=collection, version=version)
+            return self._indexer_of(workspace).sync(workspace, force=force, on_progress=on_progress)
         sources = self._sources()
         if not sources:
             raise WorkspaceError("nothing has been indexed yet", hint="klaw index DIR")
         report = IndexReport()
         for source in sources:
             try:
-                report += self._indexer.sync(source, force=force, on_progress=on_progress)
+                report += self._indexer_of(source).sync(source, force=force, on_progress=on_progress)
             except WorkspaceError as error:  # a drive that is not there now must not keep the others from being indexed
                 report += IndexReport(skipped=(Skipped(source.origin, str(error), keep=True),))
         return report
@@ -124,12 +128,15 @@ class Memory:
         sources = self._sources()
         report = IndexReport()
         with self._parts.store.rebuild() as fresh:
-            collection = Collection(fresh, self._parts.embedder, self._parts.indexes(), _COLLECTION)
-            collection.adopt_space()
-            collection.keep_origins({source.origin for source in sources})
-            indexer = Indexer(collection, self._parts.chunker, self._parts.recipe)
-            for source in sources:
-                report += indexer.sync(source, on_progress=on_progress)
+            for name in COLLECTIONS:
+                collection = Collection(fresh, self._parts.embedder, self._parts.indexes(), name)
+                own = [source for source in sources if _collection_of(source) == name]
+                if own or name == _COLLECTION:
+                    collection.adopt_space()
+                collection.keep_origins({source.origin for source in own})
+                indexer = Indexer(collection, self._parts.chunker, self._parts.recipe)
+                for source in own:
+                    report += indexer.sync(source, on_progress=on_progress)
         return report
 
     def search(
@@ -147,6 +154,7 @@ class Memory:
         ``mode`` is ``hybrid``, ``fts`` or ``vector``. Scores compare within one answer only. Raise QueryError
         for an empty query; a retriever that fails is named in the answer's ``notices`` instead.
         """
+        _check_collection(collection)
         return self._searcher.search(
             query, limit=limit, mode=mode, filters=filters, collection=collection, min_score=min_score
         )
@@ -157,15 +165,7 @@ class Memory:
         ``path`` is a result's path (``notes/a.md``), the path of a file in a workspace, or a chunk's id.
         Raise NotFoundError.
         """
-        if first_line < 1 or (lines is not None and lines < 1):
-            raise NotFoundError(f"line numbers count from 1, got {first_line}:{lines}")
-        name, text, file = self._text_of(path)
-        total = count_lines(text)
-        if first_line > total:
-            raise NotFoundError(f"{name} has {total} lines, there is no line {first_line}")
-        content = take_lines(text, first_line, lines or total)
-        last = min(total, first_line + (lines or total) - 1)
-        return Passage(name, content, first_line, last, file)
+        return self._reader.get(path, first_line, lines)
 
     def save(
         self, text: str, *, source: str = "manual", chat_id: str | None = None, created_at: datetime | None = None
@@ -195,11 +195,12 @@ class Memory:
         """
         workspaces = self._workspaces.all()
         if (name := target.rstrip("/")) in workspaces:
-            paths = self._paths_of(name)
-            removed = self._collection.remove(paths, forget=True)
+            collection = self._collection_named(workspaces[name].collection)
+            paths = self._paths_of(name, collection.name)
+            removed = collection.remove(paths, forget=True)
             self._workspaces.forget(name)
             return Forgotten(tuple(paths), removed)
-        path = self._known_path(target)
+        collection_name, path = self._reader.find(target)
         origin, _, relative = path.partition("/")
         if origin in workspaces:
             self._workspaces.exclude(origin, relative)
@@ -210,16 +211,16 @@ class Memory:
             )
         else:
             self._journal.forget(path)
-        return Forgotten((path,), self._collection.remove([path], forget=True))
+        return Forgotten((path,), self._collection_named(collection_name).remove([path], forget=True))
 
     def status(self) -> Status:
         """Return what is indexed, with what, and what does not work."""
         with self._parts.store.read() as snapshot:
             record = snapshot.space(_COLLECTION)
-            counts = snapshot.counts(_COLLECTION)
-            keys = snapshot.keys(_COLLECTION).size
+            counts = {name: value for each in COLLECTIONS for name, value in snapshot.counts(each).items()}
             pending = {
-                name: keys - index.keys(snapshot.resource, _COLLECTION).size for name, index in self._parts.indexes()
+                name: sum(snapshot.keys(each).size - index.keys(snapshot.resource, each).size for each in COLLECTIONS)
+                for name, index in self._parts.indexes()
             }
         problems = [f"{leg.name} is off: {leg.problem}" for leg in self._parts.legs if leg.problem]
         problems += [f"plugin {item.name}: {item.problem}" for item in self._parts.registry.plugins if item.problem]
@@ -236,13 +237,41 @@ class Memory:
             problems=tuple(problems),
         )
 
-    @cached_property
-    def _collection(self) -> Collection:
-        return Collection(self._parts.store, self._parts.embedder, self._parts.indexes(), _COLLECTION)
+    def doctor(self, *, fix: bool = False) -> Diagnosis:
+        """Examine everything: store, indexes, vector spaces, files, plugins; with ``fix`` mend what is safe to mend.
 
-    @cached_property
+        Reads every document and every page of the store, and asks the model for one vector. What is wrong is in
+        the answer, and does not raise.
+        """
+        from klaw_core.maintenance.doctor import Doctor
+
+        def sources_of(collection: str) -> Sequence[Source]:
+            return [source for source in self._sources() if _collection_of(source) == collection]
+
+        return Doctor(self._parts, {name: partial(sources_of, name) for name in COLLECTIONS}).run(fix=fix)
+
+    def _collection_named(self, name: str) -> Collection:
+        return Collection(self._parts.store, self._parts.embedder, self._parts.indexes(), name)
+
+    def _indexer_of(self, source: Source) -> Indexer:
+        return Indexer(self._collection_named(_collection_of(source)), self._parts.chunker, self._parts.recipe)
+
+    @property
+    def _collection(self) -> Collection:
+        return self._collection_named(_COLLECTION)
+
+    @property
     def _indexer(self) -> Indexer:
         return Indexer(self._collection, self._parts.chunker, self._parts.recipe)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader(self._parts.store, self._known_workspaces, COLLECTIONS)
+
+    def _known_workspaces(self) -> dict[str, Workspace]:
+        """Return the remembered workspaces and those of the configuration, by name."""
+        configured = {source.origin: source for source in self._parts.sources if isinstance(source, Workspace)}
+        return {**configured, **self._workspaces.all()}
 
     @cached_property
     def _searcher(self) -> Searcher:
@@ -263,66 +292,16 @@ class Memory:
                 )
         return [*sources, SavedSource(self._journal)] if self._journal.path.exists() else sources
 
-    def _paths_of(self, origin: str) -> list[str]:
+    def _paths_of(self, origin: str, collection: str) -> list[str]:
         with self._parts.store.read() as snapshot:
-            return sorted(snapshot.manifest(_COLLECTION, origin))
-
-    def _text_of(self, target: str) -> tuple[str, str, Path | None]:
-        """Return a document's path, its text, and the file it stands in (None for what only the store holds)."""
-        found = self._file_of(target)
-        if found is not None:
-            workspace, path = found
-            document = workspace.read(Entry(path))
-            if isinstance(document, Skipped):
-                raise NotFoundError(f"{path} {document.reason}")
-            return path, document.text, workspace.root / path.partition("/")[2]
-        path = self._known_path(target)
-        if path != target and (found := self._file_of(path)) is not None:
-            return self._text_of(path)
-        with self._parts.store.read() as snapshot:
-            return path, _joined(snapshot.outline(_COLLECTION, path)), None
-
-    def _file_of(self, target: str) -> tuple[Workspace, str] | None:
-        """Return the workspace and the document path of a file that exists, named either way."""
-        workspaces = self._workspaces.all()
-        origin, _, relative = target.partition("/")
-        if origin in workspaces and workspaces[origin].holds(relative):
-            return workspaces[origin], target
-        for workspace in workspaces.values():
-            found = workspace.locate(target)
-            if found is not None:
-                return workspace, f"{workspace.origin}/{found}"
-        return None
-
-    def _known_path(self, target: str) -> str:
-        """Return the path of the indexed document that ``target`` names by path or by (the beginning of) a chunk id."""
-        if not target or has_surrogates(target):
-            raise NotFoundError(f"{target!r} is not the path or id of anything")
-        with self._parts.store.read() as snapshot:
-            if snapshot.outline(_COLLECTION, target):
-                return target
-            looks_like_id = len(target) >= _SHORTEST_ID and set(target) <= set("0123456789abcdef")
-            paths = {stored.path for stored in snapshot.find(_COLLECTION, target)} if looks_like_id else set()
-        if len(paths) == 1:
-            return paths.pop()
-        if paths:
-            raise NotFoundError(f"{target!r} begins the ids of chunks in {len(paths)} documents; give more of it")
-        raise NotFoundError(f"nothing is indexed under {target!r}", hint="`klaw search` shows paths and ids")
+            return sorted(snapshot.manifest(collection, origin))
 
 
-def has_surrogates(text: str) -> bool:
-    """Return whether the text holds a lone surrogate, which no file and no database can."""
-    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
+def _collection_of(source: Source) -> str:
+    """Return the collection a source's documents belong to; only a workspace can choose."""
+    return source.collection if isinstance(source, Workspace) else _COLLECTION
 
 
-def _joined(chunks: Sequence[StoredChunk]) -> str:
-    """Put a document's chunks together again, each at its own offset and line; what lay between was white space."""
-    text = ""
-    for stored in chunks:
-        chunk = stored.chunk
-        gap = chunk.start - len(text)
-        if gap > 0:
-            breaks = min(gap, chunk.start_line - len(line_starts(text)))
-            text += "\n" * breaks + " " * (gap - breaks)
-        text += chunk.text[len(text) - chunk.start :]
-    return text
+def _check_collection(name: str) -> None:
+    if name not in COLLECTIONS:
+        raise QueryError(f"there is no collection {name!r}", hint=f"known: {', '.join(COLLECTIONS)}")

@@ -18,9 +18,13 @@ def as_document(saved: Saved) -> Document:
 
 @frozen
 class SavedSource:
-    """The memories of a journal. A scan reads the journal; ``read`` answers from what the last scan found."""
+    """The memories of a journal. A scan reads the journal; ``read`` answers from what the last scan found.
+
+    With ``finish`` a scan also completes what a crash left of forgetting; without, it only looks.
+    """
 
     journal: SavedJournal
+    finish: bool = True
     _found: dict[str, Saved] = field(factory=dict, init=False, repr=False, eq=False)
 
     origin = SAVED
@@ -28,7 +32,7 @@ class SavedSource:
     def scan(self) -> Iterable[Entry | Skipped]:
         """Return every memory in the order in which it was saved, and each line of the journal that is broken."""
         replayed = self.journal.read()
-        if replayed.unfinished:
+        if replayed.unfinished and self.finish:
             self.journal.finish()
         memories: Mapping[str, Saved] = {saved.id: saved for saved in replayed.memories}
         self._found.clear()

@@ -70,6 +70,8 @@ class Searcher:
             within = snapshot.select(collection, filters) if filters else None
             query = Query(text, collection, vector, within)
             found = self._find(snapshot, legs, query, limit, notices)
+            if not found and not snapshot.keys(collection).size:
+                notices.append("nothing is indexed yet: klaw index DIR")
         results = [_result(stored, hit) for stored, hit in self._rerank(text, found, limit, notices)]
         if min_score is not None:
             results = [result for result in results if result.score >= min_score]

@@ -74,8 +74,8 @@ class Document:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of the text and of the ``recipe`` it is cut by, in hex: what decides whether it has changed."""
-        return text_hash(f"{self.recipe}\0{self.text}")
+        """SHA-256, in hex, of the text, its version and the recipe it is cut by: decides whether it has changed."""
+        return text_hash(f"{self.recipe}\0{self.version}\0{self.text}")
 
 
 @frozen

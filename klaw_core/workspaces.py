@@ -40,27 +40,50 @@ class Workspaces:
                 hint="move it away, then `klaw index DIR` for each of your directories",
             ) from error
 
-    def remember(self, directory: Path, name: str | None = None) -> Workspace:
+    def remember(
+        self, directory: Path, name: str | None = None, *, collection: str = "memory", version: str | None = None
+    ) -> Workspace:
         """Return the workspace of a directory, adding it if it is new.
 
-        A directory inside a known workspace belongs to that one. Raise WorkspaceError if the directory does
-        not exist, holds a known workspace, or the name is taken.
+        A directory inside a known workspace belongs to that one; a new ``version`` replaces the one it had.
+        Raise WorkspaceError if the directory does not exist, holds a known workspace, the name is taken, or
+        it is known under another name or in another collection.
         """
         root = _existing(directory)
         with locked(self.file.parent):
             known = self.all()
             for workspace in known.values():
                 if root.is_relative_to(workspace.root):
-                    return workspace
+                    return self._known(workspace, known, name, collection, version)
                 if workspace.root.is_relative_to(root):
                     raise WorkspaceError(
                         f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
                         hint=f"`klaw forget {workspace.origin}/` first, then index the whole",
                     )
             chosen = _free_name(name or root.name or "root", known, chosen=name is not None)
-            workspace = Workspace(root, chosen)
+            workspace = Workspace(root, chosen, collection=collection, version=version or "")
             self._write({**known, chosen: workspace})
         return workspace
+
+    def _known(
+        self,
+        workspace: Workspace,
+        known: Mapping[str, Workspace],
+        name: str | None,
+        collection: str,
+        version: str | None,
+    ) -> Workspace:
+        """Return a workspace that is remembered already, if that is what was meant."""
+        if name not in {None, workspace.origin} or collection != workspace.collection:
+            raise WorkspaceError(
+                f"{workspace.root} is the workspace {workspace.origin!r} of the collection {workspace.collection!r}",
+                hint=f"`klaw forget {workspace.origin}/` first, then index it anew",
+            )
+        if version is None or version == workspace.version:
+            return workspace
+        renewed = evolve(workspace, version=version)
+        self._write({**known, workspace.origin: renewed})
+        return renewed
 
     def forget(self, name: str) -> None:
         """Remove a workspace from the list; an unknown one is ignored."""
@@ -80,17 +103,26 @@ class Workspaces:
                 self._write(known)
 
     def _write(self, workspaces: Mapping[str, Workspace]) -> None:
-        entries = {
-            name: {"path": str(workspace.root), "exclude": list(workspace.exclude)}
-            for name, workspace in sorted(workspaces.items())
-        }
+        entries = {name: _entry(workspace) for name, workspace in sorted(workspaces.items())}
         text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
         # What is not UTF-8 in a directory's name is a lone surrogate here; `\udcff` is JSON for it.
         write_atomically(self.file, text.encode("utf-8", "backslashreplace").decode())
 
 
+def _entry(workspace: Workspace) -> dict[str, Any]:
+    entry = {"path": str(workspace.root), "exclude": list(workspace.exclude)}
+    chosen = {"collection": workspace.collection, "version": workspace.version}
+    return entry | {key: value for key, value in chosen.items() if value not in {"", "memory"}}
+
+
 def _workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
-    return Workspace(Path(entry["path"]), name, exclude=tuple(str(pattern) for pattern in entry.get("exclude", ())))
+    return Workspace(
+        Path(entry["path"]),
+        name,
+        exclude=tuple(str(pattern) for pattern in entry.get("exclude", ())),
+        collection=str(entry.get("collection", "memory")),
+        version=str(entry.get("version", "")),
+    )
 
 
 def _existing(directory: Path) -> Path:

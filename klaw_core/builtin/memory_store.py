@@ -10,13 +10,16 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from typing import Any
 
 import numpy as np
 from attrs import define, evolve, field, frozen
 
+from klaw_core.builtin.memory_messages import MemoryMessages
 from klaw_core.findings import Finding
 from klaw_core.interfaces import Index, Snapshot, Store, Transaction
+from klaw_core.mirror import MirroredFile, StoredMessage, Summary
 from klaw_core.values import (
     Chunk,
     Document,
@@ -42,6 +45,9 @@ class Tables:
     indexes: dict[tuple[str, str], Mapping[int, Any]] = field(factory=dict)
     migrations: set[tuple[str, str]] = field(factory=set)
     next_key: int = 1
+    messages: dict[tuple[str, str], StoredMessage] = field(factory=dict)
+    message_files: dict[tuple[str, date], MirroredFile] = field(factory=dict)
+    summaries: dict[str, tuple[Summary, ...]] = field(factory=dict)
 
     def copy(self) -> Tables:
         """Return tables whose changes do not show in these."""
@@ -53,6 +59,9 @@ class Tables:
             dict(self.indexes),
             set(self.migrations),
             self.next_key,
+            dict(self.messages),
+            dict(self.message_files),
+            dict(self.summaries),
         )
 
 
@@ -61,6 +70,11 @@ class MemorySnapshot:
     """A view of the tables as they were; in a transaction, the tables that it is changing."""
 
     resource: Tables
+
+    @property
+    def messages(self) -> MemoryMessages:
+        """Return the rows of conversations."""
+        return MemoryMessages(self.resource)
 
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""

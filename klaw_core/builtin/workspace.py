@@ -42,7 +42,8 @@ class Workspace:
     """The Markdown files below ``root``, named ``origin/relative/path.md``.
 
     ``include`` are patterns of file names, ``exclude`` patterns of relative paths; hidden files and
-    directories and ``node_modules`` are never entered. Files over ``max_bytes`` are skipped.
+    directories and ``node_modules`` are never entered. Files over ``max_bytes`` are skipped. ``collection`` is
+    where the documents belong, ``version`` that of the software which documentation describes.
     """
 
     root: Path
@@ -50,6 +51,8 @@ class Workspace:
     include: tuple[str, ...] = ("*.md", "*.markdown")
     exclude: tuple[str, ...] = ()
     max_bytes: int = 10 * 1024 * 1024
+    collection: str = "memory"
+    version: str = ""
 
     def scan(self) -> Iterable[Entry | Skipped]:
         """Return MEMORY.md, memory.md, then every other note by path. Raise WorkspaceError if the root is gone."""
@@ -78,7 +81,8 @@ class Workspace:
             return Skipped(entry.path, "vanished" if gone else f"cannot be read: {error.strerror}", keep=True)
         except _NotANoteError as error:
             return Skipped(entry.path, str(error))
-        return Document(entry.path, text, relative, self.origin, _date_in_name(path.name) or modified)
+        created = _date_in_name(path.name) or modified
+        return Document(entry.path, text, relative, self.origin, created, version=self.version)
 
     def holds(self, relative: str) -> bool:
         """Return whether this is the relative path of a note that a scan would find: not hidden, not outside."""

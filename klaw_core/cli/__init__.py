@@ -21,6 +21,7 @@ COMMANDS = {
     "forget": ("forget", "Remove a memory, a note or a workspace from the index."),
     "status": ("status", "Show what is indexed, with what, and what does not work."),
     "reindex": ("reindex", "Embed and cut everything anew, as after a change of model."),
+    "doctor": ("doctor", "Examine everything, and mend what is safe to mend."),
     "plugins": ("plugins", "List the installed plugins and what they provide."),
     "config": ("config", "Show and change the configuration."),
     "demo": ("demo", "Index sample notes and search them, to see Klaw at work."),

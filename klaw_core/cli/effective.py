@@ -40,7 +40,9 @@ def effective(config: Config, registry: Registry | None = None) -> list[Setting]
             for name, value in option_defaults(registry, selection).items()
             if f"{selection.place}.{name}" not in written
         ]
-    tables = {name: position for position, name in enumerate(("", *COMPONENTS, "retrieval", "sources"))}
+    tables = {
+        name: position for position, name in enumerate(("", *COMPONENTS, "retrieval", "sources", "conversations"))
+    }
     return sorted(found, key=lambda setting: _order(setting.place, tables))
 
 

@@ -10,10 +10,20 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 @click.command("index", short_help="Index directories of notes, or bring the index up to date.")
 @click.argument("directories", nargs=-1, metavar="[DIR]...")
 @click.option("--name", metavar="NAME", help="What paths in results begin with. [default: the directory's name]")
+@click.option("-c", "--collection", default="memory", show_default=True, metavar="NAME", help="memory, or docs.")
+@click.option("--version", metavar="TEXT", help="The version of what is documented, kept with each passage.")
 @click.option("--force", is_flag=True, help="Cut every note anew, changed or not.")
 @common_options
 @pass_settings
-def command(settings: Settings, *, directories: tuple[str, ...], name: str | None, force: bool) -> None:
+def command(
+    settings: Settings,
+    *,
+    directories: tuple[str, ...],
+    name: str | None,
+    collection: str,
+    version: str | None,
+    force: bool,
+) -> None:
     """Index the Markdown notes below each DIR; without one, everything that was indexed before.
 
     Only new and changed notes are read into the index, and deleted ones leave it. A directory is remembered:
@@ -21,6 +31,8 @@ def command(settings: Settings, *, directories: tuple[str, ...], name: str | Non
     """
     if name is not None and len(directories) != 1:
         raise click.UsageError("--name names one directory; give exactly one")
+    if not directories and (version is not None or collection != "memory"):
+        raise click.UsageError("--collection and --version are about directories; give at least one")
     from klaw_core.cli.output import print_json
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import as_dict, interruptible, report_run
@@ -33,7 +45,9 @@ def command(settings: Settings, *, directories: tuple[str, ...], name: str | Non
     ):
         for directory in directories or (None,):
             with progress_bar(settings) as on_progress:
-                report = memory.index(directory, name=name, force=force, on_progress=on_progress)
+                report = memory.index(
+                    directory, name=name, collection=collection, version=version, force=force, on_progress=on_progress
+                )
             title = "all notes" if directory is None else workspace_of(memory.config.data_dir, directory)
             reports.append(as_dict(title, report))
             if not settings.json:

@@ -34,6 +34,8 @@ _ABOUT = {
     "fusion": "How the rankings are merged into one.",
 }
 
+_ABOUT_CONVERSATIONS = "Whose messages can be found, and patterns of what must not reach the index."
+
 
 def render(registry: Registry) -> str:
     """Return the file's text; the options are those of the components that are installed."""
@@ -47,6 +49,8 @@ def render(registry: Registry) -> str:
         options = _options(registry, Selection(kind, default, f"memory.{key}"))
         lines = [f"{about}{_choices(registry, kind)}", f"type = {toml(default)}", *options]
         blocks.append("\n# ".join((f"[memory.{key}]", *lines)))
+    conversations = (f"{key} = {toml(value)}" for key, value in DEFAULTS["memory"]["conversations"].items())
+    blocks.append("\n# ".join(("[memory.conversations]", _ABOUT_CONVERSATIONS, *conversations)))
     blocks.append("[plugins]\n# Plugins (or distributions) that are not to be loaded.\n# disabled = []")
     return "\n\n".join(blocks) + "\n"
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import platformdirs
 
+from klaw_core.config.conversations import KEYS, conversation_settings
 from klaw_core.config.layers import (
     Layer,
     Table,
@@ -27,7 +28,7 @@ from klaw_core.config.model import COMPONENTS, DEFAULTS, Config, Selection
 from klaw_core.errors import ConfigError
 
 _TOP = ("memory", "plugins", "trusted_projects")
-_MEMORY = (*COMPONENTS, "retrieval", "sources")
+_MEMORY = (*COMPONENTS, "retrieval", "sources", "conversations")
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"", "0", "false", "no", "off"}
 
@@ -112,7 +113,10 @@ def _trusts(own: Table, directory: Path) -> bool:
 
 
 def _unknown_keys(layer: Layer) -> list[str]:
-    tables = (("", layer.table, _TOP), ("memory", layer.table.get("memory"), _MEMORY))
+    memory = layer.table.get("memory")
+    tables = [("", layer.table, _TOP), ("memory", memory, _MEMORY)]
+    if isinstance(memory, Mapping):
+        tables.append(("memory.conversations", memory.get("conversations"), KEYS))
     return [
         f"{layer.name}: unknown key {join(place, key)}{nearest(key, known)}"
         for place, table, known in (*tables, ("plugins", layer.table.get("plugins"), ("disabled",)))
@@ -146,6 +150,7 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
         chosen[key] = tuple(
             _selection(kind, f"memory.{key}[{index}]", entry, problems) for index, entry in enumerate(entries)
         )
+    chosen["conversations"] = conversation_settings(memory.get("conversations"), problems)
     types = [selection.type for selection in chosen.get("retrieval", ())]
     if not types:
         problems.append("memory.retrieval: at least one retriever is needed")

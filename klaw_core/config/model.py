@@ -15,6 +15,13 @@ DEFAULTS: Mapping[str, Any] = {
         "retrieval": [{"type": "sqlite-vec", "weight": 0.5}, {"type": "fts5", "weight": 1.0}],
         "fusion": {"type": "rrf"},
         "sources": [],
+        "conversations": {
+            "include_roles": ["user", "assistant"],
+            "redact": [],
+            "redact_secrets": True,
+            "max_tokens": 256,
+            "overlap_tokens": 32,
+        },
     },
     "plugins": {"disabled": []},
     "trusted_projects": [],
@@ -42,6 +49,22 @@ class Selection:
 
 
 @frozen
+class ConversationSettings:
+    """The table ``memory.conversations``: what of the journals reaches klaw.db.
+
+    Of messages whose role is in ``include_roles`` passages are made, of at most ``max_tokens``, that repeat at
+    most ``overlap_tokens``. What matches a pattern in ``redact`` (of the library ``regex``) is struck out of
+    everything, and so are keys and tokens of known shapes while ``redact_secrets`` is true.
+    """
+
+    include_roles: tuple[str, ...] = ("user", "assistant")
+    redact: tuple[str, ...] = ()
+    redact_secrets: bool = True
+    max_tokens: int = 256
+    overlap_tokens: int = 32
+
+
+@frozen
 class Config:
     """Everything that was configured, frozen. ``files`` are those that were read, in order."""
 
@@ -54,6 +77,7 @@ class Config:
     fusion: Selection
     reranking: Selection | None = None
     sources: tuple[Selection, ...] = ()
+    conversations: ConversationSettings = ConversationSettings()
     disabled_plugins: tuple[str, ...] = ()
     offline: bool = False
     files: tuple[Path, ...] = ()

@@ -1,4 +1,4 @@
-"""Do the indexes hold exactly the chunks there are, soundly, in the vector space that is configured?"""
+"""Whether the indexes hold exactly the chunks there are, soundly, in the vector space that is configured."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ def check_indexes(collection: Collection) -> Iterator[Finding]:
 
 
 def check_space(collection: Collection) -> Iterator[Finding]:
-    """Compare the collection's vector space with the embedder's, and the probe's vector with what the model says now."""
+    """Compare the recorded vector space with the embedder's, and the probe's vector with what the model says now."""
     if not collection.uses_vectors:
         return
     with collection.store.read() as snapshot:
@@ -58,11 +58,7 @@ def check_model(embedder: Embedder) -> Iterator[Finding]:
 def damaged_indexes(collection: Collection) -> list[Index[Any]]:
     """Return the indexes that find their own rows damaged: those have to be emptied and filled again."""
     with collection.store.read() as snapshot:
-        return [
-            index
-            for name, index in collection.indexes
-            if any(_check_content(collection, snapshot, index, name))
-        ]
+        return [index for name, index in collection.indexes if any(_check_content(collection, snapshot, index, name))]
 
 
 def _compare_spaces(record: SpaceRecord, embedder: Embedder, where: str) -> Iterator[Finding]:
@@ -96,9 +92,7 @@ def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[An
             yield Finding(check, severity, f"{len(keys):,} {what}", where, FIX, shown)
 
 
-def _check_content(
-    collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str
-) -> Iterator[Finding]:
+def _check_content(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:
     if not isinstance(index, CheckedIndex):
         return
     record = snapshot.space(collection.name)

@@ -1,4 +1,4 @@
-"""Are the files that a person owns sound? They are the truth, so nothing here is mended but what was left unfinished."""
+"""Whether the files that a person owns are sound. They are the truth: only what was left unfinished is mended."""
 
 import stat
 from collections.abc import Callable, Iterable, Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 from klaw_core.conversations import Journal
 from klaw_core.core_memory import CoreMemory
 from klaw_core.errors import KlawError
-from klaw_core.findings import FIX, Finding, named
+from klaw_core.findings import FIX, Finding, Severity, named
 from klaw_core.jsonl import BadLine
 from klaw_core.saved import SavedJournal
 from klaw_core.workspaces import Workspaces
@@ -41,7 +41,9 @@ def check_modes(data_dir: Path) -> Iterator[Finding]:
     """Look whether only the owner may read the files."""
     for path in _files(data_dir):
         if _mode(path) & ~_PRIVATE:
-            yield Finding("permissions", "error", f"others than you may use it (mode {_mode(path):03o})", str(path), FIX)
+            yield Finding(
+                "permissions", "error", f"others than you may use it (mode {_mode(path):03o})", str(path), FIX
+            )
 
 
 def check_saved(path: Path) -> Iterator[Finding]:
@@ -71,7 +73,7 @@ def _bad_lines(check: str, path: Path, bad: Iterable[BadLine]) -> Iterator[Findi
     places = tuple(f"byte {line.offset:,}: {line.reason}" for line in lines)
     if not lines:
         return
-    severity = "warning" if all(line.torn for line in lines) else "error"
+    severity: Severity = "warning" if all(line.torn for line in lines) else "error"
     what = f"{len(lines):,} {'line is' if len(lines) == 1 else 'lines are'} broken: {named(places)}"
     yield Finding(check, severity, what, str(path), "mend the file by hand; its other lines are used", places)
 

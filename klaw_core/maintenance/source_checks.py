@@ -1,4 +1,4 @@
-"""Does the index agree with the files? What changed, what is gone, what was never indexed."""
+"""Whether the index agrees with the files: what changed, what is gone, what was never indexed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,9 +6,9 @@ from attrs import evolve
 
 from klaw_core.collection import Collection
 from klaw_core.errors import KlawError
-from klaw_core.findings import Finding, named
+from klaw_core.findings import FIX, Finding, named
 from klaw_core.interfaces import Source
-from klaw_core.saved_source import SAVED
+from klaw_core.saved_source import SAVED, SavedSource
 from klaw_core.values import DocumentRecord, Entry, Skipped
 
 _UPDATE = "klaw index"
@@ -18,6 +18,8 @@ def check_source(source: Source, collection: Collection, recipe: str) -> Iterato
     """Compare one source with what is indexed of it, document by document; every one is read."""
     with collection.store.read() as snapshot:
         manifest = snapshot.manifest(collection.name, source.origin)
+    if isinstance(source, SavedSource):
+        source = evolve(source, finish=False)
     try:
         scanned = list(source.scan())
     except KlawError as error:
@@ -39,9 +41,9 @@ def check_source(source: Source, collection: Collection, recipe: str) -> Iterato
         elif record.content_hash != evolve(document, recipe=recipe).content_hash:
             changed.append(document.path)
     gone = [path for path in manifest if path not in current and not _below(path, kept)]
-    yield from _outdated("stale", "changed since they were indexed", changed, source.origin)
-    yield from _outdated("never-indexed", "were never indexed", new, source.origin)
-    yield from _outdated("ghosts", "are gone and can still be found", gone, source.origin)
+    yield from _outdated("stale", "changed since indexed", changed, source.origin)
+    yield from _outdated("never-indexed", "never indexed", new, source.origin)
+    yield from _outdated("ghosts", "gone and still found", gone, source.origin)
 
 
 def check_origins(collection: Collection, sources: Sequence[Source]) -> Iterator[Finding]:
@@ -53,11 +55,11 @@ def check_origins(collection: Collection, sources: Sequence[Source]) -> Iterator
             what = f"{len(paths):,} saved memories are in the index, and their journal {SAVED}.jsonl is gone"
             yield Finding("journal-gone", "error", what, origin, "put the file back, from a backup or an export", paths)
         else:
-            yield Finding("ghost-source", "warning", what, origin, "klaw doctor --fix", paths)
+            yield Finding("ghost-source", "warning", what, origin, FIX, paths)
 
 
 def remove_unknown_origins(collection: Collection, sources: Sequence[Source]) -> None:
-    """Remove from the index what :func:`check_origins` calls a ghost; the vectors stay in the cache. Raise StoreError."""
+    """Remove from the index what :func:`check_origins` calls a ghost; the vectors stay cached. Raise StoreError."""
     known = {*(source.origin for source in sources), SAVED}
     paths = [path for gone in _unknown(collection, known).values() for path in gone]
     if paths:
@@ -77,7 +79,14 @@ def _unknown(collection: Collection, known: set[str]) -> Mapping[str, tuple[str,
 def _outdated(check: str, what: str, paths: Sequence[str], origin: str) -> Iterator[Finding]:
     if paths:
         found = sorted(paths)
-        yield Finding(check, "warning", f"{len(found):,} {what}: {named(found)}", origin, _UPDATE, tuple(found))
+        yield Finding(
+            check,
+            "warning",
+            f"{len(found):,} {'document' if len(found) == 1 else 'documents'} {what}: {named(found)}",
+            origin,
+            _UPDATE,
+            tuple(found),
+        )
 
 
 def _below(path: str, places: Sequence[str]) -> bool:

@@ -1,7 +1,9 @@
 """Load plugins through their entry points, each behind a wall: one that is broken never stops Klaw."""
 
 import re
+import sys
 from collections.abc import Collection, Iterable
+from contextlib import redirect_stdout
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -52,7 +54,9 @@ def discover(*, disabled: Collection[str] = (), points: Iterable[EntryPoint] | N
 def _load(manager: pluggy.PluginManager, point: EntryPoint, distribution: str) -> list[tuple[str, Component[Any, Any]]]:
     """Import one plugin, register it, and collect what its hooks yield."""
     name = f"{distribution}:{point.name}"
-    manager.register(point.load(), name)
+    with redirect_stdout(sys.stderr):  # standard output is for data; a plugin may greet whom it likes, elsewhere
+        module = point.load()
+    manager.register(module, name)
     # Each implementation is called by itself: pluggy's own call stops at the first one that raises.
     components = [
         (kind, component)

@@ -136,7 +136,13 @@ class ChunkerContract:
         self.holds(laws.a_continuation_says_so, make_chunker)
 
     def test_a_text_that_fits_is_one_span(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.a_text_that_fits_is_one_span, make_chunker, markdown_documents(max_blocks=3))
+        def law(trial: Trial) -> None:
+            tokens, characters = trial.tokens(0, len(trial.text)), len(trial.text)
+            exact = max(trial.max_tokens, tokens, -(-characters // laws.CHARACTERS_PER_TOKEN))
+            fitting = Trial(make_chunker(exact, 0), trial.text, exact, 0, trial.count_tokens)
+            laws.a_text_that_fits_is_one_span(fitting)
+
+        self.holds(law, make_chunker)
 
     def test_appending_changes_only_the_tail(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.appending_changes_only_the_tail, make_chunker)

@@ -25,9 +25,9 @@ CHARACTERS_PER_TOKEN = 16
 # After a word of four letters or more, with white space and no small letter behind: surely a sentence's end.
 _CERTAIN_STOP = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[A-ZА-Я])|[。！？](?![\u0300-\u036f\u200d])")
 _POSSIBLE_STOP = re.compile(r"[.!?…。！？｡][\W_]*\Z|\\\Z")
-_LINE_END = re.compile(r"[ \t]*[\r\n]")
+_LINE_END = re.compile(r"[^\S\r\n]*[\r\n]")
 # The empty lines of a quote may go with the line before them.
-_LAST_LINE_END = re.compile(r"[ \t]*(?:\r\n?|\n)(?![ \t>]*>[ \t>]*(?:[\r\n]|\Z))")
+_LAST_LINE_END = re.compile(r"[^\S\r\n]*(?:\r\n?|\n)(?![ \t>]*>[ \t>]*(?:[\r\n]|\Z))")
 _BREAK = re.compile(r" {2}[\r\n]|\s+\[[^\]]+\]:")
 
 

@@ -1,4 +1,4 @@
-"""What a memory is made of: workspaces, configured sources and plugins that fit together, or a name for what does not."""
+"""What a memory is made of: workspaces, configured sources and plugins that fit together; what does not is named."""
 
 import pytest
 from attrs import frozen

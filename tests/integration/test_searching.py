@@ -347,9 +347,6 @@ class TestFailures:
                 memory.search("short tokens", mode="vector")
             assert memory.status().retrievers == (home.legs[1],)
 
-    def test_an_unknown_collection_is_empty_or_refused(self, home, small):
-        if home.backend == "memory":
-            assert list(small.search("tokens", collection="nothing")) == []
-        else:
-            with pytest.raises(KlawError, match="nothing"):
-                small.search("tokens", collection="nothing")
+    def test_an_unknown_collection_is_refused(self, small):
+        with pytest.raises(KlawError, match="nothing"):
+            small.search("tokens", collection="nothing")

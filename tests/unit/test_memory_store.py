@@ -10,11 +10,18 @@ from klaw_core.builtin.memory_index import CosineIndex, WordIndex
 from klaw_core.builtin.memory_store import MemoryStore, Tables
 from klaw_core.testing.checked import CheckedIndexContract
 from klaw_core.testing.index import crowd, key_array, stored, unit_vector, unit_vectors
+from klaw_core.testing.messages import MessagesContract
 from klaw_core.testing.store import StoreContract, put
 from klaw_core.testing.values import make_document
 
 
 class TestMemoryStore(StoreContract):
+    @pytest.fixture
+    def open_store(self):
+        return MemoryStore
+
+
+class TestMemoryMessages(MessagesContract):
     @pytest.fixture
     def open_store(self):
         return MemoryStore

@@ -54,10 +54,7 @@ def content(text: str, start: int, end: int) -> tuple[int, int] | None:
         return None
     solid = found.start()
     line = max(text.rfind("\n", start, solid), text.rfind("\r", start, solid)) + 1
-    if line:
-        start = line
-    elif start and text[start - 1] not in "\r\n" and cluster_boundary(text, solid):
-        start = solid
+    start = max(start, line)
     return start, solid_end(text, start, end)
 
 

@@ -230,13 +230,15 @@ class TestErrors:
         assert result.exit_code == 1
         assert f"{broken}: not valid TOML" in result.stderr
 
-    def test_what_is_not_installed_names_what_installs_it(self, klaw, monkeypatch):
+    def test_what_is_switched_off_names_what_switches_it_on(self, klaw, monkeypatch):
         monkeypatch.setenv("KLAW_DISABLE_PLUGINS", "klaw-fts5")
 
         result = klaw("status")
 
         assert result.exit_code == 1
-        assert result.stderr.endswith("→ pip install 'klaw[fts5]'\n")
+        assert result.stderr.endswith(
+            "klaw-fts5 is disabled → take it out of plugins.disabled and KLAW_DISABLE_PLUGINS\n"
+        )
 
     def test_a_data_directory_that_cannot_be_made_is_named(self, klaw, user_home):
         (user_home / "file").write_text("", "utf-8")

@@ -87,7 +87,7 @@ class Fts5Index:
         """Return what SQLite finds wrong with the table: FTS5 compares its inverted index with its own checksums."""
         del space
         try:
-            # This form of FTS5's integrity check needs no write lock (https://sqlite.org/c3ref/module.html, xIntegrity).
+            # Unlike FTS5's own command this needs no write lock (https://sqlite.org/c3ref/module.html, xIntegrity).
             found = [str(row[0]) for row in resource.execute(_statements(collection).check)]
         except apsw.Error as error:
             return (str(error),)

@@ -46,7 +46,9 @@ def check_space(database: Path) -> Iterator[Finding]:
     needed = database.stat().st_size + _SPARE_BYTES
     if free < needed:
         what = f"{free >> 20:,} MiB are free on its disk; `klaw reindex` needs {needed >> 20:,}"
-        yield Finding("disk-space", "error" if free < _SPARE_BYTES else "warning", what, str(database), "free some space")
+        yield Finding(
+            "disk-space", "error" if free < _SPARE_BYTES else "warning", what, str(database), "free some space"
+        )
 
 
 def check_log(database: Path) -> Iterator[Finding]:
@@ -103,4 +105,6 @@ def bad_cache_rows(connection: apsw.Connection) -> list[int]:
         """SELECT cache.id, cache.vector, space.dimension * 4
            FROM embedding_cache AS cache JOIN vector_spaces AS space ON space.id = cache.space_id"""
     )
-    return [int(key) for key, blob, size in rows if len(blob) != size or count_unsound(np.frombuffer(blob, "<f4")[None])]
+    return [
+        int(key) for key, blob, size in rows if len(blob) != size or count_unsound(np.frombuffer(blob, "<f4")[None])
+    ]

@@ -6,6 +6,7 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Chunk, Document, Migration, StoreError
+from klaw_store_sqlitevec.conversations import CONVERSATIONS
 
 #: Marks the file as Klaw's (``PRAGMA application_id``): the letters "Klaw".
 APPLICATION_ID = 0x4B6C6177
@@ -103,7 +104,7 @@ def _begin(connection: apsw.Connection) -> None:
 
 
 #: Append-only: a step that has been released is never changed.
-MIGRATIONS = (Migration("0001-documents-chunks-spaces-cache", _begin),)
+MIGRATIONS = (Migration("0001-documents-chunks-spaces-cache", _begin), CONVERSATIONS)
 
 
 @frozen

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 import apsw
 import numpy as np
@@ -19,7 +18,9 @@ from klaw_core import (
     Vector,
     VectorSpace,
 )
+from klaw_store_sqlitevec.conversations import SqliteMessages
 from klaw_store_sqlitevec.schema import CHUNK_TABLES, ChunkTable
+from klaw_store_sqlitevec.times import from_text, to_text
 
 _CHUNK_COLUMNS = """
     chunk.id, chunk.chunk_id, chunk.content, chunk.start_offset, chunk.end_offset, chunk.start_line, chunk.end_line,
@@ -33,6 +34,11 @@ class SqliteSnapshot:
     """What one read transaction sees. ``resource`` is the connection that the indexes read through."""
 
     resource: apsw.Connection
+
+    @property
+    def messages(self) -> SqliteMessages:
+        """Return the rows of conversations."""
+        return SqliteMessages(self.resource)
 
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
@@ -135,16 +141,6 @@ def chunk_table(collection: str) -> ChunkTable:
         return CHUNK_TABLES[collection]
     except KeyError:
         raise StoreError(f"there is no collection {collection!r}", hint=f"known: {', '.join(CHUNK_TABLES)}") from None
-
-
-def to_text(moment: datetime) -> str:
-    """Return a moment as UTC text of fixed width, so that text order is time order."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def from_text(text: str) -> datetime:
-    """Return the moment that :func:`to_text` wrote."""
-    return datetime.fromisoformat(text)
 
 
 def to_vector(blob: bytes) -> Vector:

@@ -7,7 +7,8 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
-from klaw_store_sqlitevec.snapshot import SqliteSnapshot, chunk_table, to_text
+from klaw_store_sqlitevec.snapshot import SqliteSnapshot, chunk_table
+from klaw_store_sqlitevec.times import to_text
 
 
 @frozen

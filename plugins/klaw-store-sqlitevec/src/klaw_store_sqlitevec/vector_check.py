@@ -1,4 +1,4 @@
-"""Is a vec0 table sound? Its shadow tables are read directly: vec0 itself answers wrongly, without an error, from bad ones.
+"""Whether a vec0 table is sound. Its shadow tables are read directly: from bad ones vec0 itself answers wrongly.
 
 Vectors lie in chunks of a fixed number of places. Of each chunk ``<table>_chunks`` has a bitmap of the places that are
 taken and the key in each, ``<table>_vector_chunks00`` the vectors; ``<table>_rowids`` says where each key's vector is.
@@ -86,7 +86,9 @@ def _misplaced(
     connection: apsw.Connection, table: str, chunk_id: int, held: NDArray[np.int64], places: NDArray[np.int64]
 ) -> int:
     """Return how many places of a chunk hold another key than the one that is said to be there."""
-    sql = f"SELECT rowid, chunk_offset FROM {table}_rowids WHERE rowid IN (SELECT value FROM carray(?)) AND chunk_id = ?"  # noqa: S608  # a name of ours
+    sql = (
+        f"SELECT rowid, chunk_offset FROM {table}_rowids WHERE rowid IN (SELECT value FROM carray(?)) AND chunk_id = ?"  # noqa: S608  # a name of ours
+    )
     array = apsw.carray(np.ascontiguousarray(held, dtype=np.int64))
     known: dict[int, int] = dict(connection.execute(sql, (array, chunk_id))) if len(held) else {}
     return sum(known.get(key) != place for key, place in zip(held.tolist(), places.tolist(), strict=True))

@@ -1,0 +1,126 @@
+"""The rows of conversations in the store ``memory``: a dictionary of messages, and plain Python over it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from klaw_core.errors import StoreError
+from klaw_core.mirror import MirroredFile, Session, StoredMessage, Summary
+
+if TYPE_CHECKING:
+    from klaw_core.builtin.memory_store import Tables
+
+_BREAK = "session_break"
+_ROLES = ("user", "assistant", "system", "tool")
+_TYPES = (None, _BREAK, "subagent_result")
+_WORD = re.compile(r"\w+")
+
+
+@frozen
+class MemoryMessages:
+    """The messages of the tables as they were; in a transaction, of those that it is changing."""
+
+    tables: Tables
+
+    def window(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
+        """Return the last messages of the current segment."""
+        messages = self.all(chat_id)
+        breaks = [index for index, message in enumerate(messages) if message.type == _BREAK]
+        segment = messages[breaks[-1] + 1 :] if breaks else messages
+        return segment[-limit:] if limit > 0 else ()
+
+    def recent(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
+        """Return the last messages."""
+        return self.all(chat_id)[-limit:] if limit > 0 else ()
+
+    def all(self, chat_id: str, /) -> Sequence[StoredMessage]:
+        """Return every message of a chat, in order of place."""
+        own = (message for (chat, _), message in self.tables.messages.items() if chat == chat_id)
+        return tuple(sorted(own, key=lambda message: message.place))
+
+    def count(self, chat_id: str | None = None, /) -> int:
+        """Return how many messages there are."""
+        return sum(chat_id in (None, chat) for chat, _ in self.tables.messages)
+
+    def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
+        """Return the messages that hold the most words of ``text``."""
+        wanted = set(_words(text))
+        found = [
+            (len(wanted & set(_words(message.content))), message)
+            for message in self.tables.messages.values()
+            if chat_id in (None, message.chat_id)
+        ]
+        found.sort(key=lambda item: (-item[0], item[1].chat_id, item[1].place))
+        return tuple(message for words, message in found if words)[: max(limit, 0)]
+
+    def chats(self) -> Sequence[str]:
+        """Return every chat of which anything is mirrored."""
+        tables = self.tables
+        return sorted(
+            {chat for chat, _ in tables.messages}
+            | {chat for chat, _ in tables.message_files}
+            | {chat for chat, summaries in tables.summaries.items() if summaries}
+        )
+
+    def session(self, chat_id: str, /) -> Session | None:
+        """Return where a chat stands, or None if it has no messages."""
+        messages = self.all(chat_id)
+        if not messages:
+            return None
+        breaks = [message for message in messages if message.type == _BREAK]
+        answers = [message for message in messages if message.role == "assistant"]
+        model = answers[-1].metadata.get("model") if answers else None
+        return Session(
+            chat_id,
+            model if isinstance(model, str) else "",
+            (breaks[-1] if breaks else messages[0]).created_at,
+            messages[0].created_at,
+        )
+
+    def summaries(self, chat_id: str, /) -> Sequence[Summary]:
+        """Return a chat's summaries, oldest first."""
+        return self.tables.summaries.get(chat_id, ())
+
+    def files(self, chat_id: str, /) -> Mapping[date, MirroredFile]:
+        """Return how far each file of a chat is mirrored."""
+        return {day: file for (chat, day), file in self.tables.message_files.items() if chat == chat_id}
+
+    def insert(self, messages: Sequence[StoredMessage], /) -> int:
+        """Add messages; of two with one id in a chat, the one at the earlier place stays."""
+        new = 0
+        for message in messages:
+            if message.role not in _ROLES or message.type not in _TYPES:
+                raise StoreError(f"a message has an unknown role or type: {message.role!r}, {message.type!r}")
+            key = (message.chat_id, message.id)
+            old = self.tables.messages.get(key)
+            new += old is None
+            if old is None or message.place < old.place:
+                self.tables.messages[key] = message
+        return new
+
+    def put_file(self, file: MirroredFile, /) -> None:
+        """Record how far a file is mirrored."""
+        self.tables.message_files[file.chat_id, file.day] = file
+
+    def put_summaries(self, chat_id: str, summaries: Sequence[Summary], /) -> None:
+        """Make these the chat's summaries."""
+        self.tables.summaries[chat_id] = tuple(summaries)
+
+    def purge(self, chat_id: str, /) -> int:
+        """Remove everything of a chat."""
+        keys = [key for key in self.tables.messages if key[0] == chat_id]
+        for key in keys:
+            del self.tables.messages[key]
+        for file in [key for key in self.tables.message_files if key[0] == chat_id]:
+            del self.tables.message_files[file]
+        self.tables.summaries.pop(chat_id, None)
+        return len(keys)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())

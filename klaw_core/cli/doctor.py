@@ -1,0 +1,80 @@
+"""``klaw doctor``: is everything as it should be, and what mends what is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+import click
+
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+if TYPE_CHECKING:
+    from klaw_core.findings import Diagnosis
+
+_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+
+
+@click.command("doctor", short_help="Examine everything, and mend what is safe to mend.")
+@click.option("--fix", is_flag=True, help="Mend what can be mended without loss, then look again.")
+@common_options
+@pass_settings
+def command(settings: Settings, *, fix: bool) -> None:
+    """Examine the database, the indexes, the files and the plugins; name what mends each thing that is wrong.
+
+    Exits 1 if an error remains. Nothing is changed without --fix.
+    """
+    diagnosis = _diagnose(settings, fix=fix)
+    from klaw_core.cli.output import print_json
+
+    if settings.json:
+        print_json({"healthy": diagnosis.healthy, "findings": [attrs.asdict(item) for item in diagnosis.findings]})
+    else:
+        _show(settings, diagnosis)
+    if not diagnosis.healthy:
+        raise click.exceptions.Exit(1)
+
+
+def _diagnose(settings: Settings, *, fix: bool) -> Diagnosis:
+    """Examine the memory, or what can be examined of one that does not open. Raise ConfigError."""
+    from klaw_core.errors import ConfigError, KlawError
+
+    try:
+        memory = settings.open_memory()
+    except ConfigError:
+        raise
+    except KlawError as error:
+        from klaw_core.maintenance.doctor import diagnose_unopened
+
+        return diagnose_unopened(settings.load_config().data_dir, error)
+    with memory:
+        return memory.doctor(fix=fix)
+
+
+def _show(settings: Settings, diagnosis: Diagnosis) -> None:
+    from klaw_core.cli.output import Part, data, tilde
+
+    out = data()
+    for finding in diagnosis.findings:
+        head = Part("fixed", "bold green") if finding.fixed else Part(finding.severity, _STYLES[finding.severity])
+        out.line(head, " ", Part(tilde(finding.where), "bold"), f": {finding.what}")
+        if finding.mend and not finding.fixed:
+            out.line(Part(f"→ {finding.mend}", "cyan"), indent=2)
+        if settings.verbose:
+            for item in finding.items:
+                out.line(Part(item, "dim"), indent=4)
+    if not settings.quiet:
+        out.line(_verdict(diagnosis))
+
+
+def _verdict(diagnosis: Diagnosis) -> str:
+    from klaw_core.cli.output import counted
+
+    counts = [
+        counted(number, name)
+        for name in _STYLES
+        if (number := sum(finding.severity == name for finding in diagnosis.remaining))
+    ]
+    fixed = len(diagnosis.findings) - len(diagnosis.remaining)
+    mended = f"; {counted(fixed, 'thing')} mended" if fixed else ""
+    return f"{', '.join(counts) if counts else 'everything is as it should be'}{mended}"

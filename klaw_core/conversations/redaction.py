@@ -1,0 +1,77 @@
+"""What is struck out of messages before anything of them reaches klaw.db: keys, tokens, and what a person adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from attrs import define, field
+
+from klaw_core.values import text_hash
+
+#: Stands where a secret stood.
+REDACTED = "[redacted]"
+#: Stands for a whole text in which a pattern could not be looked for in time: rather too little than a secret.
+UNREADABLE = "[redacted: a pattern took too long]"
+_TIMEOUT_SECONDS = 0.5
+
+#: Keys and tokens as their makers document them, each told by its own prefix or shape.
+BUILTIN_PATTERNS = (
+    r"\bsk-[A-Za-z0-9_-]{20,}",  # OpenAI, Anthropic
+    r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{22,}",
+    r"\bglpat-[A-Za-z0-9_-]{20,}",  # GitLab
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",  # AWS
+    r"\bAIza[0-9A-Za-z_-]{35}",  # Google
+    r"\bxox[a-z]-[A-Za-z0-9-]{10,}",  # Slack
+    r"\b(?:sk|rk|pk)_(?:live|test)_[0-9A-Za-z]{16,}",  # Stripe
+    r"\bhf_[A-Za-z0-9]{30,}",  # Hugging Face
+    r"\bnpm_[A-Za-z0-9]{36}\b",
+    r"\bpypi-[A-Za-z0-9_-]{50,}",
+    r"\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b",  # Telegram's bots
+    r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",  # JSON Web Token
+    r"(?i)\bbearer[ ]+\K[A-Za-z0-9._~+/-]{20,}=*",
+    r"(?<=://)[^/\s:@]{1,100}:[^/\s@]{1,100}(?=@)",  # a password in a URL
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
+)
+
+
+@define(frozen=True, slots=False)
+class Redactor:
+    """Strikes out whatever matches a pattern (of the library ``regex``).
+
+    A text is given half a second: one in which a pattern cannot be looked for in that time is struck out whole.
+    """
+
+    patterns: Sequence[str] = field(default=BUILTIN_PATTERNS, converter=tuple)
+
+    @cached_property
+    def recipe(self) -> str:
+        """What identifies the patterns: rows made with others must be made again."""
+        return text_hash("\0".join((REDACTED, *self.patterns)))[:16] if self.patterns else ""
+
+    def text(self, text: str) -> str:
+        """Return the text with every match replaced."""
+        for pattern in self._compiled:
+            try:
+                text = pattern.sub(REDACTED, text, timeout=_TIMEOUT_SECONDS)
+            except TimeoutError:
+                return UNREADABLE
+        return text
+
+    def metadata(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an object in which every text, keys aside, is redacted, at any depth."""
+        return {key: self._value(item) for key, item in value.items()}
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return self.metadata(value)
+        return [self._value(item) for item in value] if isinstance(value, list) else value
+
+    @cached_property
+    def _compiled(self) -> Sequence[Any]:
+        import regex  # type: ignore[import-untyped]  # it ships no types
+
+        return [regex.compile(pattern) for pattern in self.patterns]

@@ -1,0 +1,281 @@
+"""The tables of conversations: ``messages`` with its full-text index, ``sessions``, ``summaries``, ``message_files``.
+
+``messages_fts`` has its content in ``messages`` and is written beside it, statement by statement: triggers would cost
+twice the time. A message's key is explicit, because implicit row numbers may change on VACUUM.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import apsw
+from attrs import frozen
+
+from klaw_core import Migration, MirroredFile, Session, StoredMessage, Summary
+from klaw_store_sqlitevec.times import from_text, to_text
+
+_TABLES = """
+CREATE TABLE messages (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('user', 'assistant', 'system', 'tool')),
+    type TEXT CHECK (type IN ('session_break', 'subagent_result')),
+    content TEXT NOT NULL,
+    metadata TEXT CHECK (metadata IS NULL OR json_valid(metadata)),
+    created_at TEXT NOT NULL,
+    day TEXT NOT NULL,          -- of the file that it stands in
+    position INTEGER NOT NULL,  -- the byte of that file at which its line begins
+    UNIQUE (chat_id, id)
+);
+CREATE INDEX idx_messages_chat ON messages (chat_id, created_at DESC);
+CREATE INDEX messages_place ON messages (chat_id, day, position);
+CREATE INDEX messages_break ON messages (chat_id, day, position) WHERE type = 'session_break';
+
+CREATE VIRTUAL TABLE messages_fts USING fts5 (
+    content, content = 'messages', content_rowid = 'key', tokenize = 'unicode61 remove_diacritics 2'
+);
+-- What is removed leaves no trace in the index's pages.
+INSERT INTO messages_fts (messages_fts, rank) VALUES ('secure-delete', 1);
+
+CREATE TABLE sessions (
+    chat_id TEXT PRIMARY KEY,
+    model TEXT NOT NULL,
+    segment_start TEXT NOT NULL,
+    created_at TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE summaries (
+    id INTEGER PRIMARY KEY,
+    chat_id TEXT NOT NULL,
+    from_message_id TEXT,
+    to_message_id TEXT,
+    file_path TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    content TEXT NOT NULL
+);
+CREATE INDEX summaries_chat ON summaries (chat_id, id);
+
+CREATE TABLE message_files (
+    chat_id TEXT NOT NULL,
+    day TEXT NOT NULL,
+    end INTEGER NOT NULL,       -- mirrored up to this byte
+    recipe TEXT NOT NULL,
+    PRIMARY KEY (chat_id, day)
+) WITHOUT ROWID;
+"""
+
+_COLUMNS = "id, channel, chat_id, role, content, created_at, day, position, type, metadata"
+# FTS5 takes more, but ten seconds for it.
+_MOST_WORDS = 64
+_WORD = re.compile(r"\w+")
+
+
+def create_tables(connection: apsw.Connection) -> None:
+    """Create the tables of conversations."""
+    connection.execute(_TABLES)
+
+
+#: The step of the store's migrations that makes these tables.
+CONVERSATIONS: Migration[apsw.Connection] = Migration("0002-conversations", create_tables)
+
+
+@frozen
+class SqliteMessages:
+    """The rows of conversations, read and written through one connection's transaction."""
+
+    resource: apsw.Connection
+
+    def window(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
+        """Return the last ``limit`` messages of the current segment."""
+        row = self.resource.execute(
+            "SELECT day, position FROM messages WHERE chat_id = ? AND type = 'session_break' "
+            "ORDER BY day DESC, position DESC LIMIT 1",
+            (chat_id,),
+        ).fetchone()
+        after = ("", 0) if row is None else row
+        where = "chat_id = ? AND (day, position) > (?, ?) ORDER BY day DESC, position DESC LIMIT ?"
+        return self._rows(where, (chat_id, *after, max(limit, 0)))[::-1]
+
+    def recent(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
+        """Return the last ``limit`` messages."""
+        return self._rows("chat_id = ? ORDER BY day DESC, position DESC LIMIT ?", (chat_id, max(limit, 0)))[::-1]
+
+    def all(self, chat_id: str, /) -> Sequence[StoredMessage]:
+        """Return every message of a chat."""
+        return self._rows("chat_id = ? ORDER BY day, position", (chat_id,))
+
+    def count(self, chat_id: str | None = None, /) -> int:
+        """Return how many messages a chat has, or all chats together."""
+        if chat_id is None:
+            return int(self.resource.execute("SELECT COUNT(*) FROM messages").get)
+        return int(self.resource.execute("SELECT COUNT(*) FROM messages WHERE chat_id = ?", (chat_id,)).get)
+
+    def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
+        """Return messages that hold any word of ``text``, by BM25."""
+        words = list(dict.fromkeys(_WORD.findall(text)))[:_MOST_WORDS]
+        if not words:
+            return ()
+        # Quoted, no word is an operator of FTS5's query language.
+        match = " OR ".join(f'"{word}"' for word in words)
+        columns = ", ".join(f"messages.{name}" for name in _COLUMNS.split(", "))
+        cursor = self.resource.execute(
+            f"SELECT {columns} FROM messages_fts JOIN messages ON messages.key = messages_fts.rowid "  # noqa: S608  # names of ours
+            "WHERE messages_fts MATCH ?1 AND (?2 IS NULL OR messages.chat_id = ?2) "
+            "ORDER BY bm25(messages_fts), chat_id, day, position LIMIT ?3",
+            (match, chat_id, max(limit, 0)),
+        )
+        return tuple(_message(row) for row in cursor)
+
+    def chats(self) -> Sequence[str]:
+        """Return every chat of which anything is mirrored, in order of name."""
+        sql = """SELECT chat_id FROM sessions UNION SELECT chat_id FROM message_files
+                 UNION SELECT chat_id FROM summaries ORDER BY 1"""
+        return [name for (name,) in self.resource.execute(sql)]
+
+    def session(self, chat_id: str, /) -> Session | None:
+        """Return where a chat stands, or None if it has no messages."""
+        row = self.resource.execute(
+            "SELECT model, segment_start, created_at FROM sessions WHERE chat_id = ?", (chat_id,)
+        ).fetchone()
+        return None if row is None else Session(chat_id, row[0], from_text(row[1]), from_text(row[2]))
+
+    def summaries(self, chat_id: str, /) -> Sequence[Summary]:
+        """Return a chat's summaries, oldest first."""
+        rows = self.resource.execute(
+            "SELECT content, file_path, created_at, from_message_id, to_message_id FROM summaries "
+            "WHERE chat_id = ? ORDER BY id",
+            (chat_id,),
+        )
+        return tuple(
+            Summary(chat_id, content, path, from_text(created), *between) for content, path, created, *between in rows
+        )
+
+    def files(self, chat_id: str, /) -> Mapping[date, MirroredFile]:
+        """Return how far each file of a chat is mirrored, by day."""
+        rows = self.resource.execute("SELECT day, end, recipe FROM message_files WHERE chat_id = ?", (chat_id,))
+        files = (MirroredFile(chat_id, date.fromisoformat(day), end, recipe) for day, end, recipe in rows)
+        return {file.day: file for file in files}
+
+    def insert(self, messages: Sequence[StoredMessage], /) -> int:
+        """Add messages and return how many are new. Of two with one id in a chat, the earlier in place stays."""
+        new = 0
+        for message in messages:
+            found = self.resource.execute(
+                "SELECT key, day, position, content FROM messages WHERE chat_id = ? AND id = ?",
+                (message.chat_id, message.id),
+            ).fetchone()
+            if found is None:
+                new += 1
+            elif (message.day.isoformat(), message.position) >= found[1:3]:
+                continue
+            else:
+                self._delete([(found[0], found[3])])
+            self._add(message)
+        for chat_id in dict.fromkeys(message.chat_id for message in messages):
+            self._derive_session(chat_id)
+        return new
+
+    def put_file(self, file: MirroredFile, /) -> None:
+        """Record how far a file is mirrored."""
+        self.resource.execute(
+            "INSERT INTO message_files (chat_id, day, end, recipe) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (chat_id, day) DO UPDATE SET end = excluded.end, recipe = excluded.recipe",
+            (file.chat_id, file.day.isoformat(), file.end, file.recipe),
+        )
+
+    def put_summaries(self, chat_id: str, summaries: Sequence[Summary], /) -> None:
+        """Make these the chat's summaries."""
+        self.resource.execute("DELETE FROM summaries WHERE chat_id = ?", (chat_id,))
+        self.resource.executemany(
+            "INSERT INTO summaries (chat_id, from_message_id, to_message_id, file_path, created_at, content) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                (
+                    chat_id,
+                    summary.from_message_id,
+                    summary.to_message_id,
+                    summary.file_path,
+                    to_text(summary.created_at),
+                    summary.content,
+                )
+                for summary in summaries
+            ),
+        )
+
+    def purge(self, chat_id: str, /) -> int:
+        """Remove everything of a chat; return how many messages that were."""
+        rows: list[Any] = self.resource.execute(
+            "SELECT key, content FROM messages WHERE chat_id = ?", (chat_id,)
+        ).fetchall()
+        self._delete(rows)
+        for table in ("sessions", "summaries", "message_files"):
+            self.resource.execute(f"DELETE FROM {table} WHERE chat_id = ?", (chat_id,))  # noqa: S608  # names of ours
+        return len(rows)
+
+    def _add(self, message: StoredMessage) -> None:
+        metadata = json.dumps(dict(message.metadata), ensure_ascii=False) if message.metadata else None
+        values = (
+            message.id,
+            message.channel,
+            message.chat_id,
+            message.role,
+            message.content,
+            to_text(message.created_at),
+            message.day.isoformat(),
+            message.position,
+            message.type,
+            metadata,
+        )
+        self.resource.execute(f"INSERT INTO messages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)  # noqa: S608  # names of ours
+        key = self.resource.last_insert_rowid()
+        self.resource.execute("INSERT INTO messages_fts (rowid, content) VALUES (?, ?)", (key, message.content))
+
+    def _delete(self, rows: Sequence[tuple[int, str]]) -> None:
+        """Remove messages, given with the content that their words were indexed from."""
+        # An external-content index forgets by being told what it was given (https://sqlite.org/fts5.html, 6.3).
+        forget = "INSERT INTO messages_fts (messages_fts, rowid, content) VALUES ('delete', ?, ?)"
+        self.resource.executemany(forget, rows)
+        self.resource.executemany("DELETE FROM messages WHERE key = ?", ((key,) for key, _ in rows))
+
+    def _derive_session(self, chat_id: str) -> None:
+        """Make the chat's session what its messages say."""
+        self.resource.execute(
+            """
+            INSERT INTO sessions (chat_id, model, segment_start, created_at)
+            SELECT ?1, COALESCE(spoken.model, ''), COALESCE(break.created_at, first.created_at), first.created_at
+            FROM (SELECT created_at FROM messages WHERE chat_id = ?1 ORDER BY day, position LIMIT 1) AS first
+            LEFT JOIN (SELECT created_at FROM messages WHERE chat_id = ?1 AND type = 'session_break'
+                       ORDER BY day DESC, position DESC LIMIT 1) AS break
+            LEFT JOIN (SELECT CASE json_type(metadata, '$.model') WHEN 'text' THEN metadata ->> '$.model' END AS model
+                       FROM messages WHERE chat_id = ?1 AND role = 'assistant'
+                       ORDER BY day DESC, position DESC LIMIT 1) AS spoken
+            WHERE TRUE  -- the parser would take ON for a join's
+            ON CONFLICT (chat_id) DO UPDATE SET
+                model = excluded.model, segment_start = excluded.segment_start, created_at = excluded.created_at
+            """,
+            (chat_id,),
+        )
+
+    def _rows(self, where: str, values: tuple[object, ...]) -> tuple[StoredMessage, ...]:
+        sql = f"SELECT {_COLUMNS} FROM messages WHERE {where}"  # noqa: S608  # `where` is ours
+        return tuple(_message(row) for row in self.resource.execute(sql, values))
+
+
+def _message(row: tuple[Any, ...]) -> StoredMessage:
+    id_, channel, chat_id, role, content, created, day, position, type_, metadata = row
+    return StoredMessage(
+        id_,
+        channel,
+        chat_id,
+        role,
+        content,
+        from_text(created),
+        date.fromisoformat(day),
+        position,
+        type_,
+        json.loads(metadata) if metadata else {},
+    )

@@ -1,0 +1,171 @@
+"""Each thing that can be wrong with the file is done to a real one, found, and mended where that loses nothing."""
+
+import hashlib
+import os
+import shutil
+from collections import namedtuple
+
+import apsw
+import numpy as np
+import pytest
+
+from klaw_core import VectorSpace
+from klaw_core.testing.store import SPACE, put, vector
+from klaw_core.testing.values import make_document
+from klaw_store_sqlitevec import checking
+from klaw_store_sqlitevec.store import SqliteStore
+
+
+def text_hash(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "klaw.db"
+
+
+@pytest.fixture
+def store(path):
+    store = SqliteStore(path, busy_timeout_seconds=0.05)
+    put(store, make_document("notes/a.md", "one\ntwo"), make_document("notes/b.md", "three"))
+    with store.write() as transaction:
+        transaction.cache_vectors(SPACE, {text_hash(word): vector(1, 2, 3, 4) for word in ("one", "two")})
+    yield store
+    store.close()
+
+
+def names(findings):
+    return [finding.check for finding in findings]
+
+
+def test_a_sound_file_has_nothing(store):
+    assert list(store.check()) == []
+
+
+def test_permissions_are_found_and_mended(store, path):
+    path.chmod(0o640)
+    assert [(finding.check, finding.where) for finding in store.check()] == [("permissions", str(path))]
+    assert path.stat().st_mode & 0o777 == 0o640, "looking changes nothing"
+    assert list(store.check(fix=True)) == []
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_index_that_misses_rows_is_damage(store, path):
+    store.close()
+    with apsw.Connection(str(path)) as connection:
+        root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'memory_chunks_source'").get
+        size = connection.pragma("page_size")
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * size)
+        page = file.read(size)
+        file.seek((root - 1) * size + 3)
+        file.write((int.from_bytes(page[3:5]) - 1).to_bytes(2))  # one cell fewer
+    with_damage = SqliteStore(path)
+    (finding,) = with_damage.check(fix=True)
+    assert (finding.check, finding.severity) == ("integrity", "error")
+    assert "memory_chunks_source" in "".join(finding.items)
+    with_damage.close()
+
+
+def test_a_page_of_rubbish_is_damage_and_does_not_raise(store, path):
+    store.close()
+    with apsw.Connection(str(path)) as connection:
+        root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'memory_chunks'").get
+        size = connection.pragma("page_size")
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(os.urandom(size))
+    with_damage = SqliteStore(path)
+    assert names(with_damage.check()) == ["integrity"]
+    with_damage.close()
+
+
+def test_what_a_virtual_table_says_is_left_to_its_index(store):
+    with store.write() as transaction:
+        connection = transaction.resource
+        connection.execute("CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1)")
+        connection.execute("INSERT INTO words (rowid, text) VALUES (1, 'harbour')")
+    with store.write() as transaction:
+        connection = transaction.resource
+        connection.execute("UPDATE words_data SET block = x'0011' WHERE id > 10")
+        assert connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]
+    assert list(store.check()) == []
+
+
+def test_rows_without_what_they_belong_to(store, path):
+    with apsw.Connection(str(path)) as other:
+        other.execute("DELETE FROM documents WHERE path = 'notes/a.md'")
+    other.close()
+    (finding,) = store.check()
+    assert (finding.check, finding.mend) == ("references", "klaw reindex")
+    assert finding.what.startswith("2 rows")
+
+
+@pytest.mark.parametrize("bad", [b"", b"\0" * 16, np.full(4, np.nan, "<f4").tobytes(), np.ones(8, "<f4").tobytes()])
+def test_a_cached_vector_that_is_damaged_is_computed_again(store, bad):
+    with store.write() as transaction:
+        digest = bytes.fromhex(text_hash("one"))
+        transaction.resource.execute("UPDATE embedding_cache SET vector = ? WHERE hash = ?", (bad, digest))
+    (finding,) = store.check()
+    assert (finding.check, finding.what) == ("cache", "1 cached vectors are damaged")
+    assert list(store.check(fix=True)) == []
+    with store.read() as snapshot:
+        assert list(snapshot.cached_vectors(SPACE, [text_hash("one"), text_hash("two")])) == [text_hash("two")]
+
+
+def test_the_spaces_of_the_cache_have_their_own_dimensions(store):
+    with store.write() as transaction:
+        transaction.cache_vectors(VectorSpace("wide", "1", 8), {text_hash("one"): vector(*range(1, 9))})
+    assert list(store.check()) == []
+
+
+def test_leftovers_of_an_interrupted_rebuild(store, path):
+    left = [path.with_name(f"klaw.db.rebuild{suffix}") for suffix in ("", "-wal")]
+    for file in left:
+        file.write_bytes(b"x" * 2048)
+    (finding,) = store.check()
+    assert (finding.check, finding.severity, finding.items) == ("leftovers", "warning", tuple(map(str, left)))
+    assert "4 KiB" in finding.what
+    assert all(file.exists() for file in left)
+    assert list(store.check(fix=True)) == []
+    assert not any(file.exists() for file in left)
+
+
+def test_a_rebuild_that_is_going_on_is_a_note_that_names_its_process_and_is_left_alone(store, path):
+    other = SqliteStore(path, busy_timeout_seconds=0.05)
+    with other.rebuild() as fresh:
+        put(fresh, make_document("notes/c.md", "four"))
+        (finding,) = store.check(fix=True)
+    assert (finding.check, finding.severity) == ("lock", "note")
+    assert f"process {os.getpid()} is rebuilding" in finding.what
+    assert list(store.check()) == []
+    other.close()
+
+
+def test_another_program_that_writes_is_a_note(store, path):
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    (finding,) = store.check()
+    other.close()
+    assert (finding.check, finding.severity) == ("lock", "note")
+    assert list(store.check()) == []
+
+
+def test_a_log_that_is_never_written_back(store, monkeypatch):
+    monkeypatch.setattr(checking, "_LARGE_LOG_BYTES", 8192)
+    put(store, *(make_document(f"notes/{number}.md", f"line {number}") for number in range(100)))
+    assert names(store.check()) == ["log-size"]
+    assert list(store.check(fix=True)) == []
+
+
+def test_a_disk_that_is_nearly_full(store, monkeypatch):
+    usage = namedtuple("usage", "free")  # noqa: PYI024  # as shutil's
+    for free, severity in ((60 << 20, "error"), ((64 << 20) + 1, "warning")):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage(free))
+        (finding,) = store.check()
+        assert (finding.check, finding.severity) == ("disk-space", severity)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1 << 40))
+    assert list(store.check()) == []

@@ -1,0 +1,62 @@
+"""The documentation collection, as a user has it."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def guide(user_home):
+    place = user_home / "work" / "guide"
+    place.mkdir()
+    (place / "install.md").write_text("# Install\n\nUnpack the tarball into /opt.\n", "utf-8")
+    (user_home / "work" / "notes").mkdir()
+    (user_home / "work" / "notes" / "a.md").write_text("# Tarball\n\nOurs is too large.\n", "utf-8")
+    return place
+
+
+def paths(result):
+    return [found["path"] for found in json.loads(result.stdout)]
+
+
+@pytest.mark.usefixtures("guide")
+def test_documentation_is_searched_by_itself(klaw):
+    assert klaw("index", "--collection", "docs", "--version", "1.2", "guide").exit_code == 0
+    assert klaw("index", "notes").exit_code == 0
+    assert paths(klaw("search", "-c", "docs", "--json", "tarball")) == ["guide/install.md"]
+    assert paths(klaw("search", "--json", "tarball")) == ["notes/a.md"]
+    assert klaw("get", "guide/install.md:3:1").stdout == "Unpack the tarball into /opt.\n"
+
+
+def test_the_collection_and_the_version_are_remembered(klaw, guide):
+    klaw("index", "-c", "docs", "--version", "1.2", "guide")
+    (guide / "upgrade.md").write_text("# Upgrade\n\nReplace the tarball.\n", "utf-8")
+    assert json.loads(klaw("index", "--json").stdout)["added"] == 1
+    assert sorted(paths(klaw("search", "-c", "docs", "--json", "tarball"))) == ["guide/install.md", "guide/upgrade.md"]
+    newer = klaw("index", "--json", "-c", "docs", "--version", "1.3", "guide")
+    assert json.loads(newer.stdout)["changed"] == 2
+    assert klaw("reindex").exit_code == 0
+    assert len(paths(klaw("search", "-c", "docs", "--json", "tarball"))) == 2
+
+
+@pytest.mark.usefixtures("guide")
+def test_a_directory_belongs_to_one_collection(klaw):
+    klaw("index", "-c", "docs", "guide")
+    refused = klaw("index", "guide")
+    assert refused.exit_code == 1
+    assert "collection 'docs'" in refused.stderr
+    assert "klaw forget guide/" in refused.stderr
+    assert klaw("forget", "--yes", "guide/").exit_code == 0
+    assert klaw("index", "guide").exit_code == 0
+
+
+@pytest.mark.usefixtures("guide")
+def test_an_unknown_collection_is_named(klaw):
+    for command in (("index", "-c", "doc", "guide"), ("search", "-c", "doc", "x")):
+        refused = klaw(*command)
+        assert refused.exit_code == 1
+        assert "no collection 'doc'" in refused.stderr
+
+
+def test_collection_and_version_need_a_directory(klaw):
+    assert klaw("index", "--version", "1.2").exit_code == 2

@@ -1,0 +1,366 @@
+"""Every fault that `klaw doctor` knows is put into a real database or file, found, and mended where that is safe."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+
+import apsw
+import attrs
+import numpy as np
+import pytest
+
+from klaw_core import API, Component, Diagnosis, Finding, Memory, SpaceRecord, VectorSpace
+from klaw_core.core_memory import CoreMemory
+from klaw_core.interfaces import CheckedIndex
+from klaw_core.maintenance.doctor import diagnose_unopened, guarded
+from klaw_core.workspaces import Workspaces
+
+
+@pytest.fixture
+def home(make_home):
+    return make_home("sqlite")
+
+
+@pytest.fixture
+def memory(home):
+    """A memory over three notes and a saved one."""
+    home.write("a.md", "# Alpha\n\nThe harbour master writes down every ship.\n")
+    home.write("b.md", "# Beta\n\nGulls sleep on the roof.\n")
+    home.write("sub/c.md", "# Gamma\n\nThe lighthouse keeper bakes bread.\n")
+    with home.open() as opened:
+        opened.index(home.notes)
+        opened.save("The ferry leaves at seven.")
+        yield opened
+
+
+def checks(diagnosis: Diagnosis) -> set[str]:
+    return {finding.check for finding in diagnosis.findings}
+
+
+@contextmanager
+def writing(memory: Memory):
+    """Write past Klaw, with the extension loaded."""
+    with memory._parts.store.write() as transaction:
+        yield transaction.resource
+
+
+def index_of(memory: Memory, name: str):
+    return dict(memory._parts.indexes())[name]
+
+
+def expect(memory: Memory, check: str, *, where: str = "", fixable: bool, severity: str = "error") -> None:
+    """The fault is found, alone; mended exactly if it is safe; and then nothing is left of it."""
+    found = memory.doctor()
+    assert checks(found) == {check}, found
+    (finding, *_) = found.findings
+    assert finding.severity == severity
+    assert finding.mend
+    assert not finding.fixed
+    assert where in finding.where
+    assert found.healthy == (severity != "error")
+    assert memory.doctor() == found, "looking changes nothing"
+    mended = memory.doctor(fix=True)
+    assert checks(mended) == {check}
+    assert all(finding.fixed for finding in mended.findings) == fixable
+    assert checks(memory.doctor()) == (set() if fixable else {check})
+
+
+class TestHealthy:
+    @pytest.mark.parametrize("backend", ["memory", "sqlite"])
+    def test_nothing_is_found(self, make_home, backend):
+        home = make_home(backend)
+        home.write("a.md", "# Alpha\n\nOne.\n")
+        with home.open() as memory:
+            assert memory.doctor() == Diagnosis(), "before anything is indexed"
+            memory.index(home.notes)
+            memory.save("The ferry leaves at seven.")
+            assert memory.doctor() == Diagnosis()
+            memory.forget("notes/a.md")
+            memory.reindex()
+            assert memory.doctor(fix=True) == Diagnosis()
+
+    def test_every_index_here_checks_itself(self, memory):
+        assert all(isinstance(index, CheckedIndex) for _, index in memory._parts.indexes())
+
+
+class TestIndexes:
+    @pytest.mark.parametrize("name", ["sqlite-vec", "fts5"])
+    def test_missing_keys(self, memory, name):
+        with writing(memory) as connection:
+            keys = index_of(memory, name).keys(connection, "memory").tolist()
+            index_of(memory, name).remove(connection, "memory", keys[:2])
+        expect(memory, "index-missing", where=f"memory/{name}", fixable=True)
+        assert memory.search("harbour master", mode="fts" if name == "fts5" else "vector")
+
+    def test_orphaned_keys(self, memory):
+        with writing(memory) as connection:
+            connection.execute("INSERT INTO memory_fts (rowid, heading, text) VALUES (999, '', 'nobody')")
+        expect(memory, "index-orphans", where="memory/fts5", fixable=True)
+
+    def test_an_inverted_index_that_is_damaged(self, memory):
+        with writing(memory) as connection:
+            connection.execute("UPDATE memory_fts_data SET block = x'00112233' WHERE id > 10")
+        expect(memory, "index-content", where="memory/fts5", fixable=True)
+        assert memory.search("lighthouse", mode="fts")
+
+    @pytest.mark.parametrize("bad", [np.zeros(48), np.full(48, np.nan), np.full(48, 3.0)], ids=["zero", "nan", "long"])
+    def test_a_vector_that_is_none(self, memory, bad):
+        with writing(memory) as connection:
+            key = connection.execute("SELECT MIN(rowid) FROM vec_memory_rowids").get
+            connection.execute(
+                "UPDATE vec_memory SET embedding = ? WHERE rowid = ?", (bad.astype("<f4").tobytes(), key)
+            )
+        expect(memory, "index-content", where="memory/sqlite-vec", fixable=True)
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "UPDATE vec_memory_vector_chunks00 SET vectors = x'00'",
+            "DELETE FROM vec_memory_vector_chunks00",
+            "UPDATE vec_memory_chunks SET validity = zeroblob(LENGTH(validity))",
+            "UPDATE vec_memory_rowids SET chunk_offset = chunk_offset + 1",
+            "UPDATE vec_memory_chunks SET rowids = zeroblob(LENGTH(rowids))",
+        ],
+    )
+    def test_shadow_tables_that_disagree(self, memory, damage):
+        with writing(memory) as connection:
+            connection.execute(damage)
+        expect(memory, "index-content", where="memory/sqlite-vec", fixable=True)
+        assert memory.search("lighthouse keeper", mode="vector")
+
+    def test_a_table_of_another_dimension(self, memory):
+        with writing(memory) as connection:
+            index_of(memory, "sqlite-vec").reset(connection, "memory", VectorSpace("other", "1", 8))
+        found = memory.doctor()
+        assert checks(found) == {"index-content", "index-missing"}
+        assert "8 dimensions, the recorded space has 48" in str(found)
+        assert memory.doctor(fix=True).healthy
+        assert memory.doctor() == Diagnosis()
+
+    def test_a_table_that_is_gone(self, memory):
+        with writing(memory) as connection:
+            connection.execute("DROP TABLE vec_memory")
+        assert checks(memory.doctor()) == {"index-content", "index-missing"}
+        assert memory.doctor(fix=True).healthy
+        assert memory.doctor() == Diagnosis()
+
+    def test_an_index_that_fails_is_named_and_the_others_go_on(self, memory, monkeypatch):
+        def fail(*_):
+            raise ZeroDivisionError("a defect")
+
+        monkeypatch.setattr(type(index_of(memory, "sqlite-vec")), "keys", fail)
+        found = memory.doctor()
+        assert ("index-content", "memory/sqlite-vec") in {(item.check, item.where) for item in found.findings}
+        assert not any(item.where == "memory/fts5" for item in found.findings)
+
+
+class TestVectorSpaces:
+    @pytest.mark.usefixtures("memory")
+    def test_another_model(self, home):
+        with home.open(embedding={"type": "counting", "model": "newer"}) as other:
+            found = other.doctor(fix=True)
+            assert {item.check for item in found.findings if item.severity == "error"} == {"vector-space"}
+            assert "counting@1" in str(found)
+            assert "newer@1" in str(found)
+            assert not found.healthy
+            other.reindex()
+            assert other.doctor() == Diagnosis()
+
+    def test_another_model_behind_the_same_name(self, memory):
+        with memory._parts.store.write() as transaction:
+            record = transaction.space("memory")
+            other = np.roll(record.probe, 7)
+            transaction.set_space("memory", SpaceRecord(record.space, other))
+        expect(memory, "vector-probe", where="memory", fixable=False)
+
+    def test_vectors_of_nobody_knows_which_model(self, memory):
+        with writing(memory) as connection:
+            connection.execute("DELETE FROM collection_spaces")
+        found = memory.doctor()
+        assert "vector-space" in checks(found)
+        assert not memory.doctor(fix=True).healthy
+        memory.reindex()
+        assert memory.doctor() == Diagnosis()
+
+    def test_a_model_that_does_not_work(self, home, memory):
+        home.recorder.fail_at = 0
+        expect(memory, "model", fixable=False)
+
+
+class TestSources:
+    def test_a_note_that_changed(self, home, memory):
+        home.write("b.md", "# Beta\n\nGulls sleep elsewhere.\n")
+        expect(memory, "stale", where="notes", severity="warning", fixable=True)
+        assert memory.search("elsewhere", mode="fts")
+
+    def test_a_note_that_is_gone(self, home, memory):
+        (home.notes / "b.md").unlink()
+        found = memory.doctor()
+        assert found.findings[0].items == ("notes/b.md",)
+        expect(memory, "ghosts", where="notes", severity="warning", fixable=True)
+        assert not memory.search("gulls", mode="fts")
+
+    def test_a_note_that_was_never_indexed(self, home, memory):
+        home.write("new.md", "# New\n\nPelicans.\n")
+        expect(memory, "never-indexed", where="notes", severity="warning", fixable=True)
+
+    def test_a_directory_that_is_gone_keeps_what_is_indexed(self, home, memory):
+        home.notes.rename(home.root / "away")
+        expect(memory, "source-gone", where="notes", severity="warning", fixable=False)
+        assert memory.search("lighthouse")
+
+    def test_a_workspace_that_is_not_known_any_more(self, home, memory):
+        Workspaces(home.root / "data" / "workspaces.json").forget("notes")
+        expect(memory, "ghost-source", where="notes", severity="warning", fixable=True)
+        assert not memory.search("lighthouse", mode="fts")
+        assert memory.search("ferry", mode="fts"), "saved memories stay"
+
+    def test_a_note_that_cannot_be_read_is_no_ghost(self, home, memory):
+        if os.geteuid() == 0:
+            pytest.skip("root reads everything")
+        (home.notes / "sub").chmod(0)
+        try:
+            assert memory.doctor(fix=True) == Diagnosis()
+        finally:
+            (home.notes / "sub").chmod(0o700)
+
+
+class TestOwnedFiles:
+    def test_a_broken_line_of_the_saved_journal(self, home, memory):
+        memory.save("Second.")
+        path = home.root / "data" / "saved.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"{broken}\n" + b"".join(lines))
+        expect(memory, "saved-lines", where="saved.jsonl", fixable=False)
+
+    def test_what_only_the_index_still_has_is_not_removed(self, home, memory):
+        path = home.root / "data" / "saved.jsonl"
+        path.write_bytes(b"{" + path.read_bytes())
+        assert checks(memory.doctor(fix=True)) == {"saved-lines", "ghosts"}
+        assert memory.search("ferry", mode="fts")
+
+    def test_a_torn_line_is_a_warning(self, home, memory):
+        with (home.root / "data" / "saved.jsonl").open("ab") as file:
+            file.write(b'{"id": "saved/')
+        expect(memory, "saved-lines", severity="warning", fixable=False)
+
+    def test_an_unfinished_forget(self, home, memory):
+        path = home.root / "data" / "saved.jsonl"
+        secret = memory.save("the password is swordfish")
+        memory._collection.remove([secret.path])
+        with path.open("ab") as file:
+            file.write(f'{{"forget": "{secret.path}"}}\n'.encode())
+        expect(memory, "saved-unfinished", fixable=True)
+        assert b"swordfish" not in path.read_bytes()
+
+    def test_a_journal_that_is_gone(self, home, memory):
+        (home.root / "data" / "saved.jsonl").unlink()
+        expect(memory, "journal-gone", where="saved", fixable=False)
+        assert memory.search("ferry", mode="fts")
+
+    def test_core_memory_that_is_broken_by_hand(self, home, memory):
+        path = home.root / "data" / "core_memory.json"
+        CoreMemory(path).update("user", "name", "Ada")
+        path.write_text('{"user": {"name": "Ada",}}')
+        expect(memory, "core-memory", where="core_memory.json", fixable=False)
+        assert path.read_text() == '{"user": {"name": "Ada",}}'
+
+    def test_a_list_of_workspaces_that_is_broken(self, home, memory):
+        (home.root / "data" / "workspaces.json").write_text("[]")
+        found = memory.doctor(fix=True)
+        assert checks(found) == {"workspaces", "sources"}
+        assert memory.search("lighthouse", mode="fts"), "nothing was taken for a ghost"
+
+    def test_a_broken_line_of_a_conversation(self, home, memory):
+        path = home.root / "data" / "conversations" / "telegram_1" / "2026-02-24.jsonl"
+        path.parent.mkdir(parents=True, mode=0o700)
+        path.touch(0o600)
+        path.write_text("nonsense\n")
+        found = memory.doctor()
+        assert [(item.check, item.severity) for item in found.findings] == [("conversation-lines", "error")]
+        path.write_text("")
+        (path.parent.parent / "stray.jsonl").write_text("")
+        assert checks(memory.doctor()) == {"conversation-files"}
+
+    @pytest.mark.parametrize("name", ["saved.jsonl", "workspaces.json", "klaw.db", "klaw.db.lock"])
+    def test_a_file_that_others_may_read(self, home, memory, name):
+        (home.root / "data" / name).chmod(0o644)
+        expect(memory, "permissions", where=name, fixable=True)
+        assert (home.root / "data" / name).stat().st_mode & 0o777 == 0o600
+
+
+class TestParts:
+    @pytest.mark.usefixtures("memory")
+    def test_an_extension_that_does_not_load(self, home, monkeypatch, tmp_path):
+        monkeypatch.setattr("klaw_store_sqlitevec.vectors._extension", lambda: tmp_path / "vec0")
+        with home.open() as crippled:
+            found = crippled.doctor()
+            assert checks(found) == {"retriever"}
+            assert "vec0 does not load" in found.findings[0].what
+            assert not found.healthy
+
+    @pytest.mark.usefixtures("memory")
+    def test_a_broken_plugin_is_a_warning(self, home):
+        registry = home.registry()
+        broken = attrs.evolve(registry.plugins[0], name="klaw-broken", problem="ImportError: no such thing")
+        with Memory.open(home.config(), registry=attrs.evolve(registry, plugins=(*registry.plugins, broken))) as opened:
+            found = opened.doctor()
+        assert [(item.check, item.severity, item.where) for item in found.findings] == [
+            ("plugin", "warning", "klaw-broken")
+        ]
+        assert found.healthy
+
+    @pytest.mark.usefixtures("memory")
+    def test_an_embedder_that_cannot_be_built(self, home):
+        def build(_options, _place):
+            raise RuntimeError("no runtime")
+
+        home.extra.append(("embedder", Component("absent", attrs.make_class("Options", [], frozen=True), build, API)))
+        with home.open(embedding={"type": "absent"}) as opened:
+            found = opened.doctor(fix=True)
+        assert "model" in checks(found)
+        assert not found.healthy
+
+    def test_a_database_that_does_not_open_and_broken_files_are_both_named(self, home, memory):
+        memory.close()
+        (home.root / "data" / "core_memory.json").write_text("[]")
+        (home.root / "data" / "core_memory.json").chmod(0o600)
+        path = home.root / "data" / "klaw.db"
+        path.write_bytes(b"nothing like a database" * 400)
+        with pytest.raises(Exception, match="not a sound database") as caught:
+            home.open()
+        found = diagnose_unopened(home.root / "data", caught.value)
+        assert checks(found) == {"open", "core-memory"}
+
+    def test_a_check_that_fails_keeps_what_it_found(self):
+        def look():
+            yield Finding("any", "note", "what came before", "here")
+            raise ValueError("a defect")
+
+        before, failed = guarded("any", "here", look)
+        assert before.what == "what came before"
+        assert failed.severity == "error"
+        assert "a defect" in failed.what
+
+    def test_the_worst_comes_first(self, home, memory):
+        home.write("new.md", "# New\n\nPelicans.\n")
+        with writing(memory) as connection:
+            connection.execute("INSERT INTO memory_fts (rowid, heading, text) VALUES (999, '', 'nobody')")
+        assert [item.severity for item in memory.doctor().findings] == ["error", "warning"]
+
+    def test_nothing_is_mended_while_another_process_holds_the_lock(self, home, memory):
+        (home.root / "data" / "klaw.db").chmod(0o644)
+        with writing(memory) as connection:
+            connection.execute("INSERT INTO memory_fts (rowid, heading, text) VALUES (999, '', 'nobody')")
+        with home.open(store={"type": "sqlite", "busy_timeout_seconds": 0.05}) as other:
+            holder = apsw.Connection(str(home.root / "data" / "klaw.db"))
+            holder.execute("BEGIN IMMEDIATE")
+            found = other.doctor(fix=True)
+            holder.close()
+            assert {(item.check, item.fixed) for item in found.findings} == {
+                ("lock", False),
+                ("index-orphans", False),
+                ("permissions", True),
+            }
+            assert other.doctor(fix=True).healthy
