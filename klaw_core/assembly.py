@@ -3,12 +3,13 @@
 This is the only place where hooks are asked. Afterwards everything is a plain call on a typed object.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 from attrs import frozen
 
+from klaw_core.builtin.transcript import TranscriptChunker, TranscriptOptions
 from klaw_core.config import Config, Selection, build_options
 from klaw_core.errors import ConfigError, KlawError, PluginError, PluginNotFoundError, RetrievalError
 from klaw_core.files import make_private_directory
@@ -74,8 +75,14 @@ class Parts:
 
     @property
     def recipe(self) -> str:
-        """What decides how a text is cut: the chunker, its options, and whose tokens are counted."""
-        return f"{self._cutting} {self.embedder.space.model}"
+        """What decides how a text is cut: the chunkers, their options, and whose tokens are counted."""
+        return f"{self._cutting} {self.formats['transcript']!r} {self.embedder.space.model}"
+
+    @cached_property
+    def formats(self) -> Mapping[str, Chunker]:
+        """The chunkers of documents that are not Markdown, by their format."""
+        settings = self.config.conversations
+        return {"transcript": TranscriptChunker(TranscriptOptions(settings.max_tokens, settings.overlap_tokens))}
 
     @cached_property
     def reranker(self) -> Reranker | None:

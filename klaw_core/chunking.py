@@ -28,7 +28,8 @@ def make_chunks(document: Document, chunker: Chunker, count_tokens: TokenCounter
             )
         previous = (span.start, span.end)
         content = text[span.start : span.end]
-        digest = text_hash("\0".join((document.path, "\x1f".join(span.heading), content)))
+        heading = (*document.heading, *span.heading)
+        digest = text_hash("\0".join((document.path, "\x1f".join(heading), content)))
         chunk_id = text_hash(f"{digest}\0{occurrences[digest]}")[:_ID_LENGTH]
         occurrences[digest] += 1
         last = span.start + len(content.rstrip()) - 1
@@ -40,7 +41,7 @@ def make_chunks(document: Document, chunker: Chunker, count_tokens: TokenCounter
                 end=span.end,
                 start_line=line_of(starts, span.start),
                 end_line=line_of(starts, max(last, span.start)),
-                heading=span.heading,
+                heading=heading,
                 continues=span.continues,
             )
         )

@@ -57,13 +57,14 @@ class _Tally:
 class Indexer:
     """Makes a collection agree with its sources.
 
-    ``recipe`` names the chunker, its options and what counts its tokens: when it changes, every document
-    is cut again.
+    ``recipe`` names the chunkers, their options and what counts its tokens: when it changes, every document
+    is cut again. ``formats`` are the chunkers of documents that are not Markdown, by ``Document.format``.
     """
 
     collection: Collection
     chunker: Chunker
     recipe: str = ""
+    formats: Mapping[str, Chunker] = field(factory=dict)
 
     def sync(
         self, source: Source, *, force: bool = False, on_progress: ProgressCallback = lambda _: None
@@ -189,7 +190,8 @@ class Indexer:
         tally.removed = len(missing)
 
     def _cut(self, document: Document) -> tuple[Chunk, ...]:
-        return make_chunks(document, self.chunker, self.collection.embedder.count_tokens)
+        chunker = self.formats.get(document.format, self.chunker)
+        return make_chunks(document, chunker, self.collection.embedder.count_tokens)
 
     def _embed(self, chunks: Sequence[Chunk], on_done: Callable[[int], None] = lambda _: None) -> Embedded:
         return self.collection.embed(chunks, on_done) if self.collection.uses_vectors else Embedded()

@@ -8,13 +8,23 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+from attrs import evolve
 
 from klaw_core.assembly import Parts
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.collection import Collection
 from klaw_core.config import Config, load_config
-from klaw_core.errors import NotFoundError, QueryError, WorkspaceError
+from klaw_core.conversations import Journal
+from klaw_core.conversations.archive import Conversations
+from klaw_core.conversations.mirroring import Mirror, SyncReport
+from klaw_core.conversations.redaction import BUILTIN_PATTERNS, Redactor
+from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
+from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.core_memory import FILE_NAME as CORE_FILE
+from klaw_core.core_memory import CoreMemory
+from klaw_core.errors import KlawError, NotFoundError, QueryError, WorkspaceError
 from klaw_core.findings import Diagnosis
 from klaw_core.indexing import Indexer, ProgressCallback
 from klaw_core.lines import count_lines
@@ -36,6 +46,8 @@ from klaw_core.workspaces import RESERVED, Workspaces
 
 if TYPE_CHECKING:
     from klaw_core.interfaces import Source
+    from klaw_core.maintenance.export import ExportReport
+    from klaw_core.maintenance.importing import ImportReport
     from klaw_core.searching import Mode, Searcher
 
 _COLLECTION = "memory"
@@ -87,6 +99,11 @@ class Memory:
         """The configuration this memory was assembled from."""
         return self._parts.config
 
+    @cached_property
+    def core(self) -> CoreMemory:
+        """Core memory: the few facts about user and agent that every call to a model is given."""
+        return CoreMemory(self.config.data_dir / CORE_FILE)
+
     def index(
         self,
         directory: str | Path | None = None,
@@ -110,7 +127,7 @@ class Memory:
         sources = self._sources()
         if not sources:
             raise WorkspaceError("nothing has been indexed yet", hint="klaw index DIR")
-        report = IndexReport()
+        report = IndexReport(skipped=self._bad_lines(self.conversations.sync()))
         for source in sources:
             try:
                 report += self._indexer_of(source).sync(source, force=force, on_progress=on_progress)
@@ -128,13 +145,14 @@ class Memory:
         sources = self._sources()
         report = IndexReport()
         with self._parts.store.rebuild() as fresh:
+            report += IndexReport(skipped=self._bad_lines(evolve(self.conversations.mirror, store=fresh).sync()))
             for name in COLLECTIONS:
                 collection = Collection(fresh, self._parts.embedder, self._parts.indexes(), name)
                 own = [source for source in sources if _collection_of(source) == name]
                 if own or name == _COLLECTION:
                     collection.adopt_space()
                 collection.keep_origins({source.origin for source in own})
-                indexer = Indexer(collection, self._parts.chunker, self._parts.recipe)
+                indexer = self._indexer_over(collection)
                 for source in own:
                     report += indexer.sync(source, on_progress=on_progress)
         return report
@@ -250,11 +268,61 @@ class Memory:
 
         return Doctor(self._parts, {name: partial(sources_of, name) for name in COLLECTIONS}).run(fix=fix)
 
+    @cached_property
+    def conversations(self) -> Conversations:
+        """What was said: append to it, read it, and search single messages."""
+        settings, data_dir = self.config.conversations, self.config.data_dir
+        patterns = (*(BUILTIN_PATTERNS if settings.redact_secrets else ()), *settings.redact)
+        mirror = Mirror(
+            self._parts.store,
+            Journal(data_dir / CONVERSATIONS),
+            SummaryFiles(data_dir / "summaries"),
+            Redactor(patterns),
+        )
+        return Conversations(mirror, lambda paths: self._collection.remove(paths, forget=True))
+
+    def _bad_lines(self, report: SyncReport) -> tuple[Skipped, ...]:
+        """Return the lines of the journal that hold no message, as what an index run left out."""
+        root = self.conversations.journal.root
+        return tuple(
+            Skipped(f"{CONVERSATIONS}/{line.file.relative_to(root).as_posix()}@{line.offset}", line.reason, keep=True)
+            for line in report.bad
+        )
+
     def _collection_named(self, name: str) -> Collection:
         return Collection(self._parts.store, self._parts.embedder, self._parts.indexes(), name)
 
+    def export(self, target: Path | BinaryIO) -> ExportReport:
+        """Write everything a person owns as JSON lines: workspaces, core memory, saved memories, conversations.
+
+        To a file (atomically, 0600) or a stream. Notes are files of their own and stay where they are.
+        Raise StoreError.
+        """
+        from klaw_core.maintenance.export import export
+
+        return export(self.config.data_dir, target)
+
+    def import_(self, source: Path) -> ImportReport:
+        """Add what an export holds; what is here stays, and importing it again changes nothing.
+
+        What was saved is indexed at once, everything else by the next :meth:`index`. Raise RecordError with nothing
+        changed if the file is not a whole export, NotFoundError if it is not there, StoreError.
+        """
+        from klaw_core.maintenance.importing import import_
+
+        report = import_(self.config.data_dir, source)
+        if report.added.get("saved"):
+            try:
+                self._indexer.sync(SavedSource(self._journal))
+            except KlawError as error:  # everything is in the files, which are the truth
+                return evolve(report, notice=f"nothing new is indexed yet: {error.message}")
+        return report
+
     def _indexer_of(self, source: Source) -> Indexer:
-        return Indexer(self._collection_named(_collection_of(source)), self._parts.chunker, self._parts.recipe)
+        return self._indexer_over(self._collection_named(_collection_of(source)))
+
+    def _indexer_over(self, collection: Collection) -> Indexer:
+        return Indexer(collection, self._parts.chunker, self._parts.recipe, self._parts.formats)
 
     @property
     def _collection(self) -> Collection:
@@ -262,7 +330,7 @@ class Memory:
 
     @property
     def _indexer(self) -> Indexer:
-        return Indexer(self._collection, self._parts.chunker, self._parts.recipe)
+        return self._indexer_over(self._collection)
 
     @cached_property
     def _reader(self) -> Reader:
@@ -290,7 +358,13 @@ class Memory:
                     f"{'two sources are' if count > 1 else 'a source is'} called {origin!r}",
                     hint=f"give the one in [[memory.sources]] another name, or `klaw forget {origin}/`",
                 )
-        return [*sources, SavedSource(self._journal)] if self._journal.path.exists() else sources
+        if self._journal.path.exists():
+            sources.append(SavedSource(self._journal))
+        mirror = self.conversations.mirror
+        if mirror.journal.root.exists():
+            roles = self.config.conversations.include_roles
+            sources.append(ConversationSource(mirror.journal, roles, mirror.redactor))
+        return sources
 
     def _paths_of(self, origin: str, collection: str) -> list[str]:
         with self._parts.store.read() as snapshot:

@@ -78,13 +78,13 @@ class SavedJournal:
 
     path: Path
 
-    def append(self, saved: Saved) -> None:
-        """Keep a memory; it is on the disk when this returns. Raise RecordError or StoreError.
+    def append(self, *saved: Saved) -> None:
+        """Keep memories; they are on the disk when this returns. Raise RecordError or StoreError.
 
         The same id again replaces what was saved, in its place.
         """
         with locked(self.path.parent):
-            self._lines.append(saved.record())
+            self._lines.append(*(memory.record() for memory in saved))
 
     def read(self) -> SavedMemories:
         """Replay the journal; nothing that the file can contain raises."""

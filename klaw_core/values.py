@@ -60,7 +60,8 @@ class Document:
     path); ``origin`` names the source instance that owns it (``notes``), ``source`` is the label that
     results show (``MEMORY.md``, ``conversation``, ``manual``). ``created_at`` is aware, in UTC. The core sets
     ``recipe``: which chunker, options and token counter cut the text. ``version`` is that of the software a
-    text of the collection ``docs`` describes.
+    text of the collection ``docs`` describes. ``format`` says what the text is, and so which chunker cuts it;
+    ``heading`` stands above all of it, outermost first.
     """
 
     path: str
@@ -71,11 +72,14 @@ class Document:
     chat_id: str | None = None
     version: str = ""
     recipe: str = field(default="", repr=False)
+    format: str = "markdown"
+    heading: tuple[str, ...] = ()
 
     @property
     def content_hash(self) -> str:
-        """SHA-256, in hex, of the text, its version and the recipe it is cut by: decides whether it has changed."""
-        return text_hash(f"{self.recipe}\0{self.version}\0{self.text}")
+        """SHA-256, in hex, of the text, its headings, its version and its recipe: decides whether it has changed."""
+        above = "".join(f"{title}\0" for title in self.heading)
+        return text_hash(f"{self.recipe}\0{self.version}\0{above}{self.text}")
 
 
 @frozen

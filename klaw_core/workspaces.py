@@ -29,7 +29,7 @@ class Workspaces:
         """Return every workspace by name. Raise StoreError, StoreCorruptError if the file is not what Klaw wrote."""
         try:
             entries = json.loads(self.file.read_text("utf-8"))
-            return {name: _workspace(name, entry) for name, entry in entries.items()}
+            return {name: parse_workspace(name, entry) for name, entry in entries.items()}
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -85,6 +85,31 @@ class Workspaces:
         self._write({**known, workspace.origin: renewed})
         return renewed
 
+    def merge(self, workspace: Workspace) -> bool:
+        """Add a workspace as it is, though its directory may not be here; return whether anything changed.
+
+        One that is known keeps its place and gains what the other excludes. Raise WorkspaceError if the name
+        belongs to another directory, or the directory to another name.
+        """
+        with locked(self.file.parent):
+            known = self.all()
+            found = known.get(workspace.origin)
+            if found is None:
+                clash = _overlapping(workspace.root, known)
+                if workspace.origin in RESERVED:
+                    raise WorkspaceError(f"the name {workspace.origin!r} is taken")
+                if clash is not None:
+                    raise WorkspaceError(f"{workspace.root} is, holds or lies in the workspace {clash!r} already")
+                merged = workspace
+            elif (found.root, found.collection) != (workspace.root, workspace.collection):
+                raise WorkspaceError(f"the workspace {workspace.origin!r} is {found.root} here")
+            else:
+                merged = evolve(found, exclude=tuple(dict.fromkeys((*found.exclude, *workspace.exclude))))
+            if merged == found:
+                return False
+            self._write({**known, workspace.origin: merged})
+        return True
+
     def forget(self, name: str) -> None:
         """Remove a workspace from the list; an unknown one is ignored."""
         with locked(self.file.parent):
@@ -103,19 +128,21 @@ class Workspaces:
                 self._write(known)
 
     def _write(self, workspaces: Mapping[str, Workspace]) -> None:
-        entries = {name: _entry(workspace) for name, workspace in sorted(workspaces.items())}
+        entries = {name: workspace_entry(workspace) for name, workspace in sorted(workspaces.items())}
         text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
         # What is not UTF-8 in a directory's name is a lone surrogate here; `\udcff` is JSON for it.
         write_atomically(self.file, text.encode("utf-8", "backslashreplace").decode())
 
 
-def _entry(workspace: Workspace) -> dict[str, Any]:
+def workspace_entry(workspace: Workspace) -> dict[str, Any]:
+    """Return the object that stands for a workspace in the file; what has its usual value is left out."""
     entry = {"path": str(workspace.root), "exclude": list(workspace.exclude)}
     chosen = {"collection": workspace.collection, "version": workspace.version}
     return entry | {key: value for key, value in chosen.items() if value not in {"", "memory"}}
 
 
-def _workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
+def parse_workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
+    """Return the workspace of a name. Raise TypeError, KeyError or ValueError for an entry that Klaw did not write."""
     return Workspace(
         Path(entry["path"]),
         name,
@@ -123,6 +150,14 @@ def _workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
         collection=str(entry.get("collection", "memory")),
         version=str(entry.get("version", "")),
     )
+
+
+def _overlapping(root: Path, known: Mapping[str, Workspace]) -> str | None:
+    """Return the name of a workspace that is, holds, or lies in a directory."""
+    others = (
+        name for name, other in known.items() if root.is_relative_to(other.root) or other.root.is_relative_to(root)
+    )
+    return next(others, None)
 
 
 def _existing(directory: Path) -> Path:

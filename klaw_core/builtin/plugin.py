@@ -9,6 +9,7 @@ from attrs import frozen
 from klaw_core.builtin.fusion import ReciprocalRankFusion, WeightedFusion
 from klaw_core.builtin.markdown import MarkdownChunker, MarkdownOptions
 from klaw_core.builtin.none_embedder import NoEmbedder
+from klaw_core.builtin.transcript import TranscriptChunker, TranscriptOptions
 from klaw_core.builtin.workspace import Workspace, WorkspaceOptions
 from klaw_core.hookspecs import API, Component, Place, hookimpl
 from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Retriever, Source, Store
@@ -27,9 +28,11 @@ def klaw_embedders() -> Iterable[Component[Any, Embedder]]:
 
 @hookimpl
 def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
-    """Yield the Markdown chunker."""
+    """Yield the chunker of Markdown and that of transcripts."""
     summary = "Markdown by its block structure, sizes by the embedder's tokens"
     yield Component("markdown", MarkdownOptions, lambda options, _: MarkdownChunker(options), API, summary)
+    summary = "who said what, a line each: whole messages, session by session"
+    yield Component("transcript", TranscriptOptions, lambda options, _: TranscriptChunker(options), API, summary)
 
 
 @hookimpl

@@ -23,7 +23,9 @@ def conversation_settings(table: Any, problems: list[str]) -> ConversationSettin
     for key, check in _CHECKS.items():
         if key in table and (expected := check(table[key])):
             problems.append(f"{_PLACE}.{key}: expected {expected}, got {shown(table[key])}")
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items() if key in KEYS}
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in table.items() if key in KEYS
+    }
     if len(problems) > found:
         return ConversationSettings()
     settings = ConversationSettings(**values)

@@ -78,7 +78,7 @@ class Journal:
         shares: dict[Path, list[int]] = {}
         chats = [Chat.of(message.meta) for message in batch]
         for index, (message, chat) in enumerate(zip(batch, chats, strict=True)):
-            shares.setdefault(self._path(chat, message.ts.date()), []).append(index)
+            shares.setdefault(self.path(chat, message.ts.date()), []).append(index)
         written: dict[int, Message] = {}
         for path, indices in shares.items():
             records = JsonLines(path).append(*(_with_id(batch[index], chats[index]) for index in indices))
@@ -159,7 +159,8 @@ class Journal:
         files = sorted(scan.files, key=lambda file: (file.chat.name, file.day))
         return Listing(tuple(files), tuple(scan.skipped))
 
-    def _path(self, chat: Chat, day: date) -> Path:
+    def path(self, chat: Chat, day: date) -> Path:
+        """Return where a chat's file of a day is, whether it exists or not."""
         return self.root / chat.name / f"{day.isoformat()}{_SUFFIX}"
 
     def _read_backwards(self, chat: Chat) -> Iterator[JournalLine]:

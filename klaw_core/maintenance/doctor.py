@@ -120,7 +120,7 @@ class Doctor:
         remove_unknown_origins(collection, sources)
         outdated = {finding.where for finding in found if finding.check in _OUTDATED}
         broken = any(finding.check == "saved-lines" for finding in found)
-        indexer = Indexer(collection, self.parts.chunker, self.parts.recipe)
+        indexer = Indexer(collection, self.parts.chunker, self.parts.recipe, self.parts.formats)
         for source in sources:
             if source.origin in outdated and not (broken and source.origin == SAVED):
                 with suppress(KlawError):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from klaw_core.conversations import Journal
+from klaw_core.core_memory import FILE_NAME as CORE_FILE
 from klaw_core.core_memory import CoreMemory
 from klaw_core.errors import KlawError
 from klaw_core.findings import FIX, Finding, Severity, named
@@ -13,7 +14,6 @@ from klaw_core.saved import SavedJournal
 from klaw_core.workspaces import Workspaces
 
 SAVED_FILE = "saved.jsonl"
-CORE_FILE = "core_memory.json"
 WORKSPACES_FILE = "workspaces.json"
 CONVERSATIONS = "conversations"
 

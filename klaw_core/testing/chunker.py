@@ -24,11 +24,21 @@ from hypothesis import strategies as st
 from klaw_core.interfaces import Chunker
 from klaw_core.testing import chunker_laws as laws
 from klaw_core.testing.chunker_laws import LAWS, Trial
-from klaw_core.testing.markdown import markdown_documents
+from klaw_core.testing.markdown import hard_documents, markdown_documents
 from klaw_core.tokens import estimate_tokens
 from klaw_core.values import TokenCounter
 
-__all__ = ["COUNTERS", "LAWS", "ChunkerContract", "MakeChunker", "Trial", "Work", "markdown_documents", "work"]
+__all__ = [
+    "COUNTERS",
+    "LAWS",
+    "ChunkerContract",
+    "MakeChunker",
+    "Trial",
+    "Work",
+    "hard_documents",
+    "markdown_documents",
+    "work",
+]
 
 #: Makes the chunker under test: ``make_chunker(max_tokens, overlap_tokens)``.
 MakeChunker: TypeAlias = Callable[[int, int], Chunker]
@@ -100,7 +110,7 @@ class ChunkerContract:
         self.holds(laws.every_solid_character_is_covered, make_chunker)
 
     def test_sizes_stay_within_the_bound(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.sizes_stay_within_the_bound, make_chunker)
+        self.holds(laws.sizes_stay_within_the_bound, make_chunker, st.one_of(hard_documents(), markdown_documents()))
 
     def test_overlap_stays_within_its_bound(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.overlap_stays_within_its_bound, make_chunker)
@@ -127,7 +137,7 @@ class ChunkerContract:
         self.holds(laws.code_and_tables_are_cut_at_line_ends, make_chunker)
 
     def test_no_grapheme_cluster_is_cut(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.no_grapheme_cluster_is_cut, make_chunker)
+        self.holds(laws.no_grapheme_cluster_is_cut, make_chunker, st.one_of(hard_documents(), markdown_documents()))
 
     def test_headings_are_the_path_in_effect(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.headings_are_the_path_in_effect, make_chunker)

@@ -27,7 +27,7 @@ _CERTAIN_STOP = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[A-ZА-Я])|[。！？](
 _POSSIBLE_STOP = re.compile(r"[.!?…。！？｡][\W_]*\Z|\\\Z")
 _LINE_END = re.compile(r"[^\S\r\n]*[\r\n]")
 # The empty lines of a quote may go with the line before them.
-_LAST_LINE_END = re.compile(r"[^\S\r\n]*(?:\r\n?|\n)(?![ \t>]*>[ \t>]*(?:[\r\n]|\Z))")
+_LAST_LINE_END = re.compile(r"[^\S\r\n]*(?:\r\n?|\n)(?![ \t]*>[ \t>]*+(?:[\r\n]|\Z))")
 _BREAK = re.compile(r" {2}[\r\n]|\s+\[[^\]]+\]:")
 
 

@@ -80,6 +80,11 @@ def markdown_documents(max_blocks: int = 14) -> st.SearchStrategy[str]:
     return st.one_of(*[st.builds(lambda text, end: text.replace("\n", end), notes, endings)] * 5, noise)
 
 
+def hard_documents() -> st.SearchStrategy[str]:
+    """Return a strategy for texts of nothing but hard cases: long words, clusters, odd white space, deep nesting."""
+    return st.lists(st.sampled_from(HARD), min_size=1, max_size=5).map("\n\n".join)
+
+
 def _note(front: str, blocks: list[str]) -> str:
     return front + "\n\n".join(blocks) + "\n" * (len(blocks) % 3)
 

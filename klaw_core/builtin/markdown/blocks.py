@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 Kind: TypeAlias = Literal[
-    "heading", "paragraph", "code", "table", "html", "front matter", "quote", "list item", "thematic break"
+    "heading", "paragraph", "code", "table", "html", "front matter", "quote", "list item", "thematic break", "message"
 ]
 
 # What markdown-it-py takes for the end of a line (its rules_core/normalize.py).

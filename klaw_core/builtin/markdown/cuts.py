@@ -18,7 +18,7 @@ Cutter: TypeAlias = Callable[[str, int, int, int], list[int]]
 # `re` and `str.isspace` agree on what white space is; `regex` does not count U+001C to U+001F.
 _SOLID = re.compile(r"\S")
 # The empty lines of a quote (`>` alone) go with the line before them.
-_NEW_LINE = re.compile(r"(?:\r\n?|\n)(?![ \t>]*>[ \t>]*(?:[\r\n]|\Z))")
+_NEW_LINE = re.compile(r"(?:\r\n?|\n)(?![ \t]*>[ \t>]*+(?:[\r\n]|\Z))")
 # Flags are paired here, because \X counts back through a run of them at each one.
 _CLUSTER = regex.compile(r"\p{RI}\p{RI}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*|\X")
 # Below it no character joins its neighbour into one cluster, save CR LF (UAX 29, GraphemeBreakProperty.txt).

@@ -1,0 +1,100 @@
+"""``klaw core``: show and change core memory."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import attrs
+import click
+
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+if TYPE_CHECKING:
+    from klaw_core.core_memory import CoreMemory
+
+_SECTION = click.Choice(("user", "agent"))  # SECTIONS of klaw_core.core_memory, without importing it for the help
+
+
+@click.group("core", short_help="Show and change core memory.")
+@common_options
+def command() -> None:
+    """Show and change core memory: the few facts that an agent is given with every call.
+
+    SECTION is user or agent.
+    """
+
+
+@command.command("get", short_help="Print everything, one section, or one key.")
+@click.argument("section", type=_SECTION, required=False)
+@click.argument("key", required=False)
+@common_options
+@pass_settings
+def get_command(settings: Settings, *, section: str | None, key: str | None) -> None:
+    """Print all of core memory, one SECTION of it, or the value of one KEY."""
+    from klaw_core.cli.output import Part, data, print_json
+    from klaw_core.errors import NotFoundError
+
+    facts = _core(settings).get()
+    if section is None:
+        if settings.json:
+            print_json(attrs.asdict(facts))
+        elif rendered := facts.render():
+            data().line(rendered)
+        return
+    known = facts.user if section == "user" else facts.agent
+    if key is None:
+        if settings.json:
+            print_json(dict(known))
+            return
+        for name, value in known.items():
+            data().line(Part(name, "bold cyan"), f" = {value}")
+        return
+    if key not in known:
+        known_keys = ", ".join(known) or "nothing yet"
+        raise NotFoundError(f"core memory has no {key!r} about the {section}", hint=f"it knows: {known_keys}")
+    if settings.json:
+        print_json(known[key])
+    else:
+        data().line(known[key])
+
+
+@command.command("set", short_help="Set one key.")
+@click.argument("section", type=_SECTION)
+@click.argument("key")
+@click.argument("value", nargs=-1, required=True)
+@common_options
+@pass_settings
+def set_command(settings: Settings, *, section: str, key: str, value: tuple[str, ...]) -> None:
+    """Set KEY of SECTION to VALUE; a lone - reads it from standard input."""
+    text = sys.stdin.read().rstrip("\n") if value == ("-",) else " ".join(value)
+    _core(settings).update(section, key, text)
+    _report(settings, {"section": section, "key": key, "value": text})
+
+
+@command.command("delete", short_help="Remove one key.")
+@click.argument("section", type=_SECTION)
+@click.argument("key")
+@common_options
+@pass_settings
+def delete_command(settings: Settings, *, section: str, key: str) -> None:
+    """Remove KEY from SECTION; it must be there."""
+    _core(settings).delete(section, key)
+    _report(settings, {"section": section, "key": key, "deleted": True})
+
+
+def _core(settings: Settings) -> CoreMemory:
+    """Return core memory without opening the database, which need not be sound for it."""
+    from klaw_core.core_memory import FILE_NAME, CoreMemory
+
+    return CoreMemory(settings.load_config().data_dir / FILE_NAME)
+
+
+def _report(settings: Settings, change: dict[str, object]) -> None:
+    from klaw_core.cli.output import data, print_json
+
+    if settings.json:
+        print_json(change)
+    elif not settings.quiet:
+        done = "removed" if change.get("deleted") else "set"
+        data().line(f"{done} {change['section']}.{change['key']}")

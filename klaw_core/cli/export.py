@@ -1,0 +1,40 @@
+"""``klaw export``: everything that is a person's own, in one file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+import click
+
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+if TYPE_CHECKING:
+    from klaw_core.maintenance.export import ExportReport
+
+
+@click.command("export", short_help="Write everything that is yours to a file.")
+@click.argument("file", default="klaw-export.jsonl", type=click.Path(dir_okay=False, allow_dash=True))
+@common_options
+@pass_settings
+def command(settings: Settings, *, file: str) -> None:
+    """Write workspaces, core memory, saved memories and conversations to FILE as JSON lines; - is standard output."""
+    from klaw_core.maintenance.export import export
+
+    # The files alone are enough: a database that does not open must not keep anybody from taking their memories along.
+    data_dir = settings.load_config().data_dir
+    report = export(data_dir, sys.stdout.buffer if file == "-" else Path(file))
+    _report(settings, file, report)
+
+
+def _report(settings: Settings, file: str, report: ExportReport) -> None:
+    from klaw_core.cli.output import notify, print_json
+
+    if settings.json and file != "-":
+        print_json({"file": file, **attrs.asdict(report)})
+    else:
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in report.counts.items()) or "nothing"
+        notify(settings, f"exported {counts}" + (f" to {file}" if file != "-" else ""))
+    notify(settings, *(f"left out {item.path}: {item.reason}" for item in report.skipped))

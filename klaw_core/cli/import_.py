@@ -1,0 +1,51 @@
+"""``klaw import``: what an export holds, added to what is here."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import attrs
+import click
+
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+
+@click.command("import", short_help="Add what an export holds.")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@common_options
+@pass_settings
+def command(settings: Settings, *, file: str) -> None:
+    """Add what FILE holds, as `klaw export` wrote it; - reads standard input. What is here already stays as it is."""
+    from klaw_core.cli.output import data, notify, print_json
+
+    with _whole(file) as source, settings.open_memory() as memory:
+        report = memory.import_(source)
+    if settings.json:
+        print_json(attrs.asdict(report))
+    elif not settings.quiet:
+        added = ", ".join(f"{count:,} {kind}" for kind, count in report.added.items()) or "nothing new"
+        present = sum(report.present.values())
+        data().line(f"imported {added}" + (f"; {present:,} here already" if present else ""))
+    notify(settings, *(f"not imported: {reason}" for reason in report.kept))
+    if report.notice:
+        notify(settings, report.notice)
+    if report.added.get("workspace") or report.added.get("message"):
+        notify(settings, "`klaw index` makes notes and conversations searchable")
+
+
+@contextmanager
+def _whole(file: str) -> Iterator[Path]:
+    """Give the file; standard input is kept in one first, because an import reads twice."""
+    if file != "-":
+        yield Path(file)
+        return
+    with tempfile.TemporaryDirectory(prefix="klaw-import-") as directory:
+        path = Path(directory) / "standard input"
+        with path.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        yield path

@@ -1,0 +1,129 @@
+"""``Conversations``: what was said, in the journal first and then as rows; what ``Memory.conversations`` is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from attrs import frozen
+
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.journal import Journal, JournalLine
+from klaw_core.conversations.message import SESSION_BREAK, Message
+from klaw_core.conversations.mirroring import Mirror, SyncReport
+from klaw_core.conversations.source import document_path
+from klaw_core.errors import StoreLockedError
+from klaw_core.files import sync_directory, writing_failed
+from klaw_core.interfaces import Store
+from klaw_core.mirror import Session, StoredMessage, Summary
+
+
+@frozen
+class Conversations:
+    """Every chat's messages. Safe for several threads and processes at once.
+
+    What is appended is on the disk, in the journal, before it becomes a row. While a rebuild keeps writers out,
+    rows wait for the next append or index; nothing is lost by that, since they are made of the journal.
+    Messages are read from the journal, as they were said; rows have secrets struck out.
+    """
+
+    mirror: Mirror
+    forget_documents: Callable[[Sequence[str]], object] = lambda _paths: None
+
+    @property
+    def journal(self) -> Journal:
+        """The files."""
+        return self.mirror.journal
+
+    def append(self, message: Message) -> Message:
+        """Keep a message and return it with its id. Raise RecordError or StoreError.
+
+        After a StoreError that names the database, the message is in the journal nevertheless.
+        """
+        return self.append_many([message])[0]
+
+    def append_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
+        """Keep messages in their order; as :meth:`append`."""
+        written = self.journal.append_many(messages)
+        for chat, day in dict.fromkeys((Chat.of(message.meta), message.ts.date()) for message in written):
+            with suppress(StoreLockedError):
+                self.mirror.sync_file(chat, day)
+        return written
+
+    def session_break(self, chat: Chat, ts: datetime | None = None) -> Message:
+        """Begin a new segment of a chat (now, by default), as ``/new`` does. Raise StoreError."""
+        return self.append(Message("system", "", ts or datetime.now(UTC), type=SESSION_BREAK, meta=chat.meta))
+
+    def window(self, chat: Chat, limit: int = 100) -> tuple[Message, ...]:
+        """Return the last messages of a chat's current segment, oldest first: what a model is shown."""
+        return self.journal.window(chat, limit)
+
+    def tail(self, chat: Chat, count: int) -> tuple[JournalLine, ...]:
+        """Return a chat's last messages, oldest first, and the bad lines among and after them."""
+        return self.journal.tail(chat, count)
+
+    def read(self, chat: Chat, since: datetime | None = None, until: datetime | None = None) -> Iterator[JournalLine]:
+        """Yield a chat's messages in order, and what is wrong with the lines that hold none."""
+        return self.journal.read(chat, since, until)
+
+    def search(self, text: str, limit: int = 10, chat: Chat | None = None) -> Sequence[StoredMessage]:
+        """Return messages that hold any word of ``text``, best first; ``Memory.search`` finds passages of them."""
+        with self._store.read() as snapshot:
+            return snapshot.messages.search(text, limit, None if chat is None else chat.name)
+
+    def session(self, chat: Chat) -> Session | None:
+        """Return where a chat stands, or None if it has no messages."""
+        with self._store.read() as snapshot:
+            return snapshot.messages.session(chat.name)
+
+    def add_summary(
+        self,
+        chat: Chat,
+        content: str,
+        *,
+        from_message_id: str | None = None,
+        to_message_id: str | None = None,
+        created_at: datetime | None = None,
+    ) -> Summary:
+        """Keep a summary of a chat, beside its earlier ones. Raise RecordError or StoreError."""
+        files = self.mirror.summaries
+        moment = created_at or datetime.now(UTC)
+        summary = files.summary(chat, content, moment, from_message_id, to_message_id)
+        files.append(chat, summary)
+        with suppress(StoreLockedError):
+            self.mirror.sync_summaries(chat)
+        return summary
+
+    def summaries(self, chat: Chat) -> tuple[Summary, ...]:
+        """Return a chat's summaries, oldest first."""
+        return self.mirror.summaries.read(chat)
+
+    def sync(self) -> SyncReport:
+        """Bring the rows up to date with the journal. Raise StoreError."""
+        return self.mirror.sync()
+
+    def purge(self, chat: Chat) -> int:
+        """Remove a chat for good: its files, rows, passages and summaries; return how many messages it had as rows.
+
+        The files go first: after a crash in between, the next :meth:`sync` and index remove the rest. Raise StoreError.
+        """
+        files = self.journal.files(chat).files
+        directory = self.journal.root / chat.name
+        try:
+            for file in files:
+                file.path.unlink(missing_ok=True)
+            if files:
+                sync_directory(directory)
+            self.mirror.summaries.remove(chat)
+        except OSError as error:
+            raise writing_failed(directory, error) from error
+        with self._store.write() as transaction:
+            removed = transaction.messages.purge(chat.name)
+        self.forget_documents([document_path(file) for file in files])
+        return removed
+
+    @property
+    def _store(self) -> Store[Any]:
+        return self.mirror.store

@@ -1,0 +1,90 @@
+"""``HistoryStore``: the history of an agent's conversations by key, whatever session it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from attrs import field, frozen
+
+from klaw_core.conversations.archive import Conversations
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.journal import JournalEntry
+from klaw_core.conversations.message import SESSION_BREAK, Message
+from klaw_core.errors import RecordError
+
+
+def chat_of(key: str) -> Chat:
+    """Return the chat of a key, ``channel:chat`` or ``channel:chat:thread``. Raise RecordError."""
+    channel, separator, rest = key.partition(":")
+    if not separator:
+        raise RecordError(f"{key!r} is no key of a history", hint="a key is channel:chat:thread")
+    return Chat(channel, rest.removesuffix(":"))
+
+
+@frozen
+class HistoryStore:
+    """Messages by the key ``channel:chat:thread``, which stays the same when a session begins anew.
+
+    Nothing is trimmed away: ``max_recent`` bounds what :meth:`recent` returns. Safe for several threads and
+    processes at once.
+    """
+
+    conversations: Conversations
+    max_recent: int = field(default=100)
+
+    def append(
+        self,
+        key: str,
+        role: str,
+        content: str,
+        *,
+        tool_calls: Sequence[Mapping[str, Any]] = (),
+        metadata: Mapping[str, Any] | None = None,
+        ts: datetime | None = None,
+    ) -> Message:
+        """Keep a message (said now, by default) and return it. Raise RecordError or StoreError."""
+        chat = chat_of(key)
+        meta: dict[str, Any] = {**(metadata or {}), **chat.meta}
+        if tool_calls:
+            meta["tool_calls"] = [dict(call) for call in tool_calls]
+        return self.conversations.append(Message(role, content, ts or datetime.now(UTC), meta=meta))
+
+    def recent(self, key: str, count: int | None = None) -> tuple[Message, ...]:
+        """Return the last ``count`` messages (at most ``max_recent``), oldest first: what a new session begins with."""
+        wanted = min(self.max_recent if count is None else count, self.max_recent)
+        asked = wanted
+        while wanted > 0:
+            lines = self.conversations.tail(chat_of(key), asked)
+            entries = [line for line in lines if isinstance(line, JournalEntry)]
+            said = _said(entries)
+            if len(said) >= wanted or len(entries) < asked:
+                return said[-wanted:]
+            asked *= 2  # session breaks stood among them
+        return ()
+
+    def all(self, key: str) -> tuple[Message, ...]:
+        """Return every message, oldest first."""
+        return _said([line for line in self.conversations.read(chat_of(key)) if isinstance(line, JournalEntry)])
+
+    def length(self, key: str) -> int:
+        """Return how many messages there are."""
+        return len(self.all(key))
+
+    def set_summary(self, key: str, text: str) -> None:
+        """Replace the summary. Raise RecordError or StoreError."""
+        self.conversations.add_summary(chat_of(key), text)
+
+    def summary(self, key: str) -> str:
+        """Return the summary, ``""`` if there is none."""
+        summaries = self.conversations.summaries(chat_of(key))
+        return summaries[-1].content if summaries else ""
+
+    def purge(self, key: str) -> None:
+        """Remove the history and the summary for good, from the files as well. Raise StoreError."""
+        self.conversations.purge(chat_of(key))
+
+
+def _said(entries: Sequence[JournalEntry]) -> tuple[Message, ...]:
+    return tuple(entry.message for entry in entries if entry.message.type != SESSION_BREAK)

@@ -1,0 +1,142 @@
+"""The journal as a source of documents: one transcript a file, one line of it for each line of the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+
+from attrs import field, frozen
+
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry, JournalLine
+from klaw_core.conversations.message import SESSION_BREAK, Message
+from klaw_core.conversations.redaction import Redactor
+from klaw_core.errors import RecordError
+from klaw_core.files import open_regular
+from klaw_core.jsonl import BadLine
+from klaw_core.values import Document, Entry, Skipped
+
+#: The origin of conversations, and the beginning of their paths.
+CONVERSATIONS = "conversations"
+#: What results show as their source.
+LABEL = "conversation"
+#: The format of the documents: what the chunker ``transcript`` cuts.
+TRANSCRIPT = "transcript"
+#: A line of a transcript where a session begins: white space, so that no passage shows it.
+SECTION = "\f"
+
+_LONGEST_NAME = 80
+
+
+def document_path(file: ChatFile) -> str:
+    """Return the path of a file's document: ``conversations/telegram_123456/2026-02-24.jsonl``."""
+    return f"{CONVERSATIONS}/{file.chat.name}/{file.day.isoformat()}.jsonl"
+
+
+@frozen
+class ConversationSource:
+    """The files of a journal as transcripts: who said what, a line each, dated by the day.
+
+    Only messages of ``roles`` are shown, and what ``redactor`` matches is struck out. Any other line (a tool's
+    noise, a broken one) is empty in the transcript, so that line numbers are those of the file.
+    """
+
+    journal: Journal
+    roles: tuple[str, ...] = ("user", "assistant")
+    redactor: Redactor = field(factory=Redactor)
+
+    origin = CONVERSATIONS
+
+    def scan(self) -> Iterable[Entry | Skipped]:
+        """Yield the files of every chat, by chat and day."""
+        listing = self.journal.files()
+        for file in listing.files:
+            try:
+                yield Entry(document_path(file), file.path.stat().st_size)
+            except OSError as error:
+                yield Skipped(document_path(file), f"cannot be read: {error.strerror}", keep=True)
+        for skipped in listing.skipped:
+            relative = os.path.relpath(skipped.path, self.journal.root)
+            path = CONVERSATIONS if relative == "." else f"{CONVERSATIONS}/{relative}"
+            yield Skipped(path, skipped.reason, keep=skipped.keep)
+
+    def read(self, entry: Entry, /) -> Document | Skipped:
+        """Render one file. One that cannot be read, or in which nothing is to be shown, is Skipped with the reason."""
+        file = self._file(entry.path)
+        if file is None or not file.path.exists():
+            return Skipped(entry.path, "vanished", keep=True)
+        lines = list(self.journal.read_file(file))
+        unread = next((line for line in lines if isinstance(line, BadLine) and line.ends_reading), None)
+        if unread is not None:
+            return Skipped(entry.path, unread.reason, keep=True)
+        text = "\n".join(self._render(file.path, lines))
+        if not text.strip():
+            return Skipped(entry.path, "holds nothing that is shown")
+        return Document(
+            path=entry.path,
+            text=text,
+            source=LABEL,
+            origin=CONVERSATIONS,
+            created_at=datetime.combine(file.day, time(), UTC),
+            chat_id=file.chat.name,
+            format=TRANSCRIPT,
+            heading=(file.chat.name, named_day(file.day)),
+        )
+
+    def _file(self, path: str) -> ChatFile | None:
+        try:
+            origin, name, day = path.split("/")
+            chat = Chat.parse(name)
+            file = ChatFile(chat, date.fromisoformat(day.removesuffix(".jsonl")), self.journal.root / name / day)
+        except (ValueError, RecordError):
+            return None
+        return file if origin == CONVERSATIONS and document_path(file) == path else None
+
+    def _render(self, path: Path, lines: Iterable[JournalLine]) -> Iterator[str]:
+        """Yield the transcript's lines, empty ones for the lines of the file that were passed over."""
+        end = 0
+        for line in lines:
+            yield from [""] * _blank_lines(path, end, line.offset)
+            yield self._line(line.message) if isinstance(line, JournalEntry) else ""
+            end = line.end
+
+    def _line(self, message: Message) -> str:
+        if message.type == SESSION_BREAK:
+            return SECTION
+        if message.role not in self.roles:
+            return ""
+        said = " ".join(self.redactor.text(message.content).split())
+        return f"{self._speaker(message)}: {said}" if said else ""
+
+    def _speaker(self, message: Message) -> str:
+        """Return the name that ``meta`` gives the speaker, or else the role."""
+        name = message.meta.get("name")
+        known = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and not name.isspace()
+        return " ".join(self.redactor.text(str(name)).split()) if known else message.role.capitalize()
+
+
+def named_day(day: date) -> str:
+    """Return a day as people may ask for it: ``2026-02-24, Tuesday, 24 February 2026``. The same in every locale."""
+    return f"{day.isoformat()}, {_WEEKDAYS[day.weekday()]}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+
+
+def _blank_lines(path: Path, start: int, end: int) -> int:
+    """Return how many lines end between two bytes of a file; blank ones hold no record and are not read as lines."""
+    if start >= end:
+        return 0
+    with open_regular(path) as file:
+        file.seek(start)
+        count = 0
+        while start < end and (block := file.read(min(1 << 16, end - start))):
+            count += block.count(b"\n")
+            start += len(block)
+        return count

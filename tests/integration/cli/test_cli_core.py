@@ -1,0 +1,77 @@
+"""`klaw core` shows and changes core memory, with or without a database."""
+
+import json
+
+from klaw_core import Memory
+from klaw_core.config import load_config
+
+
+def core_file(user_home):
+    return user_home / "data" / "klaw" / "core_memory.json"
+
+
+def test_set_get_and_delete(klaw, user_home):
+    assert klaw("core", "get").stdout == ""
+    assert klaw("core", "set", "user", "name", "Ada", "Lovelace").stdout == "set user.name\n"
+    assert klaw("core", "set", "agent", "learned_rules", "be brief").exit_code == 0
+    assert klaw("core", "get", "user", "name").stdout == "Ada Lovelace\n"
+    assert klaw("core", "get", "user").stdout == "name = Ada Lovelace\n"
+    assert klaw("core", "get").stdout.startswith("## Core memory\n\n### About the user\n\n- name: Ada Lovelace\n")
+    assert json.loads(core_file(user_home).read_text()) == {
+        "user": {"name": "Ada Lovelace"},
+        "agent": {"learned_rules": "be brief"},
+    }
+    assert klaw("core", "delete", "user", "name").stdout == "removed user.name\n"
+    assert klaw("core", "get", "user").stdout == ""
+
+
+def test_json(klaw):
+    assert json.loads(klaw("core", "set", "--json", "user", "name", "Ada").stdout) == {
+        "section": "user",
+        "key": "name",
+        "value": "Ada",
+    }
+    assert json.loads(klaw("core", "get", "--json").stdout) == {"user": {"name": "Ada"}, "agent": {}}
+    assert json.loads(klaw("core", "get", "user", "--json").stdout) == {"name": "Ada"}
+    assert json.loads(klaw("core", "get", "user", "name", "--json").stdout) == "Ada"
+    assert json.loads(klaw("core", "delete", "user", "name", "--json").stdout)["deleted"] is True
+
+
+def test_a_missing_key_is_an_error_that_names_those_there_are(klaw):
+    klaw("core", "set", "user", "name", "Ada")
+    for words in (("get", "user", "nam"), ("delete", "user", "nam")):
+        result = klaw("core", *words)
+        assert result.exit_code == 1
+        assert "no 'nam' about the user" in result.stderr
+        assert "it knows: name" in result.stderr
+
+
+def test_an_unknown_section_is_wrong_usage(klaw):
+    assert klaw("core", "set", "world", "name", "Ada").exit_code == 2
+
+
+def test_a_value_from_standard_input(klaw):
+    assert klaw("core", "set", "-q", "agent", "rules", "-", stdin="one\ntwo\n").stdout == ""
+    assert klaw("core", "get", "agent", "rules").stdout == "one\ntwo\n"
+
+
+def test_it_needs_no_sound_database_and_makes_none(klaw, user_home):
+    klaw("core", "set", "user", "name", "Ada")
+    assert not (user_home / "data" / "klaw" / "klaw.db").exists()
+    (user_home / "data" / "klaw" / "klaw.db").write_bytes(b"rubbish" * 1000)
+    assert klaw("core", "get", "user", "name").stdout == "Ada\n"
+
+
+def test_a_file_broken_by_hand_is_named_and_left_alone(klaw, user_home):
+    klaw("core", "set", "user", "name", "Ada")
+    core_file(user_home).write_text('{"user": {"name": "Ada",}}')
+    result = klaw("core", "set", "user", "name", "Bob")
+    assert result.exit_code == 1
+    assert "core_memory.json is not core memory" in result.stderr
+    assert core_file(user_home).read_text() == '{"user": {"name": "Ada",}}'
+
+
+def test_python_sees_the_same(klaw):
+    klaw("core", "set", "user", "name", "Ada")
+    with Memory.open(load_config()) as memory:
+        assert memory.core.get().user == {"name": "Ada"}

@@ -1,0 +1,475 @@
+"""Conversations from the journal to rows and passages, over each store, with a real index and a counting embedder."""
+
+import json
+import shutil
+import threading
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klaw_core import Entry, Filters, StoreLockedError
+from klaw_core.builtin.memory_store import MemoryStore
+from klaw_core.conversations import Chat, Journal, JournalEntry, Message
+from klaw_core.conversations.archive import Conversations
+from klaw_core.conversations.history import HistoryStore
+from klaw_core.conversations.mirroring import Mirror
+from klaw_core.conversations.redaction import REDACTED, Redactor
+from klaw_core.conversations.source import ConversationSource, document_path, named_day
+from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.errors import RecordError
+from klaw_core.testing.laws import law
+from klaw_core.testing.messages import message_dump
+from klaw_core.testing.source import SourceContract
+
+NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
+CHAT = Chat("telegram", "123456")
+SECRET = "sk-" + "a1B2" * 10
+DAY = "conversations/telegram_123456/2026-02-24.jsonl"
+
+
+def said(number, content="", *, role="user", chat=CHAT, days=0, **meta):
+    moment = NOON + timedelta(days=days, minutes=number)
+    return Message(role, content or f"message number {number}", moment, meta={**chat.meta, **meta})
+
+
+def rows(memory):
+    with memory._parts.store.read() as snapshot:
+        return message_dump(snapshot.messages)
+
+
+def everything(memory, dump):
+    return dump(memory), rows(memory)
+
+
+def long(number):
+    """A message of about a quarter of a passage, whose words are its own."""
+    return said(number, " ".join(f"w{number}x{part}" for part in range(20)))
+
+
+class TestRows:
+    def test_an_appended_message_is_a_row_in_the_same_call(self, memory):
+        written = memory.conversations.append(said(1, "the kiln is hot", role="assistant", model="m1"))
+        (found,) = memory.conversations.search("kiln")
+        assert (found.id, found.chat_id, found.channel, found.created_at) == (
+            written.id,
+            "telegram_123456",
+            "telegram",
+            written.ts,
+        )
+        session = memory.conversations.session(CHAT)
+        assert (session.model, session.segment_start, session.created_at) == ("m1", written.ts, written.ts)
+
+    def test_the_window_of_the_rows_is_that_of_the_journal(self, memory):
+        conversations = memory.conversations
+        for number in range(5):
+            conversations.append(said(number))
+        conversations.session_break(CHAT, NOON + timedelta(minutes=9))
+        for number in (20, 10, 30):  # a clock that goes backwards
+            conversations.append(said(number))
+        with memory._parts.store.read() as snapshot:
+            mirrored = snapshot.messages.window(CHAT.name, 2)
+            assert [row.content for row in snapshot.messages.recent(CHAT.name, 99)] == [
+                line.message.content for line in conversations.tail(CHAT, 99)
+            ]
+        assert [row.content for row in mirrored] == [message.content for message in conversations.window(CHAT, 2)]
+        assert [row.content for row in mirrored] == ["message number 10", "message number 30"]
+        assert len(conversations.window(CHAT)) == 3
+
+    def test_a_sync_reads_only_what_was_added(self, memory, monkeypatch):
+        conversations = memory.conversations
+        conversations.append_many([said(number) for number in range(50)])
+        started = []
+        read_file = Journal.read_file
+        monkeypatch.setattr(
+            Journal, "read_file", lambda self, file, start=0: (started.append(start), read_file(self, file, start))[1]
+        )
+        assert conversations.sync().messages == 0
+        assert started == []
+        conversations.journal.append(said(60))
+        assert conversations.sync().messages == 1
+        assert started
+        assert min(started) > 0
+
+    def test_bad_lines_are_counted_and_cost_nothing_else(self, memory, home):
+        conversations = memory.conversations
+        conversations.append(said(1))
+        path = home.root / "data" / DAY
+        size = path.stat().st_size
+        with path.open("ab") as file:
+            file.write(b'garbage\n\n{"id":1}\n' + b'{"torn')
+        report = conversations.sync()
+        assert [line.offset for line in report.bad] == [size, size + 9, size + 18]
+        conversations.append(said(2))
+        assert [row.content for row in rows_of(memory)] == ["message number 1", "message number 2"]
+        skipped = {item.path for item in memory.index().skipped}
+        assert skipped == set()  # what was reported once is not reported at every run
+
+    def test_an_index_run_names_the_broken_lines(self, memory, home):
+        path = home.root / "data" / DAY
+        path.parent.mkdir(parents=True)
+        record = json.dumps(said(1).record() | {"id": "a"})
+        path.write_text(f"{record}\nnot json\n{record}\n", "utf-8")
+        report = memory.index()
+        assert [item.path for item in report.skipped] == [f"{DAY}@{len(record) + 1}"]
+        assert len(rows_of(memory)) == 1, "a second message with the same id is in the file, and one row"
+
+    @pytest.mark.parametrize("change", ["cut", "replaced", "removed"])
+    def test_files_changed_by_hand_are_mirrored_anew(self, memory, home, change):
+        conversations = memory.conversations
+        conversations.append_many([said(1), said(2), said(3, days=1)])
+        path = home.root / "data" / DAY
+        if change == "cut":
+            path.write_bytes(path.read_bytes().partition(b"\n")[0] + b"\n")
+        elif change == "replaced":
+            path.write_text(json.dumps(said(7, "x" * 999).record() | {"id": "a"}) + "\n", "utf-8")
+        else:
+            path.unlink()
+        conversations.sync()
+        expected = [
+            line.message.content for line in conversations.read(CHAT) if isinstance(line, JournalEntry)
+        ]
+        assert [row.content for row in rows_of(memory)] == expected
+
+    def test_a_chat_whose_directory_is_removed_goes(self, memory, home):
+        memory.conversations.append(said(1))
+        shutil.rmtree(home.root / "data" / "conversations" / CHAT.name)
+        memory.conversations.sync()
+        assert rows(memory) == {}
+
+    def test_threads_that_append_lose_nothing(self, memory):
+        def write(number):
+            for part in range(10):
+                memory.conversations.append(said(part, f"thread {number} part {part}"))
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        expected = [line.message.content for line in memory.conversations.read(CHAT)]
+        assert len(expected) == 40
+        assert [row.content for row in rows_of(memory)] == expected
+
+    def test_two_memories_append_to_one_chat(self, make_home):
+        home = make_home("sqlite")
+        with home.open() as first, home.open() as second:
+            for number in range(6):
+                (first, second)[number % 2].conversations.append(said(number))
+            assert [row.content for row in rows_of(first)] == [f"message number {number}" for number in range(6)]
+
+    def test_a_message_said_during_a_rebuild_is_kept_and_catches_up(self, make_home):
+        home = make_home("sqlite")
+        with home.open() as memory:
+            memory.conversations.append(said(1))
+            with memory._parts.store.rebuild():
+                with pytest.raises(StoreLockedError), memory._parts.store.write():
+                    pass
+                memory.conversations.append(said(2))
+            memory.index()
+            assert [row.content for row in rows_of(memory)] == ["message number 1", "message number 2"]
+
+
+def rows_of(memory, chat=CHAT):
+    with memory._parts.store.read() as snapshot:
+        return list(snapshot.messages.all(chat.name))
+
+
+class TestPassages:
+    def test_a_result_points_into_the_file(self, memory, home):
+        conversations = memory.conversations
+        conversations.append(said(1, "noise of a tool", role="tool"))
+        conversations.append(said(2, "Where did we leave\n\nthe   kiln?"))
+        conversations.append(said(3, "In the shed.", role="assistant"))
+        memory.index()
+        (result,) = memory.search("kiln")
+        assert (result.path, result.start_line, result.end_line) == (DAY, 2, 3)
+        assert result.content == "User: Where did we leave the kiln?\nAssistant: In the shed."
+        assert result.heading == (CHAT.name, "2026-02-24, Tuesday, 24 February 2026")
+        assert (result.source, result.chat_id, result.created_at) == (
+            "conversation",
+            CHAT.name,
+            datetime(2026, 2, 24, tzinfo=UTC),
+        )
+        lines = (home.root / "data" / DAY).read_text("utf-8").splitlines()
+        assert "kiln" in lines[result.start_line - 1]
+        assert memory.get(DAY, 3, 1).content == "Assistant: In the shed."
+
+    def test_day_speaker_and_chat_find_a_passage(self, memory):
+        memory.conversations.append(said(1, "The ferry leaves.", name="Caroline"))
+        memory.conversations.append(said(1, "Another thing.", days=30, chat=Chat("matrix", "room")))
+        memory.index()
+        for question in ("what happened on 24 February 2026", "Tuesday", "2026-02-24", "what did Caroline say"):
+            assert memory.search(question, 1)[0].path == DAY, question
+        assert {result.chat_id for result in memory.search("leaves thing", filters=Filters(chat_id="matrix_room"))} == {
+            "matrix_room"
+        }
+
+    def test_only_the_tail_of_a_day_is_embedded_again(self, memory, home):
+        conversations = memory.conversations
+        conversations.append_many([long(number) for number in range(60)])
+        memory.index()
+        first = home.recorder.take()
+        assert len(first) > 10
+        for number in range(60, 66):
+            conversations.append(long(number))
+            report = memory.index()
+            assert (report.changed, report.added) == (1, 0)
+            texts = home.recorder.take()
+            assert 1 <= len(texts) <= 2
+            assert all(f"w{number}x0" in text or f"w{number - 1}x0" in text for text in texts)
+        memory.index()
+        assert home.recorder.take() == []
+
+    def test_a_session_break_parts_passages(self, memory):
+        conversations = memory.conversations
+        conversations.append(said(1))
+        conversations.session_break(CHAT, NOON)
+        conversations.append(said(2))
+        report = memory.index()
+        assert report.chunks == 2
+
+    def test_incremental_equals_full_and_the_database_is_rebuilt_from_the_files(self, home, dump, check):
+        with home.open() as memory:
+            conversations = memory.conversations
+            for number in range(30):
+                conversations.append(long(number))
+                if number % 7 == 3:
+                    conversations.session_break(CHAT, NOON + timedelta(minutes=number))
+                if number % 5 == 0:
+                    memory.index()
+            conversations.append(said(3, days=-1))
+            conversations.add_summary(CHAT, "They spoke of words.", from_message_id="a", created_at=NOON)
+            memory.save("a fact", created_at=NOON)
+            memory.index()
+            check(memory)
+            before = everything(memory, dump)
+            assert len(rows(memory)[CHAT.name][0]) == 35
+            home.recorder.take()
+            memory.reindex()
+            assert home.recorder.take() in ([], home.recorder.texts), "the cache survives"
+            assert everything(memory, dump) == before
+        home.store = MemoryStore()
+        for path in (home.root / "data").glob("klaw.db*"):
+            path.unlink()
+        with home.open() as memory:
+            memory.index()
+            assert everything(memory, dump) == before
+            check(memory)
+
+    def test_a_removed_file_leaves_the_index(self, memory, home):
+        memory.conversations.append_many([said(1), said(2, days=1)])
+        memory.index()
+        (home.root / "data" / DAY).unlink()
+        assert memory.index().removed == 1
+
+
+class TestRedaction:
+    def test_no_secret_reaches_the_database(self, make_home):
+        home = make_home("sqlite")
+        with home.open(conversations={"redact": [r"hunter\d"]}) as memory:
+            conversations = memory.conversations
+            conversations.append(said(1, f"my key is {SECRET} and the word is hunter2", note=f"also {SECRET}"))
+            conversations.append(said(2, f"tool says {SECRET}", role="tool"))
+            conversations.add_summary(CHAT, f"They exchanged {SECRET}.")
+            memory.index()
+            memory.reindex()
+            (result,) = memory.search("key word")
+            assert result.content == f"User: my key is {REDACTED} and the word is {REDACTED}"
+            assert SECRET in conversations.window(CHAT)[0].content, "the journal is what was said"
+        data = b"".join(path.read_bytes() for path in (home.root / "data").glob("klaw.db*"))
+        assert b"my key is" in data
+        assert SECRET.encode() not in data
+        assert b"hunter2" not in data
+
+    def test_new_patterns_reach_what_is_there_already(self, make_home):
+        home = make_home("sqlite")
+        with home.open() as memory:
+            memory.conversations.append(said(1, "the word is hunter2"))
+            memory.index()
+        with home.open(conversations={"redact": ["hunter2"]}) as memory:
+            memory.index()
+            assert rows_of(memory)[0].content == f"the word is {REDACTED}"
+            assert memory.search("word")[0].content == f"User: the word is {REDACTED}"
+        data = b"".join(path.read_bytes() for path in (home.root / "data").glob("klaw.db*"))
+        assert b"hunter2" not in data
+
+    def test_it_can_be_switched_off(self, home):
+        with home.open(conversations={"redact_secrets": False}) as memory:
+            memory.conversations.append(said(1, SECRET))
+            assert rows_of(memory)[0].content == SECRET
+
+    def test_roles_are_chosen(self, home):
+        with home.open(conversations={"include_roles": ["tool"]}) as memory:
+            memory.conversations.append_many([said(1, "spoken words"), said(2, "measured words", role="tool")])
+            memory.index()
+            assert [result.content for result in memory.search("words")] == ["Tool: measured words"]
+
+
+class TestPurge:
+    def test_a_purged_chat_is_gone_for_good(self, memory, home, dump):
+        other = Chat("matrix", "room")
+        conversations = memory.conversations
+        conversations.append_many([said(1, "gone words"), said(1, "other words", chat=other)])
+        conversations.add_summary(CHAT, "a summary")
+        memory.index()
+        assert conversations.purge(CHAT) == 1
+        assert list(rows(memory)) == [other.name]
+        assert {result.chat_id for result in memory.search("words summary")} == {other.name}
+        memory.reindex()
+        assert list(rows(memory)) == [other.name]
+        assert conversations.summaries(CHAT) == ()
+        conversations.append(said(2))
+        assert len(rows_of(memory)) == 1
+
+
+class TestHistory:
+    KEY = "telegram:123456:7"
+
+    @pytest.fixture
+    def history(self, memory):
+        return HistoryStore(memory.conversations, max_recent=3)
+
+    def test_what_is_appended_is_read_back(self, history):
+        call = {"name": "search", "arguments": {"q": [1, None]}}
+        history.append(self.KEY, "user", "hello", metadata={"tokens_in": 3})
+        history.append(self.KEY, "assistant", "", tool_calls=[call])
+        first, second = history.all(self.KEY)
+        assert (first.role, first.content, first.meta["tokens_in"]) == ("user", "hello", 3)
+        assert second.meta["tool_calls"] == [call]
+        assert history.length(self.KEY) == 2
+        assert history.all("telegram:123456:8") == ()
+
+    def test_recent_is_bounded_and_outlives_sessions(self, history):
+        for number in range(5):
+            history.append(self.KEY, "user", str(number), ts=NOON)
+            history.conversations.session_break(Chat("telegram", "123456:7"), NOON)
+        assert [message.content for message in history.recent(self.KEY)] == ["2", "3", "4"]
+        assert [message.content for message in history.recent(self.KEY, 2)] == ["3", "4"]
+        assert [message.content for message in history.recent(self.KEY, 99)] == ["2", "3", "4"]
+        assert history.recent(self.KEY, 0) == history.recent("a:b", 5) == ()
+        assert len(history.all(self.KEY)) == 5
+
+    def test_a_summary_replaces_the_one_before_it(self, history):
+        assert history.summary(self.KEY) == ""
+        history.set_summary(self.KEY, "one")
+        history.set_summary(self.KEY, "two")
+        assert history.summary(self.KEY) == "two"
+
+    def test_a_purge_removes_history_and_summary(self, history):
+        history.append(self.KEY, "user", "hello")
+        history.set_summary(self.KEY, "one")
+        history.purge(self.KEY)
+        assert history.all(self.KEY) == ()
+        assert history.summary(self.KEY) == ""
+
+    def test_a_new_process_finds_it_again(self, make_home):
+        home = make_home("sqlite")
+        with home.open() as memory:
+            HistoryStore(memory.conversations).append(self.KEY, "user", "hello")
+        with home.open() as memory:
+            assert [message.content for message in HistoryStore(memory.conversations).recent(self.KEY)] == ["hello"]
+
+    def test_what_is_no_key_is_refused(self, history):
+        for key in ("telegram", "", ":x", "a:"):
+            with pytest.raises(RecordError):
+                history.append(key, "user", "hello")
+
+
+class TestSource(SourceContract):
+    @pytest.fixture
+    def source(self, tmp_path):
+        journal = Journal(tmp_path)
+        journal.append_many([said(1), said(2, days=1), said(1, chat=Chat("a", "b")), said(1, role="tool", days=2)])
+        (tmp_path / CHAT.name / "notes.jsonl").write_text("{}")
+        (tmp_path / "stray.jsonl").write_text("{}")
+        return ConversationSource(journal)
+
+    def test_what_is_no_journal_is_skipped_by_its_place(self, source):
+        skipped = {item.path for item in source.scan() if not isinstance(item, Entry)}
+        assert skipped == {"conversations/telegram_123456/notes.jsonl", "conversations/stray.jsonl"}
+
+    def test_a_path_that_leads_elsewhere_is_no_file_of_it(self, source):
+        for path in ("conversations/../x/2026-02-24.jsonl", "conversations/a_b/../a_b/2026-02-24.jsonl", "x", ""):
+            assert source._file(path) is None
+
+
+_lines = st.lists(
+    st.one_of(
+        st.sampled_from(["", "   ", "garbage", '{"id":"x"}', '{"a":NaN}', "\r"]).map(str.encode),
+        st.builds(
+            lambda role, content, kind: json.dumps(
+                {"id": content[:3] or "i", "ts": "2026-02-24T10:00:00Z", "role": role, "content": content, "type": kind}
+            ).encode(),
+            st.sampled_from(["user", "assistant", "tool", "robot"]),
+            st.text(max_size=30),
+            st.sampled_from([None, None, "session_break", "joke"]),
+        ),
+    ),
+    max_size=12,
+)
+
+
+@settings(law, max_examples=80)
+@given(lines=_lines, torn=st.sampled_from([b"", b'{"id":']))
+def test_a_transcript_has_a_line_for_each_line_of_its_file(tmp_path_factory, lines, torn):
+    root = tmp_path_factory.mktemp("journal")
+    path = root / CHAT.name / "2026-02-24.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(b"".join(line + b"\n" for line in lines) + torn)
+    journal = Journal(root)
+    source = ConversationSource(journal, redactor=Redactor(()))
+    (file,) = journal.files().files
+    document = source.read(Entry(document_path(file)))
+    shown = {
+        number: json.loads(line)
+        for number, line in enumerate(lines)
+        if line.startswith(b'{"id"') and b'"ts"' in line
+    }
+    expected = {
+        number: " ".join(record["content"].split())
+        for number, record in shown.items()
+        if record["role"] in ("user", "assistant") and record["type"] is None and record["content"].split()
+    }
+    text = getattr(document, "text", "").split("\n")
+    found = {number: line.partition(": ")[2] for number, line in enumerate(text) if line.strip()}
+    assert found == expected
+
+
+@settings(law, max_examples=40)
+@given(
+    steps=st.lists(
+        st.tuples(st.integers(0, 2), st.integers(-1, 1), st.sampled_from(["user", "assistant", "break", "sync"])),
+        max_size=25,
+    )
+)
+def test_rows_made_step_by_step_are_those_made_at_once(tmp_path_factory, steps):
+    root = tmp_path_factory.mktemp("journal")
+    journal = Journal(root / "conversations")
+
+    def mirror():
+        return Mirror(MemoryStore(), journal, SummaryFiles(root / "summaries"), Redactor())
+
+    slow = Conversations(mirror())
+    for number, (chat, day, what) in enumerate(steps):
+        target = Chat("telegram", str(chat))
+        if what == "sync":
+            slow.sync()
+        elif what == "break":
+            slow.session_break(target, NOON + timedelta(days=day, minutes=number))
+        else:
+            journal.append(said(number, chat=target, days=day, role=what, model=f"m{number}"))
+    slow.sync()
+    fast = Conversations(mirror())
+    fast.sync()
+    with slow.mirror.store.read() as mine, fast.mirror.store.read() as theirs:
+        assert message_dump(mine.messages) == message_dump(theirs.messages)
+
+
+def test_days_are_named_in_every_locale_alike():
+    assert named_day(date(2026, 3, 1)) == "2026-03-01, Sunday, 1 March 2026"
+    names = {named_day(date(2026, 1, 1) + timedelta(days=step)).split(", ")[1] for step in range(7)}
+    assert len(names) == 7
+    assert all(a != b for a, b in pairwise(sorted(names)))

@@ -1,0 +1,132 @@
+"""Export and import: a round trip is equal, twice is once, and what is here stays."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klaw_core.builtin.workspace import Workspace
+from klaw_core.conversations import Chat, Journal, Message
+from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.core_memory import CoreMemory
+from klaw_core.errors import WorkspaceError
+from klaw_core.maintenance.export import export
+from klaw_core.maintenance.importing import import_
+from klaw_core.saved import Saved, SavedJournal
+from klaw_core.workspaces import Workspaces
+
+START = datetime(2026, 2, 24, 22, tzinfo=UTC)
+texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
+keys = st.sampled_from(["name", "occupation", "имя"])
+moments = st.integers(0, 10**7).map(lambda count: START + timedelta(milliseconds=count))
+chats = st.builds(Chat, st.sampled_from(["telegram", "a_b"]), st.sampled_from(["1", "x/y"]))
+scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | texts
+saved = st.builds(Saved, st.integers(0, 9).map("saved/2026-02-24/{}".format), texts, texts, moments, st.none() | texts)
+messages = st.builds(
+    lambda chat, meta, **fields: Message(**fields, meta={**meta, **chat.meta}),
+    chats,
+    st.dictionaries(texts, scalars, max_size=2),
+    role=st.sampled_from(["user", "assistant"]),
+    content=texts,
+    ts=moments,
+    id=st.sampled_from(["", "msg_1", "msg_2"]),
+    type=st.sampled_from([None, "session_break"]),
+    extra=st.dictionaries(st.sampled_from(["kind", "chat", "value"]), scalars, max_size=2),
+)
+facts = st.tuples(st.sampled_from(["user", "agent"]), keys, texts)
+workspaces = st.builds(
+    Workspace,
+    st.sampled_from([Path("/somewhere/notes"), Path("/somewhere/docs"), Path("/elsewhere")]),
+    st.sampled_from(["notes", "docs"]),
+    exclude=st.lists(texts, max_size=2, unique=True).map(tuple),
+    collection=st.sampled_from(["memory", "docs"]),
+    version=st.sampled_from(["", "1.2"]),
+)
+summaries = st.tuples(chats, texts, moments, st.none() | texts)
+homes = st.tuples(
+    st.lists(workspaces, max_size=2),
+    st.lists(facts, max_size=3),
+    st.lists(saved, max_size=3),
+    st.lists(messages, max_size=4),
+    st.lists(summaries, max_size=3).map(lambda found: sorted(found, key=lambda item: item[2])),
+)
+law = settings(deadline=None, max_examples=60)
+
+
+def fill(directory: Path, home) -> Path:
+    known, core, memories, said, told = home
+    for workspace in known:
+        with suppress(WorkspaceError):
+            Workspaces(directory / "workspaces.json").merge(workspace)
+    for fact in core:
+        CoreMemory(directory / "core_memory.json").update(*fact)
+    SavedJournal(directory / "saved.jsonl").append(*memories)
+    Journal(directory / "conversations").append_many(said)
+    files = SummaryFiles(directory / "summaries")
+    for chat, content, moment, first in told:
+        files.append(chat, files.summary(chat, content, moment, first))
+    return directory
+
+
+def dump(directory: Path) -> bytes:
+    stream = io.BytesIO()
+    assert export(directory, stream).skipped == ()
+    return stream.getvalue()
+
+
+@given(homes)
+@law
+def test_a_round_trip_is_equal_and_a_second_import_changes_nothing(home):
+    with tempfile.TemporaryDirectory() as name:
+        here = fill(Path(name) / "here", home)
+        there = Path(name) / "there"
+        file = Path(name) / "export.jsonl"
+        report = export(here, file)
+        first = import_(there, file)
+        assert first.kept == ()
+        assert first.added == report.counts
+        assert dump(there) == dump(here) == file.read_bytes()
+        again = import_(there, file)
+        assert (again.added, again.present, again.kept) == ({}, report.counts, ())
+        assert dump(there) == file.read_bytes()
+        assert dict(import_(here, file).added) == {}, "an export adds nothing to where it comes from"
+
+
+@given(homes, homes)
+@law
+def test_what_is_here_stays_and_what_is_missing_comes(mine, theirs):
+    with tempfile.TemporaryDirectory() as name:
+        here, there = fill(Path(name) / "here", mine), fill(Path(name) / "there", theirs)
+        file = Path(name) / "export.jsonl"
+        counts = export(there, file).counts
+        before = dump(here).splitlines()[1:-1]
+        report = import_(here, file)
+        after = dump(here).splitlines()[1:-1]
+        assert len(after) == len(before) + sum(report.added.values())
+        unchanged = [line for line in before if b'"kind":"workspace"' not in line]  # may gain what is excluded
+        assert [line for line in unchanged if line not in after] == []
+        total = sum(report.added.values()) + sum(report.present.values()) + len(report.kept)
+        assert total == sum(counts.values())
+        merged = dump(here)
+        assert import_(here, file).added == {}
+        assert dump(here) == merged
+
+
+def test_a_hand_written_message_stays_in_its_file(tmp_path):
+    """A message that does not say where it belongs, in a file of another day than its own."""
+    path = tmp_path / "here" / "conversations" / "telegram_1" / "2026-02-24.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"id":"m","ts":"2020-01-01T00:00:00Z","role":"user","content":"hello"}\n' * 2)
+    export(tmp_path / "here", tmp_path / "export.jsonl")
+    import_(tmp_path / "there", tmp_path / "export.jsonl")
+    entries = list(Journal(tmp_path / "there" / "conversations").read(Chat("telegram", "1")))
+    assert [(entry.file.day, entry.message.content, entry.duplicate) for entry in entries] == [
+        (date(2026, 2, 24), "hello", False),
+        (date(2026, 2, 24), "hello", True),
+    ]
