@@ -64,7 +64,8 @@ class Embedder(Protocol):
     def count_tokens(self, texts: Sequence[str], /) -> Sequence[int]:
         """Return each text's number of tokens, without special tokens.
 
-        Counts are subadditive: those of the parts of a text, cut at line ends, sum to at least its own.
+        Counts are subadditive: those of the parts of a text, cut at line ends, at white space or after
+        punctuation, sum to at least its own. A chunker counts parts and trusts that the whole is no larger.
         """
 
 
