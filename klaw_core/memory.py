@@ -222,6 +222,11 @@ class Memory:
         origin, _, relative = path.partition("/")
         if origin in workspaces:
             self._workspaces.exclude(origin, relative)
+        elif origin == CONVERSATIONS:
+            raise NotFoundError(
+                f"{path} is a day of a conversation, whose file would bring it back",
+                hint=f"remove {self.config.data_dir / path}, then `klaw index`",
+            )
         elif origin != SAVED:
             raise NotFoundError(
                 f"{path} comes from a source in the configuration, which would bring it back",
@@ -266,7 +271,8 @@ class Memory:
         def sources_of(collection: str) -> Sequence[Source]:
             return [source for source in self._sources() if _collection_of(source) == collection]
 
-        return Doctor(self._parts, {name: partial(sources_of, name) for name in COLLECTIONS}).run(fix=fix)
+        by_collection = {name: partial(sources_of, name) for name in COLLECTIONS}
+        return Doctor(self._parts, by_collection, self.conversations.mirror).run(fix=fix)
 
     @cached_property
     def conversations(self) -> Conversations:

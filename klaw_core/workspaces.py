@@ -101,8 +101,10 @@ class Workspaces:
                 if clash is not None:
                     raise WorkspaceError(f"{workspace.root} is, holds or lies in the workspace {clash!r} already")
                 merged = workspace
-            elif (found.root, found.collection) != (workspace.root, workspace.collection):
-                raise WorkspaceError(f"the workspace {workspace.origin!r} is {found.root} here")
+            elif evolve(found, exclude=()) != evolve(workspace, exclude=()):
+                raise WorkspaceError(
+                    f"the workspace {workspace.origin!r} is {found.root} here, or of another collection or version"
+                )
             else:
                 merged = evolve(found, exclude=tuple(dict.fromkeys((*found.exclude, *workspace.exclude))))
             if merged == found:

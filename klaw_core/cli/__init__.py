@@ -18,6 +18,7 @@ COMMANDS = {
     "search": ("search", "Find the passages that answer a question."),
     "get": ("get", "Print a note, or some of its lines."),
     "save": ("save", "Remember a text."),
+    "logs": ("logs", "Print what was said in a chat."),
     "forget": ("forget", "Remove a memory, a note or a workspace from the index."),
     "core": ("core", "Show and change core memory."),
     "status": ("status", "Show what is indexed, with what, and what does not work."),

@@ -13,10 +13,12 @@ from attrs import evolve, frozen
 
 from klaw_core.assembly import Parts
 from klaw_core.collection import Collection
+from klaw_core.conversations.mirroring import Mirror
 from klaw_core.errors import KlawError, as_klaw_error
 from klaw_core.findings import Diagnosis, Finding
 from klaw_core.indexing import Indexer
 from klaw_core.interfaces import Source
+from klaw_core.maintenance.conversation_checks import check_rows, mend_rows
 from klaw_core.maintenance.index_checks import check_indexes, check_model, check_space, damaged_indexes
 from klaw_core.maintenance.owned_checks import check_owned, mend_owned
 from klaw_core.maintenance.source_checks import check_origins, check_source, remove_unknown_origins
@@ -33,11 +35,12 @@ _OUTDATED = {"stale", "ghosts", "never-indexed"}
 class Doctor:
     """Examines a memory: its store, its indexes, its sources, the files a person owns, the plugins.
 
-    ``sources`` has the sources of each collection.
+    ``sources`` has the sources of each collection, ``mirror`` the rows of conversations.
     """
 
     parts: Parts
     sources: Mapping[str, Sources]
+    mirror: Mirror
 
     def run(self, *, fix: bool = False) -> Diagnosis:
         """Examine; with ``fix`` mend what is safe and examine again. Every document and every page is read."""
@@ -54,6 +57,7 @@ class Doctor:
         data_dir = self.parts.config.data_dir
         findings = [*guarded("store", self.parts.store.location, self.parts.store.check)]
         findings += guarded("files", str(data_dir), check_owned, data_dir)
+        findings += guarded("conversation-rows", str(self.mirror.journal.root), check_rows, self.mirror)
         findings += self._check_parts()
         for name in self.sources:
             findings += guarded("index", name, self._check_indexes, name)
@@ -95,6 +99,8 @@ class Doctor:
             mend_owned(self.parts.config.data_dir)
         with suppress(KlawError):
             self.parts.store.check(fix=True)
+        with suppress(KlawError):
+            mend_rows(self.mirror, found)
         for name in self.sources:
             with suppress(KlawError):
                 self._refill(name)

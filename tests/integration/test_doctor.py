@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import apsw
 import attrs
@@ -11,10 +12,13 @@ import numpy as np
 import pytest
 
 from klaw_core import API, Component, Diagnosis, Finding, Memory, SpaceRecord, VectorSpace
+from klaw_core.conversations import Message
 from klaw_core.core_memory import CoreMemory
 from klaw_core.interfaces import CheckedIndex
 from klaw_core.maintenance.doctor import diagnose_unopened, guarded
 from klaw_core.workspaces import Workspaces
+
+MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -364,3 +368,47 @@ class TestParts:
                 ("permissions", True),
             }
             assert other.doctor(fix=True).healthy
+
+
+class TestConversations:
+    @pytest.fixture
+    def talked(self, memory):
+        journal = memory.conversations.journal
+        for number in range(6):
+            where = {"channel": "telegram", "chat_id": str(number % 2)}
+            journal.append(Message("user", f"message {number} of pelicans", ts=MOMENT, meta=where))
+        memory.index()
+        assert memory.doctor() == Diagnosis()
+        return memory
+
+    def test_messages_that_are_not_mirrored_yet(self, talked):
+        where = {"channel": "telegram", "chat_id": "1"}
+        talked.conversations.journal.append(Message("user", "one more", ts=MOMENT, meta=where))
+        found = talked.doctor()
+        assert checks(found) == {"conversation-behind", "stale"}
+        assert found.healthy
+        assert all(finding.fixed for finding in talked.doctor(fix=True).findings)
+        assert talked.doctor() == Diagnosis()
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "DELETE FROM messages WHERE key = 1",
+            "UPDATE messages SET position = position + 1 WHERE key = 3",
+            "UPDATE messages SET id = 'another' WHERE key = 2",
+        ],
+    )
+    def test_rows_that_are_not_the_journals(self, talked, damage):
+        with writing(talked) as connection:
+            connection.execute(damage)
+        found = talked.doctor()
+        assert "conversation-rows" in checks(found)
+        assert not found.healthy
+        assert talked.doctor(fix=True).healthy
+        assert talked.doctor() == Diagnosis()
+
+    def test_words_that_are_not_the_messages(self, talked):
+        with writing(talked) as connection:
+            connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')")
+        expect(talked, "messages-index", where="klaw.db", fixable=True)
+        assert talked.conversations.search("pelicans")

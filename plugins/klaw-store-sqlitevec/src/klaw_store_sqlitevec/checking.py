@@ -92,6 +92,15 @@ def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
         yield Finding("references", "error", what, location, "klaw reindex", rows)
 
 
+def check_messages(connection: apsw.Connection, location: str) -> Iterator[Finding]:
+    """Let FTS5 compare the words of messages with the messages; that is a statement that needs a write transaction."""
+    try:
+        connection.execute("INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)")
+    except apsw.CorruptError as error:
+        what = f"the words of messages do not agree with the messages: {error}"
+        yield Finding("messages-index", "error", what, location, _FIX)
+
+
 def check_cache(connection: apsw.Connection, location: str) -> Iterator[Finding]:
     """Look whether every cached vector is a unit vector of its space: an index is rebuilt from them."""
     bad = bad_cache_rows(connection)

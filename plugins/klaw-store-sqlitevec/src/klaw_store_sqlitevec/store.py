@@ -126,8 +126,8 @@ class SqliteStore:
     def check(self, *, fix: bool = False) -> Sequence[Finding]:
         """Return what is wrong with the files, the rows and the locks; with ``fix`` mend first what is safe to mend.
 
-        Mended are permissions, what an interrupted rebuild left, a log that was not checkpointed, and cached
-        vectors that are damaged (they are computed again). Every page is read.
+        Mended are permissions, what an interrupted rebuild left, a log that was not checkpointed, the words of
+        messages, and cached vectors that are damaged (they are computed again). Every page is read.
         """
         from klaw_store_sqlitevec import checking
 
@@ -138,6 +138,8 @@ class SqliteStore:
         findings += checking.check_log(self._path)
         if locked is None:
             findings += checking.check_leftovers(self._path, self._leftovers())
+            with suppress(StoreLockedError), self._connections.writer() as connection:
+                findings += checking.check_messages(connection, self.location)
         else:
             findings.append(locked)
         with self.read() as snapshot:
@@ -157,7 +159,7 @@ class SqliteStore:
             return Finding("writing", "error", error.message, self.location, error.hint)
 
     def _mend(self) -> None:
-        from klaw_store_sqlitevec.checking import bad_cache_rows
+        from klaw_store_sqlitevec.checking import bad_cache_rows, check_messages
 
         with suppress(StoreError):
             if self._leftovers():
@@ -166,6 +168,8 @@ class SqliteStore:
             with self._connections.writer() as connection:
                 bad = bad_cache_rows(connection)
                 connection.executemany("DELETE FROM embedding_cache WHERE id = ?", ((key,) for key in bad))
+                if any(check_messages(connection, self.location)):
+                    connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('rebuild')")
             with self._connections.overwriter() as connection:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

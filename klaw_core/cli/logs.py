@@ -1,0 +1,110 @@
+"""``klaw logs``: what was said in a chat, from its journal; the database is not needed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from klaw_core.cli.dates import since as parse_moment
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+if TYPE_CHECKING:
+    from klaw_core.conversations import Chat, ChatFile, Journal, Message
+    from klaw_core.conversations.journal import JournalLine
+
+_DEFAULT_LIMIT = 50
+_POLL_SECONDS = 0.5
+
+
+@click.command("logs", short_help="Print what was said in a chat.")
+@click.option("--chat", "name", required=True, metavar="NAME", help="The chat: CHANNEL_ID, as in telegram_123456.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is said from now on.")
+@click.option("--since", metavar="WHEN", callback=parse_moment, help="Only from then on.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(0), metavar="N", help="At most so many of the last messages. [default: 50]"
+)
+@common_options
+@pass_settings
+def command(settings: Settings, *, name: str, follow: bool, since: datetime | None, limit: int | None) -> None:
+    """Print the last messages of a chat, oldest first. With --json, each is an object on a line of its own."""
+    from klaw_core.conversations import Chat, Journal
+    from klaw_core.errors import NotFoundError
+
+    journal = Journal(settings.load_config().data_dir / "conversations")
+    chat = Chat.parse(name)
+    files = journal.files(chat).files
+    if not files and not follow:
+        known = ", ".join(other.name for other in journal.chats())
+        raise NotFoundError(f"nothing was said in a chat {chat.name!r}", hint=f"known: {known}" if known else "")
+    ends = _ends(files)
+    _show(settings, _noted(_last(journal, chat, since, limit), ends))
+    while follow:
+        _show(settings, _noted(_news(journal, chat, ends), ends), torn=False)
+        time.sleep(_POLL_SECONDS)
+
+
+def _last(journal: Journal, chat: Chat, since: datetime | None, limit: int | None) -> Iterable[JournalLine]:
+    if since is None:
+        return journal.tail(chat, _DEFAULT_LIMIT if limit is None else limit)
+    lines = journal.read(chat, since)
+    return lines if limit is None else deque(lines, maxlen=limit)
+
+
+def _ends(files: Iterable[ChatFile]) -> dict[Path, int]:
+    """Return the byte after the last whole line of each file."""
+    from klaw_core.jsonl import JsonLines
+
+    last = {file.path: next(JsonLines(file.path).read_backwards(), None) for file in files}
+    return {path: 0 if line is None else line.end for path, line in last.items()}
+
+
+def _noted(lines: Iterable[JournalLine], ends: dict[Path, int]) -> Iterator[JournalLine]:
+    """Pass lines on, and note how far they go, so that none is shown twice."""
+    from klaw_core.conversations import JournalEntry
+
+    for line in lines:
+        yield line
+        path = line.file.path if isinstance(line, JournalEntry) else line.file
+        ends[path] = max(ends.get(path, 0), line.end)
+
+
+def _news(journal: Journal, chat: Chat, ends: Mapping[Path, int]) -> Iterator[JournalLine]:
+    """Yield the lines that were added since."""
+    for file in journal.files(chat).files:
+        yield from journal.read_file(file, ends.get(file.path, 0))
+
+
+def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True) -> None:
+    """Print messages on stdout, and broken lines on stderr: a torn one, which may be being written, if ``torn``."""
+    from klaw_core.cli.output import notify
+    from klaw_core.jsonl import BadLine
+
+    for line in lines:
+        if isinstance(line, BadLine):
+            if torn or not line.torn:
+                notify(settings, str(line))
+        elif settings.json:
+            click.echo(json.dumps(line.message.record(), ensure_ascii=False))
+        else:
+            _print(line.message)
+
+
+def _print(message: Message) -> None:
+    from klaw_core.cli.output import Part, data
+    from klaw_core.conversations import SESSION_BREAK
+
+    when = message.ts.strftime("%Y-%m-%d %H:%M:%S")
+    if message.type == SESSION_BREAK:
+        data().line(Part(f"{when}  a new session begins", "dim"))
+        return
+    tool = message.meta.get("tool")
+    who = f"{message.role} {tool}" if isinstance(tool, str) else message.role
+    style = "bold cyan" if message.role == "user" else "bold"
+    data().line(Part(when, "dim"), "  ", Part(who, style), f": {message.content}")

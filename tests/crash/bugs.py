@@ -1,0 +1,77 @@
+"""Defects to put into the process that dies: a test that cannot see them is worthless."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from klaw_core import Memory
+from klaw_core.collection import Collection
+from klaw_core.indexing import Indexer
+from klaw_core.jsonl import JsonLines
+from klaw_core.saved import SavedJournal
+from klaw_store_sqlitevec.connections import Connections
+
+#: By name.
+BUGS: dict[str, Callable[[], None]] = {}
+
+
+def _bug(function: Callable[[], None]) -> Callable[[], None]:
+    BUGS[function.__name__.replace("_", "-")] = function
+    return function
+
+
+@_bug
+def acknowledge_before_commit() -> None:
+    """What is saved is written when the memory is closed."""
+    append, add, close = SavedJournal.append, Indexer.add, Memory.close
+    waiting: list[Callable[[], object]] = []
+    SavedJournal.append = lambda *arguments: waiting.append(lambda: append(*arguments))
+    Indexer.add = lambda *arguments: waiting.append(lambda: add(*arguments))
+
+    def close_late(memory: Memory) -> None:
+        for write in waiting:
+            write()
+        close(memory)
+
+    Memory.close = close_late
+
+
+@_bug
+def missing_transaction() -> None:
+    """Every statement is a transaction of its own."""
+
+    @contextmanager
+    def no_transaction(self: Connections) -> Iterator[object]:
+        self._writer = self._writer or self._open()
+        yield self._writer
+
+    Connections._transaction = no_transaction
+
+
+@_bug
+def two_transactions() -> None:
+    """The rows are replaced in one transaction, the indexes follow in another."""
+
+    def replace(self, documents, embedded):
+        changes = []
+        with self.store.write() as transaction:
+            changes.extend(transaction.replace(self.name, document, chunks) for document, chunks in documents)
+        with self.store.write() as transaction:
+            for change in changes:
+                for _, index in self.indexes:
+                    index.remove(transaction.resource, self.name, change.removed)
+                    self._add(transaction, index, change.added, embedded.vectors)
+            transaction.cache_vectors(self.embedder.space, embedded.unsaved)
+
+    Collection.replace = replace
+
+
+@_bug
+def forget_without_journal() -> None:
+    """The journal keeps what was forgotten."""
+    SavedJournal.forget = lambda _self, *ids: len(ids)
+
+
+@_bug
+def torn_tail_not_closed() -> None:
+    """An append goes on in the line that a crash tore: the verdict's, since that is where it shows."""
+    JsonLines.append = None

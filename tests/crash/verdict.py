@@ -1,0 +1,194 @@
+"""What must be true after a crash, looked at by a process that was not there.
+
+In four steps: before anything is opened, as it was found, after the next ``klaw index``, and while life goes on.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from attrs import define, field
+from scenes import CHAT, NOON, Home, word
+
+from klaw_core import Memory
+from klaw_core.conversations import JournalEntry, Message
+from klaw_core.saved import SavedJournal
+
+# What a crash may leave to be seen, and costs nothing.
+_HARMLESS = {"leftovers", "disk-space"}
+
+
+@define
+class Story:
+    """What was said to have been begun and done, before the crash."""
+
+    saved: dict[str, str] = field(factory=dict)
+    messages: dict[str, str] = field(factory=dict)
+    forgetting: dict[str, str] = field(factory=dict)
+    forgotten: dict[str, str] = field(factory=dict)
+    excluding: set[str] = field(factory=set)
+    excluded: set[str] = field(factory=set)
+    indexed: bool = False
+    reindexing: bool = False
+    reindexed: bool = False
+
+    @classmethod
+    def of(cls, lines: Sequence[tuple[str, str, str, str]]) -> "Story":
+        """Replay what was said."""
+        story = cls()
+        for line in lines:
+            match line:
+                case "done", "save", name, text:
+                    story.saved[name] = text
+                case "done", "append", name, text:
+                    story.messages[name] = text
+                case "begin", "forget", name, text:
+                    story.forgetting[name] = text
+                    story.saved.pop(name, None)
+                case "done", "forget", name, text:
+                    story.forgotten[name] = text
+                case "begin", "exclude", name, _:
+                    story.excluding.add(name)
+                case "done", "exclude", name, _:
+                    story.excluded.add(name)
+                case stage, "index", *_:
+                    story.indexed = stage == "done"
+                case stage, "reindex", *_:
+                    story.reindexing, story.reindexed = True, stage == "done"
+        return story
+
+
+def examine(home: Home, story: Story, dimension: int) -> Iterator[str]:
+    """Yield everything that is not as it was promised."""
+    yield from _bytes(home, story)
+    yield from _as_found(home, story, dimension)
+    with home.open(dimension) as memory:
+        if not story.reindexing:
+            memory.index()
+            yield from _whole(memory, home, story, "after index")
+        memory.reindex()
+        yield from _whole(memory, home, story, "after reindex")
+        yield from (f"{path.name} was not swept" for path in home.data.glob("klaw.db.rebuild*"))
+        yield from _life_goes_on(memory, home, story)
+    yield from _bytes(home, story)
+    yield from (f"{path.name} is left" for path in home.data.glob(".klaw-saved*"))
+
+
+def _bytes(home: Home, story: Story) -> Iterator[str]:
+    """Look for what was forgotten in the bytes of every file."""
+    for path in home.data.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            for name, text in story.forgotten.items():
+                if text.split()[0].encode() in data:
+                    yield f"the text of {name}, which was forgotten, is in {path.name}"
+
+
+def _as_found(home: Home, story: Story, dimension: int) -> Iterator[str]:
+    """Look before anything is mended: nothing acknowledged is missing, and the index agrees with itself."""
+    with home.open(dimension) as memory:
+        with memory._parts.store.read() as snapshot:
+            record = snapshot.space("memory")
+            yield from _sound(memory, snapshot)
+            rows = {row.id for row in snapshot.messages.all(CHAT.name)}
+        if story.reindexed and record.space.dimension != dimension:
+            yield "the reindex was acknowledged, and the index is the old one"
+        moved = record is None or record.space.dimension == dimension
+        for name, text in story.saved.items():
+            yield from _found(memory, name, text, ("fts", "vector") if moved else ("fts",), "as found")
+        if not moved:  # the old index is whole, for the model that it was made with
+            with home.open(record.space.dimension) as old:
+                for name, text in story.saved.items():
+                    yield from _found(old, name, text, ("fts", "vector"), "in the old index")
+        kept = {saved.id for saved in SavedJournal(home.data / "saved.jsonl").read().memories}
+        yield from (f"{name} is not in saved.jsonl" for name in story.saved.keys() - kept)
+        yield from (f"message {name} is not in the journal" for name in story.messages.keys() - _journal(memory))
+        yield from (f"message {name} is no row" for name in story.messages.keys() - rows)
+        yield from _not_found(memory, story, "as found")
+        if story.indexed:
+            yield from _notes(memory, home, story, "as found")
+
+
+def _whole(memory: Memory, home: Home, story: Story, when: str) -> Iterator[str]:
+    """Look after the next run: everything is wholly there or wholly absent."""
+    with memory._parts.store.read() as snapshot:
+        yield from _sound(memory, snapshot)
+        indexed = set(snapshot.manifest("memory", "saved"))
+        rows = [row.id for row in snapshot.messages.all(CHAT.name)]
+    kept = {saved.id: saved.text for saved in SavedJournal(home.data / "saved.jsonl").read().memories}
+    if indexed != kept.keys():
+        yield f"{when}: saved memories in the index and in the journal differ: {indexed ^ kept.keys()}"
+    for name, text in {**kept, **story.saved}.items():
+        yield from _found(memory, name, text, ("fts", "vector"), when)
+    said = _journal(memory)
+    if set(rows) != said or len(rows) != len(said):
+        yield f"{when}: messages as rows and in the journal differ: {set(rows) ^ said}"
+    yield from _not_found(memory, story, when)
+    yield from _notes(memory, home, story, when)
+    for finding in memory.doctor().findings:
+        torn = finding.severity == "warning" and finding.check in {"saved-lines", "conversation-lines"}
+        if finding.check not in _HARMLESS and not torn:
+            yield f"{when}: doctor finds {finding.severity} {finding.check}: {finding.what}"
+
+
+def _life_goes_on(memory: Memory, home: Home, story: Story) -> Iterator[str]:
+    """Write again: what the crash tore must not spoil what comes after it."""
+    text = f"{word('later', 1)} came after the crash"
+    story.saved[memory.save(text, created_at=NOON + timedelta(days=2)).path] = text
+    message = memory.conversations.append(Message("user", text, NOON + timedelta(minutes=50), meta=CHAT.meta))
+    story.messages[message.id] = text
+    memory.index()
+    yield from _whole(memory, home, story, "later")
+
+
+def _sound(memory: Memory, snapshot) -> Iterator[str]:
+    """Look at the file itself, and whether every index holds exactly the chunks there are."""
+    connection = snapshot.resource
+    problems = [row[0] for row in connection.execute("PRAGMA integrity_check")]
+    if problems != ["ok"]:
+        yield f"integrity_check: {problems[:3]}"
+    if broken := connection.execute("PRAGMA foreign_key_check").fetchall():
+        yield f"foreign_key_check: {broken[:3]}"
+    keys = snapshot.keys("memory").tolist()
+    for name, index in memory._parts.indexes():
+        if (held := index.keys(connection, "memory").tolist()) != keys:
+            yield f"{name} holds {len(held)} keys, the store {len(keys)}"
+        yield from index.check(connection, "memory", getattr(snapshot.space("memory"), "space", None))
+
+
+def _found(memory: Memory, name: str, text: str, modes: Sequence[str], when: str) -> Iterator[str]:
+    for mode in modes:
+        results = memory.search(text if mode == "vector" else text.split()[0], 5, mode=mode)
+        if name not in {result.path for result in results}:
+            yield f"{when}: {name} is not found by {mode}"
+
+
+def _not_found(memory: Memory, story: Story, when: str) -> Iterator[str]:
+    for name, text in story.forgotten.items():
+        if memory.search(text.split()[0], 5, mode="fts"):
+            yield f"{when}: {name}, which was forgotten, is found"
+
+
+def _notes(memory: Memory, home: Home, story: Story, when: str) -> Iterator[str]:
+    """Look whether what is indexed of the notes is what stands in them."""
+    if not home.notes.exists():
+        return
+    with memory._parts.store.read() as snapshot:
+        stored = snapshot.chunks("memory", snapshot.keys("memory").tolist())
+    held = {item.path: set() for item in stored if item.origin == "notes"}
+    for item in stored:
+        if item.origin == "notes":
+            held[item.path] |= set(item.chunk.text.split())
+    wanted = {f"notes/{path.name}": set(path.read_text().split()) for path in home.notes.iterdir()}
+    for name in wanted.keys() | held.keys():
+        absent = held.get(name) is None
+        if name in story.excluded or (name in story.excluding and absent):
+            if not absent:
+                yield f"{when}: {name}, which was excluded, is in the index"
+        elif name not in wanted:
+            yield f"{when}: {name}, which is gone, is in the index"
+        elif absent or not wanted[name] - {"#"} <= held[name]:
+            yield f"{when}: {name} is not wholly in the index"
+
+
+def _journal(memory: Memory) -> set[str]:
+    return {line.message.id for line in memory.conversations.read(CHAT) if isinstance(line, JournalEntry)}

@@ -1,0 +1,62 @@
+"""`klaw export` and `klaw import`: to a file, through a pipe, and what they say."""
+
+import json
+import os
+
+
+def test_to_a_file_and_back(indexed, user_home):
+    indexed("save", "The ferry leaves at seven.")
+    indexed("core", "set", "user", "name", "Ada")
+    result = indexed("export")
+    assert result.exit_code == 0, result.output
+    assert "exported 1 workspace, 1 core, 1 saved to klaw-export.jsonl" in result.stderr
+    assert result.stdout == ""
+    other = str(user_home / "other")
+    result = indexed("import", "klaw-export.jsonl", "--data-dir", other)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "imported 1 workspace, 1 core, 1 saved\n"
+    assert "`klaw index` makes notes" in result.stderr
+    assert "ferry" in indexed("search", "ferry", "--data-dir", other).stdout
+    again = indexed("import", "klaw-export.jsonl", "--data-dir", other)
+    assert again.stdout == "imported nothing new; 3 here already\n"
+
+
+def test_json(indexed, user_home):
+    report = json.loads(indexed("export", "here.jsonl", "--json").stdout)
+    assert report == {"file": "here.jsonl", "counts": {"workspace": 1}, "skipped": []}
+    report = json.loads(indexed("import", "here.jsonl", "--json", "--data-dir", str(user_home / "other")).stdout)
+    assert report == {"added": {"workspace": 1}, "present": {}, "kept": [], "notice": ""}
+
+
+def test_through_a_pipe(indexed, spawn, user_home):
+    indexed("save", "The ferry leaves at seven.")
+    written = spawn("export", "-")
+    assert written.returncode == 0, written.stderr
+    assert written.stdout.splitlines()[-1] == '{"kind":"end","records":2}'
+    taken = spawn("import", "-", stdin=written.stdout, environment={"KLAW_DATA_DIR": str(user_home / "other")})
+    assert taken.returncode == 0, taken.stderr
+    assert taken.stdout == "imported 1 workspace, 1 saved\n"
+
+
+def test_a_file_that_is_none(klaw, user_home):
+    file = user_home / "work" / "other.jsonl"
+    file.write_text("{}\n")
+    result = klaw("import", str(file))
+    assert result.exit_code == 1
+    assert "the first line is no header; nothing was imported" in result.stderr
+    assert klaw("import", "missing.jsonl").exit_code == 1
+
+
+def test_what_is_different_here_is_named(klaw):
+    klaw("core", "set", "user", "name", "Ada")
+    klaw("export", "--quiet")
+    klaw("core", "set", "user", "name", "Grace")
+    result = klaw("import", "klaw-export.jsonl")
+    assert "not imported: core memory user.name is different here" in result.stderr
+    assert klaw("core", "get", "user", "name").stdout == "Grace\n"
+
+
+def test_an_export_needs_no_sound_database(indexed, user_home):
+    (user_home / "data" / "klaw" / "klaw.db").write_bytes(b"rubbish" * 1000)
+    assert indexed("export").exit_code == 0
+    assert os.stat("klaw-export.jsonl").st_mode & 0o777 == 0o600  # noqa: PTH116  # relative to the working directory

@@ -1,0 +1,112 @@
+"""The process killed while it appends, indexes and rebuilds: nothing acknowledged is lost, rows and journal agree."""
+
+import os
+import signal
+from datetime import UTC, datetime
+
+import apsw
+import pytest
+
+from klaw_core.conversations import Chat, JournalEntry, Message
+from klaw_core.testing.crash import kill_everywhere
+
+NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
+CHAT = Chat("telegram", "1")
+
+
+class KilledInWrite(apsw.VFS):
+    """Passes everything on, and kills the process half-way through the n-th write to a database or its log."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        super().__init__("killed", "", makedefault=True)
+
+    def xOpen(self, name, flags):  # noqa: N802  # SQLite's name
+        return KilledFile(self, name, flags)
+
+
+class KilledFile(apsw.VFSFile):
+    def __init__(self, vfs, name, flags) -> None:
+        self.vfs = vfs
+        super().__init__("", name, flags)
+
+    def xWrite(self, data, offset):  # noqa: N802  # SQLite's name
+        self.vfs.left -= 1
+        if self.vfs.left == 0:
+            super().xWrite(data[: len(data) // 2], offset)
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().xWrite(data, offset)
+
+
+def live(home, acknowledge):
+    """What a day with Klaw does to the files."""
+    with home.open() as memory:
+        for number in range(3):
+            memory.conversations.append(Message("user", f"word{number}", NOON, id=f"m{number}", meta=CHAT.meta))
+            acknowledge(f"m{number}")
+            memory.index()
+        memory.conversations.session_break(CHAT, NOON)
+        memory.conversations.append(Message("assistant", "last", NOON, id="m3", meta=CHAT.meta))
+        acknowledge("m3")
+        memory.reindex()
+
+
+def look(home, acknowledged, check, point):
+    """Open what was left, bring it up to date, and compare it with the journal."""
+    with home.open() as memory:
+        memory.conversations.sync()
+        said = [line.message for line in memory.conversations.read(CHAT) if isinstance(line, JournalEntry)]
+        assert {message.id for message in said} >= set(acknowledged), point
+        with memory._parts.store.read() as snapshot:
+            rows = snapshot.messages.all(CHAT.name)
+        assert [(row.id, row.content) for row in rows] == [(message.id, message.content) for message in said], point
+        if said:
+            memory.index()
+            check(memory)
+            for message in said:
+                if message.content:
+                    assert memory.search(message.content, mode="fts"), point
+
+
+@pytest.fixture
+def home(make_home):
+    return make_home("sqlite")
+
+
+def test_killed_in_every_call_that_writes_the_journal(home, make_home, check, tmp_path):
+    def program(directory, acknowledge):
+        made = make_home("sqlite")
+        made.root = directory
+        live(made, acknowledge)
+
+    crashes = 0
+    for crash in kill_everywhere(program, tmp_path / "runs"):
+        crashes += 1
+        home.root = crash.directory
+        look(home, crash.acknowledged, check, crash.point)
+    assert crashes > 30
+
+
+def test_killed_in_writes_of_the_database(make_home, check):
+    killed = 0
+    for nth in range(1, 2000, 23):
+        home = make_home("sqlite")
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:  # pragma: no cover  # killed
+            try:
+                vfs = KilledInWrite(nth)
+                live(home, lambda word: os.write(writer, f"{word}\n".encode()))
+                os._exit(0 if vfs else 1)
+            finally:
+                os._exit(70)
+        os.close(writer)
+        with open(reader, encoding="utf-8") as pipe:
+            acknowledged = pipe.read().split()
+        _, status = os.waitpid(child, 0)
+        if not os.WIFSIGNALED(status):
+            assert os.WEXITSTATUS(status) == 0
+            break
+        killed += 1
+        look(home, acknowledged, check, f"write {nth}")
+    assert killed > 8

@@ -1,0 +1,190 @@
+"""Export and import of a real memory: files, errors, what happens half-way, and searching afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+from klaw_core import KlawError, NotFoundError
+from klaw_core.conversations import Message
+from klaw_core.core_memory import CoreMemory
+from klaw_core.jsonl import RecordError
+from klaw_core.maintenance.export import export
+from klaw_core.maintenance.importing import import_
+from klaw_core.saved import Saved, SavedJournal
+
+
+@pytest.fixture
+def home(make_home):
+    return make_home("sqlite")
+
+
+@pytest.fixture
+def exported(home, tmp_path):
+    """The export of a memory that has one of everything."""
+    home.write("a.md", "# Alpha\n\nThe harbour master.\n")
+    with home.open() as memory:
+        memory.index(home.notes)
+        memory.save("The ferry leaves at seven.", chat_id="telegram_1")
+        memory.core.update("user", "name", "Ada")
+        message = Message("user", "Is the pier open?", ts=memory_moment(), meta={"channel": "telegram", "chat_id": "1"})
+        memory.conversations.journal.append(message)
+        report = memory.export(tmp_path / "export.jsonl")
+    assert report.counts == {"workspace": 1, "core": 1, "saved": 1, "message": 1}
+    return tmp_path / "export.jsonl"
+
+
+def memory_moment():
+    return datetime(2026, 2, 24, 12, tzinfo=UTC)
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def files(directory):
+    """Everything under a directory that is a person's own, byte by byte."""
+    derived = ("klaw.db", "klaw.db-wal", "klaw.db-shm", "klaw.db.lock")
+    found = (path for path in directory.rglob("*") if path.is_file() and path.name not in derived)
+    return {str(path.relative_to(directory)): path.read_bytes() for path in found}
+
+
+def test_the_lines_say_what_they_are(exported):
+    found = lines(exported)
+    assert [line["kind"] for line in found] == ["header", "workspace", "core", "saved", "message", "end"]
+    assert found[0] == {"kind": "header", "format": "klaw-export", "version": 1}
+    assert found[-1] == {"kind": "end", "records": 4}
+    assert stat.S_IMODE(exported.stat().st_mode) == 0o600
+
+
+def test_it_is_all_there_in_an_empty_place_and_can_be_found(exported, make_home, home):
+    other = make_home("sqlite")
+    with other.open() as memory:
+        report = memory.import_(exported)
+        assert report.added == {"workspace": 1, "core": 1, "saved": 1, "message": 1}
+        assert [hit.content for hit in memory.search("ferry")] == ["The ferry leaves at seven."]
+        assert memory.core.get().user == {"name": "Ada"}
+        memory.index()
+        assert memory.search("harbour master")
+        assert memory.search("pier")
+        assert memory.doctor().findings == ()
+    mine, theirs = files(home.root / "data"), files(other.root / "data")
+    assert {name: text for name, text in mine.items() if "workspaces" not in name} == {
+        name: text for name, text in theirs.items() if "workspaces" not in name
+    }
+
+
+def test_a_model_that_does_not_work_costs_only_the_vectors(exported, make_home):
+    other = make_home("sqlite")
+    other.recorder.fail_at = 0
+    with other.open() as memory:
+        report = memory.import_(exported)
+        assert report.added["saved"] == 1
+        assert "told to fail" in report.notice
+
+
+def test_what_is_different_here_stays_and_is_named(exported, tmp_path):
+    here = tmp_path / "here"
+    CoreMemory(here / "core_memory.json").update("user", "name", "Grace")
+    report = import_(here, exported)
+    assert report.kept == ("core memory user.name is different here",)
+    assert CoreMemory(here / "core_memory.json").get().user == {"name": "Grace"}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda found: found[:-1], "its end is missing"),
+        (lambda found: found[1:], "the first line is no header"),
+        (lambda _: [], "its end is missing"),
+        (lambda found: [found[0] | {"version": 2}, *found[1:]], "of version a number, this Klaw reads 1"),
+        (lambda found: [*found[:2], {"kind": "recipe"}, *found[2:]], "line 3: unknown kind 'recipe'"),
+        (lambda found: [*found[:2], {"kind": ["x"]}, *found[2:]], "line 3: unknown kind an array"),
+        (lambda found: [*found[:3], {"kind": "saved", "value": {"id": 3}}, *found[4:]], "line 4: id is not a text"),
+        (lambda found: [*found[:3], {"kind": "saved"}, *found[4:]], "line 4: it holds no saved"),
+        (lambda found: [*found[:4], found[4] | {"day": "../etc/psw"}, found[5]], "line 5"),
+        (lambda found: [*found[:4], found[4] | {"chat": "nochat"}, found[5]], "names no chat"),
+        (lambda found: [*found[:2], found[2] | {"section": "world"}, *found[3:]], "no section 'world'"),
+        (lambda found: [found[0], found[1] | {"name": "../x"}, *found[2:]], "line 2"),
+        (lambda found: [found[0], found[1] | {"value": {"path": "notes"}}, *found[2:]], "is not absolute"),
+        (lambda found: [*found[:2], *found[3:]], "3 records came before"),
+        (lambda found: [*found, found[2]], "something follows the end"),
+    ],
+)
+def test_what_is_not_understood_changes_nothing(exported, tmp_path, spoil, reason):
+    exported.write_text("".join(json.dumps(line) + "\n" for line in spoil(lines(exported))))
+    with pytest.raises(RecordError) as caught:
+        import_(tmp_path / "here", exported)
+    assert reason in str(caught.value)
+    assert "nothing was imported" in str(caught.value)
+    assert not (tmp_path / "here").exists()
+
+
+def test_an_export_cut_at_any_byte_is_refused(exported, tmp_path):
+    data = exported.read_bytes()
+    for size in range(0, len(data), 7):
+        exported.write_bytes(data[:size])
+        with pytest.raises(RecordError):
+            import_(tmp_path / "here", exported)
+    assert not (tmp_path / "here").exists()
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(NotFoundError):
+        import_(tmp_path / "here", tmp_path / "missing.jsonl")
+    with pytest.raises(RecordError):
+        import_(tmp_path / "here", tmp_path)
+
+
+def test_a_failure_half_way_says_what_was_done_and_the_next_import_goes_on(exported, tmp_path):
+    here = tmp_path / "here"
+    (here / "saved.jsonl").mkdir(parents=True)
+    with pytest.raises(KlawError) as caught:
+        import_(here, exported)
+    assert "imported until then: 1 × workspace, 1 × core" in str(caught.value)
+    (here / "saved.jsonl").rmdir()
+    report = import_(here, exported)
+    assert (report.added, report.present) == ({"saved": 1, "message": 1}, {"workspace": 1, "core": 1})
+
+
+def test_broken_lines_are_named_and_the_good_ones_taken(exported, home, tmp_path):
+    path = home.root / "data" / "saved.jsonl"
+    path.write_bytes(b"{broken}\n" + path.read_bytes())
+    report = export(home.root / "data", tmp_path / "again.jsonl")
+    assert report.counts["saved"] == 1
+    assert [item.path for item in report.skipped] == [f"{path}@0"]
+    assert (tmp_path / "again.jsonl").read_bytes() == exported.read_bytes()
+
+
+def test_core_memory_that_is_broken_leaves_an_older_export_as_it_is(exported, home):
+    before = exported.read_bytes()
+    (home.root / "data" / "core_memory.json").write_text("[]")
+    with pytest.raises(KlawError, match="not core memory"):
+        export(home.root / "data", exported)
+    assert exported.read_bytes() == before
+    assert [path.name for path in exported.parent.glob(".klaw-*")] == []
+
+
+def test_many_memories_are_written_in_batches_of_their_order(tmp_path):
+    texts = [
+        Saved(f"saved/2026-02-24/{number:012}", f"text {number}", "manual", memory_moment()) for number in range(250)
+    ]
+    SavedJournal(tmp_path / "a" / "saved.jsonl").append(*texts)
+    export(tmp_path / "a", tmp_path / "export.jsonl")
+    import_(tmp_path / "b", tmp_path / "export.jsonl")
+    assert SavedJournal(tmp_path / "b" / "saved.jsonl").read().memories == tuple(texts)
+
+
+def test_exporting_needs_neither_numpy_nor_a_database(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from klaw_core.maintenance.export import export;"
+        f"export(Path({str(tmp_path)!r}), sys.stdout.buffer); assert not {{'numpy', 'apsw'}} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=dict(os.environ), check=True)
+    assert done.stdout.count(b"\n") == 2
