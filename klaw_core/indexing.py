@@ -13,11 +13,16 @@ from attrs import define, evolve, field, frozen
 
 from klaw_core.chunking import make_chunks
 from klaw_core.collection import BATCH, Collection, Embedded
+from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.errors import EmbeddingError
 from klaw_core.interfaces import Chunker, Source
+from klaw_core.saved_source import SAVED
 from klaw_core.values import Chunk, Document, DocumentRecord, Entry, IndexReport, Progress, Skipped
 
 ProgressCallback = Callable[[Progress], None]
+
+# What is gone from Klaw's own files was forgotten, and a crash, or a person, left the rest of it to the next run.
+_FORGOTTEN_IF_GONE = {SAVED, CONVERSATIONS}
 
 
 @frozen
@@ -86,7 +91,7 @@ class Indexer:
         tally.report()
         for batch in _batches(self._changed(source, entries, manifest, tally, force=force)):
             self._write(batch, manifest, tally)
-        self._remove_missing(manifest, tally)
+        self._remove_missing(manifest, tally, forget=source.origin in _FORGOTTEN_IF_GONE)
         tally.embedded += self.collection.backfill(lambda done, total: on_progress(Progress("embed", done, total)))
         return IndexReport(
             added=tally.added,
@@ -178,7 +183,7 @@ class Indexer:
             held = {stored.chunk.chunk_id for stored in snapshot.outline(self.collection.name, cut.document.path)}
         return [chunk for chunk in cut.chunks if chunk.chunk_id not in held]
 
-    def _remove_missing(self, manifest: Mapping[str, DocumentRecord], tally: _Tally) -> None:
+    def _remove_missing(self, manifest: Mapping[str, DocumentRecord], tally: _Tally, *, forget: bool) -> None:
         kept = [skipped.path for skipped in tally.skipped if skipped.keep]
         missing = [
             path
@@ -186,7 +191,7 @@ class Indexer:
             if path not in tally.seen and not any(path == place or path.startswith(f"{place}/") for place in kept)
         ]
         if missing:
-            self.collection.remove(missing)
+            self.collection.remove(missing, forget=forget)
         tally.removed = len(missing)
 
     def _cut(self, document: Document) -> tuple[Chunk, ...]:

@@ -28,6 +28,7 @@ MAX_LINE_BYTES = 1 << 20
 MAX_DEPTH = 100
 
 _BLOCK = 1 << 16
+_CUT = "Input data was truncated"  # what msgspec says of JSON that ends too early
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -46,6 +47,7 @@ class BadLine:
 
     ``torn``: the last line has no end yet. It may be one that is being written just now, so it is not
     consumed: ``end`` is ``offset``. Reading goes on at ``end``, as after a :class:`Record`.
+    ``cut``: it ends before its JSON does, as a torn line that a later append has closed off.
     """
 
     file: Path
@@ -53,6 +55,7 @@ class BadLine:
     end: int
     reason: str
     torn: bool = False
+    cut: bool = False
 
     @property
     def ends_reading(self) -> bool:
@@ -245,7 +248,7 @@ class JsonLines:
         try:
             return Record(offset, end, decode(data))
         except RecordError as error:
-            return BadLine(self.path, offset, end, error.message)
+            return BadLine(self.path, offset, end, error.message, cut=str(error.__cause__) == _CUT)
 
     def _too_long(self, offset: int, end: int) -> BadLine:
         reason = f"the line has {end - offset - 1:,} bytes, at most {self.max_line_bytes:,} are read"

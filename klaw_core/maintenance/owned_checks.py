@@ -68,12 +68,12 @@ def check_conversations(root: Path) -> Iterator[Finding]:
 
 
 def _bad_lines(check: str, path: Path, bad: Iterable[BadLine]) -> Iterator[Finding]:
-    """Report broken lines. A torn one is closed off by the next append, and costs nothing but itself."""
+    """Report broken lines. One that a crash cut short was never acknowledged, and costs nothing but itself."""
     lines = tuple(bad)
     places = tuple(f"byte {line.offset:,}: {line.reason}" for line in lines)
     if not lines:
         return
-    severity: Severity = "warning" if all(line.torn for line in lines) else "error"
+    severity: Severity = "warning" if all(line.torn or line.cut for line in lines) else "error"
     what = f"{len(lines):,} {'line is' if len(lines) == 1 else 'lines are'} broken: {named(places)}"
     yield Finding(check, severity, what, str(path), "mend the file by hand; its other lines are used", places)
 

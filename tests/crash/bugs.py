@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from klaw_core import Memory
 from klaw_core.collection import Collection
 from klaw_core.indexing import Indexer
-from klaw_core.jsonl import JsonLines
 from klaw_core.saved import SavedJournal
+from klaw_store_sqlitevec import store
 from klaw_store_sqlitevec.connections import Connections
 
 #: By name.
@@ -72,6 +72,23 @@ def forget_without_journal() -> None:
 
 
 @_bug
-def torn_tail_not_closed() -> None:
-    """An append goes on in the line that a crash tore: the verdict's, since that is where it shows."""
-    JsonLines.append = None
+def forget_without_purge() -> None:
+    """What was forgotten goes from the rows, and its words stay in the bytes."""
+    store.forget_words = lambda _connection: None
+    store.SqliteStore._empty_log = lambda _self: None
+
+
+@_bug
+def swap_in_pieces() -> None:
+    """The new index takes the old one's place table by table, each in a transaction of its own."""
+
+    def become(self: store.SqliteStore, other: store.SqliteStore) -> None:
+        with self._connections.overwriter() as target:
+            target.execute("PRAGMA foreign_keys = off")
+            target.execute("ATTACH ? AS other", (other.location,))
+            for table in ("memory_chunks", "documents", "memory_fts_data", "memory_fts_docsize"):
+                target.execute(f"DELETE FROM main.{table}")
+                target.execute(f"INSERT INTO main.{table} SELECT * FROM other.{table}")
+            target.execute("DETACH other")
+
+    store.SqliteStore._become = become

@@ -5,6 +5,7 @@ Prints one object of JSON: how many points the scene has, which were run, and wh
 """
 
 import argparse
+import importlib
 import json
 import os
 import shutil
@@ -15,10 +16,6 @@ from pathlib import Path
 
 import apsw.ext  # noqa: F401  # imported here, so that no child has to
 import bugs
-import klaw_core.maintenance.doctor
-import klaw_core.searching
-import klaw_store_sqlitevec.checking
-import klaw_store_sqlitevec.store  # noqa: F401
 from faults import KillSwitch
 from scenes import SCENES, Home, Scene, make_registry
 from verdict import Story, examine
@@ -41,8 +38,10 @@ def play(scene: Scene, directory: Path, points: int | None, bug: str | None) -> 
     home = Home(directory / "home", make_registry())
     template = directory / "template"
     home.data.mkdir(parents=True)
-    before, _ = in_child(lambda say: scene.prepare(home, say))
+    before, _ = in_child(lambda say: rehearse(scene, home, say))
     home.root.rename(template)
+    for _, name, *_ in (line for line in before if line[0] == "module"):
+        importlib.import_module(name)
 
     def act(target: int | None, say: Callable[..., None]) -> None:
         switch = KillSwitch(lambda name: say("killed", "in", name, ""), target)
@@ -72,6 +71,16 @@ def play(scene: Scene, directory: Path, points: int | None, bug: str | None) -> 
         if problems:
             failures.append({"point": target, "call": said[-1][2], "problems": problems})
     return {"scene": scene.name, "total": total, "run": len(chosen), "failures": failures}
+
+
+def rehearse(scene: Scene, home: Home, say: Callable[..., None]) -> None:
+    """Prepare a scene, and say what had to be imported for it: the parent does so once, instead of each child."""
+    known = set(sys.modules)
+    scene.prepare(home, say)
+    with home.open() as memory:
+        memory.doctor()
+    for name in set(sys.modules) - known:
+        say("module", name, "", "")
 
 
 def look(home: Home, lines: list[tuple[str, ...]], dimension: int, say: Callable[..., None]) -> None:

@@ -28,6 +28,7 @@ class KillSwitch:
     report: Callable[[str], None]
     target: int | None = None
     names: list[str] = field(factory=list)
+    _vfs: "KillingVfs | None" = None  # registered for as long as it is referred to
 
     def step(self, name: str, half: Callable[[], object] = lambda: None) -> None:
         """Count a call that is about to happen; if it is the one, do half of it and die."""
@@ -39,7 +40,7 @@ class KillSwitch:
 
     def install(self) -> None:
         """Count from now on, for good: in this process, SQLite and ``os`` are not the same any more."""
-        KillingVfs(self)
+        self._vfs = KillingVfs(self)
         for name in _CALLS:
             setattr(os, name, self._counted(name, getattr(os, name)))
 

@@ -6,14 +6,15 @@ A scene's ``prepare`` makes what was there before, in a process that is never ki
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zlib import crc32
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
-from klaw_core import API, Component, Memory, VectorSpace, estimate_tokens
+from klaw_core import API, Component, Memory, Progress, VectorSpace, estimate_tokens
 from klaw_core.config import load_config
 from klaw_core.conversations import Chat, Message
 from klaw_core.plugins import Offer, discover
@@ -67,6 +68,7 @@ class Home:
 
     root: Path
     registry: object
+    opened: list[Memory] = field(factory=list)  # referred to, or they would be closed as they are forgotten
 
     @property
     def data(self) -> Path:
@@ -86,7 +88,9 @@ class Home:
         config = load_config(
             data_dir=self.data, environment={"KLAW_CONFIG": os.devnull}, overrides={"memory": tables}
         )
-        return Memory.open(config, registry=self.registry)
+        memory = Memory.open(config, registry=self.registry)
+        self.opened.append(memory)
+        return memory
 
     def write(self, name: str, text: str) -> None:
         self.notes.mkdir(exist_ok=True)
@@ -144,6 +148,23 @@ def _lived(home: Home, say: Say) -> None:
     say("done", "index", "", "")
 
 
+def _left_over(home: Home, say: Say) -> None:
+    """Interrupt a rebuild, so that what it has copied lies beside the database."""
+    _lived(home, say)
+
+    def stop(progress: Progress) -> None:
+        if any(word("saved", 2).encode() in path.read_bytes() for path in home.data.glob("klaw.db.rebuild*")):
+            raise _StoppedError
+
+    with suppress(_StoppedError):
+        home.open().reindex(on_progress=stop)
+    assert list(home.data.glob("klaw.db.rebuild*"))
+
+
+class _StoppedError(Exception):
+    """Ends a rebuild."""
+
+
 def _edited(home: Home, say: Say) -> None:
     """Change one note, remove one, add one, after all were indexed."""
     _lived(home, say)
@@ -176,9 +197,9 @@ def _act_forget(memory: Memory, _home: Home, say: Say) -> None:
         say("begin", "forget", result.path, result.content)
         memory.forget(result.path)
         say("done", "forget", result.path, result.content)
-    say("begin", "exclude", "notes/3.md", "")
+    say("begin", "exclude", "notes/3.md", word("note", 30))
     memory.forget("notes/3.md")
-    say("done", "exclude", "notes/3.md", "")
+    say("done", "exclude", "notes/3.md", word("note", 30))
 
 
 def _act_reindex(memory: Memory, _home: Home, say: Say) -> None:
@@ -194,7 +215,7 @@ SCENES = {
         Scene("save", _lived, _act_save),
         Scene("append", _lived, _act_append),
         Scene("index", _edited, _act_index),
-        Scene("forget", _lived, _act_forget),
+        Scene("forget", _left_over, _act_forget),
         Scene("reindex", _edited, _act_reindex),
         Scene("move", _lived, _act_reindex, dimension=24),
     )

@@ -26,7 +26,7 @@ class Story:
     forgetting: dict[str, str] = field(factory=dict)
     forgotten: dict[str, str] = field(factory=dict)
     excluding: set[str] = field(factory=set)
-    excluded: set[str] = field(factory=set)
+    excluded: dict[str, str] = field(factory=dict)
     indexed: bool = False
     reindexing: bool = False
     reindexed: bool = False
@@ -48,8 +48,8 @@ class Story:
                     story.forgotten[name] = text
                 case "begin", "exclude", name, _:
                     story.excluding.add(name)
-                case "done", "exclude", name, _:
-                    story.excluded.add(name)
+                case "done", "exclude", name, text:
+                    story.excluded[name] = text
                 case stage, "index", *_:
                     story.indexed = stage == "done"
                 case stage, "reindex", *_:
@@ -63,7 +63,11 @@ def examine(home: Home, story: Story, dimension: int) -> Iterator[str]:
     yield from _as_found(home, story, dimension)
     with home.open(dimension) as memory:
         if not story.reindexing:
-            memory.index()
+            if (home.data / "saved.jsonl").exists():  # otherwise there is nothing yet, which `index` says
+                memory.index()
+            kept = {saved.id for saved in SavedJournal(home.data / "saved.jsonl").read().memories}
+            story.forgotten |= {name: text for name, text in story.forgetting.items() if name not in kept}
+            yield from _bytes(home, story)
             yield from _whole(memory, home, story, "after index")
         memory.reindex()
         yield from _whole(memory, home, story, "after reindex")
@@ -78,7 +82,7 @@ def _bytes(home: Home, story: Story) -> Iterator[str]:
     for path in home.data.rglob("*"):
         if path.is_file():
             data = path.read_bytes()
-            for name, text in story.forgotten.items():
+            for name, text in {**story.forgotten, **story.excluded}.items():
                 if text.split()[0].encode() in data:
                     yield f"the text of {name}, which was forgotten, is in {path.name}"
 

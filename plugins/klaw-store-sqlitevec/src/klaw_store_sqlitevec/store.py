@@ -12,7 +12,7 @@ from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, Owned, check_file, migrate, pending
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
-from klaw_store_sqlitevec.transaction import SqliteTransaction
+from klaw_store_sqlitevec.transaction import SqliteTransaction, forget_words
 
 # Added to the database's name: where it is rebuilt.
 _BESIDE = ".rebuild"
@@ -58,9 +58,19 @@ class SqliteStore:
 
     @contextmanager
     def write(self) -> Iterator[Transaction[apsw.Connection]]:
-        """Begin a transaction; commit at the end of the block, roll back if it raises."""
+        """Begin a transaction; commit at the end of the block, roll back if it raises.
+
+        What is forgotten leaves the bytes of the files as well. Only a program that is still reading an older
+        snapshot keeps them in the log, until it has finished and the log is next emptied.
+        """
         with self._connections.writer() as connection:
-            yield SqliteTransaction(connection)
+            transaction = SqliteTransaction(connection)
+            yield transaction
+            if transaction.forgotten:
+                forget_words(connection)
+                _remove_database(self._beside)  # what a rebuild left; while this writes, none can be going on
+        if transaction.forgotten:
+            self._empty_log()
 
     @contextmanager
     def rebuild(self) -> Iterator[Store[apsw.Connection]]:
@@ -170,8 +180,12 @@ class SqliteStore:
                 connection.executemany("DELETE FROM embedding_cache WHERE id = ?", ((key,) for key in bad))
                 if any(check_messages(connection, self.location)):
                     connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('rebuild')")
-            with self._connections.overwriter() as connection:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._empty_log()
+
+    def _empty_log(self) -> None:
+        """Move everything from the log into the file, unless readers of older snapshots are in the way."""
+        with self._connections.overwriter() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _leftovers(self) -> list[Path]:
         paths = (Path(f"{self._beside}{suffix}") for suffix in SIDE_FILES)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 import apsw
-from attrs import frozen
+from attrs import field, frozen
 
 from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot, chunk_table
@@ -13,7 +13,12 @@ from klaw_store_sqlitevec.times import to_text
 
 @frozen
 class SqliteTransaction(SqliteSnapshot):
-    """A write transaction; what it has changed it also sees."""
+    """A write transaction; what it has changed it also sees.
+
+    ``forgotten`` are the hashes of the passages that are to leave no trace.
+    """
+
+    forgotten: set[str] = field(factory=set, init=False)
 
     def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
         """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
@@ -61,6 +66,7 @@ class SqliteTransaction(SqliteSnapshot):
 
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
         """Remove these passage hashes from the embedding cache, in every space."""
+        self.forgotten.update(hashes)
         if hashes:
             array = apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))
             self.resource.execute("DELETE FROM embedding_cache WHERE hash IN (SELECT value FROM carray(?))", (array,))
@@ -144,3 +150,15 @@ class SqliteTransaction(SqliteSnapshot):
             chat_id=document.chat_id,
             origin=document.origin,
         )
+
+
+def forget_words(connection: apsw.Connection) -> None:
+    """Let the words of rows that were deleted leave every FTS5 table, whoever owns it, inside the caller's transaction.
+
+    A table that keeps no text only marks a row as deleted: its ``secure-delete`` cannot know which words to remove.
+    They go when the table's segments are merged (https://sqlite.org/fts5.html#the_optimize_command).
+    """
+    sql = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'"
+    for (name,) in connection.execute(sql).fetchall():
+        quoted = '"' + str(name).replace('"', '""') + '"'
+        connection.execute(f"INSERT INTO {quoted} ({quoted}) VALUES ('optimize')")  # noqa: S608  # a table's name
