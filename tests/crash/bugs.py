@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from klaw_core import Memory
-from klaw_core.collection import Collection
 from klaw_core.indexing import Indexer
 from klaw_core.saved import SavedJournal
 from klaw_store_sqlitevec import store
 from klaw_store_sqlitevec.connections import Connections
+from klaw_store_sqlitevec.transaction import SqliteTransaction
 
 #: By name.
 BUGS: dict[str, Callable[[], None]] = {}
@@ -50,19 +50,15 @@ def missing_transaction() -> None:
 @_bug
 def two_transactions() -> None:
     """The rows are replaced in one transaction, the indexes follow in another."""
+    replace = SqliteTransaction.replace
 
-    def replace(self, documents, embedded):
-        changes = []
-        with self.store.write() as transaction:
-            changes.extend(transaction.replace(self.name, document, chunks) for document, chunks in documents)
-        with self.store.write() as transaction:
-            for change in changes:
-                for _, index in self.indexes:
-                    index.remove(transaction.resource, self.name, change.removed)
-                    self._add(transaction, index, change.added, embedded.vectors)
-            transaction.cache_vectors(self.embedder.space, embedded.unsaved)
+    def replace_and_commit(self: SqliteTransaction, *arguments: object) -> object:
+        change = replace(self, *arguments)
+        self.resource.execute("COMMIT")
+        self.resource.execute("BEGIN IMMEDIATE")
+        return change
 
-    Collection.replace = replace
+    SqliteTransaction.replace = replace_and_commit
 
 
 @_bug
@@ -86,7 +82,8 @@ def swap_in_pieces() -> None:
         with self._connections.overwriter() as target:
             target.execute("PRAGMA foreign_keys = off")
             target.execute("ATTACH ? AS other", (other.location,))
-            for table in ("memory_chunks", "documents", "memory_fts_data", "memory_fts_docsize"):
+            sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+            for (table,) in target.execute(f"{sql} AND name NOT LIKE 'sqlite%'").fetchall():
                 target.execute(f"DELETE FROM main.{table}")
                 target.execute(f"INSERT INTO main.{table} SELECT * FROM other.{table}")
             target.execute("DETACH other")

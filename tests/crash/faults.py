@@ -76,15 +76,13 @@ class KillingVfs(apsw.VFS):
 class KillingFile(apsw.VFSFile):
     """A file of SQLite's, counted."""
 
-    def __init__(
-        self, switch: KillSwitch, base: str, name: str | apsw.URIFilename | None, flags: list[int]
-    ) -> None:
+    def __init__(self, switch: KillSwitch, base: str, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
         self._switch = switch
         self._shown = _shown(name.filename() if isinstance(name, apsw.URIFilename) else name or "temporary")
         super().__init__(base, name, flags)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        self._switch.step(f"write {self._shown}", lambda: super(KillingFile, self).xWrite(data[: len(data) // 2], offset))
+        self._switch.step(f"write {self._shown}", partial(super().xWrite, data[: len(data) // 2], offset))
         super().xWrite(data, offset)
 
     def xSync(self, flags: int) -> None:  # noqa: N802

@@ -85,9 +85,7 @@ class Home:
             "embedding": {"type": "hashing", "dimension": dimension},
             "chunking": {"type": "markdown", "max_tokens": 60, "overlap_tokens": 0},
         }
-        config = load_config(
-            data_dir=self.data, environment={"KLAW_CONFIG": os.devnull}, overrides={"memory": tables}
-        )
+        config = load_config(data_dir=self.data, environment={"KLAW_CONFIG": os.devnull}, overrides={"memory": tables})
         memory = Memory.open(config, registry=self.registry)
         self.opened.append(memory)
         return memory
@@ -127,8 +125,8 @@ def _say_message(memory: Memory, say: Say, number: int, *, days: int = 0) -> Non
 
 
 def _note(home: Home, number: int, kind: str = "note") -> None:
-    parts = [f"# Part {part}\n\n{word(kind, number * 10 + part)} stands here. " + "filling words " * 20 for part in range(2)]
-    home.write(f"{number}.md", "\n\n".join(parts))
+    firsts = [f"# Part {part}\n\n{word(kind, number * 10 + part)} stands here. " for part in range(2)]
+    home.write(f"{number}.md", "\n\n".join(first + "filling words " * 20 for first in firsts))
 
 
 def _nothing(_home: Home, _say: Say) -> None:
@@ -152,7 +150,7 @@ def _left_over(home: Home, say: Say) -> None:
     """Interrupt a rebuild, so that what it has copied lies beside the database."""
     _lived(home, say)
 
-    def stop(progress: Progress) -> None:
+    def stop(_progress: Progress) -> None:
         if any(word("saved", 2).encode() in path.read_bytes() for path in home.data.glob("klaw.db.rebuild*")):
             raise _StoppedError
 

@@ -62,7 +62,9 @@ def examine(home: Home, story: Story, dimension: int) -> Iterator[str]:
     yield from _bytes(home, story)
     yield from _as_found(home, story, dimension)
     with home.open(dimension) as memory:
-        if not story.reindexing:
+        with memory._parts.store.read() as snapshot:
+            record = snapshot.space("memory")
+        if not story.reindexing and (record is None or record.space.dimension == dimension):
             if (home.data / "saved.jsonl").exists():  # otherwise there is nothing yet, which `index` says
                 memory.index()
             kept = {saved.id for saved in SavedJournal(home.data / "saved.jsonl").read().memories}
@@ -161,7 +163,7 @@ def _sound(memory: Memory, snapshot) -> Iterator[str]:
 
 def _found(memory: Memory, name: str, text: str, modes: Sequence[str], when: str) -> Iterator[str]:
     for mode in modes:
-        results = memory.search(text if mode == "vector" else text.split()[0], 5, mode=mode)
+        results = memory.search(text if mode == "vector" else text.split(maxsplit=1)[0], 5, mode=mode)
         if name not in {result.path for result in results}:
             yield f"{when}: {name} is not found by {mode}"
 
