@@ -15,7 +15,7 @@ from klaw_core.errors import ConfigError, KlawError, PluginError, PluginNotFound
 from klaw_core.files import make_private_directory
 from klaw_core.hookspecs import Component, Place
 from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Reranker, Retriever, Source, Store
-from klaw_core.plugins import Registry
+from klaw_core.plugins import Registry, discover
 
 
 @frozen
@@ -142,6 +142,19 @@ class Parts:
             except RetrievalError as error:
                 problem = str(error)
         return Leg(selection.type, retriever, selection.weight, problem)
+
+
+def option_problems(selections: Sequence[Selection]) -> list[str]:
+    """Return what is wrong with the options of those components that are installed."""
+    registry = discover()
+    problems: list[str] = []
+    for selection in selections:
+        try:
+            component = registry.component(selection.kind, selection.type)
+        except PluginError:
+            continue
+        build_options(component, selection, problems)
+    return problems
 
 
 def _together(errors: Sequence[PluginError]) -> PluginError:

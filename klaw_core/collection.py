@@ -8,7 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 from klaw_core.embedding import embed_passages, make_space_record, require_same_space, stack
-from klaw_core.interfaces import Embedder, Index, Store, Transaction
+from klaw_core.interfaces import Embedder, ErasingIndex, Index, Store, Transaction
 from klaw_core.values import Chunk, Document, StoredChunk, Vector
 
 # A transaction ends at this many chunks: a few seconds of a small model's time, so that a crash costs
@@ -120,7 +120,7 @@ class Collection:
     def remove(self, paths: Sequence[str], *, forget: bool = False) -> int:
         """Remove documents from the rows and every index, in one transaction; return how many chunks went.
 
-        With ``forget`` their vectors leave the embedding cache as well.
+        With ``forget`` their vectors leave the embedding cache as well, and their words the pages of the indexes.
         """
         removed = 0
         with self.store.write() as transaction:
@@ -132,6 +132,10 @@ class Collection:
                 if forget:
                     transaction.forget_vectors(sorted(hashes))
                 removed += len(keys)
+            if forget:
+                for _, index in self.indexes:
+                    if isinstance(index, ErasingIndex):
+                        index.erase(transaction.resource, self.name)
         return removed
 
     def backfill(self, on_progress: Callable[[int, int], None] = lambda _done, _total: None) -> int:

@@ -129,6 +129,20 @@ class CheckedIndex(Index[R], Protocol[R]):
         """
 
 
+@runtime_checkable
+class ErasingIndex(Index[R], Protocol[R]):
+    """An index in which what was removed stays readable until it is asked to erase it.
+
+    Optional: without it ``remove`` leaves nothing of a row that the store does not overwrite by itself.
+    """
+
+    def erase(self, resource: R, collection: str, /) -> None:
+        """Make sure that nothing of removed rows is left in the collection's pages, inside the transaction.
+
+        What is still there is found as before.
+        """
+
+
 class Fusion(Protocol):
     """Makes one ranking of several."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 from attrs import evolve
 
-from klaw_core.assembly import Parts
+from klaw_core.assembly import Parts, option_problems
 from klaw_core.builtin.none_embedder import NoEmbedder
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.collection import Collection
@@ -89,7 +89,7 @@ class Memory:
 
         Raise ConfigError, PluginError or StoreError. Models load later, when they are first needed.
         """
-        config = config or load_config()
+        config = config or load_config(check=option_problems)
         registry = registry or discover(disabled=config.disabled_plugins)
         return cls(Parts(config, registry))
 

@@ -29,9 +29,12 @@ class Settings:
 
     def load_config(self) -> Config:
         """Read the configuration as the options ask. Raise ConfigError."""
+        from klaw_core.assembly import option_problems
         from klaw_core.config import load_config
 
-        return load_config(config_file=self.config_file, data_dir=self.data_dir, directory=Path.cwd())
+        return load_config(
+            config_file=self.config_file, data_dir=self.data_dir, directory=Path.cwd(), check=option_problems
+        )
 
     def open_memory(self) -> Memory:
         """Assemble the configured memory. Raise ConfigError, PluginError or StoreError."""

@@ -5,7 +5,7 @@ Later layers win: defaults, the user's file, the project's ``klaw.toml``, ``KLAW
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -46,12 +46,14 @@ def load_config(
     directory: Path | None = None,
     environment: Mapping[str, str] = os.environ,
     overrides: Mapping[str, Any] | None = None,
+    check: Callable[[Sequence[Selection]], Sequence[str]] = lambda _: (),
 ) -> Config:
     """Read every layer and return the configuration.
 
     ``config_file`` and ``data_dir`` stand for the options of those names, ``directory`` is where the
     search for a project's ``klaw.toml`` begins (None: no project), ``overrides`` is laid over everything.
-    Raise ConfigError with every problem found.
+    Options of components are checked when they are assembled; but if there is a problem here already, ``check``
+    is asked for theirs, so that all are told at once. Raise ConfigError with every problem found.
     """
     problems: list[str] = []
     layers = _layers(config_file, directory, environment, problems)
@@ -68,6 +70,9 @@ def load_config(
     _strings(expanded["trusted_projects"], "trusted_projects", problems)
     offline = _offline(environment, problems)
     if problems:
+        chosen = (value if isinstance(value, tuple) else (value,) for value in selections.values())
+        picked = (item for group in chosen for item in group if isinstance(item, Selection) and item.type)
+        problems.extend(check(list(picked)))
         raise ConfigError(list(dict.fromkeys(problems)), hint="`klaw config path` names the file")
     place = data_dir or Path(environment.get("KLAW_DATA_DIR") or platformdirs.user_data_dir("klaw"))
     return Config(

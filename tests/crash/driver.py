@@ -26,7 +26,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scene", choices=SCENES)
     parser.add_argument("directory", type=Path, help="an empty directory to work in")
-    parser.add_argument("--points", type=int, help="at most so many, evenly spread (default: all)")
+    parser.add_argument(
+        "--points", type=int, help="so many, evenly spread, and the first of each kind of call (default: all)"
+    )
     parser.add_argument("--bug", choices=bugs.BUGS, help="a defect to put into the process that dies")
     arguments = parser.parse_args()
     print(json.dumps(play(SCENES[arguments.scene], arguments.directory, arguments.points, arguments.bug)))  # noqa: T201
@@ -50,7 +52,7 @@ def play(scene: Scene, directory: Path, points: int | None, bug: str | None) -> 
         switch.install()
         with home.open(scene.dimension) as memory:
             scene.act(memory, home, say)
-        say("count", *(str(len(switch.names)), "", ""))
+        say("calls", *switch.names)
 
     def run(target: int | None) -> tuple[list[tuple[str, ...]], list[str]]:
         shutil.rmtree(home.root, ignore_errors=True)
@@ -63,14 +65,20 @@ def play(scene: Scene, directory: Path, points: int | None, bug: str | None) -> 
         return said, [line[1] for line in problems]
 
     said, problems = run(None)
-    total = int(said[-1][1])
+    calls = said[-1][1:]
     failures = [{"point": None, "problems": problems}] if problems else []
-    chosen = range(total) if points is None else sorted({number * total // points for number in range(points)})
+    chosen = range(len(calls)) if points is None else sample(calls, points)
     for target in chosen:
         said, problems = run(target)
         if problems:
             failures.append({"point": target, "call": said[-1][2], "problems": problems})
-    return {"scene": scene.name, "total": total, "run": len(chosen), "failures": failures}
+    return {"scene": scene.name, "total": len(calls), "run": len(chosen), "failures": failures}
+
+
+def sample(calls: tuple[str, ...], points: int) -> list[int]:
+    """Return so many calls, evenly spread, and the first of each kind."""
+    spread = {number * len(calls) // points for number in range(points)}
+    return sorted(spread | {calls.index(kind) for kind in calls})
 
 
 def rehearse(scene: Scene, home: Home, say: Callable[..., None]) -> None:

@@ -3,7 +3,9 @@
 import pytest
 from attrs import frozen
 
-from klaw_core import Component, KlawError, PluginError, StoreReadOnlyError, WorkspaceError
+from klaw_core import Component, ConfigError, KlawError, PluginError, StoreReadOnlyError, WorkspaceError
+from klaw_core.assembly import option_problems
+from klaw_core.config import load_config
 
 
 def words(memory, query, **options):
@@ -100,3 +102,13 @@ def test_a_retriever_of_another_store_is_refused(home):
     other = {"memory": "sqlite", "sqlite": "memory"}[home.backend]
     with pytest.raises(PluginError, match="works in a store that offers"):
         home.open(store={"type": other})
+
+
+def test_problems_of_the_file_and_of_options_are_told_at_once(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text('[memory.fuson]\nk = 1\n[memory.fusion]\ntype = "rrf"\nk = "a"\n[memory.chunking]\nmax_token = 4\n')
+    with pytest.raises(ConfigError) as caught:
+        load_config(config_file=file, environment={}, check=option_problems)
+    said = "\n".join(caught.value.problems)
+    for part in ("memory.fuson", "memory.fusion.k", "expected int", "did you mean 'max_tokens'"):
+        assert part in said

@@ -8,7 +8,9 @@ from pathlib import Path
 import apsw
 import pytest
 
+from klaw_core import Query
 from klaw_core.testing.checked import CheckedIndexContract
+from klaw_core.testing.index import stored
 from klaw_fts5.index import Fts5Index
 
 
@@ -37,3 +39,23 @@ class TestInAFile(TestInMemory):
         connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
         yield connection
         connection.close()
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_erased_words_leave_the_pages_and_the_rest_stays(tmp_path: Path, *, merged: bool) -> None:
+    path, index = tmp_path / "klaw.db", Fts5Index()
+    connection = apsw.Connection(str(path))
+    connection.pragma("secure_delete", 1)  # as the store has it
+    for migration in index.migrations():
+        migration.apply(connection)
+    for key in range(1, 31):
+        index.add(connection, "memory", [stored(key, f"harbour {'xylophonium' if key == 7 else 'gull'}")], None)
+    if merged:
+        index.erase(connection, "memory")
+    index.remove(connection, "memory", [7])
+    assert b"ophonium" in path.read_bytes(), "removing alone leaves it, or nothing is tested here"
+    index.erase(connection, "memory")
+    assert b"ophonium" not in path.read_bytes()
+    assert len(index.search(connection, Query("harbour"), 50)) == 29
+    assert index.keys(connection, "memory").tolist() == [*range(1, 7), *range(8, 31)]
+    connection.close()

@@ -81,3 +81,19 @@ def test_the_table_has_the_documented_name_and_dimension(ready):
     _, connection = ready
     sql = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'vec_memory'").get
     assert "vec0(embedding float[8])" in sql
+
+
+def test_a_removed_vector_leaves_the_pages(tmp_path):
+    path, index = tmp_path / "klaw.db", VectorIndex()
+    connection = apsw.Connection(str(path))
+    connection.pragma("secure_delete", 1)  # as the store has it
+    index.prepare(connection)
+    index.reset(connection, "memory", SPACE)
+    chunks = [stored(key, f"gull{key}") for key in range(1, 30)]
+    vectors = unit_vectors(chunks)
+    index.add(connection, "memory", chunks, vectors)
+    assert vectors[6].tobytes() in path.read_bytes()
+    index.remove(connection, "memory", [7])
+    assert vectors[6].tobytes() not in path.read_bytes()
+    assert vectors[7].tobytes() in path.read_bytes()
+    connection.close()

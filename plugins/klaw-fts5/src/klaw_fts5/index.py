@@ -78,6 +78,15 @@ class Fts5Index:
         with as_store_error(collection):
             resource.executemany(_statements(collection).delete, ((int(key),) for key in keys))
 
+    def erase(self, resource: apsw.Connection, collection: str, /) -> None:
+        """Let the words of removed rows leave the pages. Writes the collection's index anew. Raise StoreError.
+
+        Without the text a removal can only mark the row: FTS5's ``secure-delete`` does not know which words to
+        take out. They go when all segments are merged into one (https://sqlite.org/fts5.html#the_optimize_command).
+        """
+        with as_store_error(collection):
+            resource.execute(_statements(collection).erase)
+
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return every key in the index, ascending. Raise StoreError."""
         with as_store_error(collection):

@@ -31,6 +31,7 @@ class Statements:
     create: str
     insert: str
     delete: str
+    erase: str
     reset: str
     keys: str
     check: str
@@ -46,6 +47,7 @@ def statements(table: str) -> Statements:
         create=_CREATE.format(table=table),
         insert=f"INSERT INTO {table}(rowid, heading, text) VALUES (?, ?, ?)",  # noqa: S608  # our own name
         delete=f"DELETE FROM {table} WHERE rowid = ?",  # noqa: S608  # our own name
+        erase=f"INSERT INTO {table}({table}) VALUES ('optimize')",  # noqa: S608  # our own name
         reset=f"INSERT INTO {table}({table}) VALUES ('delete-all')",  # noqa: S608  # our own name
         keys=f"SELECT rowid FROM {table} ORDER BY rowid",  # noqa: S608  # our own name
         check=f"PRAGMA integrity_check({table})",

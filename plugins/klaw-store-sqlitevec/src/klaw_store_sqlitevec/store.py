@@ -12,7 +12,7 @@ from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, Owned, check_file, migrate, pending
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
-from klaw_store_sqlitevec.transaction import SqliteTransaction, forget_words
+from klaw_store_sqlitevec.transaction import SqliteTransaction
 
 # Added to the database's name: where it is rebuilt.
 _BESIDE = ".rebuild"
@@ -67,7 +67,6 @@ class SqliteStore:
             transaction = SqliteTransaction(connection)
             yield transaction
             if transaction.forgotten:
-                forget_words(connection)
                 _remove_database(self._beside)  # what a rebuild left; while this writes, none can be going on
         if transaction.forgotten:
             self._empty_log()

@@ -150,15 +150,3 @@ class SqliteTransaction(SqliteSnapshot):
             chat_id=document.chat_id,
             origin=document.origin,
         )
-
-
-def forget_words(connection: apsw.Connection) -> None:
-    """Let the words of rows that were deleted leave every FTS5 table, whoever owns it, inside the caller's transaction.
-
-    A table that keeps no text only marks a row as deleted: its ``secure-delete`` cannot know which words to remove.
-    They go when the table's segments are merged (https://sqlite.org/fts5.html#the_optimize_command).
-    """
-    sql = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'"
-    for (name,) in connection.execute(sql).fetchall():
-        quoted = '"' + str(name).replace('"', '""') + '"'
-        connection.execute(f"INSERT INTO {quoted} ({quoted}) VALUES ('optimize')")  # noqa: S608  # a table's name
