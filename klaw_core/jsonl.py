@@ -246,7 +246,7 @@ class JsonLines:
         if not data.strip():
             return None
         try:
-            return Record(offset, end, decode(data))
+            return Record(offset, end, decode(data.removesuffix(b"\n")))
         except RecordError as error:
             return BadLine(self.path, offset, end, error.message, cut=str(error.__cause__) == _CUT)
 

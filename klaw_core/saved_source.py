@@ -38,11 +38,8 @@ class SavedSource:
         self._found.clear()
         self._found.update(memories)
         entries = [Entry(saved.id, len(saved.text)) for saved in memories.values()]
-        # A journal that cannot be read to its end may hold more than was found.
-        broken = (
-            Skipped(SAVED if bad.ends_reading else f"{bad.file.name}@{bad.offset}", str(bad), keep=bad.ends_reading)
-            for bad in replayed.bad
-        )
+        # A broken line does not say which memory it was, and the index may hold the last copy: all of them stay.
+        broken = (Skipped(SAVED, str(bad), keep=True) for bad in replayed.bad)
         return [*entries, *broken]
 
     def read(self, entry: Entry, /) -> Document | Skipped:

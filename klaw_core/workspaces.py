@@ -120,12 +120,12 @@ class Workspaces:
                 self._write(known)
 
     def exclude(self, name: str, relative: str) -> None:
-        """Never index this file of the workspace again."""
+        """Never index this file of the workspace again; one that another process has just forgotten is ignored."""
         pattern = escape(relative)
         with locked(self.file.parent):
             known = self.all()
-            workspace = known[name]
-            if pattern not in workspace.exclude:
+            workspace = known.get(name)
+            if workspace is not None and pattern not in workspace.exclude:
                 known[name] = evolve(workspace, exclude=(*workspace.exclude, pattern))
                 self._write(known)
 

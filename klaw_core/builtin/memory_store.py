@@ -229,6 +229,7 @@ class MemoryStore:
                 fresh.enlist(owner, index)
             fresh._tables.vectors.update(self._tables.vectors)
             yield fresh
+            fresh._tables.vectors = _used_vectors(fresh._tables)
             self._tables = fresh._tables
 
     def statistics(self) -> Mapping[str, int | str]:
@@ -242,6 +243,13 @@ class MemoryStore:
 
     def close(self) -> None:
         """Keep the tables: they go with the object."""
+
+
+def _used_vectors(tables: Tables) -> dict[tuple[str, str], Vector]:
+    """Return the cached vectors of texts that a chunk has, in a space that a collection is in."""
+    spaces = {record.space.identity for record in tables.spaces.values()}
+    hashes = {stored.chunk.passage_hash for stored in tables.chunks.values()}
+    return {entry: vector for entry, vector in tables.vectors.items() if entry[0] in spaces and entry[1] in hashes}
 
 
 def _keys(keys: Iterator[int]) -> Keys:

@@ -22,7 +22,7 @@ COMMANDS = {
     "forget": ("forget", "Remove a memory, a note or a workspace from the index."),
     "core": ("core", "Show and change core memory."),
     "status": ("status", "Show what is indexed, with what, and what does not work."),
-    "reindex": ("reindex", "Embed and cut everything anew, as after a change of model."),
+    "reindex": ("reindex", "Build the index anew from the files, as after a change of model."),
     "doctor": ("doctor", "Examine everything, and mend what is safe to mend."),
     "export": ("export", "Write everything that is yours to a file."),
     "import": ("import_", "Add what an export holds."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -46,22 +47,23 @@ def get_command(settings: Settings, *, key: str) -> None:
     """Print the value of KEY, or of every setting below it."""
     from klaw_core.cli.effective import effective, toml
     from klaw_core.cli.output import print_json
-    from klaw_core.config.load import nearest
+    from klaw_core.cli.streams import echo
     from klaw_core.errors import ConfigError
 
     found = effective(settings.load_config())
     exact = [item for item in found if item.place == key]
     below = [item for item in found if item.place.startswith((f"{key}.", f"{key}["))]
     if not exact and not below:
-        places = tuple(item.place for item in found)
-        raise ConfigError([f"no such setting: {key}{nearest(key, places)}"], hint="klaw config list")
+        guess = _nearest(key, [item.place for item in found])
+        meant = f"; did you mean {guess!r}?" if guess else ""
+        raise ConfigError([f"no such setting: {key}{meant}"], hint="`klaw config list` shows every one")
     if settings.json:
         print_json(exact[0].value if exact else {item.place: item.value for item in below})
     elif exact:
         value = exact[0].value
-        click.echo(value if isinstance(value, str) else toml(value))
+        echo(value if isinstance(value, str) else toml(value))
     else:
-        click.echo("\n".join(f"{item.place} = {toml(item.value)}" for item in below))
+        echo("\n".join(f"{item.place} = {toml(item.value)}" for item in below))
 
 
 @command.command("set", short_help="Change a setting in your file.")
@@ -99,11 +101,12 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
 def path_command(settings: Settings) -> None:
     """Print where your configuration file is, whether it exists or not; with --json every place that Klaw uses."""
     from klaw_core.cli.output import print_json
+    from klaw_core.cli.streams import echo
     from klaw_core.config.layers import project_file
 
     file = _user_file(settings)
     if not settings.json:
-        click.echo(str(file))
+        echo(str(file))
         return
     config = settings.load_config()
     print_json(
@@ -137,6 +140,14 @@ def trust_command(settings: Settings, *, directory: Path) -> None:
         print_json({"trusted": project.parent.resolve(), "config": file})
     elif not settings.quiet:
         data().line(f"{project} is trusted from now on  ({file})")
+
+
+def _nearest(key: str, places: Sequence[str]) -> str:
+    """Return the setting that was probably meant, empty if there is none: by its last part alone, or a slip."""
+    by_name = {place.rpartition(".")[2]: place for place in reversed(places)}  # of several the first
+    ends = [place for place in places if place.endswith(f".{key}")]
+    near = ends or get_close_matches(key, places, n=1) or get_close_matches(key.rpartition(".")[2], by_name, n=1)
+    return by_name.get(near[0], near[0]) if near else ""
 
 
 def _user_file(settings: Settings) -> Path:

@@ -21,20 +21,26 @@ if TYPE_CHECKING:
 @pass_settings
 def command(settings: Settings, *, file: str) -> None:
     """Write workspaces, core memory, saved memories and conversations to FILE as JSON lines; - is standard output."""
+    from klaw_core.cli.streams import writing
     from klaw_core.maintenance.export import export
 
     # The files alone are enough: a database that does not open must not keep anybody from taking their memories along.
     data_dir = settings.load_config().data_dir
-    report = export(data_dir, sys.stdout.buffer if file == "-" else Path(file))
+    if file == "-":
+        with writing(sys.stdout):
+            report = export(data_dir, sys.stdout.buffer)
+            sys.stdout.flush()
+    else:
+        report = export(data_dir, Path(file))
     _report(settings, file, report)
 
 
 def _report(settings: Settings, file: str, report: ExportReport) -> None:
     from klaw_core.cli.output import notify, print_json
+    from klaw_core.cli.reports import records
 
     if settings.json and file != "-":
         print_json({"file": file, **attrs.asdict(report)})
     else:
-        counts = ", ".join(f"{count:,} {kind}" for kind, count in report.counts.items()) or "nothing"
-        notify(settings, f"exported {counts}" + (f" to {file}" if file != "-" else ""))
+        notify(settings, f"exported {records(report.counts) or 'nothing'}" + (f" to {file}" if file != "-" else ""))
     notify(settings, *(f"left out {item.path}: {item.reason}" for item in report.skipped))

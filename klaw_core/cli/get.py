@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import attrs
 import click
 
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
+if TYPE_CHECKING:
+    from klaw_core.memory import Memory
+    from klaw_core.values import Passage
+
 # path, path:40 (from there on), path:40:20 (so many lines) or path:40-60 (as search prints it)
-_TARGET = re.compile(r"(?P<path>.+?)(?::(?P<first>\d+)(?::(?P<count>\d+)|-(?P<last>\d+))?)?", re.DOTALL)
+_TARGET = re.compile(
+    r"(?P<path>.+?)(?::(?P<first>[0-9]{1,15})(?::(?P<count>[0-9]{1,15})|-(?P<last>[0-9]{1,15}))?)?", re.DOTALL
+)
 
 
 @click.command("get", short_help="Print a note, or some of its lines.")
@@ -22,24 +29,58 @@ def command(settings: Settings, *, target: str) -> None:
 
     PATH is a result's path (notes/a.md), a file in an indexed directory, or a result's chunk id.
     """
-    path, first, lines = parse_target(target)
+    if not target:
+        raise click.UsageError("TARGET is empty; give a path such as notes/a.md:40:20")
     with settings.open_memory() as memory:
-        passage = memory.get(path, first, lines)
+        passage = _passage(memory, target)
     from klaw_core.cli.output import clean, data, print_json
+    from klaw_core.cli.streams import echo
 
     if settings.json:
         print_json(attrs.asdict(passage, recurse=False))
         return
     # A pipe gets the note as it is; a terminal must not be driven by it.
     content = clean(passage.content) if data().is_terminal else passage.content
-    click.echo(content, nl=not content.endswith("\n"))
+    echo(content, nl=not content.endswith("\n"))
+
+
+def _passage(memory: Memory, target: str) -> Passage:
+    """Return what is named. Raise UsageError if the lines are not, NotFoundError if the document is not there."""
+    from klaw_core.errors import NotFoundError
+
+    try:
+        return memory.get(target)  # first as it stands: the name of a file may end in :40
+    except NotFoundError:
+        path, first, lines = parse_target(target)
+        if path != target:
+            return memory.get(path, first, lines)
+        if (document := _document_in(memory, target)) is not None:
+            bad = target[len(document) + 1 :]
+            raise click.UsageError(
+                f"{bad!r} after {document} names no lines; give a LINE, LINE:COUNT or FIRST-LAST"
+            ) from None
+        raise
+
+
+def _document_in(memory: Memory, target: str) -> str | None:
+    """Return the longest beginning of ``target`` up to a colon that names a document."""
+    from klaw_core.errors import NotFoundError
+
+    path = target
+    while ":" in path:
+        path = path.rpartition(":")[0]
+        try:
+            memory.get(path)
+        except NotFoundError:
+            continue
+        return path
+    return None
 
 
 def parse_target(target: str) -> tuple[str, int, int | None]:
     """Return path, first line and number of lines (None: to the end). Raise UsageError if the range is empty."""
     match = _TARGET.fullmatch(target)
-    if match is None:
-        raise click.UsageError("TARGET is empty; give a path such as notes/a.md:40:20")
+    assert match is not None  # any text but the empty one is a path
     first = int(match["first"] or 1)
     if match["last"] is None:
         return match["path"], first, int(match["count"]) if match["count"] else None

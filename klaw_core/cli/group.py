@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from klaw_core.cli.settings import Settings
+from klaw_core.cli.streams import OutputError, ReaderGoneError, guarded_streams
 from klaw_core.errors import ConfigError, KlawError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -76,15 +77,17 @@ class KlawGroup(click.Group):
 
 def _exit_status(run: Callable[[], Any], settings: Settings) -> int:
     """Run; print what went wrong, if anything, and return the exit status."""
-    _accept_every_character()
+    with guarded_streams():
+        _accept_every_character()
+        return _run(run, settings)
+
+
+def _run(run: Callable[[], Any], settings: Settings) -> int:
     try:
         status = run()
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has gone, as in `klaw search x | head -1`. What is still buffered has nowhere to go: without
-        # this the interpreter would complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except ReaderGoneError:  # it has what it wanted
+        return 0
     except click.exceptions.Abort as abort:
         interrupted = isinstance(abort.__cause__, KeyboardInterrupt)
         _complain("interrupted" if interrupted else "aborted, nothing was changed")
@@ -93,10 +96,7 @@ def _exit_status(run: Callable[[], Any], settings: Settings) -> int:
         _report_usage(error)
         return error.exit_code
     except Exception as error:  # noqa: BLE001  # the last resort: a defect is still one line, unless --debug
-        if settings.debug:
-            traceback.print_exc()
-        else:
-            _report(error)
+        _report(error, settings)
         return 1
     return status if isinstance(status, int) else 0
 
@@ -117,9 +117,13 @@ def _uncapitalised(message: str) -> str:
     return message if message[:2].isupper() else message[:1].lower() + message[1:]
 
 
-def _report(error: Exception) -> None:
-    """Say what happened, where, and what mends it."""
-    if isinstance(error, ConfigError) and len(error.problems) > 1:
+def _report(error: Exception, settings: Settings) -> None:
+    """Say what happened, where, and what mends it; with ``--debug`` also how it came to that."""
+    if settings.debug:
+        traceback.print_exception(error)
+    elif isinstance(error, OutputError):
+        _complain(str(error))
+    elif isinstance(error, ConfigError) and len(error.problems) > 1:
         lines = "".join(f"\n  {problem}" for problem in error.problems)
         _complain(f"the configuration has {len(error.problems)} problems:{lines}\n ", error.hint)
     elif isinstance(error, KlawError):
@@ -133,7 +137,8 @@ def _complain(message: str, hint: str = "", *, program: str = "klaw") -> None:
     plain = not sys.stderr.isatty() or bool(os.environ.get("NO_COLOR"))
     name = f"{program}:" if plain else click.style(f"{program}:", fg="red", bold=True)
     mend = f" → {hint}" if hint else ""
-    click.echo(f"{name} {message}{mend if plain else click.style(mend, fg='cyan')}", err=True, color=not plain)
+    mend = mend if plain else click.style(mend, fg="cyan")
+    click.echo(f"{name} {message}{mend}", file=sys.stderr, color=not plain)
 
 
 def _accept_every_character() -> None:

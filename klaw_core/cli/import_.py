@@ -22,13 +22,14 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 def command(settings: Settings, *, file: str) -> None:
     """Add what FILE holds, as `klaw export` wrote it; - reads standard input. What is here already stays as it is."""
     from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.cli.reports import records
 
     with _whole(file) as source, settings.open_memory() as memory:
         report = memory.import_(source)
     if settings.json:
         print_json(attrs.asdict(report))
     elif not settings.quiet:
-        added = ", ".join(f"{count:,} {kind}" for kind, count in report.added.items()) or "nothing new"
+        added = records(report.added) or "nothing new"
         present = sum(report.present.values())
         data().line(f"imported {added}" + (f"; {present:,} here already" if present else ""))
     notify(settings, *(f"not imported: {reason}" for reason in report.kept))

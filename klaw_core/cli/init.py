@@ -1,7 +1,8 @@
-"""``klaw init``: places for the index and the configuration, and a look at what is installed."""
+"""``klaw init``: places for the index and the configuration, and whether the configured parts work."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,29 +12,18 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.config import Config
-    from klaw_core.plugins import Registry
-
-
-@attrs.frozen
-class Part:
-    """One component the configuration asks for. ``problem`` and ``remedy`` are empty if it is there."""
-
-    kind: str
-    type: str
-    distribution: str = ""
-    problem: str = ""
-    remedy: str = ""
+    from klaw_core.cli.components import Part
 
 
 @click.command("init", short_help="Create the data directory and a configuration file.")
 @common_options
 @pass_settings
 def command(settings: Settings) -> None:
-    """Create the data directory and a commented configuration file, and say what is missing.
+    """Create the data directory and a commented configuration file, and say what is missing or does not work.
 
     Nothing that exists is changed, so it can be run again at any time.
     """
+    from klaw_core.cli.components import examine
     from klaw_core.cli.output import print_json
     from klaw_core.cli.template import render
     from klaw_core.config import load_config
@@ -49,57 +39,56 @@ def command(settings: Settings) -> None:
     config = load_config(config_file=file, data_dir=settings.data_dir)
     new_directory = not config.data_dir.exists()
     make_private_directory(config.data_dir)
-    parts = _parts(config, discover(disabled=config.disabled_plugins))
+    writable = os.access(config.data_dir, os.W_OK | os.X_OK)
+    parts = examine(config, discover(disabled=config.disabled_plugins))
     if settings.json:
         print_json(
             {
                 "data_dir": config.data_dir,
+                "writable": writable,
                 "config": file,
                 "created": [str(path) for path, new in ((config.data_dir, new_directory), (file, new_file)) if new],
                 "components": [attrs.asdict(part) for part in parts],
             }
         )
     elif not settings.quiet:
-        _show([(config.data_dir, new_directory), (file, new_file)], parts)
+        states = {config.data_dir: "created" if new_directory else "exists" if writable else "read-only"}
+        _show({**states, file: "created" if new_file else "exists"}, parts)
 
 
-def _parts(config: Config, registry: Registry) -> list[Part]:
-    from klaw_core.cli.effective import selections
-    from klaw_core.errors import PluginError
-
-    parts = []
-    for selection in selections(config):
-        try:
-            registry.component(selection.kind, selection.type)
-        except PluginError as error:
-            parts.append(Part(selection.kind, selection.type, problem=error.message, remedy=error.hint))
-        else:
-            distribution = registry.offers[selection.kind, selection.type][0].distribution
-            parts.append(Part(selection.kind, selection.type, distribution))
-    return parts
+_PERMISSIONS = "make the data directory writable, or choose another: --data-dir or KLAW_DATA_DIR"
+_STYLES = {"created": "green", "exists": "dim", "read-only": "bold red"}
 
 
-def _show(places: list[tuple[Path, bool]], parts: list[Part]) -> None:
+def _show(places: dict[Path, str], parts: list[Part]) -> None:
     from klaw_core.cli.output import Part as Text
     from klaw_core.cli.output import data, tilde
 
     out = data()
+    out.rows([[Text(state, _STYLES[state]), tilde(path)] for path, state in places.items()])
+    out.line()
     rows: list[list[Any]] = [
-        [Text("created", "green") if new else Text("exists", "dim"), tilde(path)] for path, new in places
+        [
+            Text(_state(part), "bold red" if part.problem else "green"),
+            Text(part.kind, "dim"),
+            Text(part.type, "bold"),
+            Text(_fault(part), "cyan") if part.problem else Text(part.distribution, "dim"),
+        ]
+        for part in parts
     ]
     out.rows(rows)
     out.line()
-    out.rows(
-        [
-            [
-                Text("missing", "bold red") if part.problem else Text("ready", "green"),
-                Text(part.kind, "dim"),
-                Text(part.type, "bold"),
-                Text(part.remedy or part.problem, "cyan") if part.problem else Text(part.distribution, "dim"),
-            ]
-            for part in parts
-        ]
-    )
-    out.line()
-    missing = [part for part in parts if part.problem]
-    out.line("next: ", Text(missing[0].remedy if missing else "klaw index DIR", "bold"))
+    remedies = [_PERMISSIONS] if "read-only" in places.values() else []
+    remedies += [part.remedy or "klaw doctor" for part in parts if part.problem]
+    out.line("next: ", Text(remedies[0] if remedies else "klaw index DIR", "bold"))
+
+
+def _state(part: Part) -> str:
+    """Return ``ready``, ``missing`` if nothing that is installed provides the part, or ``broken``."""
+    if not part.problem:
+        return "ready"
+    return "broken" if part.distribution else "missing"
+
+
+def _fault(part: Part) -> str:
+    return f"{part.problem} → {part.remedy}" if part.remedy else part.problem

@@ -84,6 +84,7 @@ def _news(journal: Journal, chat: Chat, ends: Mapping[Path, int]) -> Iterator[Jo
 def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True) -> None:
     """Print messages on stdout, and broken lines on stderr: a torn one, which may be being written, if ``torn``."""
     from klaw_core.cli.output import notify
+    from klaw_core.cli.streams import echo
     from klaw_core.jsonl import BadLine
 
     for line in lines:
@@ -91,7 +92,7 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
             if torn or not line.torn:
                 notify(settings, str(line))
         elif settings.json:
-            click.echo(json.dumps(line.message.record(), ensure_ascii=False))
+            echo(json.dumps(line.message.record(), ensure_ascii=False))
         else:
             _print(line.message)
 

@@ -14,10 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import click
 from attrs import frozen
 
 from klaw_core.cli.settings import Settings
+from klaw_core.cli.streams import echo
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,7 +56,7 @@ class Output:
         text = "".join(clean(piece.text) for piece in pieces)
         margin = " " * indent
         # An empty line stays empty: no margin that an editor would complain of.
-        click.echo("\n".join(f"{margin}{row}" if row else "" for row in text.split("\n")), file=self.stream)
+        echo("\n".join(f"{margin}{row}" if row else "" for row in text.split("\n")), stream=self.stream)
 
     def rows(self, rows: Sequence[Sequence[Part | str]], *, indent: int = 0, right: Iterable[int] = ()) -> None:
         """Print rows with their columns aligned; the columns in ``right`` (from 0) to the right."""
@@ -119,7 +119,7 @@ def notify(settings: Settings, *messages: str) -> None:
 def print_json(value: Any) -> None:
     """Print a value as JSON on stdout, in UTF-8, or in ASCII where stdout cannot do that."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
-    click.echo(json.dumps(value, ensure_ascii=encoding != "utf8", indent=2, default=_plain))
+    echo(json.dumps(value, ensure_ascii=encoding != "utf8", indent=2, default=_plain))
 
 
 def _plain(value: Any) -> Any:

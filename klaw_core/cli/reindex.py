@@ -7,7 +7,7 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 
-@click.command("reindex", short_help="Embed and cut everything anew, as after a change of model.")
+@click.command("reindex", short_help="Build the index anew from the files, as after a change of model.")
 @common_options
 @pass_settings
 def command(settings: Settings) -> None:

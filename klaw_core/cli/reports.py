@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import attrs
@@ -11,9 +13,21 @@ import click
 
 from klaw_core.cli.output import Part, counted, data, duration, notices, notify, print_json
 from klaw_core.cli.settings import Settings
+from klaw_core.cli.streams import ReaderGoneError
 from klaw_core.values import IndexReport, Skipped
 
-_NAMED = 3  # skipped files named for each reason, without --verbose
+_NAMED = 3  # skipped files that are named without --verbose; of more there is one line in all
+_REASONS = 5  # reasons in that line
+_DETAIL = re.compile(r" \([^)]*\)|: .*", re.DOTALL)  # what differs between files that are skipped for one reason
+_PLURALS = {"leads": "lead", "has": "have", "holds": "hold", "was": "were"}
+# What an export's records are called.
+_RECORDS = {
+    "workspace": ("workspace", "workspaces"),
+    "core": ("fact of core memory", "facts of core memory"),
+    "saved": ("saved memory", "saved memories"),
+    "message": ("message", "messages"),
+    "summary": ("summary", "summaries"),
+}
 
 
 def report_run(settings: Settings, name: str, report: IndexReport) -> None:
@@ -23,7 +37,9 @@ def report_run(settings: Settings, name: str, report: IndexReport) -> None:
         return
     if settings.quiet:
         return
-    data().line(Part(f"{name}: ", "bold"), summary(report))
+    # A reader that has gone must not keep the next directory from being indexed.
+    with suppress(ReaderGoneError):
+        data().line(Part(f"{name}: ", "bold"), summary(report))
     _show_skipped(report.skipped, verbose=settings.verbose)
 
 
@@ -53,13 +69,34 @@ def summary(report: IndexReport) -> str:
 
 
 def _show_skipped(skipped: tuple[Skipped, ...], *, verbose: bool) -> None:
+    """Name what was skipped, by reason; of many files only how many there are, as most of them are no news."""
+    if not verbose and len(skipped) > _NAMED:
+        notices().line(Part(f"{len(skipped):,} skipped: ", "yellow"), f"{by_reason(skipped)}; -v names them")
+        return
     reasons: dict[str, list[str]] = {}
     for item in skipped:
         reasons.setdefault(item.reason, []).append(item.path)
     for reason, paths in reasons.items():
-        named = paths if verbose else paths[:_NAMED]
-        more = f" and {len(paths) - len(named):,} more (-v names them)" if len(paths) > len(named) else ""
-        notices().line(Part("skipped ", "yellow"), f"{', '.join(named)}{more}: {reason}")
+        notices().line(Part("skipped ", "yellow"), f"{', '.join(paths)}: {reason}")
+
+
+def by_reason(skipped: Sequence[Skipped]) -> str:
+    """Return how many were skipped for each reason: ``7 empty, 2 lead out of the workspace``."""
+    counts = Counter(_DETAIL.sub("", item.reason).removeprefix("is ") for item in skipped)
+    most = counts.most_common(_REASONS)
+    parts = [f"{count:,} {_for_several(reason) if count > 1 else reason}" for reason, count in most]
+    others = len(skipped) - sum(count for _, count in most)
+    return ", ".join([*parts, f"{others:,} for other reasons"] if others else parts)
+
+
+def _for_several(reason: str) -> str:
+    verb, space, rest = reason.partition(" ")
+    return f"{_PLURALS.get(verb, verb)}{space}{rest}"
+
+
+def records(counts: Mapping[str, int]) -> str:
+    """Return the records of an export by kind: ``1 workspace, 2 saved memories``; empty if there are none."""
+    return ", ".join(counted(count, *_RECORDS.get(kind, (kind, kind))) for kind, count in counts.items())
 
 
 @contextmanager

@@ -26,9 +26,12 @@ def command(
     words = sys.stdin.read() if text == ("-",) else " ".join(text)
     with settings.open_memory() as memory:
         saved = memory.save(words, source=source, chat_id=chat_id, created_at=created_at)
-    from klaw_core.cli.output import print_json
+    from klaw_core.cli.output import notify, print_json
+    from klaw_core.cli.streams import echo
 
     if settings.json:
         print_json(attrs.asdict(saved, recurse=False))
     else:
-        click.echo(saved.path)
+        echo(saved.path)
+    if saved.notice:
+        notify(settings, saved.notice)

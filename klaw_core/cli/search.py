@@ -100,12 +100,13 @@ def command(
 def _print(settings: Settings, found: SearchResults, look: Look, form: str) -> None:
     from klaw_core.cli.output import data, notify, print_json
     from klaw_core.cli.results import FORMATS, as_dict, show
+    from klaw_core.cli.streams import echo
 
     notify(settings, *found.notices)
     if form == "json":
         print_json([as_dict(result, explain=look.explain) for result in found])
     elif form in FORMATS:
-        click.echo(FORMATS[form](found, look), nl=False)
+        echo(FORMATS[form](found, look), nl=False)
     elif found:
         show(data(), found, look)
     else:

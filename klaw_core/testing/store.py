@@ -259,6 +259,25 @@ class StoreContract:
             assert snapshot.space(C) is None
         put(store, make_document("notes/c.md", "later"))
 
+    def test_a_rebuild_keeps_the_cached_vectors_that_its_chunks_need(self, store: Store[Any]) -> None:
+        old, new = make_document("notes/a.md", "one\ntwo"), make_document("notes/a.md", "two\nfour")
+        before, after = ([chunk.passage_hash for chunk in cut_lines(document)] for document in (old, new))
+        stray, strayed = text_hash("three"), text_hash("five")
+        put(store, old)
+        with store.write() as transaction:
+            transaction.set_space(C, SpaceRecord(OTHER, vector(1, 0, 0, 0)))
+            for space in (SPACE, OTHER):
+                transaction.cache_vectors(space, dict.fromkeys([*before, *after[:1], stray], vector(1, 2, 3, 4)))
+        with store.rebuild() as fresh:
+            put(fresh, new)
+            with fresh.write() as transaction:
+                transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
+                transaction.cache_vectors(SPACE, dict.fromkeys([after[1], strayed], vector(4, 3, 2, 1)))
+        hashes = [*before, *after, stray, strayed]
+        with store.read() as snapshot:
+            assert snapshot.cached_vectors(SPACE, hashes).keys() == set(after)
+            assert snapshot.cached_vectors(OTHER, hashes) == {}, "no collection is in that space any more"
+
     def test_a_rebuild_that_fails_changes_nothing(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "old"))
         with store.read() as snapshot:

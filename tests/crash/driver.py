@@ -26,9 +26,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scene", choices=SCENES)
     parser.add_argument("directory", type=Path, help="an empty directory to work in")
-    parser.add_argument(
-        "--points", type=int, help="so many, evenly spread, and the first of each kind of call (default: all)"
-    )
+    parser.add_argument("--points", type=int, help="so many, and the first of each kind of call (default: all)")
     parser.add_argument("--bug", choices=bugs.BUGS, help="a defect to put into the process that dies")
     arguments = parser.parse_args()
     print(json.dumps(play(SCENES[arguments.scene], arguments.directory, arguments.points, arguments.bug)))  # noqa: T201

@@ -23,7 +23,7 @@ SEEDED = {
     "missing-transaction": ("index", "keys, the store"),
     "two-transactions": ("save", "keys, the store"),
     "forget-without-journal": ("forget", "which was forgotten, is in saved.jsonl"),
-    "forget-without-purge": ("forget", "which was forgotten, is in klaw.db"),
+    "forget-without-purge": ("forget", "which was forgotten, is in klaw.db-wal"),
     "swap-in-pieces": ("reindex", "as found: saved/"),
 }
 SEEDED_POINTS = 10

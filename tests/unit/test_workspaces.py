@@ -166,3 +166,12 @@ class TestFile:
         text = workspaces.file.read_text("utf-8")
         assert "заметки" in text
         assert json.loads(text) == {"заметки": {"path": str(make("заметки").resolve()), "exclude": ["a.md"]}}
+
+
+def test_excluding_from_a_workspace_that_was_just_forgotten_changes_nothing(workspaces, make):
+    workspaces.remember(make("notes"))
+    workspaces.remember(make("others"))
+    workspaces.forget("notes")
+    workspaces.exclude("notes", "a.md")
+    assert list(workspaces.all()) == ["others"]
+    assert workspaces.all()["others"].exclude == ()

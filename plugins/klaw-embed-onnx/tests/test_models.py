@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from klaw_core import EmbedderUnavailableError, ModelCorruptError, ModelNotFoundError, Place
+from klaw_core import EmbedderUnavailableError, ModelCorruptError, ModelNotFoundError, Place, PluginConflictError
 from klaw_embed_onnx.embedder import OnnxEmbedder
 from klaw_embed_onnx.locate import find_model
 from klaw_embed_onnx.manifest import ModelManifest, mending, read_manifest
@@ -224,3 +224,19 @@ assert "onnxruntime" not in sys.modules, "by counting"
 def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         OnnxOptions(**options)
+
+
+def test_a_model_in_two_packages_is_refused_when_it_is_used(
+    tmp_path: Path, model_copy: ModelCopy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("klaw-model-first", "klaw-model-second"):
+        information = tmp_path / "site" / f"{name.replace('-', '_')}-1.dist-info"
+        information.mkdir(parents=True)
+        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (information / "entry_points.txt").write_text(f"[klaw.models]\ntwice = {name.replace('-', '_')}\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    with pytest.raises(PluginConflictError, match="klaw-model-first, klaw-model-second") as caught:
+        find_model("twice", None, tmp_path)
+    assert "pip uninstall" in caught.value.hint
+    assert find_model("all-MiniLM-L6-v2", None, tmp_path).name == "all-MiniLM-L6-v2"
+    assert find_model("twice", str(model_copy(name="twice")), tmp_path).name == "twice"

@@ -122,7 +122,9 @@ class TestStartUp:
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False)
 
-        assert set(done.stdout.rpartition("@")[2].split()) == {"klaw_core.cli.group", "klaw_core.cli.settings"}
+        assert set(done.stdout.rpartition("@")[2].split()) == {
+            f"klaw_core.cli.{name}" for name in ("group", "settings", "streams")
+        }
 
     @pytest.mark.usefixtures("indexed")
     def test_a_search_in_a_pipe_does_not_import_rich(self):

@@ -75,6 +75,26 @@ class TestShow:
         assert result.exit_code == 1
         assert "did you mean 'memory.chunking.max_tokens'?" in result.stderr
 
+    @pytest.mark.parametrize(
+        ("key", "meant"),
+        [
+            ("max_tokens", "memory.chunking.max_tokens"),
+            ("fusion.k", "memory.fusion.k"),
+            ("max_token", "memory.chunking.max_tokens"),
+            ("memory.fusoin.k", "memory.fusion.k"),
+        ],
+    )
+    def test_get_knows_a_key_by_its_last_part(self, klaw, file, key, meant):
+        assert file.exists()
+        assert f"no such setting: {key}; did you mean {meant!r}?" in klaw("config", "get", key).stderr
+
+    def test_get_of_nothing_like_a_key_says_where_they_are(self, klaw, file):
+        assert file.exists()
+        result = klaw("config", "get", "nope")
+
+        assert result.exit_code == 1
+        assert result.stderr == "klaw: no such setting: nope → `klaw config list` shows every one\n"
+
     def test_path(self, klaw, file, user_home):
         (user_home / "work" / "klaw.toml").write_text("", "utf-8")
         places = json.loads(klaw("config", "path", "--json").stdout)

@@ -9,12 +9,12 @@ def test_to_a_file_and_back(indexed, user_home):
     indexed("core", "set", "user", "name", "Ada")
     result = indexed("export")
     assert result.exit_code == 0, result.output
-    assert "exported 1 workspace, 1 core, 1 saved to klaw-export.jsonl" in result.stderr
+    assert "exported 1 workspace, 1 fact of core memory, 1 saved memory to klaw-export.jsonl" in result.stderr
     assert result.stdout == ""
     other = str(user_home / "other")
     result = indexed("import", "klaw-export.jsonl", "--data-dir", other)
     assert result.exit_code == 0, result.output
-    assert result.stdout == "imported 1 workspace, 1 core, 1 saved\n"
+    assert result.stdout == "imported 1 workspace, 1 fact of core memory, 1 saved memory\n"
     assert "`klaw index` makes notes" in result.stderr
     assert "ferry" in indexed("search", "ferry", "--data-dir", other).stdout
     again = indexed("import", "klaw-export.jsonl", "--data-dir", other)
@@ -35,7 +35,7 @@ def test_through_a_pipe(indexed, spawn, user_home):
     assert written.stdout.splitlines()[-1] == '{"kind":"end","records":2}'
     taken = spawn("import", "-", stdin=written.stdout, environment={"KLAW_DATA_DIR": str(user_home / "other")})
     assert taken.returncode == 0, taken.stderr
-    assert taken.stdout == "imported 1 workspace, 1 saved\n"
+    assert taken.stdout == "imported 1 workspace, 1 saved memory\n"
 
 
 def test_a_file_that_is_none(klaw, user_home):

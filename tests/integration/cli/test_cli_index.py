@@ -1,14 +1,15 @@
 """``klaw init``, ``index``, ``reindex``, ``status``, ``plugins`` and ``demo``: the first five minutes."""
 
 import json
+import re
 import stat
 import tomllib
 
 import pytest
 
-from klaw_core.cli.reports import summary
+from klaw_core.cli.reports import by_reason, records, summary
 from klaw_core.config import load_config
-from klaw_core.values import IndexReport
+from klaw_core.values import IndexReport, Skipped
 
 
 def mode(path):
@@ -80,6 +81,55 @@ class TestInit:
         assert "take it out of plugins.disabled" in result.stdout
         assert "plugins.disabled" in {item["type"]: item["remedy"] for item in components}["fts5"]
 
+    def test_a_model_that_is_not_there_is_named(self, bare, user_home):
+        other = user_home / "other.toml"
+        other.write_text(f'[memory.embedding]\ntype = "onnx"\npath = "{user_home}"\n', "utf-8")
+
+        result = bare("init", "--config", str(other))
+        components = json.loads(bare("init", "--config", str(other), "--json").stdout)["components"]
+        status = bare("status", "--config", str(other))
+
+        assert result.exit_code == 0
+        assert re.search(r"broken +embedder +onnx +no model\.json in .* → set memory\.embedding\.path", result.stdout)
+        assert "next: set memory.embedding.path to a model's directory" in result.stdout
+        assert "no model.json" in {item["kind"]: item["problem"] for item in components}["embedder"]
+        assert {item["kind"] for item in components if item["problem"]} == {"embedder"}
+        assert status.exit_code == 0
+        assert status.stdout.count("no model.json in") == 1
+
+    def test_a_retriever_that_cannot_join_the_store_is_named(self, bare, user_home, monkeypatch):
+        monkeypatch.setattr("klaw_store_sqlitevec.vectors._extension", lambda: user_home / "none")
+
+        result = bare("init")
+
+        assert re.search(r"broken +retriever +sqlite-vec +the SQLite extension vec0 does not load", result.stdout)
+        assert re.search(r"ready +retriever +fts5", result.stdout)
+
+    def test_a_database_that_is_none_is_named(self, bare, user_home):
+        bare("init")
+        (user_home / "data" / "klaw" / "klaw.db").write_bytes(b"no database at all" * 1000)
+
+        assert re.search(r"broken +store +sqlite", bare("init").stdout)
+
+    def test_options_that_are_wrong_are_named(self, bare, user_home):
+        other = user_home / "other.toml"
+        other.write_text("[memory.fusion]\nk = 'many'\n", "utf-8")
+
+        result = bare("init", "--config", str(other))
+
+        assert re.search(r"broken +fusion +rrf +.*memory\.fusion\.k.* → `klaw config path`", result.stdout)
+
+    def test_a_data_directory_that_cannot_be_written_is_named(self, bare, user_home, monkeypatch):
+        bare("init")
+        # Root may write anywhere, so that permissions alone would not show it.
+        monkeypatch.setattr("os.access", lambda path, _mode: path != user_home / "data" / "klaw")
+
+        result = bare("init")
+
+        assert "read-only  ~/data/klaw" in result.stdout
+        assert "next: make the data directory writable" in result.stdout
+        assert json.loads(bare("init", "--json").stdout)["writable"] is False
+
 
 def is_toml(line):
     try:
@@ -133,9 +183,29 @@ class TestIndex:
         brief, verbose = klaw("index", str(notes)), klaw("index", "--verbose")
 
         assert "6 skipped" in brief.stdout
-        assert "notes/empty2.md and 2 more (-v names them): is empty" in brief.stderr
-        assert "skipped notes/broken.md: is not valid UTF-8 (byte 3)" in brief.stderr
-        assert "notes/empty4.md: is empty" in verbose.stderr
+        assert brief.stderr == "6 skipped: 5 empty, 1 not valid UTF-8; -v names them\n"
+        assert "skipped notes/broken.md: is not valid UTF-8 (byte 3)" in verbose.stderr
+        assert "notes/empty3.md, notes/empty4.md: is empty" in verbose.stderr
+
+    def test_a_few_skipped_files_are_named(self, klaw, notes):
+        (notes / "empty.md").write_text("", "utf-8")
+        (notes / "broken.md").write_bytes(b"caf\xe9")
+
+        result = klaw("index", str(notes))
+
+        assert set(result.stderr.splitlines()) == {
+            "skipped notes/empty.md: is empty",
+            "skipped notes/broken.md: is not valid UTF-8 (byte 3)",
+        }
+
+    def test_reasons_are_counted_without_what_differs_from_file_to_file(self):
+        reasons = [*["is empty"] * 7, *["leads out of the workspace"] * 2, "leads nowhere", "cannot be read: EIO"]
+        reasons += [f"is not valid UTF-8 (byte {at})" for at in range(3)]
+        counted = by_reason([Skipped(f"{at}.md", reason) for at, reason in enumerate(reasons)])
+        many = by_reason([Skipped(f"{at}.md", f"reason {at}") for at in range(8)])
+
+        assert counted == "7 empty, 3 not valid UTF-8, 2 lead out of the workspace, 1 leads nowhere, 1 cannot be read"
+        assert many.endswith("1 reason 4, 3 for other reasons")
 
     def test_what_cannot_be_indexed(self, klaw, notes):
         nothing, file = klaw("index"), klaw("index", str(notes / "auth.md"))
@@ -157,6 +227,12 @@ class TestIndex:
         )
         assert summary(IndexReport(unchanged=640, seconds=0.31)) == "640 unchanged in 0.3 s"
         assert summary(IndexReport(seconds=3900)) == "no notes in 1 h 5 min"
+
+    def test_records_are_counted_in_words(self):
+        assert records({"workspace": 2, "core": 1, "saved": 5812, "message": 1, "summary": 2}) == (
+            "2 workspaces, 1 fact of core memory, 5,812 saved memories, 1 message, 2 summaries"
+        )
+        assert records({}) == ""
 
 
 class TestStatus:

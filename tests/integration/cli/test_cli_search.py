@@ -5,9 +5,12 @@ import io
 import json
 import sys
 
+import attrs
 import pytest
 
 from klaw_core.cli import cli
+from klaw_core.memory import Memory
+from klaw_core.values import Passage
 
 
 def found(result):
@@ -190,6 +193,7 @@ class TestGet:
             "start_line": 1,
             "end_line": passage["end_line"],
             "file": str(user_home / "notes" / "2026-02-24.md"),
+            "notice": "",
         }
 
     @pytest.mark.parametrize(
@@ -200,6 +204,13 @@ class TestGet:
             ("notes/auth.md:0", 1, "count from 1"),
             ("notes/auth.md:9-5", 2, "ends at line 5, before it begins at line 9"),
             ("", 2, "TARGET is empty"),
+            ("notes/auth.md:abc", 2, "'abc' after notes/auth.md names no lines"),
+            ("notes/auth.md:", 2, "'' after notes/auth.md names no lines"),
+            ("notes/auth.md:5:x", 2, "'5:x' after notes/auth.md names no lines"),
+            ("notes/auth.md:5-", 2, "'5-' after notes/auth.md names no lines"),
+            ("notes/auth.md:" + "9" * 5000, 2, "names no lines"),
+            ("notes/none.md:abc", 1, "nothing is indexed under 'notes/none.md:abc'"),
+            ("notes/none.md:5", 1, "nothing is indexed under 'notes/none.md'"),
         ],
     )
     def test_what_is_not_there(self, indexed, target, code, words):
@@ -207,6 +218,25 @@ class TestGet:
 
         assert (result.exit_code, result.stdout) == (code, "")
         assert words in result.stderr
+
+    def test_a_colon_may_be_part_of_a_name(self, indexed, user_home):
+        (user_home / "notes" / "10:30.md").write_text("Met the ferryman.\nHe was late.\n", "utf-8")
+        (user_home / "notes" / "auth.md:6").mkdir()
+        (user_home / "notes" / "auth.md:6" / "x:7.md").write_text("A colon.\n", "utf-8")
+        assert indexed("index").exit_code == 0
+
+        assert indexed("get", "notes/10:30.md").stdout == "Met the ferryman.\nHe was late.\n"
+        assert indexed("get", "notes/10:30.md:2").stdout == "He was late.\n"
+        assert indexed("get", "notes/auth.md:6/x:7.md").stdout == "A colon.\n"
+        assert indexed("get", "notes/auth.md:6").stdout == "Nobody objected.\n"
+        assert indexed("get", "notes/10:30.md:x").exit_code == 2
+
+    def test_a_name_that_looks_like_lines_comes_first(self, indexed, monkeypatch):
+        path = indexed("save", "the boat is red").stdout.strip()
+
+        assert indexed("get", f"{path}:1").stdout == "the boat is red\n"
+        monkeypatch.setattr("klaw_core.memory.Memory.get", lambda _, *target: Passage(f"{target}", "", 1, 1))
+        assert json.loads(indexed("get", "a:5", "--json").stdout)["path"] == "('a:5',)"
 
 
 class TestSaveAndForget:
@@ -222,6 +252,22 @@ class TestSaveAndForget:
         (result,) = json.loads(klaw("search", "elk", "--json", "--chat", "telegram_7", "--source", "diary").stdout)
         assert result["created_at"] == "2024-05-06T00:00:00Z"
         assert result["content"].strip() == "saw an elk"
+
+    def test_what_a_person_should_know_of_a_memory_is_a_notice(self, klaw, monkeypatch):
+        save = Memory.save
+
+        def save_unembedded(memory, *text, **where):
+            return attrs.evolve(save(memory, *text, **where), notice="it is kept, but not embedded yet")
+
+        assert klaw("save", "the boat is green").stderr == ""
+        monkeypatch.setattr("klaw_core.memory.Memory.save", save_unembedded)
+        text, data, quiet = klaw("save", "a"), klaw("save", "b", "--json"), klaw("save", "c", "--quiet")
+
+        assert text.exit_code == data.exit_code == quiet.exit_code == 0
+        assert text.stdout.startswith("saved/")
+        assert text.stderr == data.stderr == "klaw: it is kept, but not embedded yet\n"
+        assert json.loads(data.stdout)["notice"] == "it is kept, but not embedded yet"
+        assert quiet.stderr == ""
 
     def test_an_empty_memory_is_refused(self, klaw):
         result = klaw("save", "  ")

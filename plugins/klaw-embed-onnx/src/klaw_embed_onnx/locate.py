@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from importlib.util import find_spec
 from pathlib import Path, PurePath
 
-from klaw_core import ModelNotFoundError
+from klaw_core import ModelNotFoundError, PluginConflictError
 from klaw_embed_onnx.manifest import MANIFEST, ModelManifest, read_manifest
 
 #: Entry points of this group name a model; their value is the package that holds its ``model.json``.
@@ -19,7 +19,8 @@ def find_model(name: str, path: str | None, cache_dir: Path) -> ModelManifest:
     """Return the manifest of the model at ``path``, or else of the first place that has ``name``.
 
     The places are the installed model packages, then ``cache_dir / "models" / name``. Reads the manifest
-    only. Raise ModelNotFoundError, or ModelCorruptError for a manifest that cannot be used.
+    only. Raise ModelNotFoundError, ModelCorruptError for a manifest that cannot be used, or
+    PluginConflictError if two packages bring the model.
     """
     if path is not None:
         directory = Path(path).expanduser()
@@ -28,15 +29,26 @@ def find_model(name: str, path: str | None, cache_dir: Path) -> ModelManifest:
                 f"no {MANIFEST} in {directory}", hint="set memory.embedding.path to a model's directory"
             )
         return read_manifest(directory)
-    installed = {point.name: point for point in entry_points(group=GROUP)}
-    places = [_package_directory(installed[name])] if name in installed else []
+    installed = entry_points(group=GROUP)
+    places = [_package_directory(point) for point in _only(installed.select(name=name), name)]
     relative = PurePath(name)
     if not relative.is_absolute() and ".." not in relative.parts:
         places.append(cache_dir / "models" / relative)
     for directory in filter(None, places):
         if (directory / MANIFEST).is_file():
             return read_manifest(directory)
-    raise _not_found(name, sorted(installed))
+    raise _not_found(name, sorted(installed.names))
+
+
+def _only(points: EntryPoints, name: str) -> EntryPoints:
+    """Return the points of one name if one distribution registers them. Raise PluginConflictError."""
+    owners = sorted({point.dist.name for point in points if point.dist is not None})
+    if len(owners) > 1:
+        raise PluginConflictError(
+            f"the model {name} is in more than one package: {', '.join(owners)}",
+            hint=f"pip uninstall {owners[-1]}, or set memory.embedding.path to a model's directory",
+        )
+    return points
 
 
 def _package_directory(point: EntryPoint) -> Path | None:

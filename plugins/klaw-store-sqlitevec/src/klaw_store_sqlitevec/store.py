@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import apsw
 
-from klaw_core import Finding, Index, Snapshot, Store, StoreError, StoreLockedError, Transaction, VectorSpace
+from klaw_core import Finding, Index, Snapshot, Store, StoreError, StoreLockedError, Transaction
+from klaw_store_sqlitevec.cache import prune_cache, take_cache
 from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, Owned, check_file, migrate, pending
@@ -75,9 +75,9 @@ class SqliteStore:
     def rebuild(self) -> Iterator[Store[apsw.Connection]]:
         """Give a store beside this one that takes its place at the end of the block, whole or not at all.
 
-        It knows this one's cached vectors. Readers go on meanwhile and see the new content with their next
-        snapshot; writers get StoreLockedError. If the block raises or the process dies, this store stays as
-        it was, and what the other had done is there for the next attempt.
+        It knows this one's cached vectors, and keeps those that its chunks need. Readers go on meanwhile and see the
+        new content with their next snapshot; writers get StoreLockedError. If the block raises or the process dies,
+        this store stays as it was, and what the other had done is there for the next attempt.
         """
         beside = self._beside
         lock = RebuildLock(self._path)
@@ -87,27 +87,17 @@ class SqliteStore:
                 try:
                     for owner, index in self._indexes.items():
                         fresh.enlist(owner, index)
-                    with self.read() as snapshot:
-                        fresh._take_cache(snapshot.resource)
+                    with self.read() as snapshot, fresh._connections.writer() as connection:
+                        take_cache(SqliteTransaction(connection), snapshot.resource)
                     yield fresh
+                    with fresh._connections.writer() as connection:
+                        prune_cache(SqliteTransaction(connection))
                     self._become(fresh)
                 finally:
                     fresh.close()
                 _remove_database(beside)
         finally:
             lock.close()
-
-    def _take_cache(self, other: apsw.Connection) -> None:
-        """Copy the embedding cache of another database, space by space: row numbers mean nothing elsewhere."""
-        spaces = "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
-        cached = "SELECT ?, hash, vector FROM embedding_cache WHERE space_id = ?"
-        insert = "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-        with self._connections.writer() as connection:
-            transaction = SqliteTransaction(connection)
-            rows: list[Any] = other.execute(spaces).fetchall()
-            for theirs, *space in rows:
-                mine = transaction.put_space(VectorSpace(*space))
-                connection.executemany(insert, other.execute(cached, (mine, theirs)))
 
     def _become(self, other: "SqliteStore") -> None:
         """Replace all content by the other's, as one transaction of SQLite's online backup."""

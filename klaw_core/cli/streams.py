@@ -1,0 +1,89 @@
+"""The standard streams when they are not what a program expects: closed, full, or left by their reader."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+
+import click
+
+
+class OutputError(Exception):
+    """Standard output does not take what was asked for; the message says why. No OSError, which click would take."""
+
+
+class ReaderGoneError(Exception):
+    """Whoever read standard output has gone, as in ``klaw search x | head -1``."""
+
+
+class _Guarded:
+    """A standard stream whose errors say which stream it is; whatever prints, click and rich included."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with writing(self):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with writing(self):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def guarded_streams() -> Iterator[None]:
+    """Guard the streams in the block, and put something in the place of one that was closed (``klaw ... >&-``).
+
+    Python leaves None there. Input is empty then, and notices are lost. Output must not be lost unseen: what is
+    written there fails, as in other tools. Besides, no file that is opened later gets a stream's descriptor.
+    """
+    before = sys.stdin, sys.stdout, sys.stderr
+    sys.stdin = _opened(sys.stdin, os.O_RDONLY, "r")
+    sys.stdout = _Guarded(_opened(sys.stdout, os.O_RDONLY, "w"))  # type: ignore[assignment]  # all of it by delegation
+    sys.stderr = _Guarded(_opened(sys.stderr, os.O_WRONLY, "w"))  # type: ignore[assignment]  # as above
+    try:
+        yield
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = before
+
+
+def _opened(stream: Any, flags: int, mode: str) -> Any:
+    if stream is not None and not stream.closed:
+        return stream
+    return open(os.open(os.devnull, flags), mode, encoding="utf-8")  # noqa: PTH123, SIM115  # a descriptor, kept
+
+
+@contextmanager
+def writing(stream: Any) -> Iterator[None]:
+    """Write to a stream in the block. Raise OutputError, or ReaderGoneError; the stream is silent from then on.
+
+    That a notice cannot be written is no reason to fail: errors of stderr end the block and nothing else.
+    """
+    try:
+        yield
+    except OSError as error:
+        _silence(stream)
+        if stream is sys.stderr:
+            return
+        if isinstance(error, BrokenPipeError):
+            raise ReaderGoneError from error
+        raise OutputError(f"cannot write to standard output: {error.strerror or error}") from error
+
+
+def echo(text: str, *, stream: IO[str] | None = None, nl: bool = True) -> None:
+    """Print text on a stream, stdout by default: that very one, and not what click may wrap around it."""
+    click.echo(text, file=sys.stdout if stream is None else stream, nl=nl)
+
+
+def _silence(stream: Any) -> None:
+    """Let what a stream still holds go nowhere; else the interpreter would complain about it at exit."""
+    with suppress(OSError, ValueError):  # a stream of a test has no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,116 @@
+"""Standard streams that are full, closed, or left by their reader; each in a process of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FULL = Path("/dev/full")
+READERS = (
+    ["search", "bread"],
+    ["search", "bread", "--json"],
+    ["search", "bread", "--format", "md"],
+    ["get", "notes/auth.md"],
+    ["get", "notes/auth.md", "--json"],
+    ["config", "list"],
+    ["config", "path"],
+    ["export", "-"],
+    ["--help"],
+    ["search", "--help"],
+)
+
+
+def in_shell(redirection, *arguments, stdin=None):
+    """Run ``klaw`` as a shell does that is told to redirect."""
+    return subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" -m klaw_core "$@" {redirection}', sys.executable, *arguments],
+        input=stdin,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.usefixtures("indexed")
+class TestOutput:
+    @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+    @pytest.mark.parametrize("arguments", READERS)
+    def test_a_full_disk_is_named(self, arguments):
+        done = in_shell(f">{FULL}", *arguments)
+
+        assert done.returncode == 1
+        assert done.stderr == "klaw: cannot write to standard output: No space left on device\n"
+
+    @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+    def test_a_full_disk_is_named_when_there_is_more_than_a_buffer(self, user_home):
+        (user_home / "notes" / "long.md").write_text("rye bread\n" * 20_000, "utf-8")
+        done = in_shell(f">{FULL}", "get", "notes/long.md")
+
+        assert done.returncode == 1
+        assert done.stderr == "klaw: cannot write to standard output: No space left on device\n"
+
+    @pytest.mark.parametrize("arguments", READERS)
+    def test_what_cannot_be_printed_because_stdout_is_closed_is_an_error(self, arguments):
+        done = in_shell(">&-", *arguments)
+
+        assert done.returncode == 1
+        assert done.stderr == "klaw: cannot write to standard output: Bad file descriptor\n"
+
+    def test_what_prints_nothing_needs_no_stdout(self, user_home):
+        (user_home / "notes" / "new.md").write_text("A heron.\n", "utf-8")
+
+        assert in_shell(">&-", "index", "--quiet").returncode == 0
+        assert "heron" in in_shell("", "search", "heron").stdout
+
+    @pytest.mark.parametrize("arguments", READERS)
+    def test_a_reader_that_leaves_early_is_no_error_anywhere(self, arguments):
+        read, write = os.pipe()
+        os.close(read)  # the reader has gone before the first line
+        with subprocess.Popen(
+            [sys.executable, "-m", "klaw_core", *arguments], stdout=write, stderr=subprocess.PIPE
+        ) as process:
+            os.close(write)
+            _, errors = process.communicate(timeout=60)
+
+        assert (process.returncode, errors.replace(b"klaw: exported 1 workspace\n", b"")) == (0, b"")
+
+    def test_a_reader_that_leaves_early_does_not_stop_the_work(self, user_home):
+        for name in ("one", "two"):
+            (user_home / name).mkdir()
+            (user_home / name / "a.md").write_text(f"A heron in {name}.\n", "utf-8")
+        read, write = os.pipe()
+        os.close(read)
+        arguments = ["index", str(user_home / "one"), str(user_home / "two")]
+        with subprocess.Popen([sys.executable, "-m", "klaw_core", *arguments], stdout=write, stderr=write) as process:
+            os.close(write)
+
+        assert process.returncode == 0
+        assert in_shell("", "search", "heron", "--format", "files").stdout.split() == ["one/a.md", "two/a.md"]
+
+
+@pytest.mark.usefixtures("indexed")
+class TestNoticesAndInput:
+    @pytest.mark.parametrize("redirection", ["2>&-", f"2>{FULL}"])
+    def test_a_notice_that_cannot_be_printed_fails_nothing(self, redirection):
+        found = in_shell(redirection, "search", "bread")
+        nothing = in_shell(redirection, "search", "zebra")
+
+        assert (found.returncode, nothing.returncode) == (0, 0)
+        assert "rye bread" in found.stdout
+
+    @pytest.mark.parametrize("redirection", ["2>&-", f"2>{FULL}", ">&- 2>&-", "<&- >&- 2>&-"])
+    def test_an_error_that_cannot_be_printed_keeps_its_status(self, redirection):
+        assert in_shell(redirection, "get", "notes/none.md").returncode == 1
+        assert in_shell(redirection, "serch").returncode == 2
+
+    def test_closed_input_is_empty(self):
+        done = in_shell("<&-", "search", "-")
+
+        assert done.returncode == 1
+        assert "the query is empty" in done.stderr
+
+    def test_where_nobody_can_be_asked_nothing_is_forgotten(self):
+        assert "say --yes" in in_shell("<&-", "forget", "notes/auth.md").stderr
