@@ -21,17 +21,12 @@ if TYPE_CHECKING:
 @pass_settings
 def command(settings: Settings, *, file: str) -> None:
     """Write workspaces, core memory, saved memories and conversations to FILE as JSON lines; - is standard output."""
-    from klaw_core.cli.streams import writing
     from klaw_core.maintenance.export import export
 
     # The files alone are enough: a database that does not open must not keep anybody from taking their memories along.
     data_dir = settings.load_config().data_dir
-    if file == "-":
-        with writing(sys.stdout):
-            report = export(data_dir, sys.stdout.buffer)
-            sys.stdout.flush()
-    else:
-        report = export(data_dir, Path(file))
+    report = export(data_dir, sys.stdout.buffer if file == "-" else Path(file))
+    sys.stdout.flush()  # it is not exported before that
     _report(settings, file, report)
 
 

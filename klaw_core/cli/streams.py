@@ -22,16 +22,24 @@ class ReaderGoneError(Exception):
 class _Guarded:
     """A standard stream whose errors say which stream it is; whatever prints, click and rich included."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, *, for_notices: bool = False) -> None:
         self._stream = stream
+        self._for_notices = for_notices
 
-    def write(self, text: str) -> int:
-        with writing(self):
-            self._stream.write(text)
-        return len(text)
+    @property
+    def buffer(self) -> _Guarded:
+        """The stream of bytes below, around which click puts a stream of its own if the encoding is ASCII."""
+        return _Guarded(self._stream.buffer, for_notices=self._for_notices)
+
+    def write(self, data: str | bytes) -> int:
+        if data == "":  # with which click tries what kind of stream this is, and swallows the error
+            return 0
+        with _writing(self._stream, for_notices=self._for_notices):
+            self._stream.write(data)
+        return len(data)
 
     def flush(self) -> None:
-        with writing(self):
+        with _writing(self._stream, for_notices=self._for_notices):
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -47,8 +55,8 @@ def guarded_streams() -> Iterator[None]:
     """
     before = sys.stdin, sys.stdout, sys.stderr
     sys.stdin = _opened(sys.stdin, os.O_RDONLY, "r")
-    sys.stdout = _Guarded(_opened(sys.stdout, os.O_RDONLY, "w"))  # type: ignore[assignment]  # all of it by delegation
-    sys.stderr = _Guarded(_opened(sys.stderr, os.O_WRONLY, "w"))  # type: ignore[assignment]  # as above
+    sys.stdout = _Guarded(_opened(sys.stdout, os.O_RDONLY, "w"))
+    sys.stderr = _Guarded(_opened(sys.stderr, os.O_WRONLY, "w"), for_notices=True)
     try:
         yield
     finally:
@@ -58,20 +66,20 @@ def guarded_streams() -> Iterator[None]:
 def _opened(stream: Any, flags: int, mode: str) -> Any:
     if stream is not None and not stream.closed:
         return stream
-    return open(os.open(os.devnull, flags), mode, encoding="utf-8")  # noqa: PTH123, SIM115  # a descriptor, kept
+    return open(os.open(os.devnull, flags), mode, encoding="utf-8")  # noqa: PTH123  # a descriptor, kept
 
 
 @contextmanager
-def writing(stream: Any) -> Iterator[None]:
+def _writing(stream: Any, *, for_notices: bool) -> Iterator[None]:
     """Write to a stream in the block. Raise OutputError, or ReaderGoneError; the stream is silent from then on.
 
-    That a notice cannot be written is no reason to fail: errors of stderr end the block and nothing else.
+    That a notice cannot be written is no reason to fail: errors of theirs end the block and nothing else.
     """
     try:
         yield
     except OSError as error:
         _silence(stream)
-        if stream is sys.stderr:
+        if for_notices:
             return
         if isinstance(error, BrokenPipeError):
             raise ReaderGoneError from error
