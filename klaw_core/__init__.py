@@ -80,10 +80,12 @@ from klaw_core.values import (
 )
 
 if TYPE_CHECKING:
+    from klaw_core.background import BackgroundIndexer
     from klaw_core.memory import Memory
 
 __all__ = [
     "API",
+    "BackgroundIndexer",
     "CheckedIndex",
     "Chunk",
     "Chunker",
@@ -165,4 +167,8 @@ def __getattr__(name: str) -> object:
         from klaw_core.memory import Memory
 
         return Memory
+    if name == "BackgroundIndexer":
+        from klaw_core.background import BackgroundIndexer
+
+        return BackgroundIndexer
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
