@@ -31,7 +31,7 @@ def test_it_runs_at_the_start_and_after_a_request(home, caplog):
 def test_requests_that_come_together_are_one_run(home, monkeypatch):
     with home.open() as memory:
         runs = []
-        monkeypatch.setattr(type(memory), "index", runs.append)
+        monkeypatch.setattr(memory, "index", lambda: runs.append("run"))
         with BackgroundIndexer(memory, debounce_seconds=0.2) as indexer:
             assert indexer.wait(20)
             for _ in range(50):
