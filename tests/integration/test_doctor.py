@@ -241,7 +241,7 @@ class TestOwnedFiles:
     def test_what_only_the_index_still_has_is_not_removed(self, home, memory):
         path = home.root / "data" / "saved.jsonl"
         path.write_bytes(b"{" + path.read_bytes())
-        assert checks(memory.doctor(fix=True)) == {"saved-lines", "ghosts"}
+        assert checks(memory.doctor(fix=True)) == {"saved-lines"}
         assert memory.search("ferry", mode="fts")
 
     def test_a_torn_line_is_a_warning(self, home, memory):
