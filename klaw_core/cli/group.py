@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from klaw_core.cli.extensions import OFFICIAL, installed, load_command
 from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import OutputError, ReaderGoneError, guarded_streams
 from klaw_core.errors import ConfigError, KlawError
@@ -20,9 +21,10 @@ _INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 class KlawGroup(click.Group):
-    """A click group whose commands live in modules of ``klaw_core.cli`` named ``command``.
+    """A click group whose commands live in modules of ``klaw_core.cli`` named ``command``, or come with plugins.
 
-    ``modules`` gives each command's module and its line of help, ``aliases`` other names for commands.
+    ``modules`` gives each command's module and its line of help, ``aliases`` other names for commands. What
+    other distributions bring (:mod:`klaw_core.cli.extensions`) is looked up when it is called.
     """
 
     def __init__(
@@ -33,14 +35,15 @@ class KlawGroup(click.Group):
         self._aliases = aliases
 
     def list_commands(self, _context: click.Context) -> list[str]:
-        """Return the commands in the order a newcomer needs them."""
-        return list(self._modules)
+        """Return the commands in the order a newcomer needs them; of other distributions only Klaw's own."""
+        return [*self._modules, *OFFICIAL]
 
-    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
-        """Import and return a command, or None if there is none of that name."""
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """Import and return a command, or None if there is none of that name. Raise PluginError."""
         entry = self._modules.get(self._aliases.get(name, name))
         if entry is None:
-            return None
+            # A shell that completes a word offers what is installed and hears of no error.
+            return None if context.resilient_parsing and name not in installed() else load_command(name)
         command = import_module(f"klaw_core.cli.{entry[0]}").command
         assert isinstance(command, click.Command)
         return command
@@ -50,9 +53,12 @@ class KlawGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of ``args[0]``; name the nearest one if there is none."""
         name = args[0]
-        known = [*self._modules, *self._aliases]
-        if name not in known and not name.startswith("-") and not context.resilient_parsing:
-            near = get_close_matches(name, known, n=1)
+        known = [*self._modules, *self._aliases, *OFFICIAL]
+        if name in known or name.startswith("-") or context.resilient_parsing:
+            return super().resolve_command(context, args)
+        brought = installed()
+        if name not in brought:
+            near = get_close_matches(name, [*known, *brought], n=1)
             guess = f"; did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"no such command {name!r}{guess}", context)
         return super().resolve_command(context, args)
@@ -61,6 +67,7 @@ class KlawGroup(click.Group):
         """Write the list of commands without importing any."""
         others = {name: [alias for alias, target in self._aliases.items() if target == name] for name in self._modules}
         rows = [(", ".join((name, *others[name])), summary) for name, (_, summary) in self._modules.items()]
+        rows += [(name, summary) for name, (_, summary) in OFFICIAL.items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

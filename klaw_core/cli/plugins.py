@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 @common_options
 @pass_settings
 def command(settings: Settings) -> None:
-    """List every plugin with its components (kind, the name that follows `type =`) and what is wrong with it."""
-    from klaw_core.cli.output import data, notify, print_json
+    """List every plugin with its components (kind, the name that follows `type =`) and what is wrong with it.
+
+    Commands that packages add to `klaw` come last.
+    """
+    from klaw_core.cli.extensions import installed
+    from klaw_core.cli.output import Part, data, notify, print_json
     from klaw_core.plugins import discover
 
     disabled: tuple[str, ...] = ()
@@ -33,6 +37,10 @@ def command(settings: Settings) -> None:
         return
     for plugin in plugins:
         _show(data(), plugin)
+    brought = installed()
+    if brought:
+        data().line(Part("commands", "bold cyan"))
+        data().rows([[f"klaw {name}", Part(owner, "dim")] for name, owner in brought.items()], indent=2)
 
 
 def _as_dict(plugin: Plugin) -> dict[str, Any]:

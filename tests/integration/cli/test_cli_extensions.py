@@ -1,0 +1,131 @@
+"""Commands that come with other distributions, found through their entry points."""
+
+from importlib.metadata import EntryPoints
+from pathlib import Path
+
+import pytest
+
+from klaw_core.cli import cli
+from klaw_core.cli.extensions import OFFICIAL
+
+MODULE = '''
+import click
+from klaw_core import NotFoundError
+from klaw_core.commands import Settings, common_options, pass_settings, print_json
+
+@click.command("greet", short_help="Greet.")
+@click.option("--fail", is_flag=True)
+@common_options
+@pass_settings
+def command(settings: Settings, *, fail: bool) -> None:
+    """Greet."""
+    if fail:
+        raise NotFoundError("nobody is here", hint="come back later")
+    print_json({"data_dir": str(settings.data_dir)})
+
+not_a_command = 3
+'''
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Put distributions on the path: a name, and the entry point of its command ``greet``."""
+    (tmp_path / "klaw_greeting.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def put(distribution: str, value: str = "klaw_greeting:command", name: str = "greet") -> None:
+        info = Path(tmp_path / f"{distribution.replace('-', '_')}-1.0.dist-info")
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n", "utf-8")
+        (info / "entry_points.txt").write_text(f"[klaw.commands]\n{name} = {value}\n", "utf-8")
+
+    return put
+
+
+def test_a_command_of_a_plugin_runs_with_the_common_options(install, klaw, tmp_path):
+    install("klaw-greeting")
+
+    result = klaw("greet", "--data-dir", str(tmp_path))
+
+    assert result.exit_code == 0
+    assert str(tmp_path) in result.stdout
+
+
+def test_its_error_is_one_line_and_exit_status_1(install, klaw):
+    install("klaw-greeting")
+
+    result = klaw("greet", "--fail")
+
+    assert result.exit_code == 1
+    assert result.stderr == "klaw: nobody is here → come back later\n"
+
+
+def test_plugins_lists_it_with_its_distribution(install, klaw):
+    install("klaw-greeting")
+
+    assert "klaw greet  klaw-greeting" in klaw("plugins").stdout
+
+
+def test_a_mistyped_name_may_mean_it(install, klaw):
+    install("klaw-greeting")
+
+    assert "did you mean 'greet'" in klaw("gret").stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [("klaw_greeting:absent", "AttributeError"), ("klaw_absent:command", "ModuleNotFoundError")],
+)
+def test_one_that_cannot_be_loaded_names_its_package_and_the_mend(install, klaw, value, reason):
+    install("klaw-greeting", value)
+
+    result = klaw("greet")
+
+    assert result.exit_code == 1
+    assert reason in result.stderr
+    assert "pip install --force-reinstall klaw-greeting" in result.stderr
+
+
+def test_what_is_no_command_is_refused(install, klaw):
+    install("klaw-greeting", "klaw_greeting:not_a_command")
+
+    assert "is no command, but int" in klaw("greet").stderr
+
+
+def test_two_providers_are_a_conflict_that_names_both(install, klaw):
+    install("klaw-greeting")
+    install("klaw-salute")
+
+    result = klaw("greet")
+
+    assert result.exit_code == 1
+    assert "klaw-greeting, klaw-salute" in result.stderr
+
+
+def test_a_plugin_cannot_take_a_name_of_klaws_own(install, klaw):
+    install("klaw-greeting", name="status")
+
+    assert "Show where the index is" in klaw("status", "--help").stdout
+
+
+def test_help_lists_klaws_own_without_looking_for_them(klaw):
+    listed = klaw("--help").stdout
+
+    assert all(f"  {name} " in listed for name in OFFICIAL)
+
+
+def test_completion_survives_a_command_that_is_not_installed(monkeypatch):
+    monkeypatch.setattr("klaw_core.cli.extensions._entry_points", EntryPoints)
+
+    context = cli.make_context("klaw", [], resilient_parsing=True)
+
+    assert {item.value for item in cli.shell_complete(context, "")}.isdisjoint(OFFICIAL)
+
+
+def test_one_of_klaws_own_that_is_missing_names_what_installs_it(monkeypatch, klaw):
+    monkeypatch.setattr("klaw_core.cli.extensions._entry_points", EntryPoints)
+
+    result = klaw("eval")
+
+    assert result.exit_code == 1
+    assert "pip install 'klaw[eval]'" in result.stderr
