@@ -1,13 +1,11 @@
-"""Real conversations as journals: convert LoCoMo, append, index, search, reindex, and rebuild klaw.db from the files.
+"""Real conversations as journals: convert LoCoMo, append, index, reindex, and rebuild klaw.db from the files.
 
-    python benchmarks/locomo_journals.py PATH/locomo.json [--words] [--questions N] [--keep DIR]
+    python benchmarks/locomo_journals.py PATH/locomo.json [--words] [--keep DIR]
 
 Each conversation becomes a chat, each turn a message on the day that LoCoMo gives its session, with the turn's id and
-with its speaker in ``meta.name``; a session break stands before each session. A question is asked within its own
-chat; a passage counts for the session of its lines, sessions are deduplicated before the cut at k, and questions
-without a readable gold id are left out and counted. any@k: one gold session is among the first k; frac@k: the part of
-them that is. MRR is of the first. The database is then rebuilt beside itself, and deleted and made again: both dumps,
-without keys, must equal the one before.
+with its speaker in ``meta.name``; a session break stands before each session. Printed are how many texts are embedded
+for all of it and for one message more, and how large the database is. It is then rebuilt beside itself, and deleted
+and made again: both dumps, without keys, must equal the one before. What is found is measured by `klaw eval`.
 
 LoCoMo (Maharana et al., ACL 2024) is CC BY-NC 4.0: for measuring, and no part of this repository.
 """
@@ -16,8 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -27,14 +23,10 @@ from typing import Any
 
 from attrs import evolve
 
-from klaw_core import Filters, Memory, SearchResult
+from klaw_core import Memory
 from klaw_core.config import Config, load_config
-from klaw_core.conversations import SESSION_BREAK, Chat, Journal, JournalEntry, Message
+from klaw_core.conversations import SESSION_BREAK, Chat, Message
 from klaw_core.testing.messages import message_dump
-
-_GOLD = re.compile(r"D:?(\d+):(\d+)")
-_CUTS = (5, 10)
-_DEPTH = 50  # passages asked for, so that ten distinct sessions are among them
 
 
 def messages_of(sample: Mapping[str, Any]) -> Iterator[Message]:
@@ -49,54 +41,6 @@ def messages_of(sample: Mapping[str, Any]) -> Iterator[Message]:
             role = "user" if turn["speaker"] == talk["speaker_a"] else "assistant"
             meta = {**chat.meta, "name": turn["speaker"]}
             yield Message(role, turn["text"], start + timedelta(seconds=30 * index), id=turn["dia_id"], meta=meta)
-
-
-def sessions_by_line(journal: Journal, chat: Chat) -> dict[tuple[str, int], str]:
-    """Return the session of each line of each of a chat's files."""
-    found = {}
-    for file in journal.files(chat).files:
-        for number, line in enumerate(journal.read_file(file), start=1):
-            if isinstance(line, JournalEntry) and (match := _GOLD.match(line.message.id)):
-                found[f"conversations/{chat.name}/{file.path.name}", number] = f"D{match[1]}"
-    return found
-
-
-def sessions_of(results: Iterator[SearchResult], lines: Mapping[tuple[str, int], str]) -> list[str]:
-    """Return the sessions of results, each at its first appearance."""
-    found: dict[str, None] = {}
-    for result in results:
-        for number in range(result.start_line, result.end_line + 1):
-            if session := lines.get((result.path, number)):
-                found.setdefault(session)
-    return list(found)
-
-
-def ask(memory: Memory, samples: list[Mapping[str, Any]], most: int) -> None:
-    """Ask every question within its chat and print how often the right session was found."""
-    names = [*(f"{measure}@{k}" for k in _CUTS for measure in ("any", "frac")), "MRR"]
-    scores: dict[str, list[float]] = {name: [] for name in names}
-    seconds, left_out = [], 0
-    for sample in samples:
-        chat = Chat("locomo", sample["sample_id"])
-        lines = sessions_by_line(memory.conversations.journal, chat)
-        for item in sample["qa"][:most]:
-            gold = {f"D{match[0]}" for match in _GOLD.findall(" ".join(item.get("evidence", ())))}
-            if not gold:
-                left_out += 1
-                continue
-            begun = time.perf_counter()
-            results = memory.search(item["question"], _DEPTH, filters=Filters(chat_id=chat.name))
-            seconds.append(time.perf_counter() - begun)
-            ranked = sessions_of(iter(results), lines)
-            for k in _CUTS:
-                hits = len(gold & set(ranked[:k]))
-                scores[f"any@{k}"].append(float(hits > 0))
-                scores[f"frac@{k}"].append(hits / len(gold))
-            first = next((rank for rank, session in enumerate(ranked, start=1) if session in gold), None)
-            scores["MRR"].append(0.0 if first is None else 1 / first)
-    figures = ", ".join(f"{name} {statistics.mean(values):.3f}" for name, values in scores.items())
-    print(f"search    {len(seconds):,} questions ({left_out} left out), sessions: {figures}")
-    print(f"          median {1000 * statistics.median(seconds):.1f} ms a question")
 
 
 def dump(memory: Memory) -> object:
@@ -119,7 +63,7 @@ def timed(name: str, memory: Memory, *, reindex: bool = False) -> None:
     print(f"{name:<9} {report.seconds:.1f} s: {documents}, {chunks}, {len(report.skipped)} skipped")
 
 
-def run(samples: list[Mapping[str, Any]], config: Config, most: int) -> None:
+def run(samples: list[Mapping[str, Any]], config: Config) -> None:
     """Do everything in turn and print it."""
     with Memory.open(config) as memory:
         begun = time.perf_counter()
@@ -129,8 +73,8 @@ def run(samples: list[Mapping[str, Any]], config: Config, most: int) -> None:
             count, chats = snapshot.messages.count(), snapshot.messages.chats()
         print(f"append    {time.perf_counter() - begun:.1f} s: {count:,} rows of {len(chats)} chats")
         timed("index", memory)
+        print(f"          klaw.db: {memory.status().statistics.get('database_bytes', 0):,} bytes")
         before = dump(memory)
-        ask(memory, samples, most)
         last = list(messages_of(samples[0]))[-1]
         memory.conversations.append(evolve(last, id="", content="One more thing: the kiln is cold.", ts=last.ts))
         timed("one more", memory)
@@ -149,13 +93,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--words", action="store_true", help="without embedding")
-    parser.add_argument("--questions", type=int, default=10_000, help="of each conversation")
     parser.add_argument("--keep", type=Path, help="keep everything in this directory")
     arguments = parser.parse_args()
     samples = json.loads(arguments.data.read_text("utf-8"))
     words = {"memory": {"embedding": {"type": "none"}}} if arguments.words else None
     with tempfile.TemporaryDirectory() as work:
-        run(samples, load_config(data_dir=arguments.keep or Path(work, "data"), overrides=words), arguments.questions)
+        run(samples, load_config(data_dir=arguments.keep or Path(work, "data"), overrides=words))
 
 
 if __name__ == "__main__":

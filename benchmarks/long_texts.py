@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from klaw_core import Matrix, Vector
-from klaw_embed_onnx.locate import find_model
 from klaw_embed_onnx.session import ModelSession
 from klaw_embed_onnx.tokenizer import TextTokenizer
 from klaw_embed_onnx.windows import windows
+from klaw_models import OnnxEmbedderManifest, find_model
 
 PASSAGE_TOKENS = 400
 Cut = Callable[[Sequence[int | None], int], list[slice]]
@@ -184,7 +184,7 @@ def main() -> None:
     parser.add_argument("locomo", type=Path, help="locomo10.json, or a part of it")
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     arguments = parser.parse_args()
-    manifest = find_model(arguments.model, None, Path(gettempdir()))
+    manifest = find_model(OnnxEmbedderManifest, arguments.model, None, Path(gettempdir()))
     embedding = Embedding(TextTokenizer.load(manifest), ModelSession.load(manifest, threads=0, batch_tokens=512))
     conversations = read_conversations(arguments.locomo)
     total = sum(len(conversation.questions) for conversation in conversations)

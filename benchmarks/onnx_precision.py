@@ -37,9 +37,9 @@ import onnxruntime  # type: ignore[import-untyped]  # it has no py.typed
 from onnx import TensorProto, helper
 from safetensors.numpy import load
 
-from klaw_embed_onnx.locate import find_model
 from klaw_embed_onnx.session import ModelSession, usable_processors
 from klaw_embed_onnx.tokenizer import TextTokenizer
+from klaw_models import OnnxEmbedderManifest, find_model
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "klaw-model-minilm"))
 from minilm_graph import (
@@ -275,7 +275,7 @@ def main() -> None:
         parser.error("give --weights, or install benchmarks/requirements.txt")
     path = arguments.weights or Path(str(spec and spec.origin)).parent / WEIGHTS
     weights = load(path.read_bytes())
-    manifest = find_model("all-MiniLM-L6-v2", None, Path(gettempdir()))
+    manifest = find_model(OnnxEmbedderManifest, "all-MiniLM-L6-v2", None, Path(gettempdir()))
     tokenizer = TextTokenizer.load(manifest)
     data = read_cranfield(arguments.cranfield, tokenizer)
     graphs = {}

@@ -8,25 +8,24 @@ from typing import Any
 import pytest
 
 from klaw_embed_onnx.embedder import OnnxEmbedder
-from klaw_embed_onnx.locate import find_model
-from klaw_embed_onnx.manifest import ModelManifest, read_manifest
+from klaw_models import OnnxEmbedderManifest, find_model, read_manifest
 
 ModelCopy = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def manifest(tmp_path_factory: pytest.TempPathFactory) -> ModelManifest:
-    return find_model("all-MiniLM-L6-v2", None, tmp_path_factory.mktemp("cache"))
+def manifest(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedderManifest:
+    return find_model(OnnxEmbedderManifest, "all-MiniLM-L6-v2", None, tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")
-def minilm(manifest: ModelManifest) -> OnnxEmbedder:
+def minilm(manifest: OnnxEmbedderManifest) -> OnnxEmbedder:
     """The installed default model, loaded once."""
     return OnnxEmbedder(manifest)
 
 
 @pytest.fixture
-def model_copy(manifest: ModelManifest, tmp_path: Path) -> ModelCopy:
+def model_copy(manifest: OnnxEmbedderManifest, tmp_path: Path) -> ModelCopy:
     """Return a function that makes a model directory whose manifest differs in the given keys."""
 
     def copy(target: Path = tmp_path / "model", **changes: Any) -> Path:

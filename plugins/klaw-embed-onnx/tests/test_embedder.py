@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from klaw_core import EmbeddingError, VectorSpace
+from klaw_core import EmbeddingError, ModelCorruptError, VectorSpace
 from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_onnx.embedder import Lazy, OnnxEmbedder
-from klaw_embed_onnx.manifest import ModelManifest
+from klaw_models import OnnxEmbedderManifest
 
 Variant = Callable[..., OnnxEmbedder]
 
@@ -76,7 +76,7 @@ def test_a_long_text_is_the_weighted_mean_of_even_windows(minilm: OnnxEmbedder) 
     np.testing.assert_allclose(long, mean / np.linalg.norm(mean), rtol=0, atol=1e-6)
 
 
-def test_threads_and_batches_change_no_vector(manifest: ModelManifest, minilm: OnnxEmbedder) -> None:
+def test_threads_and_batches_change_no_vector(manifest: OnnxEmbedderManifest, minilm: OnnxEmbedder) -> None:
     texts = [" ".join(SENTENCES[: number % 5 + 1]) for number in range(20)]
     expected = minilm.embed_documents(texts)
     for threads, batch_tokens in ((1, 1), (1, 100_000), (3, 64)):
@@ -123,10 +123,28 @@ def test_a_dimension_that_the_model_does_not_have_is_an_error(variant: Variant) 
         variant(dimension=383).embed_query("a cat")
 
 
-def test_an_input_that_the_model_does_not_have_is_an_error(variant: Variant) -> None:
-    inputs = {"ids": "input_ids", "mask": "attention_mask", "types": "token_type_ids"}
-    with pytest.raises(EmbeddingError, match="token_type_ids"):
-        variant(inputs=inputs).embed_query("a cat")
+def test_token_types_are_left_out_where_the_graph_has_none(variant: Variant, minilm: OnnxEmbedder) -> None:
+    embedder = variant(inputs={"ids": "input_ids", "mask": "attention_mask", "types": "token_type_ids"})
+    np.testing.assert_array_equal(embedder.embed_query("a cat"), minilm.embed_query("a cat"))
+
+
+def test_without_a_name_the_first_output_is_taken(variant: Variant, minilm: OnnxEmbedder) -> None:
+    np.testing.assert_array_equal(variant(output=None).embed_query("a cat"), minilm.embed_query("a cat"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        ({"inputs": {"ids": "ids", "mask": "attention_mask"}}, "ids"),
+        ({"inputs": {"ids": "input_ids", "mask": "mask"}}, "mask"),
+        ({"output": "pooled"}, "pooled"),
+    ],
+)
+def test_a_name_that_the_graph_does_not_have_is_an_error(
+    variant: Variant, changes: dict[str, object], missing: str
+) -> None:
+    with pytest.raises(ModelCorruptError, match=f"the graph of all-MiniLM-L6-v2 has no {missing}"):
+        variant(**changes).embed_query("a cat")
 
 
 def test_what_is_lazy_is_made_once_and_a_failure_is_tried_again() -> None:

@@ -1,4 +1,4 @@
-"""Finding a model, trusting its files, and saying what is wrong."""
+"""Loading a model: trusting its files, and saying what is wrong with it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from klaw_core import EmbedderUnavailableError, ModelCorruptError, ModelNotFoundError, Place, PluginConflictError
+from klaw_core import EmbedderUnavailableError, ModelCorruptError, ModelNotFoundError, Place
 from klaw_embed_onnx.embedder import OnnxEmbedder
-from klaw_embed_onnx.locate import find_model
-from klaw_embed_onnx.manifest import ModelManifest, mending, read_manifest
 from klaw_embed_onnx.plugin import OnnxOptions, klaw_embedders
+from klaw_models import OnnxEmbedderManifest, read_manifest
 
 ModelCopy = Callable[..., Path]
 
@@ -46,79 +45,11 @@ def test_a_path_wins_over_a_name(model_copy: ModelCopy, tmp_path: Path) -> None:
     assert component.factory(options, _place(tmp_path)).space.model == "mine"
 
 
-def test_an_installed_model_wins_over_the_cache(model_copy: ModelCopy, tmp_path: Path) -> None:
-    model_copy(tmp_path / "models" / "all-MiniLM-L6-v2", revision="cached")
-    assert find_model("all-MiniLM-L6-v2", None, tmp_path).revision != "cached"
-
-
-@pytest.mark.parametrize("name", ["mine", "someone/theirs"])
-def test_a_model_is_found_in_the_cache(model_copy: ModelCopy, tmp_path: Path, name: str) -> None:
-    model_copy(tmp_path / "models" / name, name=name)
-    assert find_model(name, None, tmp_path).name == name
-
-
-@pytest.mark.parametrize("name", ["../outside", "a/../../outside"])
-def test_a_name_cannot_leave_the_cache(model_copy: ModelCopy, tmp_path: Path, name: str) -> None:
-    model_copy(tmp_path / "outside")
-    (tmp_path / "models" / "a").mkdir(parents=True)
-    with pytest.raises(ModelNotFoundError):
-        find_model(name, None, tmp_path)
-    with pytest.raises(ModelNotFoundError):
-        find_model(str(tmp_path / "outside"), None, tmp_path)
-
-
-def test_an_unknown_model_names_those_installed(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match="no model 'bge-small' on this machine") as caught:
-        find_model("bge-small", None, tmp_path)
-    assert "all-MiniLM-L6-v2" in caught.value.hint
-
-
-def test_without_its_package_the_default_model_names_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("klaw_embed_onnx.locate.GROUP", "klaw.no.such.group")
+def test_a_model_that_is_not_here_names_the_command(tmp_path: Path) -> None:
+    (component,) = klaw_embedders()
     with pytest.raises(ModelNotFoundError) as caught:
-        find_model("all-MiniLM-L6-v2", None, tmp_path)
-    assert caught.value.hint == "pip install 'klaw[minilm]'"
-    with pytest.raises(ModelNotFoundError, match=r"pip install 'klaw\[minilm\]'"):
-        find_model("another", None, tmp_path)
-
-
-def test_a_path_without_a_model_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match=r"no model\.json in"):
-        find_model("any", str(tmp_path), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"format": 2}, "format 2"),
-        ({"dimension": 0}, "dimension"),
-        ({"dimension": "384"}, "dimension"),
-        ({"pooling": "max"}, "pooling"),
-        ({"max_tokens": 300}, "max_tokens"),
-        ({"window_tokens": 600}, "max_positions"),
-        ({"model": "../model.onnx"}, "not a path inside"),
-        ({"model": "/model.onnx"}, "not a path inside"),
-        ({"model": "other.onnx"}, r"no SHA-256 of other\.onnx"),
-        ({"inputs": {"ids": "input_ids"}}, "no 'mask'"),
-        ({"inputs": []}, "not a model manifest"),
-        ({"files": {}}, "no SHA-256"),
-    ],
-)
-def test_a_manifest_that_cannot_be_used_is_refused(
-    model_copy: ModelCopy, changes: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ModelCorruptError, match=message) as caught:
-        read_manifest(model_copy(**changes))
-    assert caught.value.hint
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff", b'{"format": 1}', b"[" * 100_000])
-def test_a_broken_manifest_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "model.json").write_bytes(content)
-    with pytest.raises(ModelCorruptError):
-        read_manifest(tmp_path)
+        component.factory(OnnxOptions(model="bge-small-en-v1.5"), _place(tmp_path))
+    assert caught.value.hint == "klaw models add bge-small-en-v1.5"
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
@@ -137,7 +68,7 @@ def test_a_changed_file_is_refused(model_copy: ModelCopy, name: str, damage: str
     assert f"delete {path}" in caught.value.hint
 
 
-def test_a_mended_model_works_without_a_new_embedder(model_copy: ModelCopy, manifest: ModelManifest) -> None:
+def test_a_mended_model_works_without_a_new_embedder(model_copy: ModelCopy, manifest: OnnxEmbedderManifest) -> None:
     path = model_copy()
     (path / "model.onnx").unlink()
     embedder = OnnxEmbedder(read_manifest(path))
@@ -145,11 +76,6 @@ def test_a_mended_model_works_without_a_new_embedder(model_copy: ModelCopy, mani
         embedder.embed_query("a cat")
     (path / "model.onnx").symlink_to(manifest.directory / "model.onnx")
     assert embedder.embed_query("a cat").shape == (384,)
-
-
-def test_an_installed_package_is_mended_by_pip() -> None:
-    installed = Path("/somewhere/lib/python3.11/site-packages/klaw_model_minilm")
-    assert mending(installed) == "pip install --force-reinstall --no-deps klaw-model-minilm"
 
 
 def _replace(path: Path, name: str, content: bytes) -> None:
@@ -184,7 +110,7 @@ def test_a_prefix_that_does_not_fit_the_window_is_refused(model_copy: ModelCopy)
 
 @pytest.mark.parametrize("library", ["onnxruntime", "tokenizers"])
 def test_a_library_that_cannot_be_imported_says_so(
-    manifest: ModelManifest, monkeypatch: pytest.MonkeyPatch, library: str
+    manifest: OnnxEmbedderManifest, monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
     real_import = builtins.__import__
 
@@ -209,7 +135,7 @@ from klaw_core import Place
 (component,) = klaw_embedders()
 embedder = component.factory(component.options(), Place(Path({str(tmp_path)!r}), Path({str(tmp_path)!r})))
 assert (embedder.space.dimension, embedder.max_tokens) == (384, 254)
-assert not {{"onnxruntime", "tokenizers"}} & sys.modules.keys(), "by the embedder"
+assert not {{"onnxruntime", "tokenizers", "httpx"}} & sys.modules.keys(), "by the embedder"
 embedder.count_tokens(["a cat"])
 assert "onnxruntime" not in sys.modules, "by counting"
 """
@@ -224,19 +150,3 @@ assert "onnxruntime" not in sys.modules, "by counting"
 def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         OnnxOptions(**options)
-
-
-def test_a_model_in_two_packages_is_refused_when_it_is_used(
-    tmp_path: Path, model_copy: ModelCopy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("klaw-model-first", "klaw-model-second"):
-        information = tmp_path / "site" / f"{name.replace('-', '_')}-1.dist-info"
-        information.mkdir(parents=True)
-        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-        (information / "entry_points.txt").write_text(f"[klaw.models]\ntwice = {name.replace('-', '_')}\n")
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    with pytest.raises(PluginConflictError, match="klaw-model-first, klaw-model-second") as caught:
-        find_model("twice", None, tmp_path)
-    assert "pip uninstall" in caught.value.hint
-    assert find_model("all-MiniLM-L6-v2", None, tmp_path).name == "all-MiniLM-L6-v2"
-    assert find_model("twice", str(model_copy(name="twice")), tmp_path).name == "twice"

@@ -9,10 +9,10 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from klaw_core import Matrix, Vector, VectorSpace
-from klaw_embed_onnx.manifest import ModelManifest
 from klaw_embed_onnx.session import ModelSession
 from klaw_embed_onnx.tokenizer import Ids, TextTokenizer
 from klaw_embed_onnx.windows import pool
+from klaw_models import OnnxEmbedderManifest
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class OnnxEmbedder:
     A text's vector does not depend on what else is in the call.
     """
 
-    def __init__(self, manifest: ModelManifest, *, threads: int = 0, batch_tokens: int = 512) -> None:
+    def __init__(self, manifest: OnnxEmbedderManifest, *, threads: int = 0, batch_tokens: int = 512) -> None:
         self._manifest = manifest
         self._tokenizer = Lazy(lambda: TextTokenizer.load(manifest))
         self._session = Lazy(lambda: ModelSession.load(manifest, threads=threads, batch_tokens=batch_tokens))

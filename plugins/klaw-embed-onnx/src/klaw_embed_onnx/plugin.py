@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class OnnxOptions:
     """Options of the embedder ``onnx``.
 
-    ``model``: the name of an installed or downloaded model.
+    ``model``: the name of a model that is installed or was added (``klaw models list``).
     ``path``: a directory that holds a model and its ``model.json``, instead of a name.
     ``threads``: how many batches are computed at once; 0 is one for each processor this process may use.
     ``batch_tokens``: how many tokens one batch holds, padding included.
@@ -31,9 +31,9 @@ class OnnxOptions:
 
 def _onnx(options: OnnxOptions, place: Place) -> OnnxEmbedder:
     from klaw_embed_onnx.embedder import OnnxEmbedder
-    from klaw_embed_onnx.locate import find_model
+    from klaw_models import OnnxEmbedderManifest, find_model
 
-    manifest = find_model(options.model, options.path, place.cache_dir)
+    manifest = find_model(OnnxEmbedderManifest, options.model, options.path, place.cache_dir)
     return OnnxEmbedder(manifest, threads=options.threads, batch_tokens=options.batch_tokens)
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from attrs import frozen
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, Matrix, Vector
-from klaw_embed_onnx.manifest import ModelManifest
 from klaw_embed_onnx.tokenizer import Ids
 from klaw_embed_onnx.windows import to_unit_length
+from klaw_models import OnnxEmbedderManifest
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession  # type: ignore[import-untyped]  # it has no py.typed
@@ -28,15 +28,20 @@ REINSTALL = "pip install --upgrade --force-reinstall onnxruntime"
 
 @frozen
 class ModelSession:
-    """A loaded model. Safe to use from several threads."""
+    """A loaded model. Safe to use from several threads.
+
+    ``types_input`` is None for a graph that is not told which of two texts a token belongs to.
+    """
 
     session: InferenceSession
-    manifest: ModelManifest
+    manifest: OnnxEmbedderManifest
+    types_input: str | None
+    output: str
     threads: int
     batch_tokens: int
 
     @classmethod
-    def load(cls, manifest: ModelManifest, *, threads: int, batch_tokens: int) -> ModelSession:
+    def load(cls, manifest: OnnxEmbedderManifest, *, threads: int, batch_tokens: int) -> ModelSession:
         """Check and load the model. Raise EmbedderUnavailableError or ModelCorruptError.
 
         The file is read and hashed while onnxruntime is imported, which takes longer; the session is made
@@ -45,7 +50,13 @@ class ModelSession:
         with ThreadPoolExecutor(1, "klaw-model") as executor:
             reading = executor.submit(manifest.read, manifest.model)
             session = _open(reading, manifest)
-        return cls(session, manifest, threads or usable_processors(), batch_tokens)
+        inputs, outputs = ([value.name for value in values] for values in (session.get_inputs(), session.get_outputs()))
+        types_input = manifest.types_input if manifest.types_input in inputs else None
+        output = manifest.output or outputs[0]
+        missing = ({manifest.ids_input, manifest.mask_input} - set(inputs)) | ({output} - set(outputs))
+        if missing:
+            raise manifest.corrupt(f"the graph of {manifest.name} has no {', '.join(sorted(missing))}")
+        return cls(session, manifest, types_input, output, threads or usable_processors(), batch_tokens)
 
     def embed(self, windows: Sequence[Ids]) -> Matrix:
         """Return float32 of shape (n, d), row i for window i, of unit length. Raise EmbeddingError."""
@@ -72,12 +83,14 @@ class ModelSession:
             ids[row, : len(window)] = window
             mask[row, : len(window)] = 1
         feed = {self.manifest.ids_input: ids, self.manifest.mask_input: mask}
-        if self.manifest.types_input:
-            feed[self.manifest.types_input] = np.zeros_like(ids)
+        if self.types_input:
+            feed[self.types_input] = np.zeros_like(ids)
         try:
-            states = self.session.run([self.manifest.output], feed)[0]
+            states = self.session.run([self.output], feed)[0]
         except Exception as error:  # onnxruntime's errors have no common base below Exception
             raise EmbeddingError(f"{self.manifest.name} failed: {error}") from error
+        if states.shape[:2] != ids.shape or states.ndim != 3:  # noqa: PLR2004  # (batch, tokens, dimension)
+            raise EmbeddingError(f"{self.output} of {self.manifest.name} is not a vector a token: {states.shape}")
         vectors = np.stack([self._pool(states[row, : len(window)]) for row, window in enumerate(windows)])
         if vectors.shape[1] != self.manifest.dimension or not np.isfinite(vectors).all():
             raise EmbeddingError(f"{self.manifest.name} gave no sound vectors (shape {vectors.shape})")
@@ -95,7 +108,7 @@ def usable_processors() -> int:
     return os.cpu_count() or 1
 
 
-def _open(reading: Future[bytes], manifest: ModelManifest) -> InferenceSession:
+def _open(reading: Future[bytes], manifest: OnnxEmbedderManifest) -> InferenceSession:
     try:
         import onnxruntime
     except (ImportError, OSError) as error:

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
 
-from klaw_core import EmbedderUnavailableError, ModelCorruptError
-from klaw_embed_onnx.manifest import ModelManifest, mending
+from klaw_core import EmbedderUnavailableError
 from klaw_embed_onnx.windows import windows
+from klaw_models import OnnxEmbedderManifest
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 Ids: TypeAlias = tuple[int, ...]
+
+_WORD = "a"
 
 
 @frozen
@@ -37,7 +39,7 @@ class TextTokenizer:
     max_tokens: int
 
     @classmethod
-    def load(cls, manifest: ModelManifest) -> TextTokenizer:
+    def load(cls, manifest: OnnxEmbedderManifest) -> TextTokenizer:
         """Read and check the tokenizer. Raise EmbedderUnavailableError or ModelCorruptError."""
         try:
             from tokenizers import Tokenizer
@@ -49,21 +51,19 @@ class TextTokenizer:
         try:
             tokenizer = Tokenizer.from_buffer(content)
         except Exception as error:  # tokenizers raises bare Exception for what it cannot parse
-            path = manifest.directory / manifest.tokenizer
-            raise ModelCorruptError(f"{path}: {error}", hint=mending(manifest.directory)) from error
+            raise manifest.corrupt(f"{manifest.directory / manifest.tokenizer}: {error}") from error
         # The official file pads and truncates to 128 tokens.
         tokenizer.no_padding()
         tokenizer.no_truncation()
         # A "[SEP]" in somebody's note is text.
         tokenizer.encode_special_tokens = True
-        before, after = _special_tokens(tokenizer)
+        before, after = _special_tokens(tokenizer, manifest)
         query, document = (_prefix(tokenizer, prefix) for prefix in (manifest.query_prefix, manifest.document_prefix))
         longest = len(before) + len(after) + max(len(query), len(document)) + manifest.max_tokens
         if longest > manifest.window_tokens:
-            raise ModelCorruptError(
+            raise manifest.corrupt(
                 f"{manifest.name}: a window of max_tokens with prefix and special tokens has {longest} tokens, "
-                f"more than window_tokens {manifest.window_tokens}",
-                hint=mending(manifest.directory),
+                f"more than window_tokens {manifest.window_tokens}"
             )
         return cls(tokenizer, before, after, query, document, manifest.max_tokens)
 
@@ -92,11 +92,21 @@ def _encodable(texts: Sequence[str]) -> list[str]:
     ]
 
 
-def _special_tokens(tokenizer: Tokenizer) -> tuple[Ids, Ids]:
-    encoding = tokenizer.encode("a")
+def _special_tokens(tokenizer: Tokenizer, manifest: OnnxEmbedderManifest) -> tuple[Ids, Ids]:
+    encoding = tokenizer.encode(_WORD)
     kept = [number for number, special in enumerate(encoding.special_tokens_mask) if not special]
+    if not kept:
+        raise manifest.corrupt(f"{manifest.directory / manifest.tokenizer} makes no tokens of {_WORD!r}")
     return tuple(encoding.ids[: kept[0]]), tuple(encoding.ids[kept[-1] + 1 :])
 
 
 def _prefix(tokenizer: Tokenizer, prefix: str) -> Ids:
+    """Return the prefix's ids as they are in front of a text.
+
+    A tokenizer of SentencePiece's kind puts the space after "query:" into the text's first token and would make
+    a token of its own of it, were the prefix encoded alone.
+    """
+    whole, word = (tokenizer.encode(text, add_special_tokens=False).ids for text in (prefix + _WORD, _WORD))
+    if whole[-len(word) :] == word:
+        return tuple(whole[: -len(word)])
     return tuple(tokenizer.encode(prefix, add_special_tokens=False).ids)

@@ -1,0 +1,24 @@
+"""The progress bar of a download: on stderr, only where somebody looks at it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from klaw_core.commands import Settings
+
+
+@contextmanager
+def bytes_bar(settings: Settings, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar of ``total`` bytes while the block runs; yield what takes how many are there."""
+    if settings.quiet or not sys.stderr.isatty():
+        yield lambda _done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (BarColumn(bar_width=30), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(compact=True))
+    with Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=8) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.update(task, completed=done)

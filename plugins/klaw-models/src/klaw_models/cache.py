@@ -1,0 +1,151 @@
+"""The cache of models: ``models/`` below Klaw's cache directory, one directory a model.
+
+A model appears there whole or not at all: its files are made in a temporary directory beside, checked, synced
+and renamed. One process at a time writes; what a killed one left is swept by the next.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from attrs import frozen
+
+from klaw_models.errors import ModelError, keeping_failed
+from klaw_models.manifest import MANIFEST
+from klaw_models.places import cache_directory
+from klaw_models.reading import read_manifest
+
+_TEMPORARY = ".adding-"
+_LOCK = ".lock"
+# One part or two: "all-MiniLM-L6-v2", "someone/theirs".
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
+_PATTERNS = (f"*/{MANIFEST}", f"*/*/{MANIFEST}")
+
+
+@frozen
+class ModelCache:
+    """The models that were added on this machine. ``cache_dir`` is Klaw's cache directory."""
+
+    cache_dir: Path
+
+    @property
+    def directory(self) -> Path:
+        """Return the directory that holds the models."""
+        return self.cache_dir / "models"
+
+    def names(self) -> list[str]:
+        """Return the names of the models that are there, sound or not."""
+        found = (
+            path.parent.relative_to(self.directory) for pattern in _PATTERNS for path in self.directory.glob(pattern)
+        )
+        return sorted(path.as_posix() for path in found if not path.parts[0].startswith("."))
+
+    def place(self, name: str) -> Path:
+        """Return the directory of a model of that name. Raise ModelError if it cannot be a name."""
+        directory = cache_directory(name, self.cache_dir)
+        if directory is None or not _NAME.fullmatch(name):
+            raise ModelError(
+                f"{name!r} cannot be the name of a model", hint="use letters, digits, - . _ and one / at most"
+            )
+        return directory
+
+    def put(self, name: str, fill: Callable[[Path], None], *, size: int = 0) -> Path:
+        """Let ``fill`` write a model's files into a new directory, then make it the model of that name.
+
+        What was there under that name is replaced. If ``fill`` raises, or its manifest cannot be used, nothing has
+        changed. ``size`` is how many bytes the disk must have room for. Raise ModelError or ModelCorruptError.
+        """
+        place = self.place(name)
+        try:
+            with self._locked():
+                self._require_space(size)
+                made = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self.directory))
+                try:
+                    fill(made)
+                    read_manifest(made)
+                    _sync_tree(made)
+                    self._replace(place, made)
+                finally:
+                    shutil.rmtree(made, ignore_errors=True)
+        except OSError as error:
+            raise keeping_failed(self.directory, error) from error
+        return place
+
+    def remove(self, name: str) -> Path:
+        """Remove a model. Raise ModelError if it is not there or cannot be removed."""
+        place = self.place(name)
+        if not (place / MANIFEST).is_file():
+            raise ModelError(f"no model {name!r} in {self.directory}", hint="klaw models list shows those there are")
+        try:
+            with self._locked():
+                shutil.rmtree(self._set_aside(place))
+                if place.parent != self.directory:
+                    with suppress(OSError):  # it holds other models
+                        place.parent.rmdir()
+        except OSError as error:
+            raise keeping_failed(self.directory, error) from error
+        return place
+
+    def _replace(self, place: Path, made: Path) -> None:
+        if any(place.glob(f"*/{MANIFEST}")) or (place.parent / MANIFEST).exists():
+            raise ModelError(f"{place} is where other models are, or in one", hint="choose another name")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        aside = self._set_aside(place) if place.exists() else None
+        made.rename(place)
+        _sync(place.parent)
+        if aside:
+            shutil.rmtree(aside)
+
+    def _set_aside(self, place: Path) -> Path:
+        """Take a model's directory away in one step; return where it is, to be deleted."""
+        aside = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self.directory))
+        place.rename(aside)  # rename(2) replaces an empty directory
+        _sync(place.parent)
+        return aside
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Be the only process that writes here, and sweep what a killed one left. Raise ModelError or OSError."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self.directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise ModelError(
+                    f"another process is changing {self.directory}", hint="wait until it is done, then try again"
+                ) from error
+            for leftover in self.directory.glob(f"{_TEMPORARY}*"):
+                shutil.rmtree(leftover, ignore_errors=True)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _require_space(self, size: int) -> None:
+        free = shutil.disk_usage(self.directory).free
+        if free < size:
+            raise ModelError(
+                f"the model needs {size:,} bytes, and the disk of {self.directory} has {free:,} left",
+                hint="free some space, then try again",
+            )
+
+
+def _sync_tree(directory: Path) -> None:
+    """Make what is in a new directory durable, before the directory gets its name."""
+    for path in (*directory.rglob("*"), directory):
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

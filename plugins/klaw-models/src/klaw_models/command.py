@@ -1,0 +1,161 @@
+"""``klaw models``: list, fetch, verify and remove the models that embedders and rerankers run."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import click
+
+from klaw_core.commands import Settings, common_options, pass_settings
+from klaw_models.manifest import LONGEST
+
+if TYPE_CHECKING:
+    from klaw_core.commands import Part
+    from klaw_models.adding import Added
+    from klaw_models.inventory import Entry
+
+_PATH = click.Path(path_type=Path, exists=True)
+_LENGTH = click.IntRange(1, LONGEST)
+
+
+@click.group("models", short_help="List, fetch and verify the models that embedders run.")
+@common_options
+def command() -> None:
+    """List, fetch, verify and remove the models that embedders and rerankers run.
+
+    A model is looked for at the configured path, in the installed model packages, then in the cache. Only
+    `klaw models add` downloads.
+    """
+
+
+@command.command("list", short_help="List the models there are.")
+@common_options
+@pass_settings
+def list_command(settings: Settings) -> None:
+    """List the models that are installed, in the cache, or known and not yet here."""
+    from klaw_core.commands import data, print_json
+    from klaw_models.inventory import inventory
+
+    entries = inventory(settings.load_config().cache_dir)
+    if settings.json:
+        print_json([attrs.asdict(entry) for entry in entries])
+        return
+    data().rows([_row(entry) for entry in entries], right=(2, 3))
+    for entry in entries:
+        if entry.problem:
+            data().line(f"{entry.name}: {entry.problem}")
+
+
+@command.command("add", short_help="Fetch a model, or take one that you have.")
+@click.argument("name", required=False)
+@click.option(
+    "--from", "source", metavar="PATH", type=_PATH, help="Take this directory or GGUF file; download nothing."
+)
+@click.option("--dimension", type=_LENGTH, metavar="N", help="How long its vectors are.")
+@click.option("--window", "window_tokens", type=_LENGTH, metavar="N", help="How many tokens it reads at once.")
+@click.option("--pooling", type=click.Choice(("mean", "cls", "last")), help="How tokens become one vector.")
+@click.option("--query-prefix", metavar="TEXT", help="What stands before a question.")
+@click.option("--document-prefix", metavar="TEXT", help="What stands before a passage.")
+@click.option("--license", metavar="TEXT", default="", help="Its licence.")
+@click.option("--cross-encoder", is_flag=True, help="It scores a question with a passage.")
+@common_options
+@pass_settings
+def add_command(settings: Settings, /, *, name: str | None, source: Path | None, **said: Any) -> None:
+    """Fetch the known model NAME into the cache and verify it, or take the files at --from PATH.
+
+    The options after --from describe a model that Klaw does not know; what its files say need not be repeated.
+    The environment variable HF_ENDPOINT names a mirror of the hub.
+    """
+    from klaw_models.adding import Adding
+    from klaw_models.bar import bytes_bar
+    from klaw_models.describing import Described
+    from klaw_models.fetching import HUB, HUB_VARIABLE
+
+    config = settings.load_config()
+    hub_url = os.environ.get(HUB_VARIABLE) or HUB
+    adding = Adding(config.cache_dir, partial(bytes_bar, settings), offline=config.offline, hub_url=hub_url)
+    if source is not None:
+        _report_added(settings, adding.take(name, source, Described(**said)))
+    elif name is None:
+        raise click.UsageError("which model? `klaw models list` shows those there are")
+    else:
+        _report_added(settings, adding.fetch(name))
+
+
+@command.command("verify", short_help="Check every file of the models that are here.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@common_options
+@click.pass_context
+def verify_command(context: click.Context, *, names: tuple[str, ...]) -> None:
+    """Hash every file of the models NAME, or of all that are here; exit with 1 if one is not what it should be."""
+    from klaw_core.commands import Part, data, print_json
+    from klaw_models.inventory import verify
+
+    settings = context.ensure_object(Settings)
+    problems = verify(names, settings.load_config().cache_dir)
+    if settings.json:
+        print_json([{"name": name, "sound": not said, "problems": said} for name, said in problems.items()])
+    else:
+        for name, said in problems.items():
+            if not said:
+                data().line(Part(name, "bold"), "  sound")
+            for problem in said:
+                data().line(Part(name, "bold"), Part("  broken  ", "bold red"), problem)
+    if any(problems.values()):
+        context.exit(1)
+
+
+@command.command("remove", short_help="Remove a model from the cache.")
+@click.argument("name")
+@common_options
+@pass_settings
+def remove_command(settings: Settings, *, name: str) -> None:
+    """Remove the model NAME from the cache; packages are removed by pip."""
+    from klaw_core.commands import data, print_json, tilde
+    from klaw_models.cache import ModelCache
+
+    directory = ModelCache(settings.load_config().cache_dir).remove(name)
+    if settings.json:
+        print_json({"name": name, "directory": directory})
+    elif not settings.quiet:
+        data().line(f"removed {tilde(directory)}")
+
+
+def _row(entry: Entry) -> list[Part | str]:
+    from klaw_core.commands import Part, size
+
+    here = {"package": Part("installed", "green"), "cache": Part("in the cache", "green")}
+    return [
+        Part(entry.name, "bold"),
+        Part("broken", "bold red") if entry.problem else here.get(entry.where, Part("klaw models add", "dim")),
+        f"{entry.dimension}-d" if entry.dimension else "",
+        size(entry.size) if entry.size else "",
+        entry.kind,
+        entry.languages,
+        Part(entry.license, "dim"),
+    ]
+
+
+def _report_added(settings: Settings, added: Added) -> None:
+    from klaw_core.commands import data, print_json, tilde
+    from klaw_models.kinds import KINDS
+    from klaw_models.known import KNOWN
+    from klaw_models.reading import read_manifest
+
+    if settings.json:
+        print_json({"name": added.name, "directory": added.directory, "added": added.changed})
+        return
+    if settings.quiet:
+        return
+    verified = "added and verified" if added.name in KNOWN else "added"
+    done = verified if added.changed else "is here already, and sound"
+    data().line(f"{added.name} {done}: {tilde(added.directory)}")
+    section, component = KINDS[read_manifest(added.directory).KIND].RUN_BY
+    data().line(f"to use it: klaw config set {section}.type {component}")
+    data().line(f"           klaw config set {section}.model {added.name}")
+    if section == "memory.embedding":
+        data().line("           klaw reindex")

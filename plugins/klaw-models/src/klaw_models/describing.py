@@ -1,0 +1,158 @@
+"""Making the manifest of a model that Klaw does not know, from the files that it came with.
+
+Sentence Transformers keeps what is needed in small JSON files beside the graph
+(https://sbert.net/docs/sentence_transformer/usage/custom_models.html); what they do not say, options do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from klaw_models.errors import ModelError
+from klaw_models.kinds import CrossEncoderManifest, GgufEmbedderManifest, OnnxEmbedderManifest
+from klaw_models.manifest import LONGEST
+
+_GRAPHS = ("model.onnx", "onnx/model.onnx")
+_INPUTS = {"ids": "input_ids", "mask": "attention_mask", "types": "token_type_ids"}
+_POOLINGS = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_lasttoken": "last",
+}
+#: Special tokens around a text: two for every known tokenizer, and two to spare.
+_SPECIAL_TOKENS = 4
+_MOST_JSON_BYTES = 10_000_000
+
+
+@frozen
+class Described:
+    """What a person says about a model; what is None is looked for beside the files."""
+
+    cross_encoder: bool = False
+    dimension: int | None = None
+    window_tokens: int | None = None
+    pooling: str | None = None
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    license: str = ""
+
+
+def describe(name: str, path: Path, said: Described) -> tuple[dict[str, Path], dict[str, Any]]:
+    """Return the model's files, by the names they are to get, and its manifest without hashes.
+
+    ``path`` is a GGUF file, or a directory with one or with an ONNX graph and its ``tokenizer.json``. Raise
+    ModelError, which names the option that says what cannot be found out.
+    """
+    if gguf := _gguf(path):
+        return {gguf.name: gguf}, _embedder(name, path, said, GgufEmbedderManifest.KIND, {"model": gguf.name})
+    graph = next((path / name for name in _GRAPHS if (path / name).is_file()), None)
+    if graph is None:
+        raise ModelError(
+            f"no model in {path}", hint="it needs a .gguf file, or model.onnx (or onnx/model.onnx) and tokenizer.json"
+        )
+    tokenizer = path / "tokenizer.json"
+    if not tokenizer.is_file():
+        raise ModelError(f"no tokenizer.json in {path}", hint="fetch it from where the model came from")
+    if apart := next(graph.parent.glob(f"{graph.name}[_.]data*"), None):
+        raise ModelError(f"{graph} keeps its weights apart, in {apart.name}", hint="use an export that is one file")
+    content = {"model": graph.name, "tokenizer": tokenizer.name, "inputs": _INPUTS}
+    files = {graph.name: graph, tokenizer.name: tokenizer}
+    if said.cross_encoder:
+        return files, _common(name, said, CrossEncoderManifest.KIND) | {"window_tokens": _window(path, said)} | content
+    embedder = _embedder(name, path, said, OnnxEmbedderManifest.KIND, content)
+    if embedder["pooling"] == "last":
+        raise ModelError(
+            f"{name} pools the last token, which ONNX embedders here cannot", hint="take it as a GGUF file"
+        )
+    return files, embedder
+
+
+def _gguf(path: Path) -> Path | None:
+    """Return the only GGUF file at ``path``; None if there is none. Raise ModelError if there are several."""
+    if not path.is_dir():
+        return path if path.suffix == ".gguf" and path.is_file() else None
+    found = sorted(path.glob("*.gguf"))
+    if len(found) > 1:
+        raise ModelError(f"{path} holds {len(found)} GGUF files", hint=f"name one: --from {found[0]}")
+    return found[0] if found else None
+
+
+def _common(name: str, said: Described, kind: str) -> dict[str, Any]:
+    return {"format": 1, "kind": kind, "name": name, "license": said.license}
+
+
+def _embedder(name: str, path: Path, said: Described, kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    prompts = _object(_json(path, "config_sentence_transformers.json").get("prompts"))
+    window = _window(path, said)
+    query = _first(said.query_prefix, _text(prompts.get("query")), "")
+    document = _first(said.document_prefix, _text(prompts.get("document")), _text(prompts.get("passage")), "")
+    # A prefix has no more tokens than bytes. Counting them would need the model's tokenizer.
+    room = window - _SPECIAL_TOKENS - max(len(query.encode()), len(document.encode()))
+    if room < 1:
+        raise ModelError(f"a window of {window} tokens has no room beside the prefixes", hint="shorten the prefixes")
+    return {
+        **_common(name, said, kind),
+        "dimension": _need(_first(said.dimension, _length(path, "hidden_size")), "dimension", "--dimension 384"),
+        "window_tokens": window,
+        "max_tokens": room,
+        "max_positions": window,
+        "pooling": _need(_first(said.pooling, _pooling(path)), "pooling", "--pooling mean, or cls"),
+        "query_prefix": query,
+        "document_prefix": document,
+        **content,
+    }
+
+
+def _window(path: Path, said: Described) -> int:
+    trained = _length(path, "max_seq_length", "sentence_bert_config.json")
+    positions = _length(path, "max_position_embeddings")
+    # RoBERTa's positions begin at 2: of 514, a text may use 512 (https://github.com/huggingface/transformers/issues/1363).
+    if positions is not None and positions % 256 == 2:  # noqa: PLR2004
+        positions -= 2
+    window: int = _need(_first(said.window_tokens, trained, positions), "window", "--window 512")
+    return window
+
+
+def _pooling(path: Path) -> str | None:
+    modes = _json(path, "1_Pooling/config.json")
+    chosen = [pooling for key, pooling in _POOLINGS.items() if modes.get(key) is True]
+    return chosen[0] if len(chosen) == 1 else None
+
+
+def _first(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
+
+
+def _need(value: Any, what: str, option: str) -> Any:
+    if value is None:
+        raise ModelError(f"the model's {what} stands in none of its files", hint=f"say it: {option}")
+    return value
+
+
+def _length(path: Path, key: str, name: str = "config.json") -> int | None:
+    value = _json(path, name).get(key)
+    return value if isinstance(value, int) and 1 <= value <= LONGEST else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _json(path: Path, name: str) -> dict[str, Any]:
+    """Return a JSON object beside the model; an empty one if there is none that can be read."""
+    file = path / name
+    try:
+        if not file.is_file() or file.stat().st_size > _MOST_JSON_BYTES:
+            return {}
+        return _object(json.loads(file.read_bytes()))
+    except (OSError, ValueError, RecursionError):
+        return {}

@@ -1,0 +1,20 @@
+"""What can go wrong while a model is fetched or kept."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from klaw_core import KlawError
+
+
+class ModelError(KlawError):
+    """A model could not be fetched, kept or removed."""
+
+
+def keeping_failed(directory: Path, error: OSError) -> ModelError:
+    """Return the error that says why a model could not be kept in ``directory``."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return ModelError(f"the disk of {directory} is full", hint="free some space, then try again; nothing was kept")
+    where = error.filename or directory
+    return ModelError(f"the model cannot be kept: {where}: {error.strerror or error}", hint="check the permissions")

