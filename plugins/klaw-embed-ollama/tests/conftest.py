@@ -7,11 +7,11 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from klaw_core import Place
-from klaw_embed_ollama.embedder import OllamaEmbedder
 from klaw_embed_ollama.plugin import OllamaOptions, klaw_embedders
 from klaw_embed_ollama.testing import FakeOllama
+from klaw_http.embedding import RemoteEmbedder
 
-Connect = Callable[..., OllamaEmbedder]
+Connect = Callable[..., RemoteEmbedder]
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def ollama(httpserver: HTTPServer) -> FakeOllama:
 def connect(httpserver: HTTPServer, tmp_path: Path) -> Connect:
     """Build an embedder the way Klaw does: through the hook, on the test's server, with no patience."""
 
-    def build(**options: object) -> OllamaEmbedder:
+    def build(**options: object) -> RemoteEmbedder:
         values: dict[str, object] = {"url": httpserver.url_for(""), "retries": 0, "timeout_seconds": 5.0, **options}
         (component,) = klaw_embedders()
         place = Place(data_dir=tmp_path, cache_dir=tmp_path)

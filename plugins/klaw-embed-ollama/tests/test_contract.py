@@ -11,20 +11,22 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from klaw_core.testing.embedder import EmbedderContract
-from klaw_embed_ollama.embedder import OllamaEmbedder
 from klaw_embed_ollama.plugin import OllamaOptions
+from klaw_embed_ollama.server import OllamaServer
 from klaw_embed_ollama.testing import FakeOllama
+from klaw_http.embedding import RemoteEmbedder
 
 
 @pytest.fixture(scope="class", params=[1, 2], ids=["as estimated", "twice as many tokens"])
-def _embedder(request: pytest.FixtureRequest) -> Iterator[OllamaEmbedder]:
+def _embedder(request: pytest.FixtureRequest) -> Iterator[RemoteEmbedder]:
     with HTTPServer(host="127.0.0.1", threaded=True) as server:
         ollama = FakeOllama(server)
-        ollama.tokens_per_piece = request.param
-        yield OllamaEmbedder.connect(OllamaOptions(url=ollama.url, retries=0))
+        ollama.model.tokens_per_piece = request.param
+        options = OllamaOptions(url=ollama.url, retries=0)
+        yield RemoteEmbedder(options, OllamaServer(options))
 
 
 class TestOllama(EmbedderContract):
     @pytest.fixture
-    def embedder(self, _embedder: OllamaEmbedder) -> OllamaEmbedder:
+    def embedder(self, _embedder: RemoteEmbedder) -> RemoteEmbedder:
         return _embedder

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import socket
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
-from werkzeug import Response
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, ModelNotFoundError, VectorSpace
-from klaw_embed_ollama.embedder import OllamaEmbedder
 from klaw_embed_ollama.testing import DIGEST, FakeOllama
+from klaw_http.embedding import RemoteEmbedder
 
-Connect = Callable[..., OllamaEmbedder]
+Connect = Callable[..., RemoteEmbedder]
 WORDS = [f"word{number}" for number in range(2000)]
 
 
@@ -122,7 +118,7 @@ def test_a_long_text_is_sent_whole_in_windows_and_pooled(
     connect: Connect,
     normalizes: bool,  # noqa: FBT001  # a parametrised value
 ) -> None:
-    ollama.normalizes = normalizes
+    ollama.model.normalizes = normalizes
     embedder = connect()
     text = " ".join(WORDS[:900])
     vector = embedder.embed_query(text)
@@ -167,7 +163,7 @@ def test_law_every_part_of_a_long_text_counts(ollama: FakeOllama, connect: Conne
 def test_a_text_that_the_server_finds_too_long_is_halved(
     ollama: FakeOllama, connect: Connect, httpserver: HTTPServer, status: int, message: str
 ) -> None:
-    ollama.tokens_per_piece = 3
+    ollama.model.tokens_per_piece = 3
     refusal = {"error": message}
     httpserver.expect_oneshot_request("/api/embed").respond_with_json(refusal, status=status)
     texts = [" ".join(WORDS[:100]), "short", " ".join(WORDS[100:350])]
@@ -180,7 +176,7 @@ def test_a_text_that_the_server_finds_too_long_is_halved(
 
 
 def test_a_server_that_finds_everything_too_long_is_reported(ollama: FakeOllama, connect: Connect) -> None:
-    ollama.context = 2
+    ollama.model.context = 2
     with pytest.raises(EmbeddingError, match="single character too long"):
         connect().embed_query("hello")
 
@@ -224,93 +220,38 @@ def test_a_server_that_was_down_is_asked_again_later(
     assert embedder.space.revision == ollama.digest
 
 
-def test_a_busy_server_is_asked_again(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
-    for _ in range(2):
-        httpserver.expect_oneshot_request("/api/embed").respond_with_data("", status=429, headers={"retry-after": "0"})
-    connect(retries=2).embed_query("a")
-    assert ollama.embed_requests == [["a"]]
-
-
-def _answer(vectors: Any) -> str:
-    return json.dumps({"model": "all-minilm:l6-v2", "embeddings": vectors})
-
-
-ROW = [0.1] * 64
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        (_answer([ROW]), "1 vectors for 2 texts"),
-        (_answer([ROW] * 3), "3 vectors for 2 texts"),
-        (_answer([]), "0 vectors for 2 texts"),
-        (_answer(None), "no vectors for 2 texts"),
-        ("{}", "no vectors for 2 texts"),
-        (_answer([ROW[:3]] * 2), "3 dimensions, not 64"),
-        (_answer([[*ROW, 0.1]] * 2), "65 dimensions, not 64"),
-        (_answer([ROW, ROW[:3]]), "not rows of numbers"),
-        (_answer([ROW, None]), "not rows of numbers"),
-        (_answer([ROW, ["x"] * 64]), "not rows of numbers"),
-        (_answer([[[1.0]], [[1.0]]]), "without numbers"),
-        (_answer([[], []]), "without numbers"),
-        (_answer([ROW, [0.0] * 64]), "nothing but zeros"),
-        (_answer([ROW, [1e39, *ROW[1:]]]), "NaN or an infinity"),
-        (_answer([ROW, [None, *ROW[1:]]]), "NaN or an infinity"),
-        (_answer([ROW, [float("nan"), *ROW[1:]]]), "NaN is not JSON"),
-        (_answer([ROW, ROW])[:-40], "not valid JSON"),
-    ],
-)
-def test_an_answer_that_is_not_what_was_asked_for_is_refused(
-    ollama: FakeOllama, connect: Connect, httpserver: HTTPServer, body: str, expected: str
+@pytest.mark.parametrize(("keep_alive", "sent"), [("", None), ("10m", "10m"), ("-1m", "-1m"), ("0", "0")])
+def test_keep_alive_is_passed_on_if_set(
+    ollama: FakeOllama, connect: Connect, keep_alive: str, sent: str | None
 ) -> None:
-    httpserver.expect_oneshot_request("/api/embed").respond_with_data(body, content_type="application/json")
-    with pytest.raises(EmbeddingError, match=expected) as caught:
-        connect().embed_documents(["a", "b"])
-    assert ollama.url in str(caught.value)
+    connect(keep_alive=keep_alive).embed_query("a")
+    assert ollama.bodies[0].get("keep_alive") == sent
 
 
-def test_one_failed_batch_fails_the_call(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
-    embedder = connect(batch_size=2)
-    assert embedder.max_tokens
-    served = iter(range(10))
-    answer = ollama._embed
-
-    def third_fails(request: Any) -> Response:
-        return (
-            Response('{"error": "llama runner process has terminated"}', 500) if next(served) == 2 else answer(request)
-        )
-
-    httpserver.clear()
-    httpserver.expect_request("/api/embed").respond_with_handler(third_fails)
-    with pytest.raises(EmbeddingError, match="500: llama runner process has terminated"):
-        embedder.embed_documents(WORDS[:10])
-    assert len(ollama.embed_requests) == 2
-    assert embedder.embed_documents(WORDS[:10]).shape == (10, 64)
+def test_prefixes_go_before_every_window_and_make_a_space_of_their_own(ollama: FakeOllama, connect: Connect) -> None:
+    embedder = connect(query_prefix="search_query: ", document_prefix="search_document: ")
+    embedder.embed_documents([" ".join(WORDS[:300])])
+    embedder.embed_query("a")
+    *windows, query = [text for request in ollama.embed_requests for text in request]
+    assert len(windows) > 1
+    assert all(window.startswith("search_document: ") for window in windows)
+    assert max(embedder.count_tokens(windows)) <= 254
+    assert query == "search_query: a"
+    assert embedder.space != connect().space
+    assert "search_document" in embedder.space.pooling
 
 
-def test_a_gzip_bomb_is_refused(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
-    del ollama  # only to be there
-    bomb = gzip.compress(bytes(70 * 1024 * 1024), 1)
-    headers = {"content-encoding": "gzip"}
-    httpserver.expect_oneshot_request("/api/embed").respond_with_data(bomb, headers=headers)
-    with pytest.raises(EmbeddingError, match="larger than"):
-        connect().embed_query("a")
-
-
-def test_a_redirect_is_refused(ollama: FakeOllama, connect: Connect, httpserver: HTTPServer) -> None:
-    headers = {"location": f"{ollama.url}/api/embed"}
-    httpserver.expect_oneshot_request("/api/embed").respond_with_data("", status=307, headers=headers)
-    with pytest.raises(EmbeddingError, match="redirect"):
-        connect().embed_query("private")
-    assert ollama.embed_requests == []
+def test_a_model_that_the_server_does_not_list_is_named_by_the_server(ollama: FakeOllama, connect: Connect) -> None:
+    ollama.digest = ""
+    assert connect().space.revision == ollama.url.removeprefix("http://")
 
 
 @given(st.lists(st.text(max_size=3000), min_size=1, max_size=6))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_law_a_batch_equals_one_by_one(ollama: FakeOllama, connect: Connect, texts: list[str]) -> None:
-    ollama.tokens_per_piece = 2
+    ollama.model.tokens_per_piece = 2
     embedder = connect(max_tokens=40, batch_size=3)
-    ollama.context = 42
+    ollama.model.context = 42
     matrix = embedder.embed_documents(texts)
     np.testing.assert_allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
     for row, text in zip(matrix, texts, strict=True):

@@ -77,6 +77,9 @@ def test_a_variable_that_makes_no_sense_is_refused_with_the_field_named(
         {"batch_size": 0},
         {"dimension": 0},
         {"max_tokens": 0},
+        {"keep_alive": "5"},
+        {"keep_alive": "five minutes"},
+        {"api_key": "two words"},
         {"url": "http://me:secret@host"},
     ],
 )

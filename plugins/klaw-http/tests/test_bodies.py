@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_http import BodyError
-from klaw_http.bodies import read_body
+from klaw_http.bodies import error_detail, read_body
 
 LIMIT = 1_000_000
 
@@ -68,3 +68,20 @@ def test_what_follows_the_gzip_stream_is_refused() -> None:
 def test_a_packing_that_was_not_asked_for_is_refused(encoding: str) -> None:
     with pytest.raises(BodyError, match="was not asked for"):
         read_body([b"{}"], encoding, LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b'{"error": "no way"}', "no way"),
+        (b'{"error": {"message": "no\\nway", "code": 7}}', "no way"),
+        (b'{"object": "error", "message": "no way"}', "no way"),
+        (b'{"detail": "no way"}', "no way"),
+        (b'{"error": null, "detail": [{"msg": "no"}]}', "[{'msg': 'no'}]"),
+        (b"no  way\n", "no way"),
+        (b"{}", ""),
+        (b"", ""),
+    ],
+)
+def test_a_servers_own_words_are_found_in_every_providers_form(body: bytes, detail: str) -> None:
+    assert error_detail(body) == detail

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import logging
 import pickle
 import socket
 import traceback
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
+from werkzeug import Request
 
 from klaw_core import KlawError
 from klaw_http import BodyError, HttpClient, NoAnswerError, StatusError
@@ -63,6 +66,44 @@ def test_a_refusal_is_final(status: int) -> None:
     assert len(wire.requests) == 1
     assert (caught.value.status, caught.value.detail) == (status, "no [31m way")
     assert wire.url in str(caught.value)
+
+
+def test_what_is_not_final_is_asked_again_and_stays_a_refusal_in_the_end() -> None:
+    refusal = reply(b'{"error": {"message": "a hiccup"}}', "500 Oops")
+    with Wire(refusal, OK) as wire:
+        assert client_for(wire, is_final=lambda error: error.status != 500).get("/") == {"fine": True}
+    with Wire(refusal) as wire, pytest.raises(StatusError, match=r"500: a hiccup \(3 attempts\)") as caught:
+        client_for(wire, is_final=lambda error: "never" in error.detail).get("/")
+    assert (caught.value.status, caught.value.detail, len(wire.requests)) == (500, "a hiccup", 3)
+    with Wire(reply(b'{"error": "never"}', "500 Oops")) as wire, pytest.raises(StatusError):
+        client_for(wire, is_final=lambda error: "never" in error.detail).get("/")
+    assert len(wire.requests) == 1
+
+
+def test_what_a_busy_server_says_is_passed_on() -> None:
+    said = json.dumps({"error": {"message": f"quota of {KEY} exceeded"}}).encode()
+    with Wire(reply(said, "429 Later")) as wire, pytest.raises(NoAnswerError, match=r"429: quota of \*\*\* exceeded"):
+        client_for(wire, retries=0, headers={"x-api-key": KEY}).get("/")
+
+
+def test_a_file_is_sent_as_a_form() -> None:
+    content = b"one\r\n--two\0\xff"
+    with Wire(OK) as wire:
+        assert client_for(wire).upload("/files", {"purpose": "batch"}, "a.jsonl", content) == {"fine": True}
+    head, _, body = wire.requests[0].partition(b"\r\n\r\n")
+    headers = dict(line.split(": ", 1) for line in head.decode().lower().split("\r\n")[1:])
+    kind = headers["content-type"]
+    request = Request.from_values(method="POST", input_stream=io.BytesIO(body), content_type=kind)
+    assert request.form.to_dict() == {"purpose": "batch"}
+    with closing(request.files["file"]) as file:
+        assert (file.filename, file.read()) == ("a.jsonl", content)
+
+
+def test_a_file_is_fetched_up_to_its_bound() -> None:
+    with Wire(reply(b"\x00lines\n")) as wire:
+        assert client_for(wire).fetch("/files/1/content", 7) == b"\x00lines\n"
+        with pytest.raises(BodyError, match="larger than 6 bytes"):
+            client_for(wire).fetch("/files/1/content", 6)
 
 
 def test_retries_end() -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from klaw_http import HttpClient, is_loopback
+from klaw_http import HttpClient, is_loopback, server_name
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,19 @@ def test_credentials_are_refused_and_not_repeated(url: str) -> None:
 )
 def test_loopback(url: str, here: bool) -> None:  # noqa: FBT001  # a parametrised value
     assert is_loopback(url) is here
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://api.openai.com/v1", "api.openai.com/v1"),
+        ("https://API.OpenAI.com/v1/", "api.openai.com/v1"),
+        ("http://localhost:8080", "localhost:8080"),
+        ("http://[::1]:1/A/", "[::1]:1/A"),
+    ],
+)
+def test_a_server_is_named_by_what_tells_it_from_others(url: str, name: str) -> None:
+    assert server_name(url) == name
 
 
 def test_importing_the_library_imports_no_http_library() -> None:

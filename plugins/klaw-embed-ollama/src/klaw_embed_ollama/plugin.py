@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, EmbedderUnavailableError, Place, hookimpl
-from klaw_http import http_url, is_loopback
+from klaw_core import Component, Place, hookimpl
+from klaw_http import RemoteOptions, http_url, require_network
 
 if TYPE_CHECKING:
-    from klaw_embed_ollama.embedder import OllamaEmbedder
+    from klaw_http.embedding import RemoteEmbedder
 
 _PORT = 11434
 # What a server listens on is not always what a client can connect to.
 _REACHABLE = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # read here, not bound to
+# What Ollama reads in a string: Go's durations, in which a number other than 0 needs a unit.
+_DURATION = re.compile(r"|0|-?(?:\d+(?:\.\d+)?(?:ms|s|m|h))+")
+
+
+def _duration(_instance: object, attribute: Any, value: str) -> None:
+    if not _DURATION.fullmatch(value):
+        raise ValueError(f"{attribute.name}: {value!r} is no duration like '30s', '10m', '1h30m' or '-1m'")
 
 
 def server_url() -> str:
@@ -41,41 +49,32 @@ def server_url() -> str:
 
 
 @frozen
-class OllamaOptions:
-    """Options of the embedder ``ollama``.
+class OllamaOptions(RemoteOptions):
+    """Options of the embedder ``ollama``, beside those of every remote one.
 
     ``url``: the server (default: ``OLLAMA_HOST``, else ``http://localhost:11434``).
     ``model``: a model that ``ollama pull`` has fetched.
-    ``timeout_seconds``: how long the server may be silent; the first request waits for it to load the model.
-    ``deadline_seconds``: how long one request may take in all, with its retries.
-    ``retries``: how often a request is tried again when the server is busy or the connection breaks.
-    ``batch_size``: how many texts one request holds.
-    ``dimension``, ``max_tokens``: the vectors' length and the model's window in tokens, where the server
-    does not say.
+    ``keep_alive``: how long the server keeps the model in memory after a request: ``"10m"``, or ``"-1m"`` for ever;
+    empty leaves it to the server.
+    ``dimension``: the vectors' length, where the server does not say.
     """
 
     url: str = field(factory=server_url, validator=http_url)
     model: str = field(default="all-minilm:l6-v2", validator=validators.min_len(1))
-    timeout_seconds: float = field(default=60.0, validator=validators.gt(0))
-    deadline_seconds: float = field(default=120.0, validator=validators.gt(0))
-    retries: int = field(default=2, validator=validators.ge(0))
-    batch_size: int = field(default=16, validator=validators.ge(1))
+    keep_alive: str = field(default="", validator=_duration)
     dimension: int | None = field(default=None, validator=validators.optional(validators.ge(1)))
-    max_tokens: int | None = field(default=None, validator=validators.optional(validators.ge(1)))
+    batch_size: int = field(default=16, validator=validators.ge(1))
 
 
-def _ollama(options: OllamaOptions, place: Place) -> OllamaEmbedder:
-    if place.offline and not is_loopback(options.url):
-        raise EmbedderUnavailableError(
-            f"{options.url} is another machine, and Klaw is offline",
-            hint="unset KLAW_OFFLINE, or set memory.embedding.url to this machine",
-        )
-    from klaw_embed_ollama.embedder import OllamaEmbedder
+def _ollama(options: OllamaOptions, place: Place) -> RemoteEmbedder:
+    require_network(options.url, place)
+    from klaw_embed_ollama.server import OllamaServer
+    from klaw_http.embedding import RemoteEmbedder
 
-    return OllamaEmbedder.connect(options)
+    return RemoteEmbedder(options, OllamaServer(options))
 
 
 @hookimpl
-def klaw_embedders() -> Iterable[Component[OllamaOptions, OllamaEmbedder]]:
+def klaw_embedders() -> Iterable[Component[OllamaOptions, RemoteEmbedder]]:
     """Yield the embedder ``ollama``."""
     yield Component("ollama", options=OllamaOptions, factory=_ollama, api=1, summary="embeddings from an Ollama server")

@@ -9,125 +9,97 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from attrs import frozen
 
-from klaw_core import EmbedderUnavailableError, EmbeddingError, ModelNotFoundError
-from klaw_http import HttpClient, HttpError, NoAnswerError, StatusError
+from klaw_core import EmbeddingError, ModelNotFoundError
+from klaw_http import HttpClient, StatusError, server_name
+from klaw_http.embedding import ModelFacts, client_for, embedding_errors, member, rows_of
 
 if TYPE_CHECKING:
     from klaw_core import Matrix
+    from klaw_embed_ollama.plugin import OllamaOptions
 
-# Ollama: "the input length exceeds the context length" (400 or 413, by version); llama.cpp's server:
-# "input is too large to process", "exceeds the available context size" (500 or 400).
-_TOO_LONG = re.compile(r"context (?:length|size|window)|too (?:large|long)", re.IGNORECASE)
-_NOT_FOUND = 404
-_NO_DIGEST = "unknown"
-
-
-class TooLongError(Exception):
-    """A text of the request is longer than the model's window."""
+_SPECIAL_TOKENS = 2  # what a model puts around a text: [CLS] and [SEP], or their like
+_LARGEST_CONTEXT = 2048  # what a server gives, at the least, to a model that could read more
+_UNKNOWN_CONTEXT = 256  # a server that names no window may also cut in silence: stay below any usual one
+_START = "is it running? `ollama serve` starts it; memory.embedding.url says where it is"
+_KEY = "memory.embedding.api_key is what the server, or the proxy before it, asks for"
 
 
-@frozen
-class ModelFacts:
-    """What the server says of a model; None where it says nothing.
-
-    ``digest`` changes with every change of the model that is pulled; ``context_tokens`` counts special tokens.
-    """
-
-    digest: str
-    dimension: int | None
-    context_tokens: int | None
-
-
-@frozen
+@frozen(eq=False)
 class OllamaServer:
     """One model on one Ollama server."""
 
-    client: HttpClient
-    model: str
+    options: OllamaOptions
 
     def facts(self) -> ModelFacts:
-        """Ask what the model is, without loading it. Raise EmbedderUnavailableError, ModelNotFoundError."""
-        with self._errors_translated():
-            tags = self.client.get("/api/tags")
-            shown = self.client.post("/api/show", {"model": self.model})
-        info = _mapping(shown.get("model_info"))
-        architecture = info.get("general.architecture")
-        limits = (_positive(info.get(f"{architecture}.context_length")), _num_ctx(shown.get("parameters")))
+        """Ask what the model is, without loading it. Raise EmbedderUnavailableError, ModelNotFoundError.
+
+        The revision is the digest of what was pulled: it changes with the model, and not with the server.
+        """
+        options = self.options
+        with self._errors():
+            tags = self._client.get("/api/tags")
+            shown = self._client.post("/api/show", {"model": options.model})
+        info = shown.get("model_info")
+        architecture = member(info, "general.architecture")
+        limits = (_positive(member(info, f"{architecture}.context_length")), _num_ctx(shown.get("parameters")))
+        context = min((limit for limit in limits if limit), default=_UNKNOWN_CONTEXT)
         return ModelFacts(
-            digest=self._digest(tags),
-            dimension=_positive(info.get(f"{architecture}.embedding_length")),
-            context_tokens=min((limit for limit in limits if limit), default=None),
+            model=options.model,
+            revision=self._digest(tags) or server_name(options.url),
+            dimension=options.dimension or _positive(member(info, f"{architecture}.embedding_length")),
+            max_tokens=max(1, min(context, _LARGEST_CONTEXT) - _SPECIAL_TOKENS),
         )
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one vector a text, shape (n, d), as the server made them; finite, none of them zero.
+    def embed(self, texts: Sequence[str], /, *, query: bool) -> Matrix:
+        """Return one row a text, shape (n, d), as the server made them; a query is a text like any other.
 
         Raise TooLongError if a text exceeds the window (Ollama would cut it in silence if it were not told
         otherwise), EmbeddingError if the answer is not what was asked for.
         """
-        body = {"model": self.model, "input": list(texts), "truncate": False}
-        with self._errors_translated():
-            answer = self.client.post("/api/embed", body)
-        return self._checked(answer.get("embeddings"), len(texts))
-
-    def _checked(self, embeddings: object, count: int) -> Matrix:
-        if not isinstance(embeddings, list) or len(embeddings) != count:
-            got = f"{len(embeddings)} vectors" if isinstance(embeddings, list) else "no vectors"
-            raise EmbeddingError(f"{self} answers {got} for {count} texts")
-        try:
-            vectors = np.array(embeddings, dtype=np.float64)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise EmbeddingError(f"{self} answers vectors that are not rows of numbers of one length") from error
-        if vectors.ndim != 2 or not vectors.size:  # noqa: PLR2004  # rows and columns
-            raise EmbeddingError(f"{self} answers vectors without numbers")
-        with np.errstate(over="ignore"):  # what overflows becomes an infinity, and is refused as one
-            matrix: Matrix = vectors.astype(np.float32)
-        if not np.isfinite(matrix).all():
-            raise EmbeddingError(f"{self} answers a vector with NaN or an infinity in it")
-        if not matrix.any(axis=1).all():
-            raise EmbeddingError(f"{self} answers a vector of nothing but zeros")
-        return matrix
+        del query
+        body: dict[str, object] = {"model": self.options.model, "input": list(texts), "truncate": False}
+        if self.options.keep_alive:
+            body["keep_alive"] = self.options.keep_alive
+        with self._errors():
+            answer = self._client.post("/api/embed", body)
+        return rows_of(answer.get("embeddings"), len(texts), self)
 
     def _digest(self, tags: Mapping[str, Any]) -> str:
         """Find the model among the local ones, whose names always have a tag; names ignore case."""
-        name = self.model if ":" in self.model.rpartition("/")[2] else f"{self.model}:latest"
+        model = self.options.model
+        name = model if ":" in model.rpartition("/")[2] else f"{model}:latest"
         models = tags.get("models")
-        for entry in map(_mapping, models if isinstance(models, list) else ()):
-            if name.casefold() in {str(entry.get("name")).casefold(), str(entry.get("model")).casefold()}:
-                return str(entry.get("digest") or _NO_DIGEST)
-        return _NO_DIGEST
+        for entry in models if isinstance(models, list) else ():
+            if name.casefold() in {str(member(entry, key)).casefold() for key in ("name", "model")}:
+                return str(member(entry, "digest") or "")
+        return ""
 
     @contextmanager
-    def _errors_translated(self) -> Iterator[None]:
+    def _errors(self) -> Iterator[None]:
         try:
-            yield
-        except NoAnswerError as error:
-            hint = "is it running? `ollama serve` starts it; memory.embedding.url says where it is"
-            raise EmbedderUnavailableError(error.message, hint=hint) from error
-        except StatusError as error:
-            if error.status == _NOT_FOUND and "model" in error.detail:
-                hint = f"`ollama pull {self.model}` fetches it"
-                raise ModelNotFoundError(f"{self.client.base_url} has no model {self.model!r}", hint=hint) from error
-            if error.status == _NOT_FOUND:
-                hint = "/api/embed needs Ollama 0.3 or newer"
-                raise EmbeddingError(f"{error.message}: no Ollama server of today", hint=hint) from error
-            if _TOO_LONG.search(error.detail):
-                raise TooLongError from error
-            raise EmbeddingError(error.message) from error
-        except HttpError as error:
-            raise EmbeddingError(error.message) from error
+            with embedding_errors(unreachable=_START, key=_KEY, model=f"`ollama pull {self.options.model}` fetches it"):
+                yield
+        except ModelNotFoundError as error:
+            refusal = error.__cause__
+            if isinstance(refusal, StatusError) and "model" not in refusal.detail:
+                raise EmbeddingError(
+                    f"{refusal.message}: no Ollama server of today", hint="/api/embed needs Ollama 0.3 or newer"
+                ) from error
+            error.message = f"{self.options.url} has no model {self.options.model!r}"
+            raise
+
+    @cached_property
+    def _client(self) -> HttpClient:
+        key = self.options.api_key
+        return client_for(self.options.url, self.options, {"authorization": f"Bearer {key}"} if key else {})
 
     def __str__(self) -> str:
-        return f"{self.client.base_url} ({self.model})"
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+        return f"{self.options.url} ({self.options.model})"
 
 
 def _positive(value: object) -> int | None:

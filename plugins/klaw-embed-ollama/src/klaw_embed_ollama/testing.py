@@ -1,43 +1,39 @@
 """A small Ollama: its documented wire format on a real socket, with vectors that depend on every word.
 
 Like the real one it refuses (with ``truncate`` false) or cuts (without) what exceeds the model's window, and
-counts two special tokens. ``tokens_per_piece`` makes its tokenizer finer than Klaw's estimate.
+counts two special tokens.
 """
 
 from __future__ import annotations
 
 import json
-from hashlib import sha256
 from typing import Any
 
-import numpy as np
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from klaw_core import estimate_tokens
+from klaw_http.fake_model import FakeModel
 
 DIGEST = "1b226e2802dbb772b5fc32a58f103ca1804ef7501331012de126ab22f67475ef"
 
 
 class FakeOllama:
-    """Serves one model; ``embed_requests`` keeps the texts of every request for vectors."""
+    """Serves one model; ``embed_requests`` keeps the texts of every request for vectors, ``bodies`` the whole."""
 
     def __init__(self, server: HTTPServer) -> None:
         self.url = server.url_for("").rstrip("/")
         self.name = "all-minilm:l6-v2"
-        self.dimension = 64
-        self.normalizes = True
-        self.context = 256
-        self.tokens_per_piece = 1
+        self.model = FakeModel()
         self.digest = DIGEST
         self.parameters = "num_ctx                        256"
         self.model_info: dict[str, Any] = {
             "general.architecture": "bert",
             "bert.context_length": 512,
-            "bert.embedding_length": self.dimension,
+            "bert.embedding_length": self.model.dimension,
         }
         self.asked: list[str] = []
         self.embed_requests: list[list[str]] = []
+        self.bodies: list[dict[str, Any]] = []
         server.expect_request("/api/tags", method="GET").respond_with_handler(self._tags)
         server.expect_request("/api/show", method="POST").respond_with_handler(self._show)
         server.expect_request("/api/embed", method="POST").respond_with_handler(self._embed)
@@ -60,13 +56,11 @@ class FakeOllama:
         if missing := self._missing(request):
             return missing
         body = json.loads(request.data)
+        self.bodies.append(body)
         self.embed_requests.append(body["input"])
-        tokens = [self._tokens(text) for text in body["input"]]
-        if body.get("truncate", True):
-            tokens = [each[: self.context] for each in tokens]
-        if any(len(each) > self.context for each in tokens):
+        if not body.get("truncate", True) and any(self.model.too_long(text) for text in body["input"]):
             return _json({"error": "the input length exceeds the context length"}, 400)
-        vectors = [self._vector(each).tolist() for each in tokens]
+        vectors = [self.model.vector(text).tolist() for text in body["input"]]
         return _json({"model": body["model"], "embeddings": vectors, "total_duration": 1, "prompt_eval_count": 1})
 
     def _missing(self, request: Request) -> Response | None:
@@ -74,20 +68,6 @@ class FakeOllama:
         if (name if ":" in name.rpartition("/")[2] else f"{name}:latest").lower() == self.name.lower():
             return None
         return _json({"error": f'model "{name}" not found, try pulling it first'}, 404)
-
-    def _tokens(self, text: str) -> list[str]:
-        pieces = [
-            f"{word}{number}"
-            for word in text.split()
-            for number in range(estimate_tokens([word])[0] * self.tokens_per_piece)
-        ]
-        return ["[CLS]", *pieces, "[SEP]"]
-
-    def _vector(self, tokens: list[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Return the sum of a pseudo-random vector a token, of unit length as Ollama's are since 0.3."""
-        seeds = (int.from_bytes(sha256(token.encode("utf-8", "surrogatepass")).digest()[:8]) for token in tokens)
-        total = np.sum([np.random.default_rng(seed).standard_normal(self.dimension) for seed in seeds], axis=0)
-        return np.asarray(total / np.linalg.norm(total) if self.normalizes else total)
 
 
 def _json(value: object, status: int = 200) -> Response:

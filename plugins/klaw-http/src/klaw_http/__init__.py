@@ -2,6 +2,18 @@
 
 from klaw_http.client import HttpClient
 from klaw_http.errors import BodyError, HttpError, NoAnswerError, StatusError
-from klaw_http.urls import http_url, is_loopback
+from klaw_http.options import RemoteOptions, require_network
+from klaw_http.urls import http_url, is_loopback, server_name
 
-__all__ = ["BodyError", "HttpClient", "HttpError", "NoAnswerError", "StatusError", "http_url", "is_loopback"]
+__all__ = [
+    "BodyError",
+    "HttpClient",
+    "HttpError",
+    "NoAnswerError",
+    "RemoteOptions",
+    "StatusError",
+    "http_url",
+    "is_loopback",
+    "require_network",
+    "server_name",
+]

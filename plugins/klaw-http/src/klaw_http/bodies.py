@@ -1,12 +1,15 @@
-"""Reading what a server sends, within bounds."""
+"""Reading what a server sends, within bounds, and packing a file for it."""
 
 import json
+import re
+import secrets
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from klaw_http.errors import BodyError
 
+_RETRY_DELAY = re.compile(rb'"retryDelay":\s*"(\d{1,9}(?:\.\d{1,9})?)s"')
 _GZIP_WBITS = zlib.MAX_WBITS | 16  # 16: expect the gzip header (zlib manual, inflateInit2)
 
 
@@ -36,12 +39,17 @@ def read_body(pieces: Iterable[bytes], encoding: str, limit_bytes: int) -> bytes
     return bytes(body)
 
 
-def parse_object(body: bytes) -> dict[str, Any]:
-    """Parse a JSON object. Raise BodyError; NaN and Infinity, which the stdlib reads, are not JSON."""
+def parse_json(body: bytes) -> Any:
+    """Parse JSON. Raise BodyError; NaN and Infinity, which the stdlib reads, are not JSON."""
     try:
-        value = json.loads(body, parse_constant=_reject)
+        return json.loads(body, parse_constant=_reject)
     except (ValueError, RecursionError) as error:
         raise BodyError(f"the answer is not valid JSON: {error}") from error
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Parse a JSON object. Raise BodyError."""
+    value = parse_json(body)
     if not isinstance(value, dict):
         raise BodyError(f"the answer is a JSON {type(value).__name__}, not an object")
     return value
@@ -54,12 +62,40 @@ def _reject(constant: str) -> None:
 def error_detail(body: bytes) -> str:
     """Return a server's own words about a refusal, on one printable line.
 
-    Understands ``{"error": "…"}`` (Ollama) and ``{"error": {"message": "…"}}`` (OpenAI, Gemini).
+    Understands ``{"error": "…"}`` (Ollama), ``{"error": {"message": "…"}}`` (OpenAI, Gemini), and
+    ``{"message": "…"}`` or ``{"detail": "…"}`` (what OpenAI's followers send).
     """
     try:
-        said = parse_object(body).get("error", "")
+        answer = parse_object(body)
+        said = next((answer[key] for key in ("error", "message", "detail") if answer.get(key)), "")
         said = said.get("message", "") if isinstance(said, dict) else said
     except BodyError:
         said = body.decode("utf-8", "replace")
     printable = "".join(character if character.isprintable() else " " for character in str(said))
     return " ".join(printable.split())
+
+
+def retry_delay_seconds(body: bytes) -> float:
+    """Return how long a Google API wants to be left alone; it says so here, not in ``Retry-After``.
+
+    ``{"error": {"details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}]}}``
+    (https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto).
+    """
+    found = _RETRY_DELAY.search(body)
+    return float(found[1]) if found else 0.0
+
+
+def multipart(fields: Mapping[str, str], name: str, content: bytes) -> tuple[bytes, str]:
+    """Pack form fields and one file, in the field ``file``; return the body and its content type (RFC 7578).
+
+    Names and values are the caller's own constants, which need no quoting.
+    """
+    boundary = secrets.token_hex(16)  # 128 random bits occur in no content
+    parts = [
+        f'--{boundary}\r\ncontent-disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
+        for key, value in fields.items()
+    ]
+    head = f'--{boundary}\r\ncontent-disposition: form-data; name="file"; filename="{name}"\r\n'
+    head += "content-type: application/octet-stream\r\n\r\n"
+    body = b"".join([*(part.encode() for part in parts), head.encode(), content, f"\r\n--{boundary}--\r\n".encode()])
+    return body, f"multipart/form-data; boundary={boundary}"

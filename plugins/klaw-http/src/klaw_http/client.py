@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen, validators
 
-from klaw_http.bodies import error_detail, parse_object, read_body
+from klaw_http.bodies import error_detail, multipart, parse_json, parse_object, read_body, retry_delay_seconds
 from klaw_http.deadline import Deadline, DeadlineError
 from klaw_http.errors import BodyError, NoAnswerError, StatusError
 from klaw_http.urls import http_url
@@ -45,16 +45,32 @@ def _sendable(_instance: object, _attribute: object, headers: Mapping[str, str])
             raise ValueError(f"header {name}: its value holds white space at an end, or what HTTP cannot send")
 
 
+@frozen
+class _Request:
+    """What is sent, and how much may come back."""
+
+    method: str
+    path: str
+    content: bytes | None
+    content_type: str
+    limit_bytes: int
+
+
+def _every_refusal(_error: StatusError) -> bool:
+    return True
+
+
 @frozen(eq=False)
 class HttpClient:
-    """Asks one server for JSON.
+    """Asks one server for JSON, or for a file.
 
     ``headers`` carry the keys; they appear in no repr, log or message. ``deadline_seconds`` bounds a whole
     call with its retries, ``read_timeout_seconds`` the server's silence. What may pass by itself (no
     connection, a broken one, 429, 502, 503, 504) is tried again up to ``retries`` times, after a jittered,
-    doubling pause or the server's ``Retry-After``, never beyond the deadline; so only requests that may be
-    repeated belong here. Bodies are bounded by ``max_response_bytes``, unpacked. Nothing is shared between
-    calls, so a client may be used from several threads and after a fork.
+    doubling pause or the server's ``Retry-After``, never beyond the deadline; so a request that must not be
+    repeated belongs to a client without retries. So is any other refusal that ``is_final`` does not find final
+    (a 500 may mean "try again" or "never", by server). Bodies are bounded by ``max_response_bytes``, unpacked.
+    Nothing is shared between calls, so a client may be used from several threads and after a fork.
     """
 
     base_url: str = field(validator=http_url)
@@ -64,51 +80,74 @@ class HttpClient:
     deadline_seconds: float = field(default=120.0, validator=validators.gt(0))
     retries: int = field(default=2, validator=validators.ge(0))
     max_response_bytes: int = field(default=64 * 1024 * 1024, validator=validators.gt(0))
+    is_final: Callable[[StatusError], bool] = field(default=_every_refusal, repr=False)
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def post(self, path: str, body: Mapping[str, object], /) -> dict[str, Any]:
         """Send a JSON object to ``path`` and return the JSON object that comes back. Raise HttpError."""
-        return self._call("POST", path, json.dumps(body).encode("ascii"))
+        content = json.dumps(body).encode("ascii")
+        return self._json(_Request("POST", path, content, "application/json", self.max_response_bytes))
+
+    def ask(self, path: str, body: Mapping[str, object], /) -> Any:
+        """Send a JSON object to ``path`` and return whatever JSON comes back, a list perhaps. Raise HttpError."""
+        content = json.dumps(body).encode("ascii")
+        return self._call(_Request("POST", path, content, "application/json", self.max_response_bytes), parse_json)
 
     def get(self, path: str, /) -> dict[str, Any]:
         """Return the JSON object at ``path``. Raise HttpError."""
-        return self._call("GET", path, None)
+        return self._json(_Request("GET", path, None, "", self.max_response_bytes))
 
-    def _call(self, method: str, path: str, content: bytes | None) -> dict[str, Any]:
+    def upload(self, path: str, fields: Mapping[str, str], name: str, content: bytes, /) -> dict[str, Any]:
+        """Send a file and form fields to ``path`` and return the JSON object that comes back. Raise HttpError."""
+        body, content_type = multipart(fields, name, content)
+        return self._json(_Request("POST", path, body, content_type, self.max_response_bytes))
+
+    def fetch(self, path: str, limit_bytes: int, /) -> bytes:
+        """Return what is at ``path``, of any type and of at most ``limit_bytes``. Raise HttpError."""
+        body: bytes = self._call(_Request("GET", path, None, "", limit_bytes), bytes)
+        return body
+
+    def _json(self, request: _Request) -> dict[str, Any]:
+        answer: dict[str, Any] = self._call(request, parse_object)
+        return answer
+
+    def _call(self, request: _Request, parse: Callable[[bytes], Any]) -> Any:
         from klaw_http.transport import open_client
 
         deadline = Deadline.after(self.deadline_seconds)
         timeout = (self.connect_timeout_seconds, self.read_timeout_seconds)
+        where = self._where(request.path)
         with open_client(deadline, self._ssl_context, timeout) as client:
             attempt = 1
             while True:
                 try:
-                    return self._attempt(client, deadline, method, path, content)
+                    return self._attempt(client, deadline, request, parse)
                 except _LaterError as failure:
                     wait = max(failure.retry_after_seconds, _backoff_seconds(attempt))
                     if attempt > self.retries:
-                        raise NoAnswerError(f"{self._where(path)} {failure} ({attempt} attempts)") from failure
+                        raise failure.last(f"{where} {failure} ({attempt} attempts)") from failure
                     if wait >= deadline.remaining():
-                        raise NoAnswerError(
-                            f"{self._where(path)} {failure}; trying again after {wait:.0f} s would pass the "
+                        raise failure.last(
+                            f"{where} {failure}; trying again after {wait:.0f} s would pass the "
                             f"deadline of {deadline.seconds:g} s"
                         ) from failure
                 self.pause(wait)
                 attempt += 1
 
     def _attempt(
-        self, client: httpx.Client, deadline: Deadline, method: str, path: str, content: bytes | None
-    ) -> dict[str, Any]:
+        self, client: httpx.Client, deadline: Deadline, request: _Request, parse: Callable[[bytes], Any]
+    ) -> Any:
         headers = {"accept": "application/json", "accept-encoding": "gzip", "user-agent": "klaw", **self.headers}
-        if content is not None:
-            headers["content-type"] = "application/json"
+        if request.content is not None:
+            headers["content-type"] = request.content_type
+        url = self._where(request.path)
         with (
-            self._failures_named(path, deadline),
-            client.stream(method, self.base_url.rstrip("/") + path, content=content, headers=headers) as response,
+            self._failures_named(request.path, deadline),
+            client.stream(request.method, url, content=request.content, headers=headers) as response,
         ):
             if not response.is_success:
-                raise self._refusal(path, response)
-            return parse_object(read_body(response.iter_raw(), _encoding(response), self.max_response_bytes))
+                raise self._refusal(request.path, response)
+            return parse(read_body(response.iter_raw(), _encoding(response), request.limit_bytes))
 
     @contextmanager
     def _failures_named(self, path: str, deadline: Deadline) -> Iterator[None]:
@@ -129,26 +168,18 @@ class HttpClient:
 
     def _refusal(self, path: str, response: httpx.Response) -> Exception:
         status = response.status_code
-        if status in _LATER:
-            return _LaterError(f"answers {status}", _retry_after_seconds(response.headers.get("retry-after")))
         if response.is_redirect:
             return StatusError(
                 f"{self._where(path)} answers {status}, a redirect; none is followed, so set the address it leads to",
                 status=status,
             )
-        detail = self._detail(response)
-        said = f": {detail}" if detail else ""
-        return StatusError(f"{self._where(path)} answers {status}{said}", status=status, detail=detail)
-
-    def _detail(self, response: httpx.Response) -> str:
-        """Return what the server says about its refusal; nothing, where that cannot be read."""
-        from klaw_http.transport import TIMEOUTS, TRANSIENT
-
-        try:
-            body = read_body(response.iter_raw(), _encoding(response), _ERROR_BODY_BYTES)
-        except (BodyError, DeadlineError, *TIMEOUTS, *TRANSIENT):
-            return ""  # the status says enough; an unreadable explanation must not hide it
-        return self._without_secrets(error_detail(body))[:_LONGEST_DETAIL]
+        body = _error_body(response)
+        detail = self._without_secrets(error_detail(body))[:_LONGEST_DETAIL]
+        said = f"answers {status}: {detail}" if detail else f"answers {status}"
+        retry_after = max(_retry_after_seconds(response.headers.get("retry-after")), retry_delay_seconds(body))
+        refusal = StatusError(f"{self._where(path)} {said}", status=status, detail=detail)
+        passes = status in _LATER or not self.is_final(refusal)
+        return _LaterError(said, retry_after, refusal) if passes else refusal
 
     def _where(self, path: str) -> str:
         return self.base_url.rstrip("/") + path
@@ -173,9 +204,27 @@ class HttpClient:
 class _LaterError(Exception):
     """One attempt failed in a way that may pass."""
 
-    def __init__(self, message: str, retry_after_seconds: float = 0.0) -> None:
+    def __init__(self, message: str, retry_after_seconds: float = 0.0, refusal: StatusError | None = None) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+        self._refusal = refusal
+
+    def last(self, message: str) -> NoAnswerError | StatusError:
+        """Return the error to end with when there is no further attempt."""
+        refusal = self._refusal
+        if refusal is None or refusal.status in _LATER:
+            return NoAnswerError(message, status=refusal.status if refusal else None)
+        return StatusError(message, status=refusal.status, detail=refusal.detail)
+
+
+def _error_body(response: httpx.Response) -> bytes:
+    """Return what a server says about its refusal; nothing, where that cannot be read."""
+    from klaw_http.transport import TIMEOUTS, TRANSIENT
+
+    try:
+        return read_body(response.iter_raw(), _encoding(response), _ERROR_BODY_BYTES)
+    except (BodyError, DeadlineError, *TIMEOUTS, *TRANSIENT):
+        return b""  # the status says enough; an unreadable explanation must not hide it
 
 
 def _encoding(response: httpx.Response) -> str:

@@ -17,7 +17,14 @@ class HttpError(KlawError):
 
 
 class NoAnswerError(HttpError):
-    """The server could not be reached, fell silent, or stayed busy until the retries or the deadline ran out."""
+    """The server could not be reached, fell silent, or stayed busy until the retries or the deadline ran out.
+
+    ``status`` is what a busy one last said, None if nobody said anything.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", status: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
 
 
 class StatusError(HttpError):

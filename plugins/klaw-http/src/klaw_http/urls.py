@@ -43,3 +43,9 @@ def is_loopback(url: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def server_name(url: str) -> str:
+    """Return the host, port and path of a URL: what tells one server's models from another's."""
+    parts = urlsplit(url)
+    return (parts.netloc.lower() + parts.path).rstrip("/")

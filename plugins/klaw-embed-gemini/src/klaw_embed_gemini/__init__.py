@@ -1,0 +1,1 @@
+"""Klaw embedder `gemini`: embeddings from the Gemini API."""

@@ -1,0 +1,78 @@
+"""What the Gemini API says on the wire: ``batchEmbedContents``, https://ai.google.dev/api/embeddings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from klaw_core import EmbedderUnavailableError
+from klaw_embed_gemini.plugin import GEMINI_URL, GeminiOptions
+from klaw_http import HttpClient, server_name
+from klaw_http.embedding import ModelFacts, client_for, embedding_errors, member, rows_of
+
+if TYPE_CHECKING:
+    from klaw_core import Matrix
+
+_DIMENSIONS = {"gemini-embedding-001": 3072}
+_TASK_TYPES = {"gemini-embedding-001"}  # later models want the task in the text: that is what prefixes are for
+# The model reads 2,048 tokens and cuts what is longer without a word (https://ai.google.dev/gemini-api/docs/embeddings);
+# counts are estimates, on the high side but for text in unusual scripts, so stay below.
+_MAX_TOKENS = 1900
+_NAMES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")  # as Google's own clients read them
+_KEY = "export GEMINI_API_KEY=…, or set memory.embedding.api_key"
+
+
+@frozen(eq=False)
+class GeminiServer:
+    """One model of the Gemini API."""
+
+    options: GeminiOptions
+
+    def facts(self) -> ModelFacts:
+        """Return what is known of the model; nothing is sent. Raise EmbedderUnavailableError without a key."""
+        options = self.options
+        _ = self._client
+        return ModelFacts(
+            model=options.model,
+            revision=server_name(options.url),
+            dimension=options.dimensions or _DIMENSIONS.get(options.model),
+            max_tokens=_MAX_TOKENS,
+        )
+
+    def embed(self, texts: Sequence[str], /, *, query: bool) -> Matrix:
+        """Send one request; return a row a text, of unit length only at full dimension. Raise EmbeddingError."""
+        model = f"models/{self.options.model}"
+        common: dict[str, object] = {"model": model}
+        if self.options.model in _TASK_TYPES:
+            common["taskType"] = "RETRIEVAL_QUERY" if query else "RETRIEVAL_DOCUMENT"
+        if self.options.dimensions:
+            common["outputDimensionality"] = self.options.dimensions
+        requests = [{**common, "content": {"parts": [{"text": text}]}} for text in texts]
+        with embedding_errors(key=_KEY, model=f"is {self.options.model!r} an embedding model of the Gemini API?"):
+            answer = self._client.post(f"/{model}:batchEmbedContents", {"requests": requests})
+        embeddings = answer.get("embeddings")
+        listed = embeddings if isinstance(embeddings, list) else []
+        return rows_of([member(entry, "values") for entry in listed], len(texts), self)
+
+    @cached_property
+    def _client(self) -> HttpClient:
+        """The client, with the key in ``x-goog-api-key``, never in a URL. Raise EmbedderUnavailableError without one.
+
+        A key of the environment goes to Google, never to an address that only a configuration names.
+        """
+        url = self.options.url.rstrip("/")
+        found = (os.environ.get(name, "").strip() for name in _NAMES if url == GEMINI_URL)
+        key = self.options.api_key or next(filter(None, found), "")
+        if not key:
+            raise EmbedderUnavailableError(f"{url} needs a key, and there is none", hint=_KEY)
+        try:
+            return client_for(url, self.options, {"x-goog-api-key": key})
+        except ValueError as error:  # its message does not show the key
+            raise EmbedderUnavailableError(f"the key in {' or '.join(_NAMES)} cannot be sent: {error}") from error
+
+    def __str__(self) -> str:
+        return f"{self.options.url} ({self.options.model})"

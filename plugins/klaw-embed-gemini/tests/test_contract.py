@@ -1,0 +1,28 @@
+"""The contract of every embedder, over a server that cuts long texts in silence and shortens without normalising."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from klaw_core.testing.embedder import EmbedderContract
+from klaw_embed_gemini.plugin import GeminiOptions
+from klaw_embed_gemini.server import GeminiServer
+from klaw_embed_gemini.testing import KEY, FakeGemini
+from klaw_http.embedding import RemoteEmbedder
+
+
+@pytest.fixture(scope="class")
+def _embedder() -> Iterator[RemoteEmbedder]:
+    with HTTPServer(host="127.0.0.1", threaded=True) as server:
+        gemini = FakeGemini(server, dimension=128)
+        options = GeminiOptions(url=gemini.url, api_key=KEY, dimensions=64, retries=0)
+        yield RemoteEmbedder(options, GeminiServer(options))
+
+
+class TestGemini(EmbedderContract):
+    @pytest.fixture
+    def embedder(self, _embedder: RemoteEmbedder) -> RemoteEmbedder:
+        return _embedder

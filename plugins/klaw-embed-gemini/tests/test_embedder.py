@@ -1,0 +1,118 @@
+"""The embedder against a server that keeps the Gemini API's promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from pytest_httpserver import HTTPServer
+
+from klaw_core import EmbedderUnavailableError, ModelNotFoundError, VectorSpace
+from klaw_embed_gemini.testing import KEY, FakeGemini
+from klaw_http.embedding import RemoteEmbedder
+
+Connect = Callable[..., RemoteEmbedder]
+WORDS = [f"word{number}" for number in range(4000)]
+
+
+def test_a_request_says_what_google_documents(gemini: FakeGemini, connect: Connect, httpserver: HTTPServer) -> None:
+    embedder = connect()
+    embedder.embed_documents(["a"])
+    embedder.embed_query("b")
+    common = {"model": "models/gemini-embedding-001", "outputDimensionality": 64}
+    assert gemini.requests == [
+        [{**common, "taskType": "RETRIEVAL_DOCUMENT", "content": {"parts": [{"text": "a"}]}}],
+        [{**common, "taskType": "RETRIEVAL_QUERY", "content": {"parts": [{"text": "b"}]}}],
+    ]
+    assert {request.path for request, _ in httpserver.log} == {"/v1beta/models/gemini-embedding-001:batchEmbedContents"}
+    assert {request.query_string for request, _ in httpserver.log} == {b""}
+
+
+def test_shortened_vectors_get_unit_length(connect: Connect) -> None:
+    np.testing.assert_allclose(np.linalg.norm(connect().embed_documents(WORDS[:3]), axis=1), 1, atol=1e-6)
+
+
+def test_dimensions_are_sent_only_if_set(gemini: FakeGemini, connect: Connect) -> None:
+    gemini.model.dimension = 3072
+    assert connect(dimensions=None).embed_query("a").shape == (3072,)
+    assert "outputDimensionality" not in gemini.requests[0][0]
+
+
+def test_a_batch_holds_a_hundred_texts(gemini: FakeGemini, connect: Connect) -> None:
+    connect().embed_documents(WORDS[:250])
+    assert [len(requests) for requests in gemini.requests] == [100, 100, 50]
+    assert gemini.answered.total() == 250
+
+
+def test_nothing_that_is_sent_could_be_cut_in_silence(gemini: FakeGemini, connect: Connect) -> None:
+    text = " ".join(WORDS)
+    connect().embed_query(text)
+    sent = [request["content"]["parts"][0]["text"] for requests in gemini.requests for request in requests]
+    assert "".join(sent) == text
+    assert not any(gemini.model.too_long(piece) for piece in sent)
+
+
+def test_the_model_is_known_without_asking(gemini: FakeGemini, connect: Connect) -> None:
+    space = connect(dimensions=None, url="https://generativelanguage.googleapis.com/v1beta").space
+    expected = ("gemini-embedding-001", "generativelanguage.googleapis.com/v1beta", 3072)
+    assert space == VectorSpace(*expected, "cosine", "mean/1900 estimated")
+    assert gemini.requests == []
+
+
+def test_without_a_key_it_is_unavailable_and_the_hint_says_how(connect: Connect) -> None:
+    embedder = connect(url="https://generativelanguage.googleapis.com/v1beta", api_key="")
+    for use in (lambda: embedder.space, lambda: embedder.embed_query("a")):
+        with pytest.raises(EmbedderUnavailableError, match=r"needs a key.*export GEMINI_API_KEY=…"):
+            use()
+
+
+@pytest.mark.parametrize("name", ["GEMINI_API_KEY", "GOOGLE_API_KEY"])
+def test_the_environments_key_goes_to_google_only(
+    gemini: FakeGemini, connect: Connect, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, KEY)
+    assert connect(url="https://generativelanguage.googleapis.com/v1beta/", api_key="").space.dimension == 64
+    with pytest.raises(EmbedderUnavailableError, match="needs a key"):
+        connect(api_key="").embed_query("a")
+    assert gemini.requests == []
+
+
+def test_a_model_that_wants_its_task_in_the_text_gets_no_task_type(gemini: FakeGemini, connect: Connect) -> None:
+    gemini.name = "gemini-embedding-2"
+    embedder = connect(model=gemini.name, query_prefix="task: search result | query: ", dimensions=None)
+    assert embedder.embed_query("a").shape == (128,)
+    assert gemini.requests[0] == [
+        {"model": f"models/{gemini.name}", "content": {"parts": [{"text": "task: search result | query: a"}]}}
+    ]
+
+
+def test_the_free_tiers_pause_is_kept_to(gemini: FakeGemini, connect: Connect, httpserver: HTTPServer) -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]
+    busy = {"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": details}}
+    path = f"/v1beta/models/{gemini.name}:batchEmbedContents"
+    httpserver.expect_oneshot_request(path).respond_with_json(busy, status=429)
+    with pytest.raises(EmbedderUnavailableError, match="429: quota; trying again after 34 s would pass the deadline"):
+        connect(retries=1, deadline_seconds=9.0).embed_query("a")
+
+
+def test_a_wrong_key_is_unavailable_and_not_shown(connect: Connect) -> None:
+    with pytest.raises(EmbedderUnavailableError, match=r"400: API key not valid.*GEMINI_API_KEY") as caught:
+        connect(api_key="AIza-wrong-key").embed_query("a")
+    assert "AIza-wrong-key" not in str(caught.value)
+
+
+def test_a_key_that_cannot_be_sent_is_not_shown(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", f"{KEY}…")
+    with pytest.raises(EmbedderUnavailableError, match="GEMINI_API_KEY") as caught:
+        connect(url="https://generativelanguage.googleapis.com/v1beta", api_key="").embed_query("a")
+    assert KEY not in str(caught.value)
+
+
+def test_a_model_that_is_not_there_is_named(connect: Connect) -> None:
+    with pytest.raises(ModelNotFoundError, match="models/nope is not found"):
+        connect(model="nope").embed_query("a")
+
+
+def test_empty_texts_are_sent_as_something_the_api_takes(connect: Connect) -> None:
+    assert connect().embed_documents(["", "a"]).shape == (2, 64)

@@ -1,0 +1,21 @@
+"""A Gemini API that misbehaves."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from klaw_embed_gemini.plugin import GeminiOptions
+from klaw_embed_gemini.server import GeminiServer
+from klaw_http.embedding import RemoteEmbedder
+from klaw_http.embedding_contract import DIMENSION, RemoteEmbedderContract
+
+
+class TestGeminiOnTheWire(RemoteEmbedderContract):
+    key_header: ClassVar[str] = "x-goog-api-key"
+
+    def connect(self, url: str, **options: Any) -> RemoteEmbedder:
+        built = GeminiOptions(url=url, dimensions=DIMENSION, **options)
+        return RemoteEmbedder(built, GeminiServer(built))
+
+    def answer(self, rows: Any) -> dict[str, Any]:
+        return {"embeddings": [{"values": row} for row in rows]}

@@ -1,0 +1,25 @@
+"""An Ollama server that misbehaves."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from klaw_embed_ollama.plugin import OllamaOptions
+from klaw_embed_ollama.server import OllamaServer
+from klaw_http.embedding import RemoteEmbedder
+from klaw_http.embedding_contract import DIMENSION, RemoteEmbedderContract
+from klaw_http.testing import reply
+
+_SHOWN = {"model_info": {"general.architecture": "bert", "bert.embedding_length": DIMENSION}}
+
+
+class TestOllamaOnTheWire(RemoteEmbedderContract):
+    preamble: ClassVar[tuple[bytes, ...]] = (reply(b'{"models": []}'), reply(json.dumps(_SHOWN).encode()))
+
+    def connect(self, url: str, **options: Any) -> RemoteEmbedder:
+        built = OllamaOptions(url=url, **options)
+        return RemoteEmbedder(built, OllamaServer(built))
+
+    def answer(self, rows: Any) -> dict[str, Any]:
+        return {"model": "all-minilm:l6-v2", "embeddings": rows}

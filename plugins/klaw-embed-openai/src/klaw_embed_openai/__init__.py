@@ -1,0 +1,1 @@
+"""Klaw embedder `openai`: embeddings from OpenAI and every server that speaks its protocol."""

@@ -1,0 +1,256 @@
+"""OpenAI's Batch API: half the price for whoever can wait, and never paid twice for one text.
+
+A job is a file of requests, one text each, whose ``custom_id`` is the text's hash. What was submitted is written to
+a file before and after, so that a killed run finds its job again: it then waits for that job, or fetches its answers
+anew, which costs nothing. https://platform.openai.com/docs/guides/batch
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import asdict, evolve, frozen
+
+from klaw_core import EmbedderUnavailableError, EmbeddingError, locked, unit_rows, write_atomically
+from klaw_http import BodyError, HttpClient, HttpError, StatusError, server_name
+from klaw_http.embedding import member
+
+if TYPE_CHECKING:
+    from klaw_core import Vector
+    from klaw_embed_openai.server import OpenAIServer
+
+_LOG = logging.getLogger("klaw")
+_ENDPOINT = "/v1/embeddings"
+_ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+_MOST_FAILURES = 2  # in a row; then batches are given up until the next start
+_SHORTEST_POLL_SECONDS, _LONGEST_POLL_SECONDS = 5.0, 60.0
+_CANCEL_SECONDS = 900.0  # "up to 10 minutes", says OpenAI, and then gives out what was done
+_NOT_NOW = frozenset({401, 402, 403, 500})
+_UPLOAD_SECONDS = 2 * 24 * 3600  # how long OpenAI keeps the texts; a batch has one day
+_KEPT_SECONDS = 7 * 24 * 3600  # how long a job, and its answers at OpenAI
+_TRANSFER_SECONDS = 900.0
+_BYTES_A_NUMBER = 32
+_LARGEST_DIMENSION = 4096
+_BYTES_A_LINE = 4096
+
+
+@frozen
+class Job:
+    """One batch as it is kept on disk: ids and hashes, no text and no key.
+
+    ``recipe`` is what the answers depend on besides the texts; ``batch`` is empty until OpenAI has named it.
+    """
+
+    recipe: str
+    input_file: str
+    submitted_at: float
+    texts: tuple[str, ...]
+    batch: str = ""
+
+
+class BatchJobs:
+    """Gets vectors through batches; implements ``klaw_http.embedding.Bulk``.
+
+    ``directory`` holds a file a job. ``pause`` waits between two looks at a batch.
+    """
+
+    def __init__(self, server: OpenAIServer, directory: Path, pause: Callable[[float], None] = time.sleep) -> None:
+        self._server = server
+        self._options = server.options
+        self._directory = directory
+        self._pause = pause
+        self._failures = 0
+        self._recipe = f"{server_name(self._options.url)} {json.dumps(server.body([]), sort_keys=True)}"
+
+    @property
+    def texts_per_call(self) -> int:
+        """Return how many texts one batch holds."""
+        return self._options.batch_max_texts
+
+    def rows(self, texts: Sequence[str], /) -> dict[str, Vector]:
+        """Return the vectors of those texts that a batch has answered; the others are left to single requests.
+
+        Waits for the jobs that hold any of these texts, and submits one more for the rest if that is worth it.
+        Raise EmbedderUnavailableError if the server is out of reach meanwhile: the job goes on, and the next call
+        finds it.
+        """
+        text_of = {sha256(text.encode()).hexdigest(): text for text in texts}
+        found: dict[str, Vector] = {}
+        try:
+            for path, job in self._jobs_for(text_of):
+                rows = self._finish(path, job)
+                found.update((text_of[digest], row) for digest, row in rows.items() if digest in text_of)
+        except HttpError as error:
+            raise EmbedderUnavailableError(error.message, hint="a batch goes on; run the command again") from error
+        return found
+
+    def _jobs_for(self, text_of: Mapping[str, str]) -> list[tuple[Path, Job]]:
+        """Return the jobs that hold any of these texts, with a new one for the rest if there are enough."""
+        if len(text_of) < self._options.batch_min_texts and not self._held(text_of):
+            return []
+        with locked(self._directory):  # two processes must not submit the same texts
+            held = self._held(text_of)
+            known = {digest for _, job in held for digest in job.texts}
+            rest = [digest for digest in text_of if digest not in known][: self._options.batch_max_texts]
+            if len(rest) >= self._options.batch_min_texts and self._failures < _MOST_FAILURES:
+                held += self._submitted({digest: text_of[digest] for digest in rest})
+        return held
+
+    def _held(self, text_of: Mapping[str, str]) -> list[tuple[Path, Job]]:
+        return [(path, job) for path, job in self._jobs() if not text_of.keys().isdisjoint(job.texts)]
+
+    def _jobs(self) -> Iterator[tuple[Path, Job]]:
+        """Yield the jobs on disk that make the same vectors; remove those too old to fetch."""
+        for path in sorted(self._directory.glob("*.json")):
+            job = _read_job(path)
+            if job and time.time() - job.submitted_at > _KEPT_SECONDS:
+                path.unlink(missing_ok=True)
+            elif job and job.recipe == self._recipe:
+                yield path, job
+
+    def _submitted(self, text_of: Mapping[str, str]) -> list[tuple[Path, Job]]:
+        """Upload the requests and start the batch; return no job if the server refuses. Raise HttpError."""
+        path = self._directory / f"{sha256(''.join([self._recipe, *text_of]).encode()).hexdigest()[:16]}.json"
+        lines = [
+            {"custom_id": digest, "method": "POST", "url": _ENDPOINT, "body": self._server.body(text)}
+            for digest, text in text_of.items()
+        ]
+        content = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        fields = {
+            "purpose": "batch",
+            "expires_after[anchor]": "created_at",
+            "expires_after[seconds]": str(_UPLOAD_SECONDS),
+        }
+        try:
+            uploaded = self._transfers().upload("/files", fields, "klaw.jsonl", content)
+            job = Job(self._recipe, str(uploaded.get("id")), time.time(), tuple(text_of))
+            self._keep(path, job)
+            return [(path, self._started(path, job))]
+        except (StatusError, BodyError) as error:
+            if _passes(error):
+                raise
+            self._failed(error.message)
+            path.unlink(missing_ok=True)
+            return []
+
+    def _started(self, path: Path, job: Job) -> Job:
+        """Create the job's batch and write its name down. A request that may have arrived is never repeated."""
+        body = {
+            "input_file_id": job.input_file,
+            "endpoint": _ENDPOINT,
+            "completion_window": "24h",
+            "output_expires_after": {"anchor": "created_at", "seconds": _KEPT_SECONDS},
+        }
+        client = evolve(self._server.client, retries=0)
+        job = evolve(job, batch=str(client.post("/batches", body).get("id")))
+        self._keep(path, job)
+        _LOG.info("batch %s of %d texts submitted", job.batch, len(job.texts))
+        return job
+
+    def _finish(self, path: Path, job: Job) -> dict[str, Vector]:
+        """Wait for a job and return its vectors by hash; forget one that ended without any. Raise HttpError.
+
+        A job that has answers stays known: whoever asked may be killed before they are saved.
+        """
+        rows: dict[str, Vector] = {}
+        try:
+            job = job if job.batch else self._found_again(path, job)
+            batch = self._awaited(job)
+            rows = self._answers(batch, job)
+            if batch.get("status") == "completed":
+                self._failures = 0
+            else:
+                self._failed(f"batch {job.batch} {batch.get('status')}: {_first_error(batch)}")
+        except (StatusError, BodyError, EmbeddingError) as error:
+            if _passes(error):
+                raise
+            self._failed(error.message)
+        if not rows:
+            path.unlink(missing_ok=True)
+        return rows
+
+    def _found_again(self, path: Path, job: Job) -> Job:
+        """Find the batch of a run that ended before it knew its name, or start it now."""
+        with locked(self._directory):
+            job = _read_job(path) or job
+            if job.batch:
+                return job
+            listed = self._server.client.get("/batches?limit=100").get("data")
+            for batch in listed if isinstance(listed, list) else ():
+                if member(batch, "input_file_id") == job.input_file:
+                    job = evolve(job, batch=str(member(batch, "id")))
+                    self._keep(path, job)
+                    return job
+            return self._started(path, job)
+
+    def _awaited(self, job: Job) -> dict[str, Any]:
+        """Return the batch once it has ended; one that takes too long is cancelled, and keeps what it has done."""
+        path = f"/batches/{job.batch}"
+        limit, waited, cancelled = self._options.batch_timeout_seconds, 0.0, False
+        while True:
+            batch = self._server.client.get(path)
+            if batch.get("status") in _ENDED:
+                return batch
+            if waited >= limit and cancelled:
+                raise EmbeddingError(f"batch {job.batch} does not end, though it was cancelled")
+            if waited >= limit:
+                _LOG.warning("batch %s took longer than %g s: cancelled", job.batch, waited)
+                self._server.client.post(f"{path}/cancel", {})
+                cancelled, limit = True, waited + _CANCEL_SECONDS
+            counts = batch.get("request_counts")
+            _LOG.info("batch %s: %s of %d texts", job.batch, member(counts, "completed"), len(job.texts))
+            seconds = min(_LONGEST_POLL_SECONDS, max(_SHORTEST_POLL_SECONDS, waited / 10), max(limit - waited, 1.0))
+            self._pause(seconds)
+            waited += seconds
+
+    def _answers(self, batch: Mapping[str, Any], job: Job) -> dict[str, Vector]:
+        """Return the vectors in a batch's output; a line that says anything else is left to a single request."""
+        if not batch.get("output_file_id"):
+            return {}
+        dimension = self._server.facts().dimension or _LARGEST_DIMENSION
+        limit = len(job.texts) * (_BYTES_A_NUMBER * dimension + _BYTES_A_LINE)
+        output = self._transfers().fetch(f"/files/{batch['output_file_id']}/content", limit)
+        rows: dict[str, Vector] = {}
+        for line in output.splitlines():
+            with suppress(ValueError, RecursionError, EmbeddingError):
+                answer = json.loads(line)
+                row = unit_rows(self._server.rows(member(member(answer, "response"), "body"), 1), str(self._server))[0]
+                rows[str(member(answer, "custom_id"))] = row
+        return rows
+
+    def _transfers(self) -> HttpClient:
+        """Return a client that has the time for tens of megabytes."""
+        return evolve(self._server.client, deadline_seconds=_TRANSFER_SECONDS)
+
+    def _failed(self, reason: str) -> None:
+        self._failures += 1
+        _LOG.warning("%s; the texts without an answer are sent in single requests", reason)
+
+    def _keep(self, path: Path, job: Job) -> None:
+        write_atomically(path, json.dumps(asdict(job)))
+
+
+def _read_job(path: Path) -> Job | None:
+    """Return the job in a file; None if it is gone, or no job's: then it is not ours to judge."""
+    try:
+        loaded = json.loads(path.read_text("utf-8"))
+        return Job(**{**loaded, "texts": tuple(loaded["texts"]), "submitted_at": float(loaded["submitted_at"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _passes(error: Exception) -> bool:
+    """Return whether a refusal says nothing about the batch, which then stays as it is."""
+    return isinstance(error, StatusError) and error.status in _NOT_NOW
+
+
+def _first_error(batch: Mapping[str, Any]) -> str:
+    errors = member(batch.get("errors"), "data")
+    return str(member(errors[0], "message")) if isinstance(errors, list) and errors else "no reason given"

@@ -1,0 +1,120 @@
+"""What a server of OpenAI's protocol says on the wire: ``POST /embeddings``, and what its answer means.
+
+https://platform.openai.com/docs/api-reference/embeddings. llama.cpp's server, vLLM, LM Studio, Ollama (below ``/v1``)
+and others follow it; they differ in what they refuse, and in whether they know base64.
+"""
+
+from __future__ import annotations
+
+import os
+from base64 import b64decode
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import frozen
+
+from klaw_core import EmbedderUnavailableError, EmbeddingError
+from klaw_embed_openai.plugin import OPENAI_URL, environment_url
+from klaw_http import HttpClient, server_name
+from klaw_http.embedding import ModelFacts, client_for, embedding_errors, member, rows_of
+
+if TYPE_CHECKING:
+    from klaw_core import Matrix
+    from klaw_embed_openai.plugin import OpenAIOptions
+
+# https://platform.openai.com/docs/guides/embeddings
+_DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+_OPENAI_TOKENS = 8191
+# A server may cut in silence what exceeds a window that it does not name: stay below any usual one.
+_UNKNOWN_TOKENS = 254
+_KEY = "export OPENAI_API_KEY=…, or set memory.embedding.api_key"
+
+
+@frozen(eq=False)
+class OpenAIServer:
+    """One model on one server."""
+
+    options: OpenAIOptions
+
+    def facts(self) -> ModelFacts:
+        """Return what is known of the model; nothing is sent. Raise EmbedderUnavailableError without a key.
+
+        No server says which weights it runs, so the revision is its address: two servers with different models
+        under one name never share a vector.
+        """
+        options = self.options
+        _ = self.client
+        own = _DIMENSIONS.get(options.model)
+        return ModelFacts(
+            model=options.model,
+            revision=" ".join(
+                filter(None, (options.revision or server_name(options.url), options.document_input_type))
+            ),
+            dimension=options.dimensions or own,
+            max_tokens=_OPENAI_TOKENS if own else _UNKNOWN_TOKENS,
+        )
+
+    def embed(self, texts: Sequence[str], /, *, query: bool) -> Matrix:
+        """Send one request; return a row a text. Raise TooLongError, EmbeddingError."""
+        url = self.options.url.rstrip("/")
+        with embedding_errors(
+            unreachable="" if url == OPENAI_URL else "is it running? memory.embedding.url says where it is",
+            key=_KEY,
+            model=f"is {self.options.model!r} a model of this server, and the path of memory.embedding.url right?",
+        ):
+            answer = self.client.post("/embeddings", self.body(list(texts), query=query))
+        return self.rows(answer, len(texts))
+
+    def body(self, texts: str | list[str], *, query: bool = False) -> dict[str, object]:
+        """Return the body of a request for one text or several; what is not set is left out."""
+        options = self.options
+        optional = {
+            "dimensions": options.dimensions,
+            "input_type": options.query_input_type if query else options.document_input_type,
+        }
+        sent = {name: value for name, value in optional.items() if value}
+        return {"model": options.model, "input": texts, "encoding_format": options.encoding, **sent}
+
+    def rows(self, answer: object, count: int) -> Matrix:
+        """Return the rows of an answer in the order of the texts, whatever its own. Raise EmbeddingError."""
+        data = member(answer, "data")
+        entries: list[Any] = data if isinstance(data, list) else []
+        if any(member(entry, "index") is not None for entry in entries):
+            places = [member(entry, "index") for entry in entries]
+            if {type(place) for place in places} != {int} or sorted(places) != list(range(count)):
+                raise EmbeddingError(f"{self} answers vectors whose indexes are not those of {count} texts")
+            entries = [entry for _, entry in sorted(zip(places, entries, strict=True), key=lambda pair: pair[0])]
+        return rows_of([self._numbers(member(entry, "embedding")) for entry in entries], count, self)
+
+    def _numbers(self, embedding: object) -> object:
+        """Return a vector's numbers, from base64 of little-endian float32 if the server sent that."""
+        if not isinstance(embedding, str):
+            return embedding
+        try:
+            return np.frombuffer(b64decode(embedding, validate=True), "<f4")
+        except ValueError as error:  # binascii.Error is one
+            raise EmbeddingError(f"{self} answers a vector that is not base64 of float32: {error}") from error
+
+    @cached_property
+    def client(self) -> HttpClient:
+        """The client, with the key in its headers. Raise EmbedderUnavailableError if OpenAI's own is missing.
+
+        ``OPENAI_API_KEY`` goes to OpenAI and to ``OPENAI_BASE_URL``, never to an address that only a
+        configuration names: that server gets ``api_key``, or none.
+        """
+        options = self.options
+        url = options.url.rstrip("/")
+        key = options.api_key
+        if not key and url in {OPENAI_URL, environment_url()}:
+            key = os.environ.get("OPENAI_API_KEY", "").strip()
+        if not key and url == OPENAI_URL:
+            raise EmbedderUnavailableError(f"{url} needs a key, and there is none", hint=_KEY)
+        try:
+            return client_for(url, options, {"authorization": f"Bearer {key}"} if key else {})
+        except ValueError as error:  # its message does not show the key
+            raise EmbedderUnavailableError(f"OPENAI_API_KEY cannot be sent: {error}") from error
+
+    def __str__(self) -> str:
+        return f"{self.options.url} ({self.options.model})"

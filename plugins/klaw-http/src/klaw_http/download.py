@@ -1,0 +1,226 @@
+"""Fetching one large file whose size is known, and whose content the caller checks against its SHA-256.
+
+Unlike :class:`~klaw_http.client.HttpClient` this follows redirects, because model hubs answer with one to their
+content network: a fixed number, never from https to http, and nothing goes along, since a download sends
+neither keys nor a body.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
+from urllib.parse import urljoin, urlsplit, urlunsplit
+
+from attrs import field, frozen, validators
+
+from klaw_http.client import _backoff_seconds, _retry_after_seconds
+from klaw_http.deadline import Deadline, DeadlineError
+from klaw_http.errors import BodyError, NoAnswerError, StatusError
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+# What a content network means by "not now"; unlike with a model's server, also 500.
+_PASSING = frozenset({408, 429, 500, 502, 503, 504})
+_RANGE_NOT_SATISFIABLE = 416
+_MOST_REDIRECTS = 5
+_LONGEST_URL = 16_384
+# A name in ASCII or an address. Punycode is left out: libraries disagree about what is valid, and no hub needs it.
+_HOST = re.compile(r"(?!.*xn--)[a-z0-9._-]+|[0-9a-f:.]+")
+_MOST_PAUSE_SECONDS = 60.0
+
+
+@frozen
+class DownloadLimits:
+    """How patient a download is.
+
+    ``read_timeout_seconds`` bounds the server's silence. Each ``stretch_bytes`` must arrive within
+    ``stretch_seconds``, the headers with the first, so a server that drips ends the attempt too. ``retries``
+    counts attempts in a row that brought less than a stretch.
+    """
+
+    connect_timeout_seconds: float = field(default=10.0, validator=validators.gt(0))
+    read_timeout_seconds: float = field(default=30.0, validator=validators.gt(0))
+    stretch_bytes: int = field(default=256 * 1024, validator=validators.gt(0))
+    stretch_seconds: float = field(default=120.0, validator=validators.gt(0))
+    retries: int = field(default=4, validator=validators.ge(0))
+    pause: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+
+def download(
+    url: str,
+    target: Path,
+    *,
+    size: int,
+    on_bytes: Callable[[int], None] = lambda _done: None,
+    limits: DownloadLimits | None = None,
+) -> None:
+    """Write the file at ``url``, ``size`` bytes long, to ``target``, a new file, and fsync it.
+
+    A connection that breaks or falls silent is tried again and goes on where it broke off, if the server can do
+    that. ``on_bytes`` is told how many bytes are there. Raise HttpError; OSError if the file cannot be written.
+    What is there then may be a part of the file.
+    """
+    with target.open("xb") as stream:
+        _Download(url, stream, size, on_bytes, limits or DownloadLimits()).run()
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def without_query(url: str) -> str:
+    """Return a URL as messages show it: the query of a content network's address is a signature."""
+    return urlunsplit((*urlsplit(url)[:3], "", ""))
+
+
+def redirected(url: str, location: str) -> str:
+    """Return where a redirect leads. Raise BodyError for one that is not followed.
+
+    Allowed are http and https, the latter only ever to https, without credentials.
+    """
+    try:
+        target = urljoin(url, location)
+        parts = urlsplit(target)
+        host = parts.hostname or ""
+        valid = _HOST.fullmatch(host) and parts.port != 0 and target.isascii() and target.isprintable()
+    except ValueError:
+        valid = False
+    if not valid or len(target) > _LONGEST_URL:
+        raise BodyError(f"{without_query(url)} redirects to no valid address")
+    if parts.username is not None or parts.password is not None:
+        raise BodyError(f"{without_query(url)} redirects to an address with credentials, which is not followed")
+    if parts.scheme not in {"http", "https"} or (parts.scheme == "http" and urlsplit(url).scheme == "https"):
+        raise BodyError(f"{without_query(url)} redirects to {parts.scheme}://{host}, which is not encrypted")
+    return urlunsplit((*parts[:4], ""))
+
+
+@frozen
+class _Pace(Deadline):
+    """A deadline that moves on with what arrives."""
+
+    end: list[float] = field(factory=list)
+
+    def remaining(self) -> float:
+        """Return the seconds that are left of this stretch."""
+        return (self.end[-1] if self.end else self.at) - time.monotonic()
+
+    def renew(self) -> None:
+        """Give the next stretch its whole time."""
+        self.end[:] = [time.monotonic() + self.seconds]
+
+
+class _LaterError(Exception):
+    """One attempt broke off in a way that may pass."""
+
+    def __init__(self, message: str, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class _Download:
+    """One file being fetched, over as many connections as it takes."""
+
+    def __init__(
+        self, url: str, stream: BinaryIO, size: int, on_bytes: Callable[[int], None], limits: DownloadLimits
+    ) -> None:
+        self._url = url
+        self._stream = stream
+        self._size = size
+        self._on_bytes = on_bytes
+        self._limits = limits
+        self._done = 0
+
+    def run(self) -> None:
+        """Fetch until every byte is there. Raise HttpError or OSError."""
+        failures = 0
+        while True:
+            before = self._done
+            try:
+                self._attempt()
+            except _LaterError as failure:
+                if self._done == self._size:  # what broke came after the last byte
+                    return
+                failures = 1 if self._done - before >= self._limits.stretch_bytes else failures + 1
+                if failures > self._limits.retries:
+                    raise NoAnswerError(
+                        f"{without_query(self._url)} {failure}; {self._done:,} of {self._size:,} bytes had come"
+                    ) from failure
+                wait = max(_backoff_seconds(failures), failure.retry_after_seconds)
+            else:
+                return
+            self._limits.pause(min(wait, _MOST_PAUSE_SECONDS))
+
+    def _attempt(self) -> None:
+        from klaw_http.transport import TIMEOUTS, TRANSIENT, default_ssl_context, open_client
+
+        pace = _Pace(self._limits.stretch_seconds, time.monotonic() + self._limits.stretch_seconds)
+        timeout = (self._limits.connect_timeout_seconds, self._limits.read_timeout_seconds)
+        context: ssl.SSLContext = default_ssl_context()
+        try:
+            with open_client(pace, context, timeout) as client:
+                url = self._url
+                for _ in range(_MOST_REDIRECTS + 1):
+                    with client.stream("GET", url, headers=self._headers()) as response:
+                        if not response.is_redirect:
+                            self._take(url, response, pace)
+                            return
+                        url = redirected(url, response.headers.get("location", ""))
+            raise BodyError(f"{without_query(self._url)} redirects more than {_MOST_REDIRECTS} times")
+        except TRANSIENT as error:
+            raise _LaterError(f"cannot be reached: {str(error) or type(error).__name__}") from error
+        except (DeadlineError, *TIMEOUTS) as error:
+            raise _LaterError("fell silent, or sent next to nothing") from error
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "klaw"}
+        return headers | {"range": f"bytes={self._done}-"} if self._done else headers
+
+    def _take(self, url: str, response: httpx.Response, pace: _Pace) -> None:
+        """Write what the response brings behind what is there. Raise _LaterError if it is not all."""
+        where = without_query(url)
+        if not response.is_success:
+            self._refuse(where, response)
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise BodyError(f"{where} sends the file packed, which was not asked for")
+        if response.status_code != 206 or self._begin_of(response) != self._done:  # noqa: PLR2004  # Partial Content
+            self._restart()
+        length = response.headers.get("content-length", "")
+        if length.isdecimal() and self._done + int(length) != self._size:
+            raise BodyError(f"the file at {where} has {self._done + int(length):,} bytes, expected {self._size:,}")
+        stretch = 0
+        for piece in response.iter_raw():
+            self._stream.write(piece)
+            self._done += len(piece)
+            stretch += len(piece)
+            if self._done > self._size:
+                raise BodyError(f"the file at {where} has more than the expected {self._size:,} bytes")
+            self._on_bytes(self._done)
+            if stretch >= self._limits.stretch_bytes:
+                stretch = 0
+                pace.renew()
+        if self._done < self._size:
+            raise _LaterError("broke off")
+
+    def _begin_of(self, response: httpx.Response) -> int:
+        """Return where a part begins: ``Content-Range: bytes 5-9/10`` (RFC 9110, 14.4)."""
+        said = re.match(r"bytes (\d+)-", response.headers.get("content-range", ""))
+        return int(said[1]) if said else -1
+
+    def _restart(self) -> None:
+        self._stream.seek(0)
+        self._stream.truncate()
+        self._done = 0
+
+    def _refuse(self, where: str, response: httpx.Response) -> NoReturn:
+        status = response.status_code
+        if status in _PASSING:
+            raise _LaterError(f"answers {status}", _retry_after_seconds(response.headers.get("retry-after")))
+        if status == _RANGE_NOT_SATISFIABLE and self._done:
+            self._restart()
+            raise _LaterError("cannot go on where it broke off")
+        raise StatusError(f"{where} answers {status}", status=status)
