@@ -1,0 +1,1 @@
+"""Klaw embedder `llamacpp`: any GGUF embedding model, run by llama.cpp in this process."""

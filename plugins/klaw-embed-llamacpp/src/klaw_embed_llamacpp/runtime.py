@@ -1,0 +1,127 @@
+"""llama.cpp in this process, through xllamacpp: a model that is loaded, and texts to vectors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import frozen
+
+from klaw_core import EmbedderUnavailableError, EmbeddingError
+
+if TYPE_CHECKING:
+    from klaw_core import Matrix
+
+INSTALL = "pip install --upgrade xllamacpp"
+
+# llama.cpp's levels: 0 is silent, 1 says why a model cannot be loaded.
+SILENT, ERRORS = 0, 1
+_TOO_LONG = "too large to process"
+
+
+class TooLongError(EmbeddingError):
+    """A text has more tokens than the context holds."""
+
+
+@frozen
+class Settings:
+    """How a model is loaded. ``context_tokens`` is the longest input, special tokens and prefix included."""
+
+    context_tokens: int
+    pooling: str
+    threads: int = 0
+
+
+class Runtime:
+    """A loaded model. Safe to use from several threads: llama.cpp queues what they ask."""
+
+    def __init__(self, server: Any, path: Path) -> None:
+        self._server = server
+        self._path = path
+        self._process = os.getpid()
+
+    @classmethod
+    def load(cls, path: Path, settings: Settings, *, verbosity: int = SILENT) -> Runtime:
+        """Load a model, which takes seconds, or minutes from a slow disk. Raise EmbedderUnavailableError.
+
+        A file that was not tried out before (:mod:`klaw_embed_llamacpp.proof`) may end the process.
+        """
+        try:
+            import xllamacpp  # type: ignore[import-untyped]  # it has no hints
+        except ImportError as error:
+            raise EmbedderUnavailableError(f"xllamacpp cannot be imported: {error}", hint=INSTALL) from error
+        # llama.cpp's server always listens. Given a socket in a private directory, which goes at once, it listens to
+        # nobody: no port is open, and no other user or browser page can reach the model.
+        hidden = mkdtemp(prefix="klaw-")
+        try:
+            parameters = _parameters(xllamacpp, path, settings)
+            parameters.hostnames = [str(Path(hidden, "llama.sock"))]
+            parameters.verbosity = verbosity
+            return cls(xllamacpp.Server(parameters), path)
+        except RuntimeError as error:
+            raise EmbedderUnavailableError(
+                f"llama.cpp cannot load {path}", hint="is there memory enough for the model?"
+            ) from error
+        except (AttributeError, TypeError) as error:  # its parameters follow llama.cpp's, which change
+            raise EmbedderUnavailableError(
+                f"this xllamacpp is not one that Klaw knows how to use: {error}",
+                hint="pip install --upgrade klaw-embed-llamacpp xllamacpp",
+            ) from error
+        finally:
+            rmtree(hidden, ignore_errors=True)
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return a row for each text, as the model gives it; a row does not depend on the others.
+
+        Raise TooLongError, EmbeddingError, or EmbedderUnavailableError in a forked process.
+        """
+        if os.getpid() != self._process:  # the threads that compute were not forked: it would wait for ever
+            raise EmbedderUnavailableError(
+                "llama.cpp was loaded before this process was forked",
+                hint="start worker processes with the method 'spawn' or 'forkserver'",
+            )
+        try:
+            answer = self._server.handle_embeddings({"input": [_sound(text) for text in texts]})
+        except (RuntimeError, ValueError) as error:
+            raise EmbeddingError(f"llama.cpp with {self._path}: {error}") from error
+        if "error" in answer:
+            message = str(answer["error"].get("message"))
+            kind = TooLongError if _TOO_LONG in message else EmbeddingError
+            raise kind(f"llama.cpp with {self._path}: {message}")
+        return np.array([entry["embedding"] for entry in answer["data"]], np.float32)
+
+
+def _parameters(xllamacpp: Any, path: Path, settings: Settings) -> Any:
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(path)
+    parameters.embedding = True
+    # An embedding needs its tokens in one batch; one text at a time, because company changes a vector's last digits.
+    parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = settings.context_tokens
+    parameters.n_parallel = 1
+    parameters.pooling_type = getattr(xllamacpp.llama_pooling_type, f"LLAMA_POOLING_TYPE_{settings.pooling.upper()}")
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = settings.threads or _threads()
+    parameters.cache_prompt = parameters.warmup = parameters.fit_params = False
+    parameters.offline = True
+    return parameters
+
+
+def _threads() -> int:
+    """Return one thread for each processor but one.
+
+    They wait for each other by spinning: with a processor that is busy elsewhere all of them are slower than one alone.
+    """
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, usable - 1)
+
+
+def _sound(text: str) -> str:
+    """Return a text that llama.cpp does not refuse.
+
+    A lone surrogate is not text in any encoding; an empty text has no token where a model adds none of its own.
+    """
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") or " "

@@ -1,0 +1,238 @@
+"""Files that are not what they should be: each gives an error, and none takes the process down."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import klaw_embed_llamacpp.proof
+from klaw_core import EmbedderUnavailableError, EmbeddingError, ModelCorruptError, ModelNotFoundError
+from klaw_embed_llamacpp.embedder import LlamaCppEmbedder
+from klaw_embed_llamacpp.header import Header
+from klaw_embed_llamacpp.proof import Proof, ProofBook
+from klaw_embed_llamacpp.runtime import Settings
+
+Build = Callable[..., LlamaCppEmbedder]
+SETTINGS = Settings(512, "mean", threads=1)
+
+
+def _text(value: str) -> bytes:
+    return struct.pack("<Q", len(value.encode())) + value.encode()
+
+
+def _header(*pairs: bytes, version: int = 3, keys: int | None = None) -> bytes:
+    return b"GGUF" + struct.pack("<IQQ", version, 0, len(pairs) if keys is None else keys) + b"".join(pairs)
+
+
+def _pair(key: str, kind: int, value: bytes) -> bytes:
+    return _text(key) + struct.pack("<I", kind) + value
+
+
+ARCHITECTURE = _pair("general.architecture", 8, _text("bert"))
+CONTEXT = _pair("bert.context_length", 4, struct.pack("<I", 512))
+
+
+def test_the_header_of_a_real_file(minilm_gguf: Path) -> None:
+    assert Header.read(minilm_gguf) == Header(512, "mean")
+
+
+def test_a_file_that_names_no_pooling(tmp_path: Path) -> None:
+    path = tmp_path / "plain.gguf"
+    words = struct.pack("<IQ", 8, 2) + _text("a") + _text("b")
+    scores = struct.pack("<IQ2f", 6, 2, 0.5, 0.5)
+    path.write_bytes(_header(ARCHITECTURE, _pair("words", 9, words), _pair("scores", 9, scores), CONTEXT))
+    assert Header.read(path) == Header(512, None)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "cannot mmap an empty file"),
+        (b"GG", "inside its metadata"),
+        (b"<!DOCTYPE html><title>Not found</title>", "does not begin with GGUF"),
+        (_header(ARCHITECTURE, CONTEXT, version=1), "version 1 is not"),
+        (_header(ARCHITECTURE, CONTEXT, version=0x03000000), "version 50331648 is not"),
+        (_header(CONTEXT), "does not say its architecture"),
+        (_header(ARCHITECTURE), "does not say its architecture and context length"),
+        (_header(ARCHITECTURE, _pair("bert.context_length", 4, struct.pack("<I", 0))), "context length"),
+        (_header(ARCHITECTURE, _pair("bert.context_length", 8, _text("512"))), "context length"),
+        (_header(ARCHITECTURE, CONTEXT, _pair("bert.pooling_type", 4, struct.pack("<I", 4))), "reranker"),
+        (_header(ARCHITECTURE, CONTEXT, keys=2**63), "9223372036854775808 metadata keys"),
+        (_header(ARCHITECTURE, CONTEXT, keys=3), "inside its metadata"),
+        (_header(_pair("x", 99, b"")), "a value of type 99"),
+        (_header(_pair("x", 9, struct.pack("<IQ", 9, 1))), "an array of type 9"),
+        (_header(_pair("x", 9, struct.pack("<IQ", 8, 2**62))), "inside its metadata"),
+        (_header(_pair("x", 9, struct.pack("<IQ", 10, 2**62))), "inside its metadata"),
+        (_header(struct.pack("<Q", 2**63) + b"x"), "inside its metadata"),
+    ],
+)
+def test_what_is_no_gguf_is_refused_without_llama_cpp(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(content)
+    with pytest.raises(ModelCorruptError, match=f"model.gguf is no sound GGUF file: .*{reason}.*fetch the file again"):
+        Header.read(path)
+
+
+@given(content=st.binary(max_size=300), start=st.sampled_from([b"", b"GGUF\3\0\0\0", _header(ARCHITECTURE, CONTEXT)]))
+def test_law_no_bytes_break_the_reader(tmp_path_factory: pytest.TempPathFactory, content: bytes, start: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.gguf"
+    path.write_bytes(start + content)
+    with suppress(ModelCorruptError):
+        assert Header.read(path).context_tokens > 0
+
+
+def test_a_file_that_is_not_there(build: Build, tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match=r"no file .*absent\.gguf.*memory\.embedding\.path"):
+        _ = build(path=str(tmp_path / "absent.gguf")).space
+
+
+@pytest.mark.parametrize("length", [1_000, 300_000, 20_000_000])
+def test_a_download_that_stopped_is_refused(build: Build, minilm_gguf: Path, tmp_path: Path, length: int) -> None:
+    path = tmp_path / "half.gguf"
+    with minilm_gguf.open("rb") as stream:
+        path.write_bytes(stream.read(length))
+    with pytest.raises(ModelCorruptError, match=r"half\.gguf.*fetch the file again"):
+        _ = build(path=str(path)).space
+
+
+@pytest.mark.parametrize(
+    ("found", "put"),
+    [
+        (b"bert.attention.head_count\x04\0\0\0\x0c", b"bert.attention.head_count\x04\0\0\0\x00"),
+        (b"bert.block_count\x04\0\0\0\x06", b"bert.block_count\x04\0\0\0\xff"),
+        (b"bert.embedding_length\x04\0\0\0\x80\x01", b"bert.embedding_length\x04\0\0\0\xff\xff"),
+        (b"token_embd.weight\x02\0\0\0\x80\x01", b"token_embd.weight\x02\0\0\0\x81\x01"),
+    ],
+    ids=["no heads", "layers that are not there", "wide", "another shape"],
+)
+def test_a_file_that_contradicts_itself_is_an_error_not_the_end(
+    build: Build, minilm_gguf: Path, tmp_path: Path, found: bytes, put: bytes
+) -> None:
+    content = minilm_gguf.read_bytes()
+    assert content.count(found) == 1
+    path = tmp_path / "odd.gguf"
+    path.write_bytes(content.replace(found, put))
+    with pytest.raises((ModelCorruptError, EmbedderUnavailableError), match=r"odd\.gguf"):
+        build(path=str(path)).embed_query("a")
+
+
+def test_an_architecture_of_tomorrow_asks_for_a_newer_llama_cpp(
+    build: Build, minilm_gguf: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "new.gguf"
+    path.write_bytes(minilm_gguf.read_bytes().replace(b"bert", b"trib"))
+    with pytest.raises(EmbedderUnavailableError, match=r"unknown model architecture.*pip install --upgrade xllamacpp"):
+        _ = build(path=str(path)).space
+
+
+def test_a_file_that_kills_llama_cpp_does_not_kill_klaw(
+    minilm_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trial is a process that aborts, as llama.cpp does when an assertion of its own fails."""
+    program = tmp_path / "aborts"
+    program.write_text("#!/bin/sh\nkill -ABRT $$\n", encoding="utf-8")
+    program.chmod(0o700)
+    monkeypatch.setattr(klaw_embed_llamacpp.proof.sys, "executable", str(program))
+    with pytest.raises(ModelCorruptError, match=r"llama\.cpp dies of SIGABRT when it loads .*minilm\.gguf"):
+        ProofBook(tmp_path / "book").prove(minilm_gguf, SETTINGS)
+
+
+def test_the_trial_says_why_and_nothing_else(minilm_gguf: Path) -> None:
+    command = [sys.executable, "-m", "klaw_embed_llamacpp.trial", str(minilm_gguf), "512", "mean", "1"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (run.stdout, run.stderr) == ("384\n", "")
+
+
+def test_a_proof_is_remembered_until_the_file_changes(minilm_gguf: Path, tmp_path: Path) -> None:
+    path, book = tmp_path / "model.gguf", ProofBook(tmp_path / "book")
+    path.write_bytes(minilm_gguf.read_bytes())
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert book.prove(path, SETTINGS) == Proof(digest, 384)
+    (page,) = book.directory.iterdir()
+    content = json.loads(page.read_text(encoding="utf-8"))
+    page.write_text(json.dumps(content | {"proof": {"sha256": "0" * 64, "dimension": 7}}), encoding="utf-8")
+    assert book.prove(path, SETTINGS) == Proof("0" * 64, 7)
+    assert book.prove(path, Settings(256, "mean", threads=1)) == Proof(digest, 384)
+    path.write_bytes(path.read_bytes() + b"\0")
+    assert book.prove(path, SETTINGS) == Proof(hashlib.sha256(path.read_bytes()).hexdigest(), 384)
+
+
+@pytest.mark.parametrize("content", ["{", '{"seen": null}'])
+def test_a_page_that_makes_no_sense_is_written_anew(minilm_gguf: Path, tmp_path: Path, content: str) -> None:
+    book = ProofBook(tmp_path)
+    book.prove(minilm_gguf, SETTINGS)
+    (page,) = tmp_path.iterdir()
+    page.write_text(content, encoding="utf-8")
+    assert book.prove(minilm_gguf, SETTINGS).dimension == 384
+    assert json.loads(page.read_text(encoding="utf-8"))["proof"]["dimension"] == 384
+
+
+def test_without_a_cache_it_still_works(minilm_gguf: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("", encoding="utf-8")
+    assert ProofBook(blocked / "below").prove(minilm_gguf, SETTINGS).dimension == 384
+
+
+def _install(cache_dir: Path, source: Path, **changes: Any) -> None:
+    directory = cache_dir / "models" / changes.get("name", "mini")
+    directory.mkdir(parents=True)
+    (directory / "mini.gguf").symlink_to(source)
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    manifest = {
+        "format": 1,
+        "kind": "gguf-embedder",
+        "name": "mini",
+        "revision": digest,
+        "dimension": 384,
+        "window_tokens": 256,
+        "max_tokens": 250,
+        "pooling": "mean",
+        "query_prefix": "query: ",
+        "document_prefix": "text: ",
+        "model": "mini.gguf",
+        "files": {"mini.gguf": {"sha256": digest}},
+        **changes,
+    }
+    (directory / "model.json").write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def test_a_model_is_found_by_name_and_used_as_its_manifest_says(
+    build: Build, cache_dir: Path, minilm_gguf: Path
+) -> None:
+    _install(cache_dir, minilm_gguf, name="by-name")
+    named, plain = build(model="by-name"), build(path=str(minilm_gguf))
+    assert str(named.space).startswith("by-name@")
+    assert named.space.pooling == "mean/250 estimated, after 'text: '"
+    assert named.space.revision == plain.space.revision
+    assert (named.embed_query("a cat") == plain.embed_query("query: a cat")).all()
+    assert (named.embed_documents(["a cat"]) == plain.embed_documents(["text: a cat"])).all()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"files": {"mini.gguf": {"sha256": "0" * 64}}}, {"dimension": 383}], ids=["hash", "dimension"]
+)
+def test_a_file_that_is_not_its_manifests_is_refused(
+    build: Build, cache_dir: Path, minilm_gguf: Path, changes: dict[str, Any]
+) -> None:
+    name = f"wrong-{next(iter(changes))}"
+    _install(cache_dir, minilm_gguf, name=name, **changes)
+    with pytest.raises(ModelCorruptError, match=r"mini\.gguf is not what its manifest says"):
+        build(model=name).embed_query("a")
+
+
+def test_a_name_that_nobody_knows(build: Build) -> None:
+    with pytest.raises(ModelNotFoundError, match="no-such-model"):
+        build(model="no-such-model")
+    with pytest.raises(EmbeddingError):
+        build(path="/nowhere/at/all")

