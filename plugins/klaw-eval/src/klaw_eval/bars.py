@@ -1,0 +1,36 @@
+"""Progress on stderr, only where somebody looks at it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from klaw_core.commands import Settings, progress_bar
+from klaw_eval.running import Bars
+
+
+def bars_for(settings: Settings) -> Bars:
+    """Return the bars of a run; they are silent with ``--quiet`` and unless stderr is a terminal."""
+    return Bars(partial(progress_bar, settings), partial(_asking, settings))
+
+
+@contextmanager
+def _asking(settings: Settings, total: int) -> Iterator[Callable[[], None]]:
+    if settings.quiet or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("asking"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TextColumn("questions", style="dim"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=8) as bar:
+        task = bar.add_task("asking", total=total)
+        yield partial(bar.advance, task)

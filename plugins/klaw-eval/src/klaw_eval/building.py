@@ -1,0 +1,182 @@
+"""From a test set to an index, as a user makes it: notes in a workspace, messages in journals, ``Memory.index``."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from attrs import evolve, frozen
+
+from klaw_core import IndexReport, KlawError, Memory, Message, NotFoundError, Progress, SearchResult
+from klaw_eval.errors import DatasetError
+from klaw_eval.notes import note_path, write_notes
+from klaw_eval.values import Corpus, Question, Talk
+
+if TYPE_CHECKING:
+    from klaw_core import Config
+
+_WORKSPACE = "notes"
+_CHANNEL = "eval"
+_PROBE = 20  # passages looked at to see whether a text is in the index at all
+
+
+@frozen
+class Ground:
+    """An index that can be asked.
+
+    ``units_of`` gives the ids that a result shows, best first; ``known`` those of the wanted ids that are in the
+    index; ``shown`` two ids of the index, for an error message.
+    """
+
+    memory: Memory
+    units_of: Callable[[SearchResult, Question], Iterable[str]]
+    known: frozenset[str]
+    shown: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+#: Shows the progress of an index run while its block lasts.
+IndexingBar: TypeAlias = Callable[[], AbstractContextManager[Callable[[Progress], None]]]
+
+
+@contextmanager
+def build(corpus: Corpus, unit: str, config: Config, root: Path, indexing: IndexingBar) -> Iterator[Ground]:
+    """Index a corpus below ``root``, or find it indexed there, and yield it, open. Raise DatasetError, KlawError.
+
+    What was begun there with the same documents and the same configuration is gone on with.
+    """
+    place = root / _place_name(corpus, config)
+    with Memory.open(evolve(config, data_dir=place / "data", sources=())) as memory:
+        _refuse_elsewhere(memory, place)
+        _write(corpus, memory, place)
+        report = IndexReport()
+        with indexing() as on_progress:
+            if corpus.pages:
+                report += memory.index(place / _WORKSPACE, name=_WORKSPACE, on_progress=on_progress)
+            if corpus.talks:
+                report += memory.index(on_progress=on_progress)
+        # A path stands for a document that was skipped; `path@offset` for a line of a journal.
+        skipped = {item.path: item.reason for item in report.skipped}
+        units = _units_by_place(corpus, unit, memory)
+        known = frozenset(name for (path, _), name in units.items() if path not in skipped)
+        reasons = sorted(set(skipped.values()))
+        notices = (f"{len(skipped)} documents could not be indexed: {'; '.join(reasons)}",) if skipped else ()
+        yield Ground(memory, _by_lines(units), known, tuple(dict.fromkeys(units.values()))[:2], notices)
+
+
+@contextmanager
+def users_own(corpus: Corpus, config: Config) -> Iterator[Ground]:
+    """Open the index that a configuration names, as it is. Raise KlawError."""
+    with Memory.open(config) as memory:
+        known = frozenset(
+            name
+            for question in corpus.questions
+            for name in question.gold
+            if (_holds_text(memory, name) if question.contains else _holds_path(memory, name))
+        )
+        yield Ground(memory, _own_units, known, tuple(f"{name}/…" for name in memory.status().origins)[:2])
+
+
+def _place_name(corpus: Corpus, config: Config) -> str:
+    """Return a directory's name that two indexes share only if one can stand for the other.
+
+    Weights, fusion and reranking say how an index is searched, not what is in it.
+    """
+    retrievers = [(item.type, sorted(item.options.items(), key=str)) for item in config.retrieval]
+    recipe = (config.store, config.chunking, config.embedding, retrievers, config.conversations)
+    digest = sha256(repr(recipe).encode())
+    for page in corpus.pages:
+        digest.update(f"{page.id}\0{page.title}\0{page.text}\0".encode("utf-8", "surrogatepass"))
+    for turn in (turn for talk in corpus.talks for turn in talk.turns):
+        digest.update(f"{turn.id}\0{turn.speaker}\0{turn.ts}\0{turn.text}\0".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:16]
+
+
+def _refuse_elsewhere(memory: Memory, place: Path) -> None:
+    """Raise DatasetError if the store does not lie in the directory of this run: a test set must not get into it."""
+    location = memory.status().location
+    if location != "memory" and not Path(location).resolve().is_relative_to(place.resolve()):
+        raise DatasetError(
+            f"the configured store keeps its data in {location}, where a test set must not go",
+            hint="evaluate with a configuration that does not set where: klaw eval --config FILE",
+        )
+
+
+def _write(corpus: Corpus, memory: Memory, place: Path) -> None:
+    """Write notes and journals, unless that was done before; what is not complete is written anew."""
+    done = place / "written"
+    if done.exists():
+        return
+    shutil.rmtree(place / _WORKSPACE, ignore_errors=True)
+    shutil.rmtree(memory.config.data_dir / "conversations", ignore_errors=True)
+    try:
+        (place / _WORKSPACE).mkdir()
+        write_notes(corpus.pages, place / _WORKSPACE)
+        for talk in corpus.talks:
+            memory.conversations.append_many(_messages(talk))
+        done.touch()
+    except OSError as error:
+        raise DatasetError(f"{place} cannot be written: {error.strerror or error}") from error
+
+
+def _messages(talk: Talk) -> Iterator[Message]:
+    """Yield a conversation as a chat: a break before each session, each speaker by name."""
+    meta, session = {"channel": _CHANNEL, "chat_id": talk.name}, ""
+    for turn in talk.turns:
+        if turn.session != session:
+            yield Message("system", "", turn.ts, id=f"{turn.session}/begins", type="session_break", meta=meta)
+            session = turn.session
+        yield Message(turn.role, turn.text, turn.ts, id=turn.id, meta={**meta, "name": turn.speaker})
+
+
+def _units_by_place(corpus: Corpus, unit: str, memory: Memory) -> Mapping[tuple[str, int], str]:
+    """Return the id of each note (at line 0) and of each line of a journal."""
+    units = {(f"{_WORKSPACE}/{note_path(number)}", 0): page.id for number, page in enumerate(corpus.pages)}
+    turns = {turn.id: turn for talk in corpus.talks for turn in talk.turns}
+    journal = memory.conversations.journal
+    for file in journal.files().files:
+        path = f"conversations/{file.chat.name}/{file.path.name}"
+        for number, line in enumerate(journal.read_file(file), start=1):
+            turn = turns.get(getattr(getattr(line, "message", None), "id", ""))
+            if turn is not None:
+                units[path, number] = turn.id if unit == "turn" else turn.session
+    return units
+
+
+def _by_lines(units: Mapping[tuple[str, int], str]) -> Callable[[SearchResult, Question], Iterable[str]]:
+    def units_of(result: SearchResult, _question: Question) -> Iterator[str]:
+        for line in (0, *range(result.start_line, result.end_line + 1)):
+            if name := units.get((result.path, line)):
+                yield name
+
+    return units_of
+
+
+def _own_units(result: SearchResult, question: Question) -> Iterable[str]:
+    """Return the wanted texts that a passage holds, or else its own id; or its path, where paths are wanted."""
+    if not question.contains:
+        return (result.path,)
+    return [text for text in question.contains if _holds(result.content, text)] or (result.chunk_id,)
+
+
+def _holds(passage: str, text: str) -> bool:
+    """Return whether a passage holds a text, however its lines are broken."""
+    return " ".join(text.split()).casefold() in " ".join(passage.split()).casefold()
+
+
+def _holds_path(memory: Memory, path: str) -> bool:
+    try:
+        return memory.get(path, 1, 1).path == path
+    except NotFoundError:
+        return False
+
+
+def _holds_text(memory: Memory, text: str) -> bool:
+    try:
+        return any(_holds(result.content, text) for result in memory.search(text[:1_000], _PROBE))
+    except KlawError:  # nothing in it that could be searched for
+        return False

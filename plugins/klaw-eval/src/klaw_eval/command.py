@@ -1,0 +1,206 @@
+"""``klaw eval``: how often the right passage is found, on a test set or on a person's own questions."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import evolve, frozen
+
+from klaw_core.commands import Settings, common_options, data, notify, pass_settings, print_json, tilde
+
+if TYPE_CHECKING:
+    from klaw_core import Config
+    from klaw_eval.comparing import Comparison
+    from klaw_eval.datasets import Format
+    from klaw_eval.running import Run
+    from klaw_eval.values import Dataset
+
+_FILE = click.Path(path_type=Path)
+
+
+@frozen
+class Wanted:
+    """What the command line asks for."""
+
+    datasets: tuple[Path, ...]
+    questions: Path | None
+    format: Format | None
+    unit: tuple[str, ...]
+    pooled: bool
+    part: str | None
+    half: str | None
+    limit: int | None
+    compare: tuple[Path, Path] | None
+    fail_under: Mapping[str, float]
+    plot: Path | None
+    keep: Path | None
+
+
+def _thresholds(_context: click.Context, _parameter: click.Parameter, values: Sequence[str]) -> dict[str, float]:
+    from klaw_eval.metrics import METRICS
+
+    thresholds = {}
+    for value in values:
+        name, separator, number = value.partition("=")
+        if not separator or name not in METRICS:
+            raise click.BadParameter(f"expected METRIC=VALUE, as in ndcg@10=.38; metrics: {', '.join(METRICS)}")
+        try:
+            thresholds[name] = float(number)
+        except ValueError as error:
+            raise click.BadParameter(f"{name}: {number!r} is not a number") from error
+    return thresholds
+
+
+def _picture(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path | None:
+    if value is not None and value.suffix not in {".svg", ".png"}:
+        raise click.BadParameter(f"{value}: a picture's name ends in .svg or .png")
+    return value
+
+
+@click.command("eval", short_help="Measure what a search finds, on your questions or on a dataset.")
+@click.argument("datasets", nargs=-1, type=_FILE, metavar="[DATASET]...")
+@click.option("--questions", type=_FILE, metavar="FILE", help="Ask your own index your own questions.")
+@click.option("--format", type=click.Choice(("locomo", "beir", "trec", "squad")), help="Do not guess the form.")
+@click.option(
+    "--unit", type=click.Choice(("session", "turn")), multiple=True, help="What counts, for LoCoMo. [session]"
+)
+@click.option("--pooled", is_flag=True, help="One index for all conversations, for LoCoMo.")
+@click.option("--part", metavar="NAME", help="Which of qrels/*.tsv, for BEIR. [test]")
+@click.option("--half", type=click.Choice(("tune", "report")), help="Ask one half: tune on one, report the other.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Ask N questions only, for a quick look.")
+@click.option("--compare", type=(_FILE, _FILE), metavar="A B", help="Two configuration files, on the same questions.")
+@click.option("--fail-under", multiple=True, callback=_thresholds, metavar="METRIC=VALUE", help="Exit 1 below this.")
+@click.option("--plot", type=_FILE, callback=_picture, metavar="FILE", help="Draw a picture (.svg or .png).")
+@click.option("--keep", type=_FILE, metavar="DIR", help="Keep the indexes here, and use those that are here.")
+@common_options
+@pass_settings
+def command(settings: Settings, /, **options: Any) -> None:
+    """Measure how often the right passage is among the first, by words, by vectors and fused.
+
+    A DATASET is a LoCoMo file, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/), a folder with documents,
+    questions and TREC judgements (Cranfield), or a SQuAD file. It is indexed as your notes would be, with your
+    configuration, in a directory of its own.
+
+    Your own questions are lines of JSON: {"question": "...", "path": "notes/a.md"} or {"question": "...", "text":
+    "what the passage holds"}. They are asked of your index as it is.
+    """
+    wanted = Wanted(**options)
+    _check(settings, wanted)
+    from klaw_eval.printing import print_report, report_record
+
+    reports: list[Run | Comparison] = []
+    for report in _reports(settings, wanted):
+        if not settings.json:
+            if reports:
+                data().line("")
+            print_report(data(), report, wanted.half, verbose=settings.verbose)
+        reports.append(report)
+    if settings.json:
+        records = [report_record(report, wanted.half, verbose=settings.verbose) for report in reports]
+        print_json(records[0] if len(records) == 1 else records)
+    if wanted.plot is not None:
+        from klaw_eval.plotting import plot
+
+        plot(reports, wanted.plot)
+        notify(settings, f"drawn: {wanted.plot}")
+    _refuse_below(reports, wanted.fail_under)
+
+
+def _check(settings: Settings, wanted: Wanted) -> None:
+    """Raise UsageError for options that do not go together."""
+    if not wanted.datasets and wanted.questions is None:
+        raise click.UsageError("give a DATASET, or --questions FILE")
+    if wanted.compare is not None and settings.config_file is not None:
+        raise click.UsageError("--compare names both configurations; leave out --config")
+    if wanted.questions is None and settings.data_dir is not None:
+        raise click.UsageError("a DATASET has a directory of its own (--keep DIR); --data-dir goes with --questions")
+
+
+def _datasets(wanted: Wanted) -> Iterator[Dataset]:
+    from klaw_eval.datasets import read_dataset, read_questions, recognise
+    from klaw_eval.errors import DatasetError
+    from klaw_eval.split import select
+
+    found: list[Dataset] = []
+    for path in wanted.datasets:
+        form = wanted.format or recognise(path)
+        if form != "locomo" and (wanted.unit or wanted.pooled):
+            raise click.UsageError(f"--unit and --pooled are for LoCoMo; {path} is of the form {form}")
+        if form != "beir" and wanted.part is not None:
+            raise click.UsageError(f"--part is for BEIR; {path} is of the form {form}")
+        units = wanted.unit or ("session",)
+        found += [read_dataset(path, form, unit=unit, pooled=wanted.pooled, part=wanted.part) for unit in units]
+    if wanted.questions is not None:
+        found.append(read_questions(wanted.questions))
+    for dataset in found:
+        chosen = select(dataset, wanted.half, wanted.limit)
+        if not chosen.corpora:
+            raise DatasetError(f"no question of {dataset.name} is in the half {wanted.half!r}")
+        yield chosen
+
+
+def _reports(settings: Settings, wanted: Wanted) -> Iterator[Run | Comparison]:
+    from klaw_eval.bars import bars_for
+    from klaw_eval.comparing import compare
+    from klaw_eval.errors import DatasetError
+    from klaw_eval.running import run
+
+    try:
+        datasets = list(_datasets(wanted))
+    except OSError as error:
+        raise DatasetError(f"{error.filename} cannot be read: {error.strerror}") from error
+    bars = bars_for(settings)
+    with _root(wanted.keep) as root:
+        configs = _configs(settings, wanted.compare)
+        for dataset in datasets:
+            runs = [run(dataset, config, name, root, bars) for name, config in configs]
+            notify(settings, *dict.fromkeys(notice for one in runs for notice in one.notices))
+            yield runs[0] if len(runs) == 1 else compare(*runs)
+
+
+def _configs(settings: Settings, compared: tuple[Path, Path] | None) -> list[tuple[str, Config]]:
+    """Return the configurations to run, each with the name that reports give it."""
+    if compared is None:
+        config = settings.load_config()
+        return [(", ".join(map(tilde, config.files)) or "the defaults", config)]
+    return [(str(path), evolve(settings, config_file=path).load_config()) for path in compared]
+
+
+@contextmanager
+def _root(keep: Path | None) -> Iterator[Path]:
+    """Yield the directory of the indexes: the one that is kept, or one that is gone afterwards. Raise DatasetError."""
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="klaw-eval-") as root:
+            yield Path(root)
+        return
+    from klaw_eval.errors import DatasetError
+
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatasetError(f"{keep} cannot be used to keep indexes: {error.strerror or error}") from error
+    yield keep.resolve()
+
+
+def _refuse_below(reports: Sequence[Run | Comparison], thresholds: Mapping[str, float]) -> None:
+    """Raise BelowThresholdError if a fused figure, of B where there are two, is below what was demanded."""
+    from klaw_eval.errors import BelowThresholdError
+    from klaw_eval.metrics import METRICS
+    from klaw_eval.running import FUSED, Run
+
+    problems = []
+    for report in reports:
+        run = report if isinstance(report, Run) else report.b
+        figures = dict(zip(METRICS, run.scores[FUSED].mean(axis=0).tolist(), strict=True))
+        problems += [
+            f"{name} of {run.dataset.name}, unit {run.dataset.unit}, is {figures[name]:.4f}, below {demanded:g}"
+            for name, demanded in thresholds.items()
+            if figures[name] < demanded
+        ]
+    if problems:
+        raise BelowThresholdError("; ".join(problems))

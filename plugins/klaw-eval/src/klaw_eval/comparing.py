@@ -1,0 +1,65 @@
+"""Means with their intervals: of one run, of its fused ranking against each leg, and of two runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+
+from attrs import frozen
+
+from klaw_eval.bootstrap import Interval, interval
+from klaw_eval.metrics import METRICS, Scores
+from klaw_eval.running import FUSED, Run
+
+
+@frozen
+class Comparison:
+    """Two configurations on the same questions; ``differences`` are B less A, for each mode that both have."""
+
+    a: Run
+    b: Run
+    differences: Mapping[str, Interval]
+
+
+def means(run: Run) -> Mapping[str, Interval]:
+    """Return each mode's means over all questions."""
+    return {mode: interval(scores, run.groups) for mode, scores in run.scores.items()}
+
+
+def against_legs(run: Run) -> Mapping[str, Interval]:
+    """Return how much better fusion is than each leg alone, paired by question; nothing if there is but one leg."""
+    return {
+        mode: interval(run.scores[FUSED] - scores, run.groups) for mode, scores in run.scores.items() if mode != FUSED
+    }
+
+
+def by_category(run: Run) -> Mapping[str, tuple[int, Mapping[str, Scores]]]:
+    """Return for each category, if there are any, the number of its questions and each mode's means."""
+    rows = [(question.category, row) for row, question in enumerate(run.questions) if question.category]
+    members = {name: [row for _, row in found] for name, found in groupby(sorted(rows), key=lambda item: item[0])}
+    for name, parts in run.dataset.combined.items():
+        members[name] = [row for part in parts for row in members.get(part, [])]
+    return {
+        name: (len(chosen), {mode: scores[chosen].mean(axis=0) for mode, scores in run.scores.items()})
+        for name, chosen in members.items()
+        if chosen
+    }
+
+
+def telling_metrics(run: Run) -> list[int]:
+    """Return the columns worth a person's time: where each question has one right id, frac and all are any."""
+    alike = ("frac", "all") if has_one_each(run) else ()
+    return [at for at, name in enumerate(METRICS) if not name.startswith(alike)]
+
+
+def has_one_each(run: Run) -> bool:
+    """Return whether each question has exactly one right id."""
+    return all(len(question.gold) == 1 for question in run.questions)
+
+
+def compare(a: Run, b: Run) -> Comparison:
+    """Set two runs of one test set side by side. Raise ValueError if they did not ask the same questions."""
+    if a.questions != b.questions:
+        raise ValueError("two runs can be compared on the same questions only")
+    modes = [mode for mode in a.scores if mode in b.scores]
+    return Comparison(a, b, {mode: interval(b.scores[mode] - a.scores[mode], a.groups) for mode in modes})

@@ -1,0 +1,73 @@
+"""Test sets in the forms they are published in, each read into one :class:`~klaw_eval.values.Dataset`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, get_args
+
+from klaw_eval.datasets import beir, locomo, questions, squad, trec
+from klaw_eval.datasets.reading import read_bytes
+from klaw_eval.errors import DatasetError
+from klaw_eval.values import Dataset
+
+Format = Literal["locomo", "beir", "trec", "squad"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+UNITS = locomo.UNITS
+
+_FORMS: Mapping[Format, str] = {
+    "locomo": "a LoCoMo file (a JSON list of conversations)",
+    "beir": f"a BEIR folder ({beir.CORPUS}, queries.jsonl, qrels/)",
+    "trec": "a TREC folder (documents, questions, judgements)",
+    "squad": 'a SQuAD file (a JSON object with "data")',
+}
+
+
+def recognise(path: Path) -> Format:
+    """Return the form of a test set. Raise DatasetError if there is nothing, or it has none that is known."""
+    if not path.exists():
+        raise DatasetError(f"{path} does not exist", hint="klaw eval DATASET: a file or folder of a test set")
+    if path.is_dir():
+        return "beir" if (path / beir.CORPUS).exists() else "trec"
+    if path.suffix == ".jsonl":
+        raise DatasetError(f"{path} is no test set", hint=f"your own questions: klaw eval --questions {path}")
+    first = read_bytes(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if first in {b"[", b"{"}:
+        return "locomo" if first == b"[" else "squad"
+    raise DatasetError(f"{path} is none of the forms that are known: {', '.join(_FORMS.values())}")
+
+
+def read_dataset(
+    path: Path, form: Format, *, unit: str = "session", pooled: bool = False, part: str | None = None
+) -> Dataset:
+    """Read a test set. Raise DatasetError if the file is not what the form says, or asks nothing.
+
+    ``unit`` and ``pooled`` are for LoCoMo, ``part`` names BEIR's qrels.
+    """
+    if path.is_dir() != (form in {"beir", "trec"}):
+        raise DatasetError(f"{path} is a {'folder' if path.is_dir() else 'file'}, expected {_FORMS[form]}")
+    match form:
+        case "locomo":
+            dataset = locomo.read(path, unit, pooled=pooled)
+        case "beir":
+            dataset = beir.read(path, part)
+        case "trec":
+            dataset = trec.read(path)
+        case "squad":
+            dataset = squad.read(path)
+    return asking(dataset, path)
+
+
+def read_questions(path: Path) -> Dataset:
+    """Read a person's own questions. Raise DatasetError."""
+    return asking(questions.read(path), path)
+
+
+def asking(dataset: Dataset, path: Path) -> Dataset:
+    """Return a test set that holds documents and asks anything. Raise DatasetError for another one, and say why."""
+    if not dataset.own and not any(corpus.pages or corpus.talks for corpus in dataset.corpora):
+        raise DatasetError(f"{path} holds no documents")
+    if not any(dataset.questions()):
+        reasons = "; ".join(f"{count} {reason}" for reason, count in dataset.left_out.items())
+        raise DatasetError(f"{path} holds no question that can be asked{f' ({reasons})' if reasons else ''}")
+    return dataset

@@ -1,0 +1,52 @@
+"""SQuAD-form JSON (XQuAD and others): each question is answered by the paragraph it was asked of, and by no other.
+
+Rajpurkar et al., *SQuAD: 100,000+ Questions for Machine Comprehension of Text* (EMNLP 2016); as a task of retrieval,
+the paragraphs of a file are the documents.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from klaw_core.commands import counted
+from klaw_eval.datasets.reading import LeftOut, read_json, refuse_repeated
+from klaw_eval.values import Corpus, Dataset, Page, Question
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    question: str
+    id: str
+
+
+class _Paragraph(msgspec.Struct, frozen=True):
+    context: str
+    qas: list[_Asked] = []
+
+
+class _Article(msgspec.Struct, frozen=True):
+    paragraphs: list[_Paragraph]
+    title: str = ""
+
+
+class _File(msgspec.Struct, frozen=True):
+    data: list[_Article]
+
+
+def read(path: Path) -> Dataset:
+    """Return the paragraphs and questions of a file; a paragraph that occurs twice is one. Raise DatasetError."""
+    articles = read_json(path, _File, "a SQuAD file").data
+    left_out = LeftOut()
+    pages: dict[str, Page] = {}
+    questions = []
+    for paragraph in (paragraph for article in articles for paragraph in article.paragraphs):
+        page = pages.setdefault(paragraph.context, Page(f"{len(pages):04}", paragraph.context))
+        questions += [
+            Question(asked.id, asked.question, {page.id: 1.0}, side=page.id)
+            for asked in paragraph.qas
+            if not left_out.reason(asked.question, (page.id,))
+        ]
+    refuse_repeated(path, (question.id for question in questions), "questions")
+    corpus = Corpus(path.stem, pages=tuple(pages.values()), questions=tuple(questions))
+    return Dataset(path.stem, "document", f"one index of {counted(len(pages), 'paragraph')}", (corpus,), dict(left_out))

@@ -1,0 +1,213 @@
+"""A report as text and as JSON. Figures come with what must be known before they may be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from klaw_core.commands import Output, Part, counted, duration
+from klaw_eval.bootstrap import LEVEL, RESAMPLES, SEED, Interval, resampled_over
+from klaw_eval.comparing import Comparison, against_legs, by_category, has_one_each, means, telling_metrics
+from klaw_eval.metrics import CUTS, METRICS, Scores
+from klaw_eval.running import FUSED, Run
+
+_HEADLINE = METRICS.index("ndcg@10")
+_SHOWN_MISSES = 20
+
+
+def print_report(output: Output, report: Run | Comparison, half: str | None, *, verbose: bool = False) -> None:
+    """Print the figures of one configuration or of two; ``verbose``: and what one did not find."""
+    if isinstance(report, Comparison):
+        _print_comparison(output, report, half)
+        return
+    _print_run(output, report, half)
+    if verbose:
+        _print_misses(output, report)
+    times = [f"asking {duration(report.asking_seconds)}"]
+    if not report.dataset.own:
+        times.insert(0, f"indexing {duration(report.indexing_seconds)}")
+    output.line("")
+    output.line(Part(", ".join(times), "dim"))
+
+
+def report_record(report: Run | Comparison, half: str | None, *, verbose: bool = False) -> dict[str, Any]:
+    """Return what ``--json`` prints; ``verbose``: with the questions to which one configuration found nothing right."""
+    if isinstance(report, Comparison):
+        return _comparison_record(report, half)
+    return _run_record(report, half) | ({"missed": _misses(report)} if verbose else {})
+
+
+def _print_run(output: Output, run: Run, half: str | None) -> None:
+    """Print the terms, each mode's means, fusion against its legs, and categories."""
+    _print_terms(output, run, half)
+    output.rows([("config", run.config), *_configured(run)])
+    figures = means(run)
+    table = [_header("", tuple(figures))]
+    table += [[METRICS[at], *(_with_interval(found, at) for found in figures.values())] for at in telling_metrics(run)]
+    output.line("")
+    output.rows(table)
+    differences = against_legs(run)
+    if differences:
+        output.line("")
+        name = METRICS[_HEADLINE]
+        output.rows([(name, f"fused - {mode}", _difference(found, _HEADLINE)) for mode, found in differences.items()])
+    _print_categories(output, run)
+
+
+def _print_comparison(output: Output, comparison: Comparison, half: str | None) -> None:
+    """Print two configurations side by side, with paired intervals."""
+    a, b = comparison.a, comparison.b
+    _print_terms(output, a, half)
+    output.rows([("A", a.config), *_configured(a, ""), ("B", b.config), *_configured(b, "")])
+    for mode, found in reversed(list(comparison.differences.items())):
+        output.line("")
+        if not np.any(a.scores[mode] != b.scores[mode]):
+            output.line(Part(mode, "bold"), ": the same for every question")
+            continue
+        rows: list[Sequence[Part | str]] = [_header(mode, ("A", "B", "B - A"))]
+        for at in telling_metrics(a):
+            pair = (_figure(float(one.scores[mode][:, at].mean())) for one in (a, b))
+            rows.append((METRICS[at], *pair, _difference(found, at), _verdict(found, at)))
+        output.rows(rows)
+
+
+def _run_record(run: Run, half: str | None) -> dict[str, Any]:
+    return {
+        **_terms(run, half),
+        **_configuration(run),
+        "modes": {mode: _intervals(found) for mode, found in means(run).items()},
+        "differences": {f"{FUSED}-{mode}": _intervals(found) for mode, found in against_legs(run).items()},
+        "categories": {
+            name: {"n": count, "modes": {mode: _named(values) for mode, values in modes.items()}}
+            for name, (count, modes) in by_category(run).items()
+        },
+    }
+
+
+def _comparison_record(comparison: Comparison, half: str | None) -> dict[str, Any]:
+    a, b = comparison.a, comparison.b
+    sides = {
+        key: {**_configuration(run), "modes": {mode: _intervals(found) for mode, found in means(run).items()}}
+        for key, run in (("a", a), ("b", b))
+    }
+    differences = {mode: _intervals(found) for mode, found in comparison.differences.items()}
+    return {**_terms(a, half), **sides, "differences": differences}
+
+
+def _terms(run: Run, half: str | None) -> dict[str, Any]:
+    dataset = run.dataset
+    return {
+        "dataset": dataset.name,
+        "n": len(run.questions),
+        "available": dataset.available,
+        "unit": dataset.unit,
+        "setting": dataset.setting,
+        "k": list(CUTS),
+        "half": half,
+        "left_out": dict(dataset.left_out),
+        "missing_ids": run.missing,
+        "interval": {"level": LEVEL, "over": resampled_over(run.groups), "resamples": RESAMPLES, "seed": SEED},
+    }
+
+
+def _configuration(run: Run) -> dict[str, Any]:
+    return {
+        "config": run.config,
+        "embedder": run.embedder,
+        "legs": run.legs,
+        "notices": list(run.notices),
+        "seconds": {"indexing": round(run.indexing_seconds, 1), "asking": round(run.asking_seconds, 1)},
+    }
+
+
+def _print_terms(output: Output, run: Run, half: str | None) -> None:
+    dataset = run.dataset
+    count = len(run.questions)
+    asked = counted(count, "question")
+    if count < dataset.available:
+        asked = f"{count:,} of {counted(dataset.available, 'question')}"
+    output.line(Part(dataset.name, "bold"), f": {asked}, unit {dataset.unit}, {dataset.setting}")
+    cuts = " and ".join(map(str, CUTS))
+    output.line(f"k = {cuts}; in brackets {LEVEL:.0%} intervals, by bootstrap over {resampled_over(run.groups)}")
+    notes = [f"{count} {reason}" for reason, count in dataset.left_out.items()]
+    if notes:
+        output.line(f"left out: {', '.join(notes)}")
+    if run.missing:
+        output.line(f"not in the index, so never found: {counted(run.missing, 'wanted id')}")
+    if has_one_each(run):
+        output.line("each question has one right id: frac and all are the same as any")
+    if half:
+        output.line(f"half: {half}")
+
+
+def _configured(run: Run, name: str = "embedder") -> Iterator[tuple[str, str]]:
+    yield name, run.embedder
+    yield "legs" if name else "", run.legs
+
+
+def _header(name: str, columns: Sequence[str]) -> list[Part | str]:
+    return [Part(name, "bold"), *(Part(column, "bold") for column in columns)]
+
+
+def _print_categories(output: Output, run: Run) -> None:
+    categories = by_category(run)
+    if categories:
+        output.line("")
+        columns = telling_metrics(run)
+        rows: list[Sequence[Part | str]] = [_header(FUSED, ("n", *(METRICS[at] for at in columns)))]
+        for name, (count, modes) in categories.items():
+            rows.append((name, str(count), *(_figure(modes[FUSED][at]) for at in columns)))
+        output.rows(rows, right=range(1, len(columns) + 2))
+
+
+def _misses(run: Run) -> list[dict[str, Any]]:
+    """Return the questions of whose gold ids none is among the first ten."""
+    found = run.scores[FUSED][:, METRICS.index("any@10")] > 0
+    missed = (question for question, hit in zip(run.questions, found, strict=True) if not hit)
+    return [{"id": question.id, "question": question.text, "wanted": list(question.gold)} for question in missed]
+
+
+def _print_misses(output: Output, run: Run) -> None:
+    misses = _misses(run)
+    if misses:
+        output.line("")
+        output.line(Part("not among the first ten", "bold"))
+        output.rows([(miss["question"], ", ".join(miss["wanted"])) for miss in misses[:_SHOWN_MISSES]], indent=2)
+        if len(misses) > _SHOWN_MISSES:
+            output.line(f"and {len(misses) - _SHOWN_MISSES:,} more: --json --verbose lists all", indent=2)
+
+
+def _figure(value: float, *, sign: bool = False) -> str:
+    """Return ``.731``, ``1.000``, or with a sign ``+.012``."""
+    return f"{value:+.3f}".replace("0.", ".", 1) if sign else f"{value:.3f}".removeprefix("0")
+
+
+def _with_interval(found: Interval, at: int) -> str:
+    return f"{_figure(found.mean[at])} [{_figure(found.low[at])}, {_figure(found.high[at])}]"
+
+
+def _difference(found: Interval, at: int) -> str:
+    if found.low[at] == found.high[at] == 0:
+        return "none"
+    low, high = _figure(found.low[at], sign=True), _figure(found.high[at], sign=True)
+    return f"{_figure(found.mean[at], sign=True)} [{low}, {high}]"
+
+
+def _verdict(found: Interval, at: int) -> Part:
+    """Return what an interval that excludes zero says."""
+    if found.low[at] > 0:
+        return Part("better", "green")
+    return Part("worse", "red") if found.high[at] < 0 else Part("")
+
+
+def _intervals(found: Interval) -> dict[str, dict[str, float]]:
+    rows = zip(METRICS, *(side.tolist() for side in (found.mean, found.low, found.high)), strict=True)
+    return {
+        name: {"mean": round(mean, 4), "low": round(low, 4), "high": round(high, 4)} for name, mean, low, high in rows
+    }
+
+
+def _named(values: Scores) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in zip(METRICS, values.tolist(), strict=True)}

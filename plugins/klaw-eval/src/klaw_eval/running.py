@@ -1,0 +1,173 @@
+"""Asking every question of a test set, in each mode that a configuration has."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from attrs import field, frozen
+
+from klaw_core import EmbeddingError, Memory, QueryError, RetrievalError, Status, VectorSpaceError
+from klaw_eval.building import Ground, IndexingBar, build, users_own
+from klaw_eval.errors import DatasetError
+from klaw_eval.metrics import DEPTH, Scores, distinct, score
+from klaw_eval.values import Corpus, Dataset, Question
+
+if TYPE_CHECKING:
+    from klaw_core import Config
+
+Mode = Literal["fts", "vector", "hybrid"]
+#: What a mode of search is called in a report.
+MODES: Mapping[str, Mode] = {"words": "fts", "vectors": "vector", "fused": "hybrid"}
+FUSED = "fused"
+
+_DEEPEST = 1_000  # passages
+
+
+@frozen
+class Bars:
+    """What shows progress: of an index run, and (given their number) of the questions, by a call for each."""
+
+    indexing: IndexingBar
+    asking: Callable[[int], AbstractContextManager[Callable[[], None]]]
+
+
+@frozen
+class Run:
+    """The scores of one configuration on a test set.
+
+    ``scores`` has for each mode one row a question, in the order of ``questions``. ``missing`` counts the wanted ids
+    that are not in the index: they count as not found. Times are in seconds, for orientation only.
+    """
+
+    dataset: Dataset
+    config: str
+    embedder: str
+    legs: str
+    questions: tuple[Question, ...] = field(repr=False)
+    scores: Mapping[str, Scores] = field(eq=False, repr=False)
+    missing: int
+    notices: tuple[str, ...]
+    indexing_seconds: float
+    asking_seconds: float
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The conversation of each question, where there are any."""
+        return tuple(question.group for question in self.questions)
+
+
+@frozen
+class _Part:
+    """What one index answered."""
+
+    status: Status
+    scores: Mapping[str, list[Scores]]
+    missing: int
+    notices: Counter[str]
+    indexing_seconds: float
+    asking_seconds: float
+
+
+def run(dataset: Dataset, config: Config, name: str, root: Path, bars: Bars) -> Run:
+    """Index a test set below ``root`` and ask its questions. Raise DatasetError if no wanted id is in the index.
+
+    ``name`` is what reports call the configuration. Raise KlawError for what Klaw itself refuses.
+    """
+    parts: list[_Part] = []
+    matching = False
+    for corpus in dataset.corpora:
+        started = time.perf_counter()
+        opened = users_own(corpus, config) if dataset.own else build(corpus, dataset.unit, config, root, bars.indexing)
+        with opened as ground:
+            matching = matching or not ground.known.isdisjoint(_wanted(corpus))
+            if not matching and corpus is dataset.corpora[-1]:
+                raise _mismatch(corpus, ground)
+            parts.append(_asked(corpus, ground, bars, time.perf_counter() - started))
+    modes = [mode for mode in MODES if all(mode in part.scores for part in parts)]
+    notices = sum((part.notices for part in parts), Counter[str]())
+    first = parts[0].status
+    weights = {item.type: item.weight for item in config.retrieval}
+    legs = ", ".join(f"{leg} x {weights.get(leg, 1.0):g}" for leg in first.retrievers)
+    legs += f"; {first.fusion}" if len(first.retrievers) > 1 else ""
+    legs += "".join(f"; then {item.type}" for item in config.reranking)
+    return Run(
+        dataset,
+        name,
+        str(first.space or "none"),
+        legs,
+        tuple(dataset.questions()),
+        {mode: np.array([row for part in parts for row in part.scores[mode]]) for mode in modes},
+        sum(part.missing for part in parts),
+        tuple(notice if count == 1 else f"{notice} ({count} times)" for notice, count in notices.items()),
+        sum(part.indexing_seconds for part in parts),
+        sum(part.asking_seconds for part in parts),
+    )
+
+
+def _wanted(corpus: Corpus) -> list[str]:
+    """Return the gold ids of every question, each once."""
+    return distinct(name for question in corpus.questions for name in question.gold)
+
+
+def _mismatch(corpus: Corpus, ground: Ground) -> DatasetError:
+    """Return the error that not one wanted id is in the index: whatever was found would count as wrong."""
+    there = ", ".join(map(repr, ground.shown)) or "nothing"
+    return DatasetError(
+        f"{corpus.name}: the gold ids and the index do not match: "
+        f"the questions want {', '.join(map(repr, _wanted(corpus)[:2]))}; the index holds {there}",
+        hint="check that these are the questions of these documents",
+    )
+
+
+def _asked(corpus: Corpus, ground: Ground, bars: Bars, indexing_seconds: float) -> _Part:
+    modes = _modes(ground.memory, corpus.questions[0].text)
+    scores: dict[str, list[Scores]] = {name: [] for name in modes}
+    notices = Counter(ground.notices)
+    started = time.perf_counter()
+    with bars.asking(len(corpus.questions)) as asked_one:
+        for question in corpus.questions:
+            for name, mode in modes.items():
+                ranked = _ranked(ground, question, mode, notices)
+                scores[name].append(score(ranked, question.gold))
+            asked_one()
+    missing = len(set(_wanted(corpus)) - ground.known)
+    asking_seconds = time.perf_counter() - started
+    return _Part(ground.memory.status(), scores, missing, notices, indexing_seconds, asking_seconds)
+
+
+def _modes(memory: Memory, text: str) -> dict[str, Mode]:
+    """Return the modes in which a question gets an answer: all of them, if there are legs of both kinds."""
+    available: dict[str, Mode] = {}
+    for name, mode in MODES.items():
+        if mode == "vector" and memory.status().space is None:
+            continue
+        try:
+            memory.search(text, 1, mode=mode)
+        except (QueryError, RetrievalError, EmbeddingError, VectorSpaceError):
+            if mode == "hybrid":
+                raise
+        else:
+            available[name] = mode
+    return available if len(available) == len(MODES) else {FUSED: "hybrid"}
+
+
+def _ranked(ground: Ground, question: Question, mode: Mode, notices: Counter[str]) -> list[str]:
+    """Return the first ten distinct ids: those of a search for ten passages, then those of deeper ones.
+
+    So the first ranks are what a person sees; a deeper search may order them otherwise.
+    """
+    found: list[str] = []
+    limit = DEPTH
+    while True:
+        results = ground.memory.search(question.text, limit, mode=mode)
+        notices.update(results.notices)
+        found = distinct([*found, *(name for result in results for name in ground.units_of(result, question))])
+        if len(found) >= DEPTH or len(results) < limit or limit >= _DEEPEST:
+            return found[:DEPTH]
+        limit *= 4
