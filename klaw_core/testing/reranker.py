@@ -1,38 +1,129 @@
-"""The laws of a reranker, as a test class to inherit; the subclass gives the fixture ``reranker``."""
+"""The laws of a reranker, as a test class to inherit.
 
+class TestMine(RerankerContract):
+    @pytest.fixture
+    def reranker(self):
+        return MyReranker()
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from klaw_core.builtin.memory_store import MemoryStore
+from klaw_core.candidates import Candidate, Scored
 from klaw_core.interfaces import Reranker
+from klaw_core.reranking import Stage, rerank
+from klaw_core.testing.laws import law
 from klaw_core.testing.values import cut_lines, make_document
-from klaw_core.values import StoredChunk
+from klaw_core.values import Contribution, Hit, Query, StoredChunk
+
+_TEXTS = (
+    "the cat sat on the mat",
+    "the dog ran",
+    "SQLite keeps one writer",
+    "кошка спит",
+    "猫在睡觉",
+    "which pet ran?",
+)
+_LABELS = ("MEMORY.md", "conversation", "manual", "a.md")
+# A reranker may be a server or a model: each example is a call.
+_few = settings(law, max_examples=40)
+_QUESTIONS = ("which pet ran", "кошка", "x", 'C++ "quoted"')
 
 
-def _chunks() -> list[StoredChunk]:
-    document = make_document("notes/a.md", "the cat sat\nthe dog ran\nSQLite keeps one writer")
+@st.composite
+def candidates(draw: st.DrawFn, *, min_size: int = 0) -> list[Candidate]:
+    """Draw what fusion found, best first: distinct keys, one or two legs, most with a vector of three dimensions."""
+    scores = sorted(draw(st.lists(st.integers(1, 400), min_size=min_size, max_size=8)), reverse=True)
+    keys = draw(st.permutations(range(1, len(scores) + 1)))
+    vectors = draw(st.booleans())
     return [
-        StoredChunk(number, chunk, document.path, document.source, document.created_at)
-        for number, chunk in enumerate(cut_lines(document), start=5)
+        _candidate(draw, place, key, score / 8, with_vector=vectors)
+        for place, (key, score) in enumerate(zip(keys, scores, strict=True), start=1)
     ]
 
 
+def _candidate(draw: st.DrawFn, place: int, key: int, score: float, *, with_vector: bool) -> Candidate:
+    label = draw(st.sampled_from(_LABELS))
+    document = make_document(f"notes/{key}/{label}", draw(st.sampled_from(_TEXTS)), hours=draw(st.integers(0, 10_000)))
+    (chunk,) = cut_lines(document)
+    stored = StoredChunk(key, chunk, document.path, label, document.created_at)
+    parts = (
+        Contribution("fts5", place, score, 1.0, score / 4),
+        Contribution("vectors", place, score, 0.5, score * 3 / 4),
+    )
+    vector = np.array(draw(st.tuples(*[st.integers(-3, 3)] * 3).filter(any)), np.float32)
+    vector /= np.linalg.norm(vector)
+    return Candidate(stored, Hit(key, score, parts), vector=vector if with_vector else None)
+
+
+def _ask(reranker: Reranker, text: str, given_candidates: Sequence[Candidate], limit: int) -> Sequence[Scored] | None:
+    return reranker.rerank(Query(text), given_candidates, limit)
+
+
 class RerankerContract:
-    """The laws of a reranker."""
+    """The laws of a reranker; the subclass gives the fixture ``reranker``, which must work."""
 
     @pytest.fixture
     def reranker(self) -> Any:
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
-    def test_it_orders_only_what_it_was_given(self, reranker: Reranker) -> None:
-        hits = reranker.rerank("which pet ran", _chunks(), 10)
-        assert {hit.key for hit in hits} <= {5, 6, 7}
-        assert len({hit.key for hit in hits}) == len(hits)
-        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    @given(given_candidates=candidates(min_size=1), limit=st.integers(1, 10), text=st.sampled_from(_QUESTIONS))
+    @_few
+    def test_scores_are_distinct_ordered_finite_and_within_the_limit(
+        self, reranker: Reranker, given_candidates: list[Candidate], limit: int, text: str
+    ) -> None:
+        scored = _ask(reranker, text, given_candidates, limit)
+        if scored is None:
+            return
+        keys = [item.key for item in scored]
+        assert 1 <= len(keys) <= limit
+        assert len(set(keys)) == len(keys)
+        assert set(keys) <= {candidate.key for candidate in given_candidates}
+        assert all(math.isfinite(item.score) for item in scored)
+        assert all(math.isfinite(item.raw) for item in scored if item.raw is not None)
+        assert all(first.score >= second.score for first, second in pairwise(scored))
 
-    def test_it_respects_the_limit_and_the_empty_list(self, reranker: Reranker) -> None:
-        assert len(reranker.rerank("pet", _chunks(), 2)) <= 2
-        assert list(reranker.rerank("pet", [], 2)) == []
+    @given(given_candidates=candidates(min_size=1), limit=st.integers(1, 10), text=st.sampled_from(_QUESTIONS))
+    @_few
+    def test_as_a_stage_it_loses_nothing_and_explains_itself(
+        self, reranker: Reranker, given_candidates: list[Candidate], limit: int, text: str
+    ) -> None:
+        found = [(candidate.stored, candidate.hit) for candidate in given_candidates]
+        stage = Stage("mine", lambda: _Unvectored(reranker, given_candidates))
+        after, notices = rerank([stage], MemoryStore(), Query(text), found, limit)
+        assert not notices
+        assert {stored.key for stored, _ in after} == {stored.key for stored, _ in found}
+        assert all(first.score >= second.score for (_, first), (_, second) in pairwise(after))
+        before = {hit.key: hit for _, hit in found}
+        for _, hit in after:
+            *earlier, own = hit.contributions
+            assert tuple(earlier) == before[hit.key].contributions
+            assert own.leg == "mine"
+            assert math.isclose(hit.score, sum(part.value for part in hit.contributions), abs_tol=1e-9)
 
-    def test_it_is_deterministic(self, reranker: Reranker) -> None:
-        assert list(reranker.rerank("pet", _chunks(), 3)) == list(reranker.rerank("pet", _chunks(), 3))
+    @given(given_candidates=candidates(min_size=1), text=st.sampled_from(_QUESTIONS))
+    @_few
+    def test_it_is_deterministic(self, reranker: Reranker, given_candidates: list[Candidate], text: str) -> None:
+        assert _ask(reranker, text, given_candidates, 8) == _ask(reranker, text, given_candidates, 8)
+
+
+class _Unvectored:
+    """A reranker that is given the candidates as drawn, their vectors with them, so that no store is needed."""
+
+    needs_vectors = False
+
+    def __init__(self, reranker: Reranker, drawn: Sequence[Candidate]) -> None:
+        self._reranker = reranker
+        self._drawn = {candidate.key: candidate for candidate in drawn}
+
+    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored] | None:
+        drawn = [self._drawn[candidate.key] for candidate in candidates]
+        return self._reranker.rerank(query, drawn, limit)

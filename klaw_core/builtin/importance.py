@@ -1,0 +1,50 @@
+"""The stage ``importance``: some sources count more than others."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from klaw_core.builtin.weighing import is_marked, weigh
+from klaw_core.candidates import Candidate, Scored
+from klaw_core.values import Query, StoredChunk
+
+_LARGEST_FACTOR = 1000.0
+
+
+def _usable(_instance: object, attribute: Any, factors: Mapping[str, float]) -> None:
+    for mark, factor in factors.items():
+        if not 0 <= factor <= _LARGEST_FACTOR:  # also true of NaN
+            raise ValueError(f"{attribute.name}: expected a number from 0 to {_LARGEST_FACTOR:g} for {mark!r}")
+
+
+@frozen
+class ImportanceOptions:
+    """Options of the stage ``importance``.
+
+    ``factors``: what a score is multiplied by, by source label (``MEMORY.md``, ``manual``) or by the beginning of a
+    path (``notes/archive/``). A path's factor goes before a label's, and a longer path before a shorter; what no
+    mark means counts 1.
+    """
+
+    factors: Mapping[str, float] = field(
+        factory=lambda: {"MEMORY.md": 1.2, "memory.md": 1.2, "manual": 1.2}, validator=_usable
+    )
+
+
+@frozen
+class Importance:
+    """Multiplies each score by its passage's factor; raw is the factor."""
+
+    options: ImportanceOptions = ImportanceOptions()
+
+    needs_vectors = False
+
+    def rerank(self, _query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored]:
+        """Return at most ``limit`` scores, best first, ties in the order given."""
+        factors = [self._factor(candidate.stored) for candidate in candidates]
+        return weigh(zip(candidates, factors, factors, strict=True), limit)
+
+    def _factor(self, stored: StoredChunk) -> float:
+        meant = [mark for mark in self.options.factors if is_marked(stored, mark)]
+        return self.options.factors[max(meant, key=lambda mark: ("/" in mark, len(mark)))] if meant else 1.0

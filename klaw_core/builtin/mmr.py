@@ -1,0 +1,87 @@
+"""The stage ``mmr``: what repeats a better result stands further down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen, validators
+
+from klaw_core.candidates import Candidate, Scored
+from klaw_core.values import Query
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Similarities = NDArray[np.float64]  # shape (n,), 0..1
+
+# Between two spaces stands a sentence where a script has no spaces: there each character counts as a word.
+_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+
+
+@frozen
+class MmrOptions:
+    """Options of the stage ``mmr``.
+
+    ``relevance``: how much relevance counts against novelty, the lambda of the paper; 1 changes nothing.
+    """
+
+    relevance: float = field(default=0.7, validator=[validators.gt(0), validators.le(1)])
+
+
+@frozen
+class MaximalMarginalRelevance:
+    """Picks, one after another, the passage of the best score less what it repeats of those picked before.
+
+    Carbonell and Goldstein, *The Use of MMR, Diversity-Based Reranking for Reordering Documents and Producing
+    Summaries* (SIGIR 1998): the largest ``lambda * relevance - (1 - lambda) * nearest``, where relevance is the score
+    scaled to 0..1 by the range of what was found. Divided by lambda and brought back to the scale of the scores, that
+    is a score less a penalty: the order is the paper's, the first result keeps its score, and none rises.
+    ``nearest``, which is also raw, is the largest cosine to a passage picked before, at least 0; where any passage
+    has no vector, all are compared by the words they share (Jaccard).
+    """
+
+    options: MmrOptions = MmrOptions()
+
+    needs_vectors = True
+
+    def rerank(self, _query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored]:
+        """Return at most ``limit`` scores in the order of the picks, ties in the order given."""
+        import numpy as np
+
+        if not candidates:
+            return ()
+        scores = np.array([candidate.hit.score for candidate in candidates], np.float64)
+        unit = float(np.ptp(scores)) or abs(float(scores[0])) or 1.0
+        penalty = unit * (1.0 - self.options.relevance) / self.options.relevance
+        similarities_to = _comparer(candidates)
+        nearest = np.zeros(len(candidates))
+        waiting = np.ones(len(candidates), dtype=bool)
+        picks = []
+        for _ in range(min(limit, len(candidates))):
+            marginal = scores - penalty * nearest
+            pick = int(np.argmax(np.where(waiting, marginal, -np.inf)))
+            picks.append(Scored(candidates[pick].key, float(marginal[pick]), float(nearest[pick])))
+            waiting[pick] = False
+            nearest = np.maximum(nearest, similarities_to(pick))
+        return picks
+
+
+def _comparer(candidates: Sequence[Candidate]) -> Callable[[int], Similarities]:
+    """Return what compares the candidate at a place with all of them."""
+    import numpy as np
+
+    vectors = [candidate.vector for candidate in candidates if candidate.vector is not None]
+    if len(vectors) == len(candidates):
+        matrix = np.stack(vectors).astype(np.float64)
+        return lambda place: np.clip(matrix @ matrix[place], 0.0, 1.0)
+    words = [frozenset(_WORD.findall(candidate.stored.chunk.text.casefold())) for candidate in candidates]
+
+    def jaccard(place: int) -> Similarities:
+        own = words[place]
+        return np.array([len(own & other) / (len(own | other) or 1) for other in words])
+
+    return jaccard

@@ -1,0 +1,62 @@
+"""The stage ``recency``: what is old counts a little less."""
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from attrs import field, frozen, validators
+
+from klaw_core.builtin.weighing import is_marked, weigh
+from klaw_core.candidates import Candidate, Scored
+from klaw_core.values import Query, StoredChunk
+
+_SECONDS_A_DAY = 86_400.0
+
+
+@frozen
+class RecencyOptions:
+    """Options of the stage ``recency``.
+
+    ``half_life_days``: the age at which half of what age can take is gone.
+    ``floor``: the share of its score that the oldest passage keeps; 1 makes age irrelevant.
+    ``evergreen``: source labels (``MEMORY.md``, ``manual``), or beginnings of paths (``notes/reference/``), that
+    never age.
+    """
+
+    half_life_days: float = field(default=30.0, validator=[validators.gt(0), validators.lt(float("inf"))])
+    floor: float = field(default=0.8, validator=[validators.ge(0), validators.le(1)])
+    evergreen: tuple[str, ...] = ("MEMORY.md", "memory.md")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@frozen
+class Recency:
+    """Multiplies each score by ``floor + (1 - floor) * 0.5 ** (age / half_life)``; raw is the age in days.
+
+    The exponential forgetting of Li and Croft, *Time-Based Language Models* (CIKM 2003), bounded below so that
+    age modulates relevance and never replaces it. A date in the future counts as today.
+    """
+
+    options: RecencyOptions = RecencyOptions()
+    now: Callable[[], datetime] = _now
+
+    needs_vectors = False
+
+    def rerank(self, _query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored]:
+        """Return at most ``limit`` scores, best first, ties in the order given."""
+        now = self.now()
+        ages = [self._age_days(candidate.stored, now) for candidate in candidates]
+        return weigh(zip(candidates, map(self.factor, ages), ages, strict=True), limit)
+
+    def factor(self, age_days: float) -> float:
+        """Return what a score is multiplied by: 1 for today, falling to ``floor``."""
+        floor = self.options.floor
+        return floor + (1.0 - floor) * math.exp2(-age_days / self.options.half_life_days)
+
+    def _age_days(self, stored: StoredChunk, now: datetime) -> float:
+        if any(is_marked(stored, mark) for mark in self.options.evergreen):
+            return 0.0
+        return max(0.0, (now - stored.created_at).total_seconds() / _SECONDS_A_DAY)

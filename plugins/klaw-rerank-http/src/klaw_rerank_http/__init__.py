@@ -1,0 +1,1 @@
+"""Klaw reranker `http`: a reranking model on a server that speaks /rerank."""

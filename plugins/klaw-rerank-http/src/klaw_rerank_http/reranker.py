@@ -1,0 +1,120 @@
+"""The reranker ``http``: what it sends, and what of an answer it takes.
+
+The wire format is that of Jina (https://jina.ai/reranker), Cohere (https://docs.cohere.com/reference/rerank), vLLM and
+llama.cpp: ``POST /rerank {model, query, documents, top_n}`` gives ``{"results": [{"index", "relevance_score"}]}``.
+Text Embeddings Inference (https://huggingface.github.io/text-embeddings-inference/) is asked for the same in its own
+words: ``{query, texts}`` gives ``[{"index", "score"}]``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from klaw_core import Candidate, Query, Scored, has_clear_winner
+from klaw_http import BodyError, HttpClient, NoAnswerError, StatusError
+
+if TYPE_CHECKING:
+    from klaw_rerank_http.plugin import HttpRerankerOptions
+
+_NOT_FOUND = 404
+_REFUSED = frozenset({401, 403})
+
+
+@frozen(eq=False)
+class HttpReranker:
+    """Asks a server which passages answer the question; implements ``klaw_core.Reranker``.
+
+    Raise HttpError if the server does not answer, refuses, or answers what cannot be used; Klaw then leaves the order
+    as it was.
+    """
+
+    options: HttpRerankerOptions
+    client: HttpClient
+
+    needs_vectors = False
+
+    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored] | None:
+        """Return the server's scores of the best ``top_n``, or None if the order is clear without it."""
+        if self.options.bypass and has_clear_winner(candidates):
+            return None
+        sent = candidates[: self.options.max_candidates]
+        wanted = min(self.options.top_n, limit, len(sent))
+        documents = [candidate.stored.chunk.passage for candidate in sent]
+        if self.options.dialect == "tei":  # it has no top_n, and gives a bare list
+            body: dict[str, object] = {"query": query.text, "texts": documents, "truncate": True}
+        else:
+            body = {"model": self.options.model, "query": query.text, "documents": documents, "top_n": wanted}
+        scores = self._ask(body, len(sent))
+        if len(scores) < wanted:
+            raise BodyError(f"{self._where} answers {len(scores)} scores, {wanted} were asked for")
+        # in the order given, so that equal scores keep it
+        scored = [Scored(candidate.key, scores[index]) for index, candidate in enumerate(sent) if index in scores]
+        return sorted(scored, key=lambda item: -item.score)[:wanted]
+
+    def _ask(self, body: Mapping[str, object], count: int) -> dict[int, float]:
+        """Return the server's scores by the index of the document."""
+        try:
+            answer = self.client.ask("/rerank", body)
+        except NoAnswerError as error:
+            hint = "is it running? the url in [[memory.reranking]] says where it is"
+            raise NoAnswerError(error.message, hint=hint) from error
+        except StatusError as error:
+            error.hint = _hint(error.status)
+            raise
+        try:
+            return read_scores(answer, count)
+        except BodyError as error:
+            raise BodyError(f"{self._where}: {error.message}") from error
+
+    @property
+    def _where(self) -> str:
+        return f"{self.client.base_url}/rerank ({self.options.model})"
+
+
+def _hint(status: int) -> str:
+    if status == _NOT_FOUND:
+        return "url in [[memory.reranking]] is the address before /rerank"
+    return "api_key in [[memory.reranking]] is missing or wrong" if status in _REFUSED else ""
+
+
+def read_scores(answer: object, count: int) -> dict[int, float]:
+    """Return the scores of an answer by index, which is below ``count``. Raise BodyError.
+
+    Servers differ: ``results``, ``data`` or a bare list; ``relevance_score`` or ``score``. Other keys are not read.
+    """
+    entries = answer
+    if isinstance(answer, Mapping):
+        entries = next((answer[key] for key in ("results", "data") if key in answer), None)
+    if not isinstance(entries, list):
+        raise BodyError("the answer holds no list of results")
+    scores: dict[int, float] = {}
+    for entry in entries:
+        index, score = _entry(entry)
+        if not 0 <= index < count:
+            raise BodyError(f"the answer scores document {index}, of {count} that were sent")
+        if index in scores:
+            raise BodyError(f"the answer scores document {index} twice")
+        scores[index] = score
+    return scores
+
+
+def _entry(entry: object) -> tuple[int, float]:
+    if not isinstance(entry, Mapping):
+        raise BodyError("the answer holds a result that is no object")
+    index = entry.get("index")
+    score = entry.get("relevance_score", entry.get("score"))
+    if not isinstance(index, int) or isinstance(index, bool):
+        raise BodyError("the answer holds a result without an index")
+    if not isinstance(score, int | float) or isinstance(score, bool):
+        raise BodyError(f"the answer holds no score for document {index}")
+    try:
+        number = float(score)
+    except OverflowError:  # an integer beyond any float
+        number = math.inf
+    if not math.isfinite(number):
+        raise BodyError(f"the answer's score for document {index} is not a finite number")
+    return index, number

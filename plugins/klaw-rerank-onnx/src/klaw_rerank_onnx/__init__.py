@@ -1,0 +1,1 @@
+"""Klaw reranker `onnx`: a cross-encoder on the CPU with ONNX Runtime."""
