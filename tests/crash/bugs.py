@@ -1,7 +1,10 @@
 """Defects to put into the process that dies: a test that cannot see them is worthless."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+import apsw
 
 from klaw_core import Memory
 from klaw_core.indexing import Indexer
@@ -88,3 +91,21 @@ def swap_in_pieces() -> None:
             target.execute("DETACH other")
 
     store.SqliteStore._become = become
+
+
+@_bug
+def commits_not_flushed() -> None:
+    """SQLite flushes its log when it is copied back, and not at each commit."""
+    prepare = store.SqliteStore._prepare
+
+    def prepare_and_relax(self: store.SqliteStore, connection: apsw.Connection) -> None:
+        prepare(self, connection)
+        connection.pragma("synchronous", "normal")
+
+    store.SqliteStore._prepare = prepare_and_relax
+
+
+@_bug
+def journal_not_flushed() -> None:
+    """What is appended to a journal is left to the system to write."""
+    os.fdatasync = lambda _descriptor: None

@@ -1,5 +1,8 @@
 """Kill Klaw inside each write of a scene, and look each time at what is left: ``driver.py SCENE DIRECTORY``.
 
+With ``--power MODE`` the scene runs once, and what is looked at is what power cuts would have left of it. With
+``--fault KIND`` nobody dies: the n-th call fails, the caller is told, and the same process goes on.
+
 Everything is imported once; each run and each look is a child of its own, forked before any database is open.
 Prints one object of JSON: how many points the scene has, which were run, and what was not as promised.
 """
@@ -8,17 +11,24 @@ import argparse
 import importlib
 import json
 import os
+import pickle
 import shutil
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import apsw.ext  # noqa: F401  # imported here, so that no child has to
 import bugs
+from attrs import frozen
 from faults import KillSwitch
-from scenes import SCENES, Home, Scene, make_registry
+from io_faults import KINDS, Fault
+from power import MODES, Disk, Recorder
+from scenes import SCENES, Home, Scene, go_on, make_registry
 from verdict import Story, examine
+
+from klaw_core import KlawError
 
 
 def main() -> int:
@@ -28,39 +38,76 @@ def main() -> int:
     parser.add_argument("directory", type=Path, help="an empty directory to work in")
     parser.add_argument("--points", type=int, help="so many, and the first of each kind of call (default: all)")
     parser.add_argument("--bug", choices=bugs.BUGS, help="a defect to put into the process that dies")
+    parser.add_argument("--power", choices=MODES, help="cut the power instead, so often as --points says")
+    parser.add_argument("--fault", choices=KINDS, help="let a call fail instead")
+    parser.add_argument("--sticky", action="store_true", help="let every later call fail as well")
     arguments = parser.parse_args()
-    print(json.dumps(play(SCENES[arguments.scene], arguments.directory, arguments.points, arguments.bug)))  # noqa: T201
+    stage = Stage.make(SCENES[arguments.scene], arguments.directory, arguments.bug)
+    if arguments.power:
+        outcome = cut(stage, arguments.points, arguments.power)
+    elif arguments.fault:
+        outcome = strain(stage, arguments.points, arguments.fault, sticky=arguments.sticky)
+    else:
+        outcome = play(stage, arguments.points)
+    print(json.dumps(outcome))  # noqa: T201
     return 0
 
 
-def play(scene: Scene, directory: Path, points: int | None, bug: str | None) -> dict[str, object]:
+@frozen
+class Stage:
+    """A scene that is prepared: ``template`` holds what was there before, ``before`` what was said."""
+
+    scene: Scene
+    home: Home
+    template: Path
+    before: list[tuple[str, ...]]
+    bug: str | None
+
+    @classmethod
+    def make(cls, scene: Scene, directory: Path, bug: str | None) -> "Stage":
+        """Prepare a scene, and import whatever it will need."""
+        home = Home(directory / "home", make_registry())
+        home.data.mkdir(parents=True)
+        before, _ = in_child(lambda say: rehearse(scene, home, say))
+        home.root.rename(directory / "template")
+        for _, name, *_ in (line for line in before if line[0] == "module"):
+            importlib.import_module(name)
+        return cls(scene, home, directory / "template", before, bug)
+
+    def set_up(self) -> None:
+        """Make everything as it was before."""
+        shutil.rmtree(self.home.root, ignore_errors=True)
+        shutil.copytree(self.template, self.home.root)
+
+    def act(self, say: Callable[..., None]) -> None:
+        """Play the scene, with the defect if there is one."""
+        if self.bug:
+            bugs.BUGS[self.bug]()
+        with self.home.open(self.scene.dimension) as memory:
+            self.scene.act(memory, self.home, say)
+
+    def problems(self, said: list[tuple[str, ...]]) -> list[str]:
+        """Look at what is left, given what was said until then."""
+        story = [line for line in (*self.before, *said) if line[0] in {"begin", "done"}]
+        found, _ = in_child(lambda say: look(self.home, story, self.scene.dimension, say))
+        return [line[1] for line in found]
+
+
+def play(stage: Stage, points: int | None) -> dict[str, object]:
     """Kill a scene at its points, all or some, and once not at all; return counts and failures."""
-    home = Home(directory / "home", make_registry())
-    template = directory / "template"
-    home.data.mkdir(parents=True)
-    before, _ = in_child(lambda say: rehearse(scene, home, say))
-    home.root.rename(template)
-    for _, name, *_ in (line for line in before if line[0] == "module"):
-        importlib.import_module(name)
 
     def act(target: int | None, say: Callable[..., None]) -> None:
         switch = KillSwitch(lambda name: say("killed", "in", name, ""), target)
-        if bug:
-            bugs.BUGS[bug]()
         switch.install()
-        with home.open(scene.dimension) as memory:
-            scene.act(memory, home, say)
+        stage.act(say)
         say("calls", *switch.names)
 
     def run(target: int | None) -> tuple[list[tuple[str, ...]], list[str]]:
-        shutil.rmtree(home.root, ignore_errors=True)
-        shutil.copytree(template, home.root)
+        stage.set_up()
         said, killed = in_child(lambda say: act(target, say))
         if killed != (target is not None):
-            raise AssertionError(f"{scene.name}: point {target} was not reached")
-        story = [line for line in (*before, *said) if line[0] in {"begin", "done"}]
-        problems, _ = in_child(lambda say: look(home, story, scene.dimension, say))
-        return said, [line[1] for line in problems]
+            raise AssertionError(f"{stage.scene.name}: point {target} was not reached")
+        return said, stage.problems(said)
 
     said, problems = run(None)
     calls = said[-1][1:]
@@ -70,7 +117,71 @@ def play(scene: Scene, directory: Path, points: int | None, bug: str | None) -> 
         said, problems = run(target)
         if problems:
             failures.append({"point": target, "call": said[-1][2], "problems": problems})
-    return {"scene": scene.name, "total": len(calls), "run": len(chosen), "failures": failures}
+    return {"scene": stage.scene.name, "total": len(calls), "run": len(chosen), "failures": failures}
+
+
+def cut(stage: Stage, images: int | None, mode: str) -> dict[str, object]:
+    """Play a scene once, cut the power at random moments of it, and look at what is left; the dice are seeded."""
+    record = stage.template.with_name("steps")
+
+    def act(_say: Callable[..., None]) -> None:
+        recorder = Recorder(stage.home.root)
+        recorder.install()
+        stage.act(lambda *words: recorder.steps.append(("said", "", *words)))
+        record.write_bytes(pickle.dumps(recorder.steps))
+
+    stage.set_up()
+    in_child(act)
+    steps = pickle.loads(record.read_bytes())  # a child's of ours
+    failures = []
+    chance = Random(f"{stage.scene.name} {mode}")
+    count = 600 if images is None else images
+    for _ in range(count):
+        moment = chance.randint(1, len(steps))
+        disk = Disk(stage.template)
+        disk.play([step for step in steps[:moment] if step[0] != "said"])
+        shutil.rmtree(stage.home.root)
+        disk.restore(stage.home.root, mode, chance)
+        problems = stage.problems([step[2:] for step in steps[:moment] if step[0] == "said"])
+        if problems:
+            failures.append({"point": moment, "call": steps[moment - 1][:2], "problems": problems})
+    return {"scene": stage.scene.name, "total": len(steps), "run": count, "failures": failures}
+
+
+def strain(stage: Stage, points: int | None, kind: str, *, sticky: bool) -> dict[str, object]:
+    """Let each call of a kind fail, all or some, and go on in the same process; return counts and failures."""
+
+    def act(target: int | None, say: Callable[..., None]) -> None:
+        fault = Fault(kind, stage.home.root, target, sticky)
+        fault.install()
+        try:
+            stage.act(say)
+        except KlawError as error:
+            fault.clear()
+            if not isinstance(error, KINDS[kind][1]):
+                say("problem", f"told {type(error).__name__}: {error}")
+        fault.clear()
+        say("count", str(fault.count), str(fault.failed))
+        with stage.home.open(stage.scene.dimension) as memory:
+            go_on(memory, say)
+
+    def run(target: int | None) -> tuple[int, list[str]]:
+        stage.set_up()
+        said, killed = in_child(lambda say: act(target, say))
+        if killed:
+            raise AssertionError(f"{stage.scene.name}: died of a failing call {target}")
+        told = [line[1] for line in said if line[0] == "problem"]
+        count = next(int(line[1]) for line in said if line[0] == "count")
+        return count, told + stage.problems(said)
+
+    total, problems = run(None)
+    failures = [{"point": None, "problems": problems}] if problems else []
+    chosen = range(total) if points is None else sorted({number * total // points for number in range(points)})
+    for target in chosen:
+        _, problems = run(target)
+        if problems:
+            failures.append({"point": target, "problems": problems})
+    return {"scene": stage.scene.name, "total": total, "run": len(chosen), "failures": failures}
 
 
 def sample(calls: tuple[str, ...], points: int) -> list[int]:

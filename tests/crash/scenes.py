@@ -115,6 +115,13 @@ def _save(memory: Memory, say: Say, number: int) -> None:
     say("begin", "save", "", text)
     passage = memory.save(text, created_at=NOON + timedelta(hours=number))
     say("done", "save", passage.path, text)
+    if passage.notice:
+        say("done", "notice", passage.path, text)
+
+
+def go_on(memory: Memory, say: Say) -> None:
+    """Do what must be possible after anything went wrong."""
+    _save(memory, say, 40)
 
 
 def _say_message(memory: Memory, say: Say, number: int, *, days: int = 0) -> None:

@@ -3,17 +3,7 @@
 A sample of the points by default; ``KLAW_CRASH_POINTS=all`` (``nox -s crash``) takes every one.
 """
 
-import json
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from pathlib import Path
-
 import pytest
-
-DRIVER = Path(__file__).with_name("driver.py")
 
 #: Points of each scene in a default run, besides the first of each kind of call; together over a hundred.
 SAMPLE = {"first-save": 8, "save": 12, "append": 12, "index": 12, "forget": 16, "reindex": 12, "move": 8}
@@ -21,7 +11,7 @@ SAMPLE = {"first-save": 8, "save": 12, "append": 12, "index": 12, "forget": 16, 
 SEEDED = {
     "acknowledge-before-commit": ("save", "is not in saved.jsonl"),
     "missing-transaction": ("index", "keys, the store"),
-    "two-transactions": ("save", "keys, the store"),
+    "two-transactions": ("index", "keys, the store"),
     "forget-without-journal": ("forget", "which was forgotten, is in saved.jsonl"),
     "forget-without-purge": ("forget", "which was forgotten, is in klaw.db-wal"),
     "swap-in-pieces": ("reindex", "as found: saved/"),
@@ -29,28 +19,12 @@ SEEDED = {
 SEEDED_POINTS = 10
 
 
-def play(directory, scene, points, bug=None):
-    """Run the driver; return what it printed."""
-    directory.mkdir()
-    command = [sys.executable, str(DRIVER), scene, str(directory)]
-    command += ["--points", str(points)] if points else []
-    command += ["--bug", bug] if bug else []
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # no threads: the driver forks
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory):
-    """Every scene, and every bug in its scene, each in a process of its own, two at a time."""
-    root = tmp_path_factory.mktemp("crash")
-    whole = os.environ.get("KLAW_CRASH_POINTS") == "all"
-    runs = {scene: (scene, None if whole else points) for scene, points in SAMPLE.items()}
-    runs |= {bug: (scene, SEEDED_POINTS, bug) for bug, (scene, _) in SEEDED.items()}
-    with ThreadPoolExecutor(2) as pool:
-        futures = {name: pool.submit(partial(play, root / name), *run) for name, run in runs.items()}
-    return {name: future.result for name, future in futures.items()}
+def outcomes(drive, whole):
+    """Every scene, and every bug in its scene."""
+    runs = {scene: (scene, *([] if whole else ["--points", str(points)])) for scene, points in SAMPLE.items()}
+    runs |= {bug: (scene, "--points", str(SEEDED_POINTS), "--bug", bug) for bug, (scene, _) in SEEDED.items()}
+    return drive(runs)
 
 
 @pytest.mark.parametrize("scene", SAMPLE)

@@ -22,6 +22,7 @@ class Story:
     """What was said to have been begun and done, before the crash."""
 
     saved: dict[str, str] = field(factory=dict)
+    unindexed: dict[str, str] = field(factory=dict)  # kept, but found only after the next index, as the caller was told
     messages: dict[str, str] = field(factory=dict)
     forgetting: dict[str, str] = field(factory=dict)
     forgotten: dict[str, str] = field(factory=dict)
@@ -37,10 +38,9 @@ class Story:
         story = cls()
         for line in lines:
             match line:
-                case "done", "save", name, text:
-                    story.saved[name] = text
-                case "done", "append", name, text:
-                    story.messages[name] = text
+                case "done", ("save" | "append" | "notice") as what, name, text:
+                    known = {"save": story.saved, "append": story.messages, "notice": story.unindexed}
+                    known[what][name] = text
                 case "begin", "forget", name, text:
                     story.forgetting[name] = text
                     story.saved.pop(name, None)
@@ -94,13 +94,14 @@ def _as_found(home: Home, story: Story, dimension: int) -> Iterator[str]:
     with home.open(dimension) as memory:
         with memory._parts.store.read() as snapshot:
             record = snapshot.space("memory")
-            yield from _sound(memory, snapshot)
+            yield from _sound(memory, snapshot, embedded=False)
             rows = {row.id for row in snapshot.messages.all(CHAT.name)}
         if story.reindexed and record.space.dimension != dimension:
             yield "the reindex was acknowledged, and the index is the old one"
         moved = record is None or record.space.dimension == dimension
         for name, text in story.saved.items():
-            yield from _found(memory, name, text, ("fts", "vector") if moved else ("fts",), "as found")
+            if name not in story.unindexed:
+                yield from _found(memory, name, text, ("fts", "vector") if moved else ("fts",), "as found")
         if not moved:  # the old index is whole, for the model that it was made with
             with home.open(record.space.dimension) as old:
                 for name, text in story.saved.items():
@@ -117,7 +118,7 @@ def _as_found(home: Home, story: Story, dimension: int) -> Iterator[str]:
 def _whole(memory: Memory, home: Home, story: Story, when: str) -> Iterator[str]:
     """Look after the next run: everything is wholly there or wholly absent."""
     with memory._parts.store.read() as snapshot:
-        yield from _sound(memory, snapshot)
+        yield from _sound(memory, snapshot, embedded=True)
         indexed = set(snapshot.manifest("memory", "saved"))
         rows = [row.id for row in snapshot.messages.all(CHAT.name)]
     kept = {saved.id: saved.text for saved in SavedJournal(home.data / "saved.jsonl").read().memories}
@@ -146,8 +147,11 @@ def _life_goes_on(memory: Memory, home: Home, story: Story) -> Iterator[str]:
     yield from _whole(memory, home, story, "later")
 
 
-def _sound(memory: Memory, snapshot) -> Iterator[str]:
-    """Look at the file itself, and whether every index holds exactly the chunks there are."""
+def _sound(memory: Memory, snapshot, *, embedded: bool) -> Iterator[str]:
+    """Look at the file itself, and whether every index holds exactly the chunks there are.
+
+    Vectors follow the rows: unless all is ``embedded``, some may be missing, and none may be of a chunk that is gone.
+    """
     connection = snapshot.resource
     problems = [row[0] for row in connection.execute("PRAGMA integrity_check")]
     if problems != ["ok"]:
@@ -156,7 +160,8 @@ def _sound(memory: Memory, snapshot) -> Iterator[str]:
         yield f"foreign_key_check: {broken[:3]}"
     keys = snapshot.keys("memory").tolist()
     for name, index in memory._parts.indexes():
-        if (held := index.keys(connection, "memory").tolist()) != keys:
+        held = index.keys(connection, "memory").tolist()
+        if held != keys and (embedded or not index.needs_vectors or not set(held) <= set(keys)):
             yield f"{name} holds {len(held)} keys, the store {len(keys)}"
         yield from index.check(connection, "memory", getattr(snapshot.space("memory"), "space", None))
 

@@ -1,0 +1,45 @@
+"""The power fails: what was flushed is there, and that is enough for everything that was acknowledged.
+
+Images of the disk are made from one recorded run of each scene (``power.py``). A sample by default;
+``KLAW_CRASH_POINTS=all`` (``nox -s crash``) takes 600 images of each scene and mode.
+"""
+
+import pytest
+
+SCENES = ("first-save", "save", "append", "index", "forget", "reindex", "move")
+MODES = ("lost", "dropped", "torn")
+#: Images of each scene and mode in a default run.
+IMAGES = 8
+#: Each seeded bug with the scene and the mode that must show it, and what is said of it.
+SEEDED = {
+    "commits-not-flushed": ("save", "dropped", "is not found by fts"),
+    "journal-not-flushed": ("save", "lost", "is not in saved.jsonl"),
+    "acknowledge-before-commit": ("save", "lost", "is not in saved.jsonl"),
+}
+SEEDED_IMAGES = 30
+
+
+@pytest.fixture(scope="module")
+def outcomes(drive, whole):
+    """Every scene in every mode, and every bug."""
+    count = str(600 if whole else IMAGES)
+    runs = {f"{scene} {mode}": (scene, "--power", mode, "--points", count) for scene in SCENES for mode in MODES}
+    runs |= {
+        bug: (scene, "--power", mode, "--points", str(SEEDED_IMAGES), "--bug", bug)
+        for bug, (scene, mode, _) in SEEDED.items()
+    }
+    return drive(runs)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("scene", SCENES)
+def test_whatever_was_acknowledged_is_there_after_a_power_cut(outcomes, scene, mode):
+    outcome = outcomes[f"{scene} {mode}"]()
+    assert outcome["run"] >= IMAGES
+    assert outcome["failures"] == []
+
+
+@pytest.mark.parametrize("bug", SEEDED)
+def test_a_defect_is_seen(outcomes, bug):
+    problems = [problem for failure in outcomes[bug]()["failures"] for problem in failure["problems"]]
+    assert any(SEEDED[bug][2] in problem for problem in problems), problems
