@@ -1,11 +1,13 @@
 """Klaw: memory for agents in one SQLite file.
 
 This is the one import path, for users and for plugin authors; whatever is not in ``__all__`` may change.
-``Memory`` is imported at first use, so that a plugin's ``from klaw_core import hookimpl`` stays cheap.
+``Memory`` and what else is heavy is imported at first use, so that a plugin's ``from klaw_core import hookimpl``
+stays cheap.
 """
 
 from typing import TYPE_CHECKING
 
+from klaw_core.candidates import Candidate, Scored, has_clear_winner
 from klaw_core.errors import (
     ConfigError,
     EmbedderUnavailableError,
@@ -78,18 +80,24 @@ from klaw_core.values import (
     Vector,
     VectorSpace,
 )
+from klaw_core.windows import cut_windows, embed_in_windows, halves, pool_windows, unit_rows
 
 if TYPE_CHECKING:
     from klaw_core.background import BackgroundIndexer
+    from klaw_core.config import Config
+    from klaw_core.conversations import Message
+    from klaw_core.files import locked, write_atomically
     from klaw_core.memory import Memory
 
 __all__ = [
     "API",
     "BackgroundIndexer",
+    "Candidate",
     "CheckedIndex",
     "Chunk",
     "Chunker",
     "Component",
+    "Config",
     "ConfigError",
     "Contribution",
     "Diagnosis",
@@ -111,6 +119,7 @@ __all__ = [
     "KlawError",
     "Matrix",
     "Memory",
+    "Message",
     "MessageReader",
     "MessageWriter",
     "Migration",
@@ -133,6 +142,7 @@ __all__ = [
     "Reranker",
     "RetrievalError",
     "Retriever",
+    "Scored",
     "SearchResult",
     "SearchResults",
     "Session",
@@ -157,8 +167,16 @@ __all__ = [
     "VectorSpace",
     "VectorSpaceError",
     "WorkspaceError",
+    "cut_windows",
+    "embed_in_windows",
     "estimate_tokens",
+    "halves",
+    "has_clear_winner",
     "hookimpl",
+    "locked",
+    "pool_windows",
+    "unit_rows",
+    "write_atomically",
 ]
 
 
@@ -171,4 +189,16 @@ def __getattr__(name: str) -> object:
         from klaw_core.background import BackgroundIndexer
 
         return BackgroundIndexer
+    if name == "Config":
+        from klaw_core.config import Config
+
+        return Config
+    if name == "Message":
+        from klaw_core.conversations import Message
+
+        return Message
+    if name in {"locked", "write_atomically"}:
+        from klaw_core import files
+
+        return getattr(files, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

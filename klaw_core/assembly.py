@@ -3,19 +3,42 @@
 This is the only place where hooks are asked. Afterwards everything is a plain call on a typed object.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from klaw_core.builtin.transcript import TranscriptChunker, TranscriptOptions
+from klaw_core.builtin.workspace import Workspace
 from klaw_core.config import Config, Selection, build_options
-from klaw_core.errors import ConfigError, KlawError, PluginError, PluginNotFoundError, RetrievalError
+from klaw_core.errors import (
+    ConfigError,
+    KlawError,
+    PluginContractError,
+    PluginError,
+    PluginNotFoundError,
+    RetrievalError,
+    contained,
+    reason,
+)
+from klaw_core.fallback import AUTO, FallbackEmbedder, Option, auto_types
 from klaw_core.files import make_private_directory
 from klaw_core.hookspecs import Component, Place
-from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Reranker, Retriever, Source, Store
-from klaw_core.plugins import Registry, discover
+from klaw_core.interfaces import Chunker, Fusion, Index, Retriever, Source, Store
+from klaw_core.plugins import GuardedSource, Registry, discover
+from klaw_core.reranking import Stage
+from klaw_core.values import COLLECTIONS, SpaceRecord
+
+# What must be there before anything is asked; an embedder and a reranker are built when their answers are checked.
+_METHODS: Mapping[str, Sequence[str]] = {
+    "chunker": ("split",),
+    "fusion": ("depth", "fuse"),
+    "retriever": ("search",),
+    "source": ("scan", "read"),
+    "store": ("enlist", "read", "write", "close"),
+}
 
 
 @frozen
@@ -41,19 +64,18 @@ class Parts:
         self._place = Place(config.data_dir, config.cache_dir, config.offline)
         self._problems: list[str] = []
         self._missing: list[PluginError] = []
-        self._embedder = self._prepare(config.embedding)
+        self._embedders = self._embedders_of(config.embedding)
         self._chunker = self._prepare(config.chunking)
         build_store = self._prepare(config.store)
         build_fusion = self._prepare(config.fusion)
         build_legs = [(selection, self._prepare(selection)) for selection in config.retrieval]
-        self._reranker = self._prepare(config.reranking) if config.reranking else None
+        self.stages = tuple(Stage(selection.type, self._prepare(selection)) for selection in config.reranking)
         build_sources = [self._prepare(selection) for selection in config.sources]
-        if self._missing:
-            raise _together(self._missing)
-        if self._problems:
-            raise ConfigError(self._problems, hint="`klaw config path` names the file")
+        self._raise_problems()
         self.fusion: Fusion = build_fusion()
-        self.sources: tuple[Source, ...] = tuple(build() for build in build_sources)
+        self.sources = tuple(
+            _guarded(build(), item.type) for item, build in zip(config.sources, build_sources, strict=True)
+        )
         make_private_directory(config.data_dir)
         self.store: Store[Any] = build_store()
         try:
@@ -64,9 +86,25 @@ class Parts:
             raise
 
     @cached_property
-    def embedder(self) -> Embedder:
-        """The embedder; its model still loads at its own first use."""
-        return self._embedder()  # type: ignore[no-any-return]  # components are typed by their kind
+    def embedder(self) -> FallbackEmbedder:
+        """The embedder, in the space of the index where it can be; built at its first use, as its model is loaded."""
+        return FallbackEmbedder(self._embedders, self._record)
+
+    def embedder_for_new_index(self, selection: Selection | None = None) -> FallbackEmbedder:
+        """Return an embedder (default: the configured one) that serves in its own space, whatever the index is in.
+
+        Raise ConfigError, PluginError.
+        """
+        options = self._embedders if selection is None else self._embedders_of(selection)
+        self._raise_problems()
+        return FallbackEmbedder(options, lambda: None)
+
+    def move_to(self, embedder: FallbackEmbedder, selection: Selection | None) -> None:
+        """Go on with another embedder, whose space the index is in from now on."""
+        self.embedder = embedder
+        if selection is not None:
+            self._embedders = self._embedders_of(selection)
+            self.config = evolve(self.config, embedding=selection)
 
     @cached_property
     def chunker(self) -> Chunker:
@@ -75,19 +113,15 @@ class Parts:
 
     @property
     def recipe(self) -> str:
-        """What decides how a text is cut: the chunkers, their options, and whose tokens are counted."""
-        return f"{self._cutting} {self.formats['transcript']!r} {self.embedder.space.model}"
+        """What decides how a text is cut, beside whose tokens are counted: the chunkers and their options."""
+        return f"{self._cutting} {self.formats['transcript']!r}"
 
     @cached_property
     def formats(self) -> Mapping[str, Chunker]:
         """The chunkers of documents that are not Markdown, by their format."""
         settings = self.config.conversations
-        return {"transcript": TranscriptChunker(TranscriptOptions(settings.max_tokens, settings.overlap_tokens))}
-
-    @cached_property
-    def reranker(self) -> Reranker | None:
-        """The reranker, if one is configured."""
-        return None if self._reranker is None else self._reranker()
+        options = TranscriptOptions(settings.max_tokens, settings.packed_tokens, settings.context_tokens)
+        return {"transcript": TranscriptChunker(options)}
 
     def indexes(self) -> tuple[tuple[str, Index[Any]], ...]:
         """Return the working retrievers that keep rows, with their names."""
@@ -95,12 +129,42 @@ class Parts:
             (leg.name, leg.retriever) for leg in self.legs if isinstance(leg.retriever, Index) and not leg.problem
         )
 
-    def _prepare(self, selection: Selection) -> Callable[[], Any]:
-        """Look the component up and check its options now; return what builds it later."""
+    def _record(self) -> SpaceRecord | None:
+        """Return the vector space that the collections are in."""
+        with self.store.read() as snapshot:
+            return next(filter(None, map(snapshot.space, COLLECTIONS)), None)
+
+    def _embedders_of(self, selection: Selection) -> tuple[Option, ...]:
+        """Return what may serve where this is configured, in order."""
+        chain = selection.fallback
+        several = bool(chain) or selection.type == AUTO
+        first = [Option(selection.type, cache(self._prepare(selection, or_else=several)))]
+        if selection.type == AUTO:
+            found = auto_types(self.registry.names("embedder"), os.environ)
+            first = [Option(name, cache(self._prepare(evolve(selection, type=name), or_else=True))) for name in found]
+        others = (Option(f"{item.type} ({item.place})", cache(self._prepare(item, or_else=True))) for item in chain)
+        return (*first, *others)
+
+    def _raise_problems(self) -> None:
+        """Raise what was found while preparing, all of it. Raise PluginError or ConfigError."""
+        missing, self._missing = self._missing, []
+        problems, self._problems = self._problems, []
+        if missing:
+            raise _together(missing)
+        if problems:
+            raise ConfigError(problems, hint="`klaw config path` names the file")
+
+    def _prepare(self, selection: Selection, *, or_else: bool = False) -> Callable[[], Any]:
+        """Look the component up and check its options now; return what builds it later.
+
+        One that is missing is a problem now, unless there is an ``or_else``: then it is one when it is built.
+        """
         try:
             component = self.registry.component(selection.kind, selection.type)
         except PluginError as error:
             error.message = f"{selection.place}: {error.message}"
+            if or_else:
+                return partial(_refuse, error)
             self._missing.append(error)
             return lambda: None
         options = build_options(component, selection, self._problems)
@@ -109,39 +173,59 @@ class Parts:
         return partial(self._build, component, options, selection)
 
     def _build(self, component: Component[Any, Any], options: Any, selection: Selection) -> Any:
-        """Call the factory; what a plugin raises there is named as its fault."""
+        """Call the factory; what a plugin raises there, or gives instead of a component, is named as its fault."""
         try:
-            return component.factory(options, self._place)
+            built = component.factory(options, self._place)
+            lacking = [name for name in _METHODS.get(selection.kind, ()) if not callable(getattr(built, name, None))]
         except KlawError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise PluginError(
-                f"{selection.place}: the {selection.kind} {selection.type!r} could not be built: "
-                f"{type(error).__name__}: {error}",
+                f"{selection.place}: the {selection.kind} {selection.type!r} could not be built: {reason(error)}",
                 hint="see `klaw plugins`",
             ) from error
+        if lacking:
+            raise PluginContractError(
+                f"{selection.place}: the {selection.kind} {selection.type!r} was built as {type(built).__name__}, "
+                f"which has no {' and no '.join(lacking)}",
+                hint="see `klaw plugins`",
+            )
+        return built
 
     def _join(self, selection: Selection, retriever: Retriever[Any]) -> Leg | None:
         """Check that the retriever fits the store, and let it enlist if it keeps rows.
 
         Return None for one that needs vectors where nothing is to be embedded.
         """
-        if not issubclass(self.store.offers, retriever.joins):
+        who = f"{selection.place}: the retriever {selection.type!r}"
+        with contained(who):
+            fits = issubclass(self.store.offers, retriever.joins)
+            needs_vectors, keeps_rows = bool(retriever.needs_vectors), isinstance(retriever, Index)
+        if not fits:
             joins, offers = (f"{kind.__module__}.{kind.__qualname__}" for kind in (retriever.joins, self.store.offers))
             raise PluginError(
-                f"{selection.place}: the retriever {selection.type!r} works in a store that offers {joins}, "
-                f"but the store {self.config.store.type!r} offers {offers}",
+                f"{who} works in a store that offers {joins}, but the store {self.config.store.type!r} offers {offers}",
                 hint="choose a retriever of that store: `klaw plugins`",
             )
-        if retriever.needs_vectors and self.config.embedding.type == "none":
+        if needs_vectors and self.config.embedding.type == "none":
             return None
         problem = ""
-        if isinstance(retriever, Index):
+        if keeps_rows:
             try:
-                self.store.enlist(selection.type, retriever)
-            except RetrievalError as error:
+                with contained(who):
+                    self.store.enlist(selection.type, retriever)  # type: ignore[arg-type]  # looked at above
+            except (RetrievalError, PluginError) as error:
                 problem = str(error)
         return Leg(selection.type, retriever, selection.weight, problem)
+
+
+def _guarded(source: Source, name: str) -> Source:
+    """Return a source of a plugin behind a wall, and Klaw's own, whose fields others read, as it is."""
+    return source if isinstance(source, Workspace) else GuardedSource.of(source, name)
+
+
+def _refuse(error: PluginError) -> Any:
+    raise error
 
 
 def option_problems(selections: Sequence[Selection]) -> list[str]:

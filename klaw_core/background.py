@@ -69,10 +69,12 @@ class BackgroundIndexer:
         while self._next(at_once=first):
             first = False
             try:
-                self._memory.index()
+                report = self._memory.index()
             except Exception as error:  # noqa: BLE001  # whatever it is, whoever asked has gone on
                 _LOG.warning("memory index not brought up to date: %s", error)
             else:
+                for notice in report.notices:
+                    _LOG.warning("%d chunks are found by words alone: %s", report.lacking, notice)
                 _LOG.info("memory index ready")
             with self._changed:
                 self._running = False

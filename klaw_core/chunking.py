@@ -1,35 +1,57 @@
 """From a chunker's spans to chunks: the core slices the text, numbers the lines and derives the ids."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from klaw_core.errors import PluginContractError
-from klaw_core.interfaces import Chunker
+from attrs import define
+
+from klaw_core.errors import EmbeddingError, PluginContractError, PluginError, contained
+from klaw_core.interfaces import Chunker, Embedder
 from klaw_core.lines import line_of, line_starts
-from klaw_core.values import Chunk, Document, TokenCounter, text_hash
+from klaw_core.tokens import estimate_tokens
+from klaw_core.values import Chunk, Document, Span, TokenCounter, text_hash
 
 _ID_LENGTH = 32  # hexadecimal digits, 128 bits
+
+
+@define
+class TokenMeter:
+    """Counts tokens with an embedder's tokenizer, and by estimate from the moment that it has none to offer.
+
+    A text must be kept and found by words though no model is there. What was cut while ``estimated`` is set is cut
+    again when there is one.
+    """
+
+    embedder: Embedder
+    estimated: bool = False
+
+    def __call__(self, texts: Sequence[str], /) -> Sequence[int]:
+        """Return each text's number of tokens."""
+        if not self.estimated:
+            try:
+                return self.embedder.count_tokens(texts)
+            except (EmbeddingError, PluginError):
+                self.estimated = True
+        return estimate_tokens(texts)
 
 
 def make_chunks(document: Document, chunker: Chunker, count_tokens: TokenCounter) -> tuple[Chunk, ...]:
     """Cut a document into chunks, in order of position.
 
-    Raise PluginContractError if the chunker yields a span that is out of bounds or out of order.
+    Raise PluginError if the chunker raises, PluginContractError if it yields what is no span, or one that is out of
+    bounds or out of order, or whose context is not before it.
     """
     text = document.text
     starts = line_starts(text)
     occurrences: Counter[str] = Counter()
     chunks: list[Chunk] = []
-    previous = (-1, -1)
-    for span in chunker.split(text, count_tokens):
-        if not (0 <= span.start < span.end <= len(text) and previous < (span.start, span.end)):
-            raise PluginContractError(
-                f"the chunker {type(chunker).__name__} cut {document.path} out of bounds or out of order: "
-                f"{span.start}..{span.end} of {len(text)} characters, after {previous[0]}..{previous[1]}"
-            )
-        previous = (span.start, span.end)
+    for span in _spans(document, chunker, count_tokens):
         content = text[span.start : span.end]
+        context = "" if span.context is None else text[span.context : span.start].rstrip()
         heading = (*document.heading, *span.heading)
-        digest = text_hash("\0".join((document.path, "\x1f".join(heading), content)))
+        identity = (document.path, "\x1f".join(heading), content, *filter(None, (context,)))
+        digest = text_hash("\0".join(identity))
         chunk_id = text_hash(f"{digest}\0{occurrences[digest]}")[:_ID_LENGTH]
         occurrences[digest] += 1
         last = span.start + len(content.rstrip()) - 1
@@ -43,6 +65,31 @@ def make_chunks(document: Document, chunker: Chunker, count_tokens: TokenCounter
                 end_line=line_of(starts, max(last, span.start)),
                 heading=heading,
                 continues=span.continues,
+                context=context,
             )
         )
     return tuple(chunks)
+
+
+def _spans(document: Document, chunker: Chunker, count_tokens: TokenCounter) -> Iterator[Span]:
+    """Yield the chunker's spans, each checked. Raise PluginError, PluginContractError."""
+    who = f"the chunker {type(chunker).__name__}"
+    length = len(document.text)
+    previous = (-1, -1)
+    with contained(f"{who}, cutting {document.path}"):
+        found: Iterable[Any] = chunker.split(document.text, count_tokens)
+        for span in found:
+            if not isinstance(span, Span) or not all(isinstance(title, str) for title in span.heading):
+                raise PluginContractError(f"{who} cut {document.path} into {span!r:.80}, which is no Span")
+            if not (0 <= span.start < span.end <= length and previous < (span.start, span.end)):
+                raise PluginContractError(
+                    f"{who} cut {document.path} out of bounds or out of order: "
+                    f"{span.start}..{span.end} of {length} characters, after {previous[0]}..{previous[1]}"
+                )
+            if span.context is not None and not 0 <= span.context < span.start:
+                raise PluginContractError(
+                    f"{who} gave the span {span.start}..{span.end} of {document.path} a "
+                    f"context that begins at {span.context}, which is not before it"
+                )
+            previous = (span.start, span.end)
+            yield span

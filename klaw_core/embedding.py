@@ -1,41 +1,114 @@
-"""Vectors for texts: computed in calls of a size that shows progress, and never taken unchecked."""
+"""Vectors for texts: computed call by call, never taken unchecked, and left for later where an embedder fails."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from klaw_core.errors import PluginContractError, VectorSpaceError
+from attrs import define
+
+from klaw_core.errors import (
+    EmbedderUnavailableError,
+    KlawError,
+    ModelCorruptError,
+    ModelNotFoundError,
+    PluginContractError,
+    PluginError,
+    VectorSpaceError,
+    as_klaw_error,
+    contained,
+)
 from klaw_core.interfaces import Embedder
 from klaw_core.values import Matrix, SpaceRecord, Vector, VectorSpace
 
 #: Embedded once, when an index is made; its vector proves later that an embedder is still in the same space.
 PROBE = "The quick brown fox jumps over the lazy dog; Съешь ещё этих мягких французских булок; 天地玄黄，宇宙洪荒。"
 
-# How many texts go to the embedder in one call: enough to sort by length, few enough to show progress.
-_CALL = 64
+#: The least cosine of two probe vectors of one model; why it is this: docs/decisions/0017-embedders-and-spaces.md.
+SAME_MODEL = 0.98
+
+#: The same under one set of weights: other kernels and threads change the last digits.
+SAME_WEIGHTS = 0.999
+
+#: How many texts one call holds at most, unless the embedder has a ``texts_per_call`` of its own.
+TEXTS_PER_CALL = 64
+
+#: After these an embedder is not asked again in the same run: the next call would meet the same.
+UNUSABLE = (EmbedderUnavailableError, ModelNotFoundError, ModelCorruptError, PluginError, VectorSpaceError)
+
+# Of other failures so many in a row: one text may be at fault, or a server that has fallen ill.
+_MOST_FAILURES = 2
 _UNIT_TOLERANCE = 1e-3
+# Revisions that do not identify any weights.
+_UNKNOWN_WEIGHTS = {"", "unknown"}
 
 
-def embed_passages(passages: Mapping[str, str], embedder: Embedder) -> Iterator[dict[str, Vector]]:
-    """Embed texts by their hash; yield the vectors of one call to the embedder at a time.
+@define
+class EmbeddingRun:
+    """What one run asked of an embedder, what it cost, and what went wrong: the mutable part of embedding.
 
-    Raise EmbeddingError, or PluginContractError if the embedder breaks its Protocol.
+    ``error`` is the last failure; once the run has ``stopped``, nothing more is sent. ``texts_per_call`` takes the
+    place of the embedder's own. ``embedded`` counts texts answered, ``cached`` those that were found in the cache.
+    """
+
+    texts_per_call: int | None = None
+    error: KlawError | None = None
+    stopped: bool = False
+    embedded: int = 0
+    cached: int = 0
+    proven: bool = False
+    _failures: int = 0
+
+    def call_size(self, embedder: Embedder) -> int:
+        """Return how many texts one call holds. Raise what the embedder raises if it cannot say."""
+        return self.texts_per_call or int(getattr(embedder, "texts_per_call", TEXTS_PER_CALL))
+
+    def fail(self, error: Exception) -> None:
+        """Note a failure; stop if the next call would fail too."""
+        self.error = as_klaw_error(error)
+        self._failures += 1
+        self.stopped = self.stopped or isinstance(self.error, UNUSABLE) or self._failures >= _MOST_FAILURES
+
+    def succeed(self, texts: int) -> None:
+        """Note that so many texts were answered."""
+        self.embedded += texts
+        self._failures = 0
+
+
+def embed_passages(
+    passages: Mapping[str, str], embedder: Embedder, run: EmbeddingRun, record: SpaceRecord | None = None
+) -> Iterator[dict[str, Vector]]:
+    """Embed texts by their hash; yield the vectors of one call at a time. A call that fails is noted and left out.
+
+    Of a model on a server, or one whose revision does not identify its weights, the first call of a run takes the
+    probe along, and its vector must agree with the one in ``record``.
     """
     # Similar lengths side by side waste no padding; the hash makes the order independent of the files'.
     digests = sorted(passages, key=lambda digest: (len(passages[digest]), digest))
-    for first in range(0, len(digests), _CALL):
-        part = digests[first : first + _CALL]
-        matrix = embedder.embed_documents([passages[digest] for digest in part])
-        check_vectors(matrix, len(part), embedder.space)
-        yield dict(zip(part, matrix, strict=True))
+    while digests and not run.stopped:
+        part = digests[:1]
+        try:
+            proof = [PROBE] if not run.proven and record is not None and _may_have_changed(record, embedder) else []
+            part = digests[: max(run.call_size(embedder) - len(proof), 1)]
+            matrix = _embed([*proof, *(passages[digest] for digest in part)], embedder)
+            if record is not None and proof:
+                require_same_weights(record, matrix[0])
+        except Exception as error:  # noqa: BLE001  # an embedder may raise anything; what is stored must not suffer
+            run.fail(error)
+        else:
+            run.proven = True
+            run.succeed(len(part))
+            yield dict(zip(part, matrix[len(proof) :], strict=True))
+        digests = digests[len(part) :]
 
 
 def embed_question(text: str, embedder: Embedder) -> Vector:
     """Embed a query. Raise EmbeddingError, or PluginContractError if the embedder breaks its Protocol."""
     import numpy as np
 
-    vector = embedder.embed_query(text)
-    check_vectors(np.asarray(vector)[None], 1, embedder.space)
+    space = embedder.space
+    with contained(f"the embedder of {space.model}"):
+        vector = embedder.embed_query(text)
+        check_vectors(np.asarray(vector)[None], 1, space)
     return vector
 
 
@@ -61,19 +134,40 @@ def check_vectors(matrix: Matrix, count: int, space: VectorSpace) -> None:
 
 
 def make_space_record(embedder: Embedder) -> SpaceRecord:
-    """Embed the probe and return the record that an index keeps of its vector space."""
-    vectors = next(embed_passages({"probe": PROBE}, embedder))
-    return SpaceRecord(embedder.space, vectors["probe"])
+    """Embed the probe and return the record that an index keeps of its vector space. Raise EmbeddingError."""
+    return SpaceRecord(embedder.space, _embed([PROBE], embedder)[0])
 
 
-def require_same_space(record: SpaceRecord, embedder: Embedder, collection: str) -> None:
-    """Raise VectorSpaceError if the collection was indexed in another space than the embedder's."""
-    if record.space != embedder.space:
+def agreement(first: Vector, second: Vector) -> float:
+    """Return the cosine of two unit vectors; 0 if they are not of one dimension, or not numbers."""
+    if first.shape != second.shape:
+        return 0.0
+    cosine = float(first @ second)
+    return cosine if cosine == cosine else 0.0  # noqa: PLR0124  # NaN
+
+
+def require_same_space(record: SpaceRecord, space: VectorSpace, collection: str) -> None:
+    """Raise VectorSpaceError if the collection was indexed in another space than ``space``."""
+    if record.space != space:
         raise VectorSpaceError(
-            f"the collection {collection!r} was indexed with {record.space}; "
-            f"the configured embedder is {embedder.space}",
+            f"the collection {collection!r} was indexed with {record.space}; the configured embedder is {space}",
             hint="`klaw reindex` embeds everything anew, or set memory.embedding back",
         )
+
+
+def require_same_weights(record: SpaceRecord, probe: Vector) -> None:
+    """Raise ModelChangedError if the model of the recorded space now gives the probe another vector."""
+    similarity = agreement(record.probe, probe)
+    if similarity < SAME_MODEL:
+        raise ModelChangedError(
+            f"the model behind {record.space} has changed: its vector of the probe sentence agrees to "
+            f"{similarity:.3f} only",
+            hint="`klaw reindex` embeds everything anew",
+        )
+
+
+class ModelChangedError(VectorSpaceError):
+    """The name of a model stands for other weights than when the index was made."""
 
 
 def stack(digests: Sequence[str], vectors: Mapping[str, Vector]) -> Matrix:
@@ -81,3 +175,15 @@ def stack(digests: Sequence[str], vectors: Mapping[str, Vector]) -> Matrix:
     import numpy as np
 
     return np.stack([vectors[digest] for digest in digests]).astype(np.float32, copy=False)
+
+
+def _embed(texts: Sequence[str], embedder: Embedder) -> Matrix:
+    space = embedder.space
+    with contained(f"the embedder of {space.model}"):
+        matrix = embedder.embed_documents(texts)
+        check_vectors(matrix, len(texts), space)
+    return matrix
+
+
+def _may_have_changed(record: SpaceRecord, embedder: Embedder) -> bool:
+    return record.space.revision in _UNKNOWN_WEIGHTS or bool(getattr(embedder, "remote", False))

@@ -26,7 +26,9 @@ A message says what happened and where; ``hint`` is what mends it, usually a com
 that escapes from Klaw is a defect.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from traceback import walk_tb
 
 __all__ = [
     "ConfigError",
@@ -51,6 +53,8 @@ __all__ = [
     "VectorSpaceError",
     "WorkspaceError",
     "as_klaw_error",
+    "contained",
+    "reason",
 ]
 
 
@@ -153,6 +157,40 @@ class WorkspaceError(KlawError):
     """A directory of notes cannot be indexed."""
 
 
-def as_klaw_error(error: Exception) -> KlawError:
-    """Return the error itself if it is Klaw's, or a PluginError that names what a plugin raised."""
-    return error if isinstance(error, KlawError) else PluginError(f"{type(error).__name__}: {error}")
+# Longer than any sentence of ours; what a plugin raises may carry a whole document.
+_LONGEST_REASON = 500
+
+
+def reason(error: BaseException) -> str:
+    """Return the type and the first line of what a plugin raised, whatever its text is, or does when it is asked."""
+    name = type(error).__name__
+    try:
+        line = str(error).strip().partition("\n")[0]
+    except Exception:  # noqa: BLE001  # an exception of a plugin, whose __str__ is its own
+        return name
+    return f"{name}: {line[:_LONGEST_REASON]}" if line else name
+
+
+def as_klaw_error(error: BaseException) -> KlawError:
+    """Return the error itself if it is Klaw's, or a PluginError that says what a plugin raised."""
+    return error if isinstance(error, KlawError) else PluginError(reason(error))
+
+
+@contextmanager
+def contained(who: str) -> Iterator[None]:
+    """Raise as a PluginError that names ``who`` whatever is raised inside and is not Klaw's own.
+
+    A plugin that calls ``sys.exit`` does not end the program.
+    """
+    try:
+        yield
+    except KlawError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"{who}: {reason(error)} (in {_module(error)})", hint="see `klaw plugins`") from error
+
+
+def _module(error: BaseException) -> str:
+    """Return the module that raised it: the plugin's, where it is not a library's that the plugin uses."""
+    *_, (frame, _line) = walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__", "an unknown module"))

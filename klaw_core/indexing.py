@@ -1,7 +1,7 @@
 """The index flow: a source in, an index that agrees with it out.
 
-scan → unchanged by hash? skip → chunk → embed only what is missing, no lock held →
-one transaction a batch → what the scan no longer found is removed → what lacks a vector gets one
+scan → unchanged by hash? skip → chunk → one transaction a batch: rows, words, the vectors that are cached →
+what the scan no longer found is removed → what lacks a vector gets one, unless that is left for later
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core.chunking import make_chunks
-from klaw_core.collection import BATCH, Collection, Embedded
+from klaw_core.chunking import TokenMeter, make_chunks
+from klaw_core.collection import BATCH, Collection
 from klaw_core.conversations.source import CONVERSATIONS
-from klaw_core.errors import EmbeddingError, KlawError, VectorSpaceError
+from klaw_core.embedding import EmbeddingRun
+from klaw_core.errors import EmbeddingError, KlawError, PluginError
 from klaw_core.interfaces import Chunker, Source
 from klaw_core.saved_source import SAVED
 from klaw_core.values import Chunk, Document, DocumentRecord, Entry, IndexReport, Progress, Skipped
@@ -36,11 +37,12 @@ class _Cut:
 
 @define
 class _Tally:
-    """What a run has done so far: the one mutable thing of the flow."""
+    """What a run over a source has done so far: the one mutable thing of the flow."""
 
     on_progress: ProgressCallback
     total: int
     skipped: list[Skipped]
+    stage: str = "index"
     bytes: int = 0
     documents: int = 0
     added: int = 0
@@ -48,23 +50,57 @@ class _Tally:
     unchanged: int = 0
     removed: int = 0
     chunks: int = 0
-    embedded: int = 0
-    cached: int = 0
     seen: set[str] = field(factory=set)
 
-    def report(self, ahead: float = 0.0) -> None:
-        """Tell the caller; ``ahead`` is the part of the current batch, in bytes, that is embedded already."""
-        done = min(self.bytes + round(ahead), self.total)
-        self.on_progress(Progress("index", done, self.total, self.documents, self.chunks))
+    def report(self) -> None:
+        """Tell the caller."""
+        self.on_progress(Progress(self.stage, min(self.bytes, self.total), self.total, self.documents, self.chunks))
+
+    def count(self, batch: Sequence[_Cut]) -> None:
+        """Note that a batch is dealt with, and tell the caller."""
+        self.chunks += sum(len(cut.chunks) for cut in batch)
+        self.bytes += sum(cut.size for cut in batch)
+        self.documents += len(batch)
+        self.report()
+
+
+@frozen
+class Cutter:
+    """How the documents of a collection become chunks, and how one that was cut so is recognised.
+
+    ``recipe`` names the chunkers, their options and whose tokens are counted: when it changes, every document is cut
+    again. ``formats`` are the chunkers of documents that are not Markdown, by ``Document.format``.
+    """
+
+    chunker: Chunker
+    formats: Mapping[str, Chunker]
+    recipe: str
+    meter: TokenMeter
+
+    def cut(self, document: Document) -> tuple[Document, tuple[Chunk, ...]]:
+        """Return the document, with the recipe that it was cut by, and its chunks."""
+        chunks = make_chunks(document, self.formats.get(document.format, self.chunker), self.meter)
+        return evolve(document, recipe=self._estimated if self.meter.estimated else self.recipe), chunks
+
+    def recognise(self, document: Document, record: DocumentRecord) -> Document | None:
+        """Return the document with the recipe that it was cut by; None if it has changed, or is to be cut again."""
+        cut = evolve(document, recipe=self.recipe)
+        if record.content_hash == cut.content_hash:
+            return cut
+        cut = evolve(document, recipe=self._estimated)
+        if record.content_hash != cut.content_hash:
+            return None
+        self.meter(["a"])  # it was cut by estimate: is there a tokenizer now?
+        return cut if self.meter.estimated else None
+
+    @property
+    def _estimated(self) -> str:
+        return f"{self.recipe} estimated"
 
 
 @frozen
 class Indexer:
-    """Makes a collection agree with its sources.
-
-    ``recipe`` names the chunkers, their options and what counts its tokens: when it changes, every document
-    is cut again. ``formats`` are the chunkers of documents that are not Markdown, by ``Document.format``.
-    """
+    """Makes a collection agree with its sources. ``recipe`` names the chunkers and their options."""
 
     collection: Collection
     chunker: Chunker
@@ -74,25 +110,32 @@ class Indexer:
     def sync(
         self, source: Source, *, force: bool = False, on_progress: ProgressCallback = lambda _: None
     ) -> IndexReport:
-        """Index what is new or changed, remove what is gone, and embed whatever has no vector yet.
+        """Write what has changed, then embed whatever has no vector yet; see :meth:`write` and :meth:`embed`."""
+        run = EmbeddingRun()
+        return self.write(source, run, force=force, on_progress=on_progress) + self.embed(run, on_progress=on_progress)
+
+    def write(
+        self,
+        source: Source,
+        run: EmbeddingRun,
+        *,
+        force: bool = False,
+        on_progress: ProgressCallback = lambda _: None,
+    ) -> IndexReport:
+        """Store what is new or changed, to be found by words at once, and remove what is gone. Nothing is embedded.
 
         ``force`` cuts and writes every document again, changed or not. What lies below a place that could
-        not be looked at stays. Raise WorkspaceError, EmbeddingError, StoreError, VectorSpaceError.
+        not be looked at stays. Raise WorkspaceError, StoreError.
         """
         started = time.monotonic()
-        self.collection.prepare_space()
         # Read before the scan: what another process adds in between is then not taken for something deleted.
         with self.collection.store.read() as snapshot:
             manifest = snapshot.manifest(self.collection.name, source.origin)
-        scanned = list(source.scan())
-        entries = [item for item in scanned if isinstance(item, Entry)]
-        skipped = [item for item in scanned if isinstance(item, Skipped)]
-        tally = _Tally(on_progress, sum(entry.size for entry in entries), skipped)
-        tally.report()
+        tally, entries = self._begin(source, on_progress)
+        cached = run.cached
         for batch in _batches(self._changed(source, entries, manifest, tally, force=force)):
-            self._write(batch, manifest, tally)
+            self._write(batch, manifest, tally, run)
         self._remove_missing(manifest, tally, forget=source.origin in _FORGOTTEN_IF_GONE)
-        tally.embedded += self.collection.backfill(lambda done, total: on_progress(Progress("embed", done, total)))
         return IndexReport(
             added=tally.added,
             changed=tally.changed,
@@ -100,26 +143,69 @@ class Indexer:
             removed=tally.removed,
             skipped=tuple(tally.skipped),
             chunks=tally.chunks,
-            embedded=tally.embedded,
-            cached=tally.cached,
+            cached=run.cached - cached,
             seconds=time.monotonic() - started,
         )
+
+    def embed(
+        self, run: EmbeddingRun, *, limit: int | None = None, on_progress: ProgressCallback = lambda _: None
+    ) -> IndexReport:
+        """Give chunks that have none their vector, in order of their keys, at most ``limit`` of them.
+
+        Where the embedder fails the report says how many lack one, and why. Raise StoreError.
+        """
+        started, embedded, cached = time.monotonic(), run.embedded, run.cached
+        self.collection.backfill(run, lambda done, total: on_progress(Progress("embed", done, total)), limit=limit)
+        return IndexReport(
+            embedded=run.embedded - embedded,
+            cached=run.cached - cached,
+            lacking=self.collection.lacking(),
+            notices=() if run.error is None else (str(run.error),),
+            seconds=time.monotonic() - started,
+        )
+
+    def embed_ahead(self, source: Source, run: EmbeddingRun, *, on_progress: ProgressCallback = lambda _: None) -> None:
+        """Cut every document and put the vectors of its chunks into the cache, writing nothing else.
+
+        This is how the vectors of another space are made while the index goes on answering in its own. Raise what
+        the embedder raised, WorkspaceError, StoreError.
+        """
+        tally, entries = self._begin(source, on_progress)
+        tally.stage = "ahead"
+        for batch in _batches(self._changed(source, entries, {}, tally, force=True), self._call_size(run)):
+            self.collection.cache([chunk for cut in batch for chunk in cut.chunks], run)
+            if run.error is not None:
+                raise run.error
+            tally.count(batch)
 
     def add(self, document: Document) -> KlawError | None:
         """Index one document now; return what kept it from being embedded, if anything did.
 
-        Words find it at once in any case, and the next :meth:`sync` tries again to embed it.
+        Words find it at once in any case, and the next run tries again to embed it. Raise StoreError.
         """
-        document = evolve(document, recipe=self.recipe)
-        chunks = self._cut(document)
-        failure: KlawError | None = None
+        run = EmbeddingRun()
+        self.collection.embed(self.collection.replace([self.cutter().cut(document)]).lacking, run)
+        return run.error
+
+    def cutter(self) -> Cutter:
+        """Return how the collection's documents are cut: the chunkers, their options, and whose tokens they count."""
         try:
-            self.collection.prepare_space()
-            self.collection.replace([(document, chunks)], self._embed(chunks))
-        except (EmbeddingError, VectorSpaceError) as error:
-            failure = error
-            self.collection.replace([(document, chunks)], Embedded())
-        return failure
+            model = self.collection.counted_by()
+        except (EmbeddingError, PluginError):  # nothing is embedded yet, and no model can be asked its name
+            model = "unknown"
+        meter = TokenMeter(self.collection.embedder)
+        return Cutter(self.chunker, self.formats, f"{self.recipe} {model}", meter)
+
+    def _call_size(self, run: EmbeddingRun) -> int:
+        return max(BATCH, run.call_size(self.collection.embedder))
+
+    def _begin(self, source: Source, on_progress: ProgressCallback) -> tuple[_Tally, list[Entry]]:
+        scanned = list(source.scan())
+        entries = [item for item in scanned if isinstance(item, Entry)]
+        skipped = [item for item in scanned if isinstance(item, Skipped)]
+        tally = _Tally(on_progress, sum(entry.size for entry in entries), skipped)
+        tally.report()
+        return tally, entries
 
     def _changed(
         self,
@@ -131,57 +217,36 @@ class Indexer:
         force: bool,
     ) -> Iterator[_Cut]:
         """Read every entry; yield the documents whose text is not what the manifest says, cut into chunks."""
+        cutter = self.cutter()
         for entry in entries:
             document = source.read(entry)
             if isinstance(document, Skipped):
                 tally.skipped.append(document)
                 tally.bytes += entry.size
                 continue
-            document = evolve(document, recipe=self.recipe)
             tally.seen.add(document.path)
             record = manifest.get(document.path)
-            if force or record is None or record.content_hash != document.content_hash:
-                yield _Cut(document, self._cut(document), entry.size)
+            known = None if force or record is None else cutter.recognise(document, record)
+            if record is None or known is None:
+                yield _Cut(*cutter.cut(document), entry.size)
                 continue
-            if record.created_at != document.created_at:
+            if record.created_at != known.created_at:
                 with self.collection.store.write() as transaction:
-                    transaction.touch(self.collection.name, document)
+                    transaction.touch(self.collection.name, known)
             tally.unchanged += 1
             tally.documents += 1
             tally.bytes += entry.size
             tally.report()
 
-    def _write(self, batch: Sequence[_Cut], manifest: Mapping[str, DocumentRecord], tally: _Tally) -> None:
-        """Embed what a batch of documents lacks, then replace them all in one transaction."""
-        fresh = [chunk for cut in batch for chunk in self._fresh(cut, manifest)]
-        size = sum(cut.size for cut in batch)
-        texts = len({chunk.passage_hash for chunk in fresh})
-        done = 0
-
-        def on_done(count: int) -> None:
-            nonlocal done
-            done += count
-            tally.report(size * done / texts)
-
-        embedded = self._embed(fresh, on_done)
-        self.collection.replace([(cut.document, cut.chunks) for cut in batch], embedded)
-        tally.embedded += embedded.count
-        tally.cached += len(embedded.vectors) - embedded.count
-        tally.chunks += sum(len(cut.chunks) for cut in batch)
-        tally.bytes += size
-        tally.documents += len(batch)
+    def _write(
+        self, batch: Sequence[_Cut], manifest: Mapping[str, DocumentRecord], tally: _Tally, run: EmbeddingRun
+    ) -> None:
+        """Replace a batch of documents in one transaction."""
+        run.cached += self.collection.replace([(cut.document, cut.chunks) for cut in batch]).cached
         new = sum(cut.document.path not in manifest for cut in batch)
         tally.added += new
         tally.changed += len(batch) - new
-        tally.report()
-
-    def _fresh(self, cut: _Cut, manifest: Mapping[str, DocumentRecord]) -> Sequence[Chunk]:
-        """Return the chunks that the store does not hold already."""
-        if cut.document.path not in manifest:
-            return cut.chunks
-        with self.collection.store.read() as snapshot:
-            held = {stored.chunk.chunk_id for stored in snapshot.outline(self.collection.name, cut.document.path)}
-        return [chunk for chunk in cut.chunks if chunk.chunk_id not in held]
+        tally.count(batch)
 
     def _remove_missing(self, manifest: Mapping[str, DocumentRecord], tally: _Tally, *, forget: bool) -> None:
         kept = [skipped.path for skipped in tally.skipped if skipped.keep]
@@ -194,22 +259,15 @@ class Indexer:
             self.collection.remove(missing, forget=forget)
         tally.removed = len(missing)
 
-    def _cut(self, document: Document) -> tuple[Chunk, ...]:
-        chunker = self.formats.get(document.format, self.chunker)
-        return make_chunks(document, chunker, self.collection.embedder.count_tokens)
 
-    def _embed(self, chunks: Sequence[Chunk], on_done: Callable[[int], None] = lambda _: None) -> Embedded:
-        return self.collection.embed(chunks, on_done) if self.collection.uses_vectors else Embedded()
-
-
-def _batches(cuts: Iterator[_Cut]) -> Iterator[list[_Cut]]:
-    """Group documents until a batch holds ``BATCH`` chunks; one document is never divided."""
+def _batches(cuts: Iterator[_Cut], size: int = BATCH) -> Iterator[list[_Cut]]:
+    """Group documents until a batch holds ``size`` chunks; one document is never divided."""
     batch: list[_Cut] = []
     held = 0
     for cut in cuts:
         batch.append(cut)
         held += len(cut.chunks)
-        if held >= BATCH:
+        if held >= size:
             yield batch
             batch, held = [], 0
     if batch:

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import date
 from typing import Protocol, TypeVar, runtime_checkable
 
+from klaw_core.candidates import Candidate, Scored
 from klaw_core.findings import Finding
 from klaw_core.mirror import MirroredFile, Session, StoredMessage, Summary
 from klaw_core.values import (
@@ -45,6 +46,13 @@ class Embedder(Protocol):
 
     ``max_tokens`` is the model's window without special tokens: a longer text is embedded in windows and
     pooled, never cut in silence. Constructing an embedder is cheap; the model loads at the first call.
+
+    Two attributes are optional. ``texts_per_call`` (64): how many texts one call of ``embed_documents`` holds at most;
+    what it answers is kept before the next is made. ``remote`` (False): it asks a server, so that a question that
+    waits for a minute has waited too long, and not for a model that loads.
+
+    EmbedderUnavailableError, ModelNotFoundError and ModelCorruptError mean that the next call would fail as well: a
+    run then stops asking, and a fallback takes over. Any other EmbeddingError is this call's alone.
     """
 
     @property
@@ -154,10 +162,22 @@ class Fusion(Protocol):
 
 
 class Reranker(Protocol):
-    """Reorders the best chunks by reading them."""
+    """Reorders what was found: by reading it, or by what it is. One stage of ``[[memory.reranking]]``.
 
-    def rerank(self, query: str, chunks: Sequence[StoredChunk], limit: int, /) -> Sequence[Hit]:
-        """Return at most ``limit`` hits over the keys of ``chunks``, best first."""
+    Constructing one is cheap; a model loads at the first call. What a stage raises, or answers wrongly, leaves the
+    order as it was.
+    """
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Return whether the candidates should carry their vectors; ``query.vector`` is there if a leg needed one."""
+
+    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored] | None:
+        """Return new scores for at most ``limit`` of the candidates, best first, keys distinct; at least one.
+
+        The scores may be on any scale. Candidates that are not scored stand behind those that are, in the order they
+        had. Return None to leave everything as it is.
+        """
 
 
 class Source(Protocol):
@@ -285,8 +305,24 @@ class Transaction(Snapshot[R_co], Protocol[R_co]):
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
         """Record the vector space of the collection."""
 
+    def retire_space(self, space: VectorSpace, /) -> None:
+        """Give a vector space, its collections and its cached vectors another revision: ``replaced-`` and the old one.
+
+        For a model that changed under its name: what it made before belongs to no embedder's space any more.
+        """
+
     def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
         """Put vectors in the embedding cache, by passage hash."""
+
+    def use_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> None:
+        """Note that these cached vectors were of use now; of the others the least recently used leave first."""
+
+    def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
+        """Leave at most ``max_entries`` vectors of the collections' spaces, the last used; return how many went.
+
+        A space that no collection is in is one that is being built: it stays, unless nothing of it was used for 30
+        days. ``found`` and ``computed`` are added to the statistics: vectors that were cached, and were not.
+        """
 
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
         """Remove these passage hashes from the embedding cache, in every space."""

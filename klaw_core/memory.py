@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -13,27 +12,18 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from attrs import evolve
 
 from klaw_core.assembly import Parts, option_problems
-from klaw_core.builtin.none_embedder import NoEmbedder
-from klaw_core.builtin.workspace import Workspace
 from klaw_core.collection import Collection
-from klaw_core.config import Config, load_config
+from klaw_core.config import Config, Selection, load_config, named_embedding
 from klaw_core.conversations import Journal
 from klaw_core.conversations.archive import Conversations
-from klaw_core.conversations.mirroring import Mirror, SyncReport
+from klaw_core.conversations.mirroring import Mirror
 from klaw_core.conversations.redaction import BUILTIN_PATTERNS, Redactor
-from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
+from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.core_memory import FILE_NAME as CORE_FILE
 from klaw_core.core_memory import CoreMemory
-from klaw_core.errors import (
-    EmbeddingError,
-    KlawError,
-    NotFoundError,
-    PluginError,
-    QueryError,
-    StoreError,
-    WorkspaceError,
-)
+from klaw_core.embedding import EmbeddingRun
+from klaw_core.errors import ConfigError, KlawError, NotFoundError, QueryError, StoreError, WorkspaceError
 from klaw_core.findings import Diagnosis
 from klaw_core.forgetting import drop_forgotten
 from klaw_core.indexing import Indexer, ProgressCallback
@@ -42,7 +32,9 @@ from klaw_core.plugins import Registry, discover
 from klaw_core.reading import Reader, has_surrogates
 from klaw_core.saved import Saved, SavedJournal
 from klaw_core.saved_source import SAVED, SavedSource, as_document
+from klaw_core.sources import Sources, bad_lines, collection_of
 from klaw_core.values import (
+    COLLECTIONS,
     Document,
     Filters,
     Forgotten,
@@ -53,7 +45,7 @@ from klaw_core.values import (
     Status,
     text_hash,
 )
-from klaw_core.workspaces import RESERVED, Workspaces
+from klaw_core.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from klaw_core.interfaces import Source
@@ -61,9 +53,7 @@ if TYPE_CHECKING:
     from klaw_core.maintenance.importing import ImportReport
     from klaw_core.searching import Mode, Searcher
 
-_COLLECTION = "memory"
-#: Notes and memories, and the documentation of software; one mechanism, tables of their own.
-COLLECTIONS = (_COLLECTION, "docs")
+_COLLECTION = COLLECTIONS[0]
 _MAX_SAVED_CHARACTERS = 1_000_000
 
 
@@ -123,49 +113,70 @@ class Memory:
         collection: str = _COLLECTION,
         version: str | None = None,
         force: bool = False,
+        embed: bool = True,
         on_progress: ProgressCallback = lambda _: None,
     ) -> IndexReport:
         """Bring the index up to date with a directory of notes, or (None) with everything indexed before.
 
         The directory is remembered under ``name`` (default: its own), in a collection, as documentation of a
-        version of something if ``version`` is given. ``force`` cuts every document anew. Raise WorkspaceError,
-        EmbeddingError, VectorSpaceError, StoreError.
+        version of something if ``version`` is given. ``force`` cuts every document anew. Words find what is new at
+        once; then it is embedded, unless ``embed`` is False. Where the embedder fails, the report says how many chunks
+        lack a vector, and why; :meth:`embed` and the next run go on. Raise WorkspaceError, StoreError.
         """
+        run = EmbeddingRun()
         if directory is not None:
             _check_collection(collection)
             workspace = self._workspaces.remember(Path(directory), name, collection=collection, version=version)
-            return self._sync(workspace, force=force, on_progress=on_progress)
-        sources = self._sources()
+            report = self._write(workspace, run, force=force, on_progress=on_progress)
+            return self._finish(report, run, [collection_of(workspace)] if embed else [], on_progress)
+        sources = self._sources.all()
         if not sources:
             raise WorkspaceError("nothing has been indexed yet", hint="klaw index DIR")
-        report = IndexReport(skipped=self._bad_lines(self.conversations.sync()))
+        report = IndexReport(skipped=bad_lines(self.conversations.sync(), self.conversations.journal.root))
         for source in sources:
             try:
-                report += self._sync(source, force=force, on_progress=on_progress)
+                report += self._write(source, run, force=force, on_progress=on_progress)
             except WorkspaceError as error:  # a drive that is not there now must not keep the others from being indexed
                 report += IndexReport(skipped=(Skipped(source.origin, str(error), keep=True),))
-        return report
+        return self._finish(report, run, COLLECTIONS if embed else [], on_progress)
 
-    def reindex(self, *, on_progress: ProgressCallback = lambda _: None) -> IndexReport:
+    def embed(
+        self,
+        *,
+        limit: int | None = None,
+        texts_per_call: int | None = None,
+        on_progress: ProgressCallback = lambda _: None,
+    ) -> IndexReport:
+        """Embed the chunks that have no vector, oldest first, at most ``limit`` of them.
+
+        Idempotent; interrupted, the next call goes on where this one stopped. Where the embedder fails, the report
+        says how many chunks still lack a vector, and why. Raise StoreError.
+        """
+        run = EmbeddingRun(texts_per_call)
+        return self._finish(IndexReport(), run, COLLECTIONS, on_progress, limit)
+
+    def reindex(
+        self, embedding: Selection | str | None = None, *, on_progress: ProgressCallback = lambda _: None
+    ) -> IndexReport:
         """Build the whole index anew from the files, beside the one in use, and put it in its place when complete.
 
-        This is how an index moves to another model. Searches go on meanwhile; an interrupted run changes
-        nothing, and the next one goes on where it stopped. Raise WorkspaceError if a directory is missing,
-        StoreLockedError if another process is writing, EmbeddingError, StoreError.
+        This is how an index moves to another model: the one that is configured, or ``embedding`` (``"ollama"``,
+        ``"onnx:bge-small-en-v1.5"``), which this memory then goes on with; the configuration file is not changed.
+        Searches go on meanwhile, in the old vector space until the new one is complete; an interrupted run changes
+        nothing, and the next one embeds nothing twice. Raise WorkspaceError if a directory is missing,
+        StoreLockedError if another process is writing, ConfigError, PluginError, EmbeddingError, StoreError.
         """
-        sources = self._sources()
-        report = IndexReport()
-        with self._parts.store.rebuild() as fresh:
-            report += IndexReport(skipped=self._bad_lines(evolve(self.conversations.mirror, store=fresh).sync()))
-            for name in COLLECTIONS:
-                collection = Collection(fresh, self._parts.embedder, self._parts.indexes(), name)
-                own = [source for source in sources if _collection_of(source) == name]
-                if own or name == _COLLECTION:
-                    collection.adopt_space()
-                collection.keep_origins({source.origin for source in own})
-                indexer = self._indexer_over(collection)
-                for source in own:
-                    report += indexer.sync(source, on_progress=on_progress)
+        from klaw_core.maintenance.reindex import reindex
+
+        selection = named_embedding(embedding, self.config.embedding) if isinstance(embedding, str) else embedding
+        if selection is not None and (selection.type == "none") != (self.config.embedding.type == "none"):
+            raise ConfigError(
+                ["without vectors on both sides there is nothing to build anew"],
+                hint=f"klaw config set memory.embedding.type {selection.type}, then `klaw index`",
+            )
+        embedder = self._parts.embedder_for_new_index(selection)
+        report = reindex(self._parts, self._sources, embedder, on_progress)
+        self._parts.move_to(embedder, selection)
         return report
 
     def search(
@@ -228,7 +239,7 @@ class Memory:
         """
         workspaces = self._workspaces.all()
         name = target.rstrip("/")
-        if name in workspaces or (target.endswith("/") and name in self._strays()):
+        if name in workspaces or (target.endswith("/") and name in self._sources.strays()):
             return self._forget_origin(name)
         collection_name, path = self._reader.find(target)
         collection = self._collection_named(collection_name)
@@ -238,7 +249,7 @@ class Memory:
                 f"{path} is a day of a conversation, whose file would bring it back",
                 hint=f"remove {self.config.data_dir / path}, then `klaw index`",
             )
-        if origin not in {SAVED, *workspaces, *self._strays()}:
+        if origin not in {SAVED, *workspaces, *self._sources.strays()}:
             raise NotFoundError(
                 f"{path} comes from a source in the configuration, which would bring it back",
                 hint=f'add "{relative}" to exclude in its [[memory.sources]] table, then `klaw index`',
@@ -253,32 +264,9 @@ class Memory:
 
     def status(self) -> Status:
         """Return what is indexed, with what, and what does not work."""
-        with self._parts.store.read() as snapshot:
-            record = snapshot.space(_COLLECTION)
-            counts = {name: value for each in COLLECTIONS for name, value in snapshot.counts(each).items()}
-            pending = {
-                name: sum(snapshot.keys(each).size - index.keys(snapshot.resource, each).size for each in COLLECTIONS)
-                for name, index in self._parts.indexes()
-            }
-        problems = [f"{leg.name} is off: {leg.problem}" for leg in self._parts.legs if leg.problem]
-        try:
-            _ = self._parts.embedder
-        except (EmbeddingError, PluginError) as error:
-            problems.append(f"embedder {self.config.embedding.type}: {error}")
-        problems += [f"plugin {item.name}: {item.problem}" for item in self._parts.registry.plugins if item.problem]
-        problems += [f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(self._strays())]
-        problems += [f"{name} lacks {count:,} chunks: run `klaw index`" for name, count in pending.items() if count > 0]
-        return Status(
-            location=self._parts.store.location,
-            embedder=self.config.embedding.type,
-            space=None if record is None else record.space,
-            retrievers=tuple(leg.name for leg in self._parts.legs if not leg.problem),
-            fusion=self.config.fusion.type,
-            origins=counts,
-            workspaces={name: str(workspace.root) for name, workspace in self._workspaces.all().items()},
-            statistics=self._parts.store.statistics(),
-            problems=tuple(problems),
-        )
+        from klaw_core.maintenance.status import take_status
+
+        return take_status(self._parts, self._sources)
 
     def doctor(self, *, fix: bool = False) -> Diagnosis:
         """Examine everything: store, indexes, vector spaces, files, plugins; with ``fix`` mend what is safe to mend.
@@ -288,10 +276,7 @@ class Memory:
         """
         from klaw_core.maintenance.doctor import Doctor
 
-        def sources_of(collection: str) -> Sequence[Source]:
-            return [source for source in self._sources() if _collection_of(source) == collection]
-
-        by_collection = {name: partial(sources_of, name) for name in COLLECTIONS}
+        by_collection = {name: partial(self._sources.of, name) for name in COLLECTIONS}
         return Doctor(self._parts, by_collection, self.conversations.mirror).run(fix=fix)
 
     @cached_property
@@ -305,15 +290,7 @@ class Memory:
             SummaryFiles(data_dir / "summaries"),
             Redactor(patterns),
         )
-        return Conversations(mirror, lambda paths: self._collection.remove(paths, forget=True))
-
-    def _bad_lines(self, report: SyncReport) -> tuple[Skipped, ...]:
-        """Return the lines of the journal that hold no message, as what an index run left out."""
-        root = self.conversations.journal.root
-        return tuple(
-            Skipped(f"{CONVERSATIONS}/{line.file.relative_to(root).as_posix()}@{line.offset}", line.reason, keep=True)
-            for line in report.bad
-        )
+        return Conversations(mirror, lambda paths: self._collection_named(_COLLECTION).remove(paths, forget=True))
 
     def _collection_named(self, name: str) -> Collection:
         return Collection(self._parts.store, self._parts.embedder, self._parts.indexes(), name)
@@ -339,103 +316,80 @@ class Memory:
         report = import_(self.config.data_dir, source)
         if report.added.get("saved"):
             try:
-                self._indexer.sync(SavedSource(self._journal))
+                notices = self._indexer.sync(SavedSource(self._journal)).notices
             except KlawError as error:  # everything is in the files, which are the truth
                 return evolve(report, notice=f"nothing new is indexed yet: {error.message}")
+            if notices:
+                return evolve(report, notice=f"it is found by words, but not embedded yet: {notices[0]}")
         return report
-
-    def _indexer_of(self, source: Source) -> Indexer:
-        return self._indexer_over(self._collection_named(_collection_of(source)))
 
     def _indexer_over(self, collection: Collection) -> Indexer:
         return Indexer(collection, self._parts.chunker, self._parts.recipe, self._parts.formats)
 
     @property
-    def _collection(self) -> Collection:
-        return self._collection_named(_COLLECTION)
-
-    @property
     def _indexer(self) -> Indexer:
-        return self._indexer_over(self._collection)
+        return self._indexer_over(self._collection_named(_COLLECTION))
 
     @cached_property
     def _reader(self) -> Reader:
-        return Reader(self._parts.store, self._known_workspaces, COLLECTIONS)
+        return Reader(self._parts.store, self._sources.known_workspaces, COLLECTIONS)
 
-    def _known_workspaces(self) -> dict[str, Workspace]:
-        """Return the remembered workspaces and those of the configuration, by name."""
-        configured = {source.origin: source for source in self._parts.sources if isinstance(source, Workspace)}
-        return {**configured, **self._workspaces.all()}
+    @property
+    def _sources(self) -> Sources:
+        return Sources(self._parts, self._workspaces, self._journal, self.conversations.mirror)
 
     @cached_property
     def _searcher(self) -> Searcher:
         from klaw_core.searching import Searcher
 
         parts = self._parts
-        return Searcher(parts.store, lambda: parts.embedder, parts.legs, parts.fusion, lambda: parts.reranker)
+        return Searcher(parts.store, lambda: parts.embedder, parts.legs, parts.fusion, parts.stages)
 
-    def _sync(self, source: Source, *, force: bool, on_progress: ProgressCallback) -> IndexReport:
-        indexer = self._indexer_of(source)
-        report = indexer.sync(source, force=force, on_progress=on_progress)
+    def _write(self, source: Source, run: EmbeddingRun, *, force: bool, on_progress: ProgressCallback) -> IndexReport:
+        """Store what has changed in one source, to be found by words; nothing is embedded."""
+        indexer = self._indexer_over(self._collection_named(collection_of(source)))
+        report = indexer.write(source, run, force=force, on_progress=on_progress)
         if source in self._parts.sources:
             return report
         return report + IndexReport(removed=drop_forgotten(indexer.collection, source, self._workspaces))
 
+    def _finish(
+        self,
+        report: IndexReport,
+        run: EmbeddingRun,
+        collections: Sequence[str],
+        on_progress: ProgressCallback,
+        limit: int | None = None,
+    ) -> IndexReport:
+        """Embed what lacks a vector in these collections, and keep the cache within its bounds."""
+        for name in collections:
+            left = None if limit is None else max(limit - report.embedded - report.cached, 0)
+            indexer = self._indexer_over(self._collection_named(name))
+            report += indexer.embed(run, limit=left, on_progress=on_progress)
+        if not collections:
+            report += IndexReport(lacking=sum(self._collection_named(name).lacking() for name in COLLECTIONS))
+        if report.embedded or report.cached:
+            with self._parts.store.write() as transaction:
+                most = self.config.cache.max_entries
+                transaction.tend_cache(most, found=report.cached, computed=report.embedded)
+        return evolve(report, notices=tuple(dict.fromkeys(report.notices)))
+
     def _index_saved(self, document: Document) -> str:
         """Make a saved memory findable; return what keeps it, for now, from being found by meaning, or at all."""
         try:
-            try:
-                failure = self._indexer.add(document)
-            except (EmbeddingError, PluginError) as error:  # not even its tokens can be counted
-                failure = error
-                words = tuple(entry for entry in self._parts.indexes() if not entry[1].needs_vectors)
-                collection = Collection(self._parts.store, NoEmbedder(), words, _COLLECTION)
-                Indexer(collection, self._parts.chunker, formats=self._parts.formats).add(document)
+            failure = self._indexer.add(document)
         except StoreError as error:
             return f"it is kept, and will be found after the next `klaw index`: {error}"
         return f"it is kept and found by words, but not embedded yet: {failure}" if failure else ""
 
-    def _strays(self) -> set[str]:
-        """Return the origins that are indexed though no source of theirs is known any more."""
-        with self._parts.store.read() as snapshot:
-            indexed = {origin for name in COLLECTIONS for origin in snapshot.counts(name)}
-        return indexed - {*RESERVED, *self._workspaces.all(), *(source.origin for source in self._parts.sources)}
-
     def _forget_origin(self, origin: str) -> Forgotten:
         removed, gone = 0, []
         for name in COLLECTIONS:
-            paths = self._paths_of(origin, name)
+            paths = self._sources.paths(origin, name)
             removed += self._collection_named(name).remove(paths, forget=True)
             gone += paths
         self._workspaces.forget(origin)
         return Forgotten(tuple(gone), removed)
-
-    def _sources(self) -> Sequence[Source]:
-        """Return every source. Raise WorkspaceError if two have one origin: each would remove the other's documents."""
-        sources: list[Source] = [*self._parts.sources, *self._workspaces.all().values()]
-        origins = Counter(source.origin for source in sources)
-        for origin, count in origins.items():
-            if count > 1 or origin in RESERVED:
-                raise WorkspaceError(
-                    f"{'two sources are' if count > 1 else 'a source is'} called {origin!r}",
-                    hint=f"give the one in [[memory.sources]] another name, or `klaw forget {origin}/`",
-                )
-        if self._journal.path.exists():
-            sources.append(SavedSource(self._journal))
-        mirror = self.conversations.mirror
-        if mirror.journal.root.exists():
-            roles = self.config.conversations.include_roles
-            sources.append(ConversationSource(mirror.journal, roles, mirror.redactor))
-        return sources
-
-    def _paths_of(self, origin: str, collection: str) -> list[str]:
-        with self._parts.store.read() as snapshot:
-            return sorted(snapshot.manifest(collection, origin))
-
-
-def _collection_of(source: Source) -> str:
-    """Return the collection a source's documents belong to; only a workspace can choose."""
-    return source.collection if isinstance(source, Workspace) else _COLLECTION
 
 
 def _check_collection(name: str) -> None:

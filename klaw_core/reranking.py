@@ -58,7 +58,7 @@ def rerank(
         wanted = limit if stage is stages[-1] else max(limit, _MOST_CANDIDATES)  # the next may want any of them
         try:
             candidates = _apply(stage, store, query, candidates, wanted)
-        except Exception as error:  # noqa: BLE001  # a stage fails open, whatever it raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # a stage fails open, whatever it raises
             notices.append(f"not reranked by {stage.name}: {as_klaw_error(error)}")
     return [(candidate.stored, candidate.hit) for candidate in candidates], notices
 

@@ -1,7 +1,7 @@
 """The search flow: a question in, passages out, each with where it stands and why it ranked.
 
 embed once if any leg needs it → one snapshot → each leg over-fetches, filtered inside → fusion →
-hydrate → rerank if configured → collapse what overlaps
+hydrate → collapse what overlaps → the reranking stages, if any
 """
 
 from __future__ import annotations
@@ -9,17 +9,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import index
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
 from klaw_core.assembly import Leg
-from klaw_core.embedding import embed_question, require_same_space
-from klaw_core.errors import PluginContractError, QueryError, RetrievalError, VectorSpaceError, as_klaw_error
-from klaw_core.interfaces import Embedder, Fusion, Reranker, Snapshot, Store
+from klaw_core.errors import (
+    PluginContractError,
+    QueryError,
+    RetrievalError,
+    VectorSpaceError,
+    as_klaw_error,
+    contained,
+)
+from klaw_core.interfaces import Embedder, Fusion, Snapshot, Store
+from klaw_core.questions import Questions
+from klaw_core.reranking import Stage, rerank
 from klaw_core.values import (
     Filters,
     Hit,
+    Keys,
     Query,
     Ranking,
     SearchResult,
@@ -35,6 +45,7 @@ Mode = Literal["hybrid", "fts", "vector"]
 MAX_QUERY_CHARACTERS = 10_000
 # The most hits a leg is asked for; also vec0's own limit.
 _DEEPEST = 4096
+_LARGEST_KEY = 2**63
 
 
 @frozen
@@ -45,7 +56,8 @@ class Searcher:
     get_embedder: Callable[[], Embedder]
     legs: Sequence[Leg]
     fusion: Fusion
-    get_reranker: Callable[[], Reranker | None]
+    stages: Sequence[Stage] = ()
+    questions: Questions = field(factory=Questions)
 
     def search(
         self,
@@ -74,7 +86,9 @@ class Searcher:
             found = self._find(snapshot, legs, query, limit, notices)
             if not found and not snapshot.keys(collection).size:
                 notices.append("nothing is indexed yet: klaw index DIR")
-        results = [_result(stored, hit) for stored, hit in self._rerank(text, found, limit, notices)]
+        reranked, failures = rerank(self.stages, self.store, query, found, limit)
+        notices.extend(failures)
+        results = [_result(stored, hit) for stored, hit in reranked]
         if min_score is not None:
             results = [result for result in results if result.score >= min_score]
         return SearchResults(tuple(results[:limit]), tuple(dict.fromkeys(notices)))
@@ -103,9 +117,7 @@ class Searcher:
             _leave_out(needing, legs)
             return None, None
         try:
-            embedder = self.get_embedder()
-            require_same_space(record, embedder, collection)
-            return embed_question(text, embedder), record.space
+            return self.questions.embed(text, self.get_embedder(), record, collection), record.space
         except Exception as error:  # an embedder may raise anything; words can still answer
             _leave_out(needing, legs)
             problem = as_klaw_error(error)
@@ -136,10 +148,10 @@ class Searcher:
         self, snapshot: Snapshot[Any], legs: Sequence[Leg], query: Query, limit: int, notices: list[str]
     ) -> Sequence[tuple[StoredChunk, Hit]]:
         """Ask and fuse; where copies of one text leave too few results, ask again for more."""
-        depth = self.fusion.depth(limit)
+        depth = _depth(self.fusion, limit)
         while True:
             rankings = self._ask(snapshot, legs, query, depth, notices)
-            fused = self.fusion.fuse(rankings, depth * len(rankings)) if rankings else ()
+            fused = _fuse(self.fusion, rankings, depth * len(rankings)) if rankings else ()
             found = _collapse(_hydrate(snapshot, query.collection, fused))
             exhausted = all(len(ranking.hits) < depth for ranking in rankings)
             if len(found) >= limit or exhausted or depth >= _DEEPEST:
@@ -155,8 +167,8 @@ class Searcher:
         for leg in legs:
             try:
                 hits = tuple(leg.retriever.search(snapshot.resource, query, depth))
-                _check_hits(hits, depth, query, leg.name)
-            except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the other legs go on
+                _check_hits(hits, depth, query.within, f"the retriever {leg.name!r}")
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything; the other legs go on
                 problem = as_klaw_error(error)
                 failure = failure or RetrievalError(f"{leg.name}: {problem.message}", hint=problem.hint)
                 notices.append(f"searched without {leg.name}: {problem}")
@@ -165,25 +177,6 @@ class Searcher:
         if failure is not None and not rankings:
             raise failure
         return rankings
-
-    def _rerank(
-        self, text: str, found: Sequence[tuple[StoredChunk, Hit]], limit: int, notices: list[str]
-    ) -> Sequence[tuple[StoredChunk, Hit]]:
-        """Let the reranker order the best; if it fails, the fused order stands."""
-        reranker = self.get_reranker()
-        if reranker is None or not found:
-            return found
-        try:
-            hits = reranker.rerank(text, [stored for stored, _ in found], limit)
-        except Exception as error:  # noqa: BLE001  # a reranker fails open, whatever it raises
-            notices.append(f"not reranked: {as_klaw_error(error)}")
-            return found
-        by_key = {stored.key: (stored, hit) for stored, hit in found}
-        return [
-            (by_key[hit.key][0], Hit(hit.key, hit.score, by_key[hit.key][1].contributions))
-            for hit in hits
-            if hit.key in by_key
-        ]
 
 
 def _leave_out(these: Sequence[Leg], legs: list[Leg]) -> None:
@@ -200,15 +193,36 @@ def _check(text: str, limit: int) -> None:
         raise QueryError(f"the query has {len(text):,} characters, at most {MAX_QUERY_CHARACTERS:,} are allowed")
 
 
-def _check_hits(hits: Sequence[Hit], depth: int, query: Query, name: str) -> None:
-    """Raise PluginContractError unless the hits are distinct, in order, allowed and not too many."""
+def _depth(fusion: Fusion, limit: int) -> int:
+    """Return how many hits each leg is asked for. Raise PluginError if the fusion cannot say."""
+    who = f"the fusion {type(fusion).__name__}"
+    with contained(who):
+        depth: Any = fusion.depth(limit)
+    if not isinstance(depth, int) or depth < 1:
+        raise PluginContractError(f"{who} wants {depth!r:.80} hits of each leg")
+    return min(int(depth), _DEEPEST)
+
+
+def _fuse(fusion: Fusion, rankings: Sequence[Ranking], limit: int) -> Sequence[Hit]:
+    """Return one ranking of several. Raise PluginError if the fusion raises or breaks its Protocol."""
+    who = f"the fusion {type(fusion).__name__}"
+    with contained(who):
+        fused = tuple(fusion.fuse(rankings, limit))
+        _check_hits(fused, limit, None, who)
+    return fused
+
+
+def _check_hits(hits: Sequence[Any], depth: int, within: Keys | None, who: str) -> None:
+    """Raise PluginContractError unless the hits are hits, distinct, in order, allowed and not too many."""
+    if not all(isinstance(hit, Hit) and abs(index(hit.key)) < _LARGEST_KEY for hit in hits):
+        raise PluginContractError(f"{who} returned what are no hits, or keys that no store gives")
     ordered = all(first.score >= second.score for first, second in pairwise(hits))
     finite = all(math.isfinite(hit.score) for hit in hits)
     keys = {hit.key for hit in hits}
-    allowed = query.within is None or keys <= set(query.within.tolist())
+    allowed = within is None or keys <= set(within.tolist())
     if not (ordered and finite and allowed) or len(keys) != len(hits) or len(hits) > depth:
         raise PluginContractError(
-            f"the retriever {name!r} returned hits that are unsorted, repeated, not allowed or too many"
+            f"{who} returned hits that are unsorted, repeated, not finite, not allowed or too many"
         )
 
 
@@ -247,4 +261,5 @@ def _result(stored: StoredChunk, hit: Hit) -> SearchResult:
         chunk_id=stored.chunk.chunk_id,
         chat_id=stored.chat_id,
         explain=hit.contributions,
+        context=stored.chunk.context,
     )

@@ -89,6 +89,7 @@ def _search(memory: Memory, arguments: Json) -> Json:
 def _result(result: SearchResult) -> Json:
     return {
         "content": result.content,
+        **({"context": result.context} if result.context else {}),
         "source": result.source,
         "created_at": format_ts(result.created_at),
         "path": f"{result.path}:{result.start_line}-{result.end_line}",

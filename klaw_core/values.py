@@ -27,6 +27,9 @@ else:
 
 R = TypeVar("R")
 
+#: Notes and memories, and the documentation of software; one mechanism, tables of their own.
+COLLECTIONS = ("memory", "docs")
+
 #: Counts the tokens of each text, without the model's special tokens; one call for many texts.
 TokenCounter: TypeAlias = Callable[[Sequence[str]], Sequence[int]]
 
@@ -97,13 +100,16 @@ class Span:
     """A chunker's cut: ``text[start:end]``, in characters, with the headings above it, outermost first.
 
     ``continues`` names the element (``"code"``, ``"table"``, ``"list item"``, ``"paragraph"`` …) that was
-    larger than the bound and of which this span is not the first piece; otherwise None.
+    larger than the bound and of which this span is not the first piece; otherwise None. ``context`` is where
+    the text begins without which the span is hard to understand, and which ends where the span starts; None if
+    it stands for itself.
     """
 
     start: int
     end: int
     heading: tuple[str, ...] = ()
     continues: str | None = None
+    context: int | None = None
 
 
 @frozen
@@ -111,7 +117,9 @@ class Chunk:
     """A passage of a document: the unit that is embedded, indexed and found.
 
     ``start`` and ``end`` are character offsets into the document's text, lines count from 1 and both ends
-    belong to the chunk. ``chunk_id`` is derived from path, heading and text, so it survives a rebuild.
+    belong to the chunk. ``context`` is what stands right before it and is no part of it: indexes of words find
+    the chunk by it too, and count it less. ``chunk_id`` is derived from path, heading, context and text, so it
+    survives a rebuild.
     """
 
     chunk_id: str
@@ -122,6 +130,7 @@ class Chunk:
     end_line: int
     heading: tuple[str, ...] = ()
     continues: str | None = None
+    context: str = field(default="", repr=False)
 
     @property
     def passage(self) -> str:
@@ -241,7 +250,7 @@ class Ranking:
 
 @frozen
 class SearchResult:
-    """A passage that was found, where it stands and why it ranked."""
+    """A passage that was found, where it stands and why it ranked. ``context`` is what was said just before it."""
 
     content: str
     path: str
@@ -254,6 +263,7 @@ class SearchResult:
     chunk_id: str
     chat_id: str | None = None
     explain: tuple[Contribution, ...] = ()
+    context: str = ""
 
 
 @frozen
@@ -281,8 +291,9 @@ class SearchResults(Sequence[SearchResult]):
 class Progress:
     """How far a run has come.
 
-    In the stage ``index``, ``done`` and ``total`` are bytes of the documents found by the scan; in the
-    stage ``embed`` they are chunks. ``documents`` and ``chunks`` count what has been dealt with so far.
+    In the stages ``index`` and ``ahead`` (vectors for another index than the one in use), ``done`` and ``total`` are
+    bytes of the documents found by the scan; in the stage ``embed`` they are chunks. ``documents`` and ``chunks``
+    count what has been dealt with so far.
     """
 
     stage: str
@@ -294,7 +305,10 @@ class Progress:
 
 @frozen
 class IndexReport:
-    """What an index run did. ``embedded`` counts texts sent to the model, ``cached`` those found already embedded."""
+    """What an index run did. ``embedded`` counts texts sent to the model, ``cached`` those found already embedded.
+
+    ``lacking`` chunks are found by words alone until they have a vector; ``notices`` say why.
+    """
 
     added: int = 0
     changed: int = 0
@@ -304,6 +318,8 @@ class IndexReport:
     chunks: int = 0
     embedded: int = 0
     cached: int = 0
+    lacking: int = 0
+    notices: tuple[str, ...] = ()
     seconds: float = 0.0
 
     def __add__(self, other: IndexReport) -> IndexReport:

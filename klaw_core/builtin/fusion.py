@@ -10,30 +10,46 @@ from klaw_core.values import Contribution, Hit, Ranking
 
 @frozen
 class ReciprocalRankFusion:
-    """Score a key by the sum of ``weight / (k + rank)`` over the legs that found it.
+    """Score a key by the sum of ``weight * confidence / (k + rank)`` over the legs that found it.
 
-    Cormack, Clarke and Büttcher, *Reciprocal Rank Fusion outperforms Condorcet and individual Rank
-    Learning Methods* (SIGIR 2009), with a weight a leg. ``pool`` is how many hits of each leg take part:
-    a deep pool lets hits that only a weak leg likes crowd out the strong leg's.
+    Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009) with a weight a leg, and a confidence a hit.
+    Ranks alone cannot tell a leg that knows the answer from one that guesses: a model that never learned the
+    question's language still ranks fifty passages, but scores them all alike. So a hit counts by how far it stands
+    above the end of its leg's pool, as a share of the leg's best score: 1 for a first hit that towers over the rest,
+    ``min_confidence`` for what is no better than the fiftieth. ``min_confidence = 1`` is the plain formula.
+
+    ``pool`` is how many hits of a leg make up this background; what comes after them has the least confidence. A
+    leg that found fewer is measured from 0, the score of what it did not find.
     """
 
     k: int = field(default=60, validator=validators.ge(1))
-    pool: int = field(default=10, validator=validators.ge(1))
+    pool: int = field(default=50, validator=validators.ge(1))
+    min_confidence: float = field(default=0.1, validator=validators.and_(validators.gt(0.0), validators.le(1.0)))
 
     def depth(self, limit: int, /) -> int:
         """Return the pool, or ``limit`` if more is wanted than the pool holds."""
         return max(limit, self.pool)
 
     def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
-        """Return at most ``limit`` hits, best first, ties by key."""
+        """Return at most ``limit`` hits, best first, ties by key. A contribution's weight includes the confidence."""
         return _combine(
             (
-                (hit.key, Contribution(ranking.leg, rank, hit.score, ranking.weight, ranking.weight / (self.k + rank)))
+                (hit.key, Contribution(ranking.leg, rank, hit.score, weight, weight / (self.k + rank)))
                 for ranking in rankings
-                for rank, hit in enumerate(ranking.hits, start=1)
+                for rank, (hit, standing) in enumerate(self._standings(ranking.hits), start=1)
+                for weight in (ranking.weight * (self.min_confidence + (1 - self.min_confidence) * standing),)
             ),
             limit,
         )
+
+    def _standings(self, hits: Sequence[Hit]) -> Iterable[tuple[Hit, float]]:
+        """Pair each hit with how high it stands over its pool: 0 at its end, at most 1, the same at any scale."""
+        if not hits:
+            return ()
+        best, last = hits[0].score, hits[: self.pool][-1].score
+        floor = last if len(hits) >= self.pool else min(0.0, last)
+        span = max(abs(best), best - floor)  # a cosine may be negative: then the distance itself is the scale
+        return ((hit, max(hit.score - floor, 0.0) / span if span > 0 else 1.0) for hit in hits)
 
 
 @frozen

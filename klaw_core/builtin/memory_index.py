@@ -99,8 +99,9 @@ class WordIndex(_MemoryIndex):
     needs_vectors = False
 
     def add(self, resource: Tables, collection: str, chunks: Sequence[StoredChunk], _vectors: Matrix | None, /) -> None:
-        """Count each chunk's words, those of its headings included."""
-        rows = {stored.key: Counter(_words(" ".join((*stored.chunk.heading, stored.chunk.text)))) for stored in chunks}
+        """Count each chunk's words, those of its headings and of its context included."""
+        texts = {stored.key: (*stored.chunk.heading, stored.chunk.text, stored.chunk.context) for stored in chunks}
+        rows = {key: Counter(_words(" ".join(parts))) for key, parts in texts.items()}
         self._put(resource, collection, rows)
 
     def check(self, resource: Tables, collection: str, _space: VectorSpace | None, /) -> Sequence[str]:

@@ -176,7 +176,36 @@ class MemoryTransaction(MemorySnapshot):
 
     def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
         """Put vectors in the embedding cache."""
-        self.resource.vectors.update({(space.identity, digest): vector for digest, vector in vectors.items()})
+        new = {(space.identity, digest): vector for digest, vector in vectors.items()}
+        self.resource.vectors.update({key: vector for key, vector in new.items() if key not in self.resource.vectors})
+        self.use_vectors(space, list(vectors))
+
+    def retire_space(self, space: VectorSpace, /) -> None:
+        """Give a space another revision, ``replaced-…``; its cached vectors go."""
+        tables = self.resource
+        for collection, record in list(tables.spaces.items()):
+            if record.space == space:
+                retired = evolve(space, revision=f"replaced-{space.revision}")
+                tables.spaces[collection] = evolve(record, space=retired)
+        for entry in [entry for entry in tables.vectors if entry[0] == space.identity]:
+            del tables.vectors[entry]
+
+    def use_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> None:
+        """Move these cached vectors to the end, which is the last to leave."""
+        vectors = self.resource.vectors
+        for entry in [(space.identity, digest) for digest in hashes]:
+            if entry in vectors:
+                vectors[entry] = vectors.pop(entry)
+
+    def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
+        """Leave the ``max_entries`` vectors of the collections' spaces that were used last."""
+        del found, computed  # nobody asks for statistics of what is gone with the process
+        spaces = {record.space.identity for record in self.resource.spaces.values()}
+        held = [entry for entry in self.resource.vectors if entry[0] in spaces]
+        gone = held[: max(len(held) - max_entries, 0)]
+        for entry in gone:
+            del self.resource.vectors[entry]
+        return len(gone)
 
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
         """Remove these passage hashes from the embedding cache, in every space."""

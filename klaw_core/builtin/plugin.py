@@ -7,12 +7,15 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.builtin.fusion import ReciprocalRankFusion, WeightedFusion
+from klaw_core.builtin.importance import Importance, ImportanceOptions
 from klaw_core.builtin.markdown import MarkdownChunker, MarkdownOptions
+from klaw_core.builtin.mmr import MaximalMarginalRelevance, MmrOptions
 from klaw_core.builtin.none_embedder import NoEmbedder
+from klaw_core.builtin.recency import Recency, RecencyOptions
 from klaw_core.builtin.transcript import TranscriptChunker, TranscriptOptions
 from klaw_core.builtin.workspace import Workspace, WorkspaceOptions
 from klaw_core.hookspecs import API, Component, Place, hookimpl
-from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Retriever, Source, Store
+from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Reranker, Retriever, Source, Store
 
 
 @frozen
@@ -22,8 +25,11 @@ class NoOptions:
 
 @hookimpl
 def klaw_embedders() -> Iterable[Component[Any, Embedder]]:
-    """Yield the embedder that does not embed."""
+    """Yield the embedder that does not embed, and the name of the one that is chosen among those installed."""
     yield Component("none", NoEmbedder, lambda options, _: options, API, "no vectors: search by words alone")
+    summary = "the first that works: local ones, then those whose server or key is there"
+    # Which that is only the assembly can tell, which knows what is installed, and asks it in this one's place.
+    yield Component("auto", NoOptions, lambda _options, _place: NoEmbedder(), API, summary)
 
 
 @hookimpl
@@ -40,6 +46,16 @@ def klaw_fusions() -> Iterable[Component[Any, Fusion]]:
     """Yield the two fusions."""
     yield Component("rrf", ReciprocalRankFusion, lambda options, _: options, API, "reciprocal rank fusion")
     yield Component("weighted", WeightedFusion, lambda options, _: options, API, "min-max scores, convex combination")
+
+
+@hookimpl
+def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
+    """Yield the three stages that need no model."""
+    yield Component("recency", RecencyOptions, lambda options, _: Recency(options), API, "what is old counts less")
+    summary = "some sources count more than others"
+    yield Component("importance", ImportanceOptions, lambda options, _: Importance(options), API, summary)
+    summary = "maximal marginal relevance: what repeats a better result stands lower"
+    yield Component("mmr", MmrOptions, lambda options, _: MaximalMarginalRelevance(options), API, summary)
 
 
 @hookimpl

@@ -1,47 +1,42 @@
-"""The chunker ``transcript``: whole messages, a line each, packed into passages; a session is never left.
+"""The chunker ``transcript``: whole messages, a line each, in small passages that know what was said before them.
 
-A line that is not empty is a message. A form feed alone on a line parts two sessions: no passage and no overlap
-reaches over it. A message larger than a passage is cut at its sentences.
+A line that is not empty is a message. A form feed alone on a line parts two sessions: no passage and no context
+reaches over it. Short messages share a passage, a long one has its own, and one larger than a passage is cut at its
+sentences. A passage's context is what of the session was said just before it, in whole messages, or the last
+sentences of a message too long for it: so an answer is found by the words of its question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from attrs import Attribute, field, frozen
+from attrs import field, frozen, validators
 
 from klaw_core.values import Span, TokenCounter
 
 if TYPE_CHECKING:
     from klaw_core.builtin.markdown.blocks import Block
+    from klaw_core.builtin.markdown.pieces import Gauge
 
 _SECTION = "\f"
 _SMALLEST_PASSAGE = 8
-
-
-def _at_least_smallest(_options: TranscriptOptions, _attribute: Attribute[int], value: int) -> None:
-    if value < _SMALLEST_PASSAGE:
-        raise ValueError(f"max_tokens must be at least {_SMALLEST_PASSAGE}, not {value}")
-
-
-def _at_most_half(options: TranscriptOptions, _attribute: Attribute[int], value: int) -> None:
-    if not 0 <= value <= options.max_tokens // 2:
-        half = options.max_tokens // 2
-        raise ValueError(f"overlap_tokens must be 0 to {half} (half of max_tokens), not {value}")
 
 
 @frozen
 class TranscriptOptions:
     """How large passages are, in the embedder's own tokens.
 
-    ``max_tokens`` bounds a passage (at least 8), ``overlap_tokens`` what it repeats of the one before it (at
-    most half of the bound), in whole messages. Raise ValueError otherwise.
+    ``max_tokens`` bounds a passage (at least 8). Messages share one while together they have at most
+    ``packed_tokens``, and no more than a passage may. ``context_tokens`` bounds the context. Raise ValueError for
+    anything smaller.
     """
 
-    max_tokens: int = field(default=256, validator=_at_least_smallest)
-    overlap_tokens: int = field(default=32, validator=_at_most_half)
+    max_tokens: int = field(default=256, validator=validators.ge(_SMALLEST_PASSAGE))
+    packed_tokens: int = field(default=64, validator=validators.ge(0))
+    context_tokens: int = field(default=96, validator=validators.ge(0))
 
 
 @frozen
@@ -55,14 +50,85 @@ class TranscriptChunker:
         if not text or text.isspace():
             return
         # regex and markdown-it-py are imported here, at the first split: `klaw --help` needs neither.
-        from klaw_core.builtin.markdown.packing import pack
-        from klaw_core.builtin.markdown.pieces import Bounds, Gauge, lay_out, whole
+        from klaw_core.builtin.markdown.pieces import Bounds, Gauge
 
-        gauge = Gauge(text, count_tokens, Bounds(self.options.max_tokens, self.options.overlap_tokens))
+        gauge = Gauge(text, count_tokens, Bounds(self.options.max_tokens, 0))
         for messages in _sessions(text):
-            layout = whole(messages, gauge) or lay_out(messages, gauge)
-            for start, end, continues in pack(layout, gauge.bounds):
-                yield Span(start, end, (), continues)
+            yield from _Session(messages, _measure(messages, gauge), gauge, self.options).spans()
+
+
+@frozen(eq=False)
+class _Session:
+    """The messages of a session. ``sizes`` are their tokens, those of the white space after them included.
+
+    A message too long to be counted has more than a passage may.
+    """
+
+    messages: Sequence[Block]
+    sizes: Sequence[int]
+    gauge: Gauge
+    options: TranscriptOptions
+
+    def spans(self) -> Iterator[Span]:
+        """Yield the session's passages with their context."""
+        for start, end, continues in self._passages():
+            context = self._context(start)
+            yield Span(start, end, (), continues, context if context < start else None)
+
+    def _passages(self) -> Iterator[tuple[int, int, str | None]]:
+        most = min(self.options.packed_tokens, self.options.max_tokens)
+        first = 0
+        while first < len(self.messages):
+            if self.sizes[first] > self.options.max_tokens:
+                yield from self._pieces(self.messages[first])
+                first += 1
+                continue
+            after, filled = first + 1, self.sizes[first]
+            while after < len(self.messages) and filled + self.sizes[after] <= most:
+                filled += self.sizes[after]
+                after += 1
+            yield self.messages[first].start, self.messages[after - 1].end, None
+            first = after
+
+    def _pieces(self, message: Block) -> Iterator[tuple[int, int, str | None]]:
+        """Yield the passages of a message that is larger than one."""
+        from klaw_core.builtin.markdown.packing import pack
+        from klaw_core.builtin.markdown.pieces import lay_out
+
+        return pack(lay_out([message], self.gauge), self.gauge.bounds)
+
+    def _context(self, start: int) -> int:
+        """Return where the context of the passage that starts at ``start`` begins; ``start`` if it has none."""
+        index = bisect_left(self.messages, start, key=lambda message: message.start)
+        if index == 0 or not self.options.context_tokens:
+            return start
+        nearest = self.messages[index - 1]
+        # Before a piece of a long message stands the message's own beginning.
+        if nearest.end > start or self.sizes[index - 1] > self.options.context_tokens:
+            return self._tail(nearest.start, start)
+        left = self.options.context_tokens
+        while index > 0 and self.sizes[index - 1] <= left:
+            index -= 1
+            left -= self.sizes[index]
+        return self.messages[index].start
+
+    def _tail(self, start: int, end: int) -> int:
+        """Return where the last sentences of ``text[start:end]`` begin that fit in a context; ``end`` if none does."""
+        from klaw_core.builtin.markdown import cuts
+        from klaw_core.builtin.markdown.pieces import Bounds
+
+        text, left = self.gauge.text, self.options.context_tokens
+        nearest = max(start, end - Bounds(left, 0).max_characters)
+        positions = cuts.sentences(text, nearest, end, 0)
+        beginnings = [start, *positions] if nearest == start else positions
+        if not beginnings:
+            return end
+        sizes = self.gauge.count_tokens([text[first:after] for first, after in pairwise((*beginnings, end))])
+        for index in range(len(beginnings) - 1, -1, -1):
+            if sizes[index] > left:
+                return beginnings[index + 1] if index + 1 < len(beginnings) else end
+            left -= sizes[index]
+        return beginnings[0]
 
 
 def _sessions(text: str) -> Iterator[list[Block]]:
@@ -82,3 +148,15 @@ def _sessions(text: str) -> Iterator[list[Block]]:
             messages = []
     if messages:
         yield messages
+
+
+def _measure(messages: Sequence[Block], gauge: Gauge) -> list[int]:
+    """Return each message's tokens and those of the white space after it; more than a passage's if it is too long."""
+    from klaw_core.builtin.markdown.cuts import sentences
+    from klaw_core.builtin.markdown.pieces import Piece, Strength
+
+    pieces = [Piece(message.start, message.end, Strength.END, message, (sentences,)) for message in messages]
+    too_long = gauge.bounds.max_tokens + 1
+    tokens = [too_long if size is None else size for size in gauge.measure(pieces, [None] * len(pieces))]
+    gaps = [gauge.gap(left, right) for left, right in pairwise(pieces)]
+    return [size + gap for size, gap in zip(tokens, [*gaps, 0], strict=True)]

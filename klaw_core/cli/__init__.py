@@ -15,6 +15,7 @@ from klaw_core.cli.settings import Settings, common_options
 COMMANDS = {
     "init": ("init", "Create the data directory and a configuration file."),
     "index": ("index", "Index directories of notes, or bring the index up to date."),
+    "embed": ("embed", "Compute the vectors that are missing."),
     "search": ("search", "Find the passages that answer a question."),
     "get": ("get", "Print a note, or some of its lines."),
     "save": ("save", "Remember a text."),
@@ -22,7 +23,7 @@ COMMANDS = {
     "forget": ("forget", "Remove a memory, a note or a workspace from the index."),
     "core": ("core", "Show and change core memory."),
     "status": ("status", "Show what is indexed, with what, and what does not work."),
-    "reindex": ("reindex", "Build the index anew from the files, as after a change of model."),
+    "reindex": ("reindex", "Build the index anew from the files, perhaps with another model."),
     "doctor": ("doctor", "Examine everything, and mend what is safe to mend."),
     "export": ("export", "Write everything that is yours to a file."),
     "import": ("import_", "Add what an export holds."),

@@ -76,7 +76,9 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
 
     VALUE is a number, true, false, an array, or else a string. Nothing is written if the result would be wrong.
     """
+    from klaw_core.cli.effective import masked
     from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.config import load_config
     from klaw_core.config.edit import parse_value, read_source, with_value, write_source
     from klaw_core.errors import ConfigError
 
@@ -89,10 +91,11 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
         raise ConfigError(new, hint="nothing was changed; see `klaw config list`")
     write_source(file, changed)
     notify(settings, *(f"removed {place}, an option of the type before" for place in removed), *missing)
+    shown = masked(key, parse_value(value), load_config(config_file=file))
     if settings.json:
-        print_json({"key": key, "value": parse_value(value), "config": file})
+        print_json({"key": key, "value": shown, "config": file})
     elif not settings.quiet:
-        data().line(f"{key} = {value}  ({file})")
+        data().line(f"{key} = {shown if shown != parse_value(value) else value}  ({file})")
 
 
 @command.command("path", short_help="Print where your file is.")

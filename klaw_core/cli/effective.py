@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -10,15 +12,23 @@ import tomlkit
 
 from klaw_core.config import Config, Selection, build_options
 from klaw_core.config.layers import leaves
-from klaw_core.config.model import COMPONENTS, DEFAULTS
+from klaw_core.config.model import COMPONENT_ARRAYS, COMPONENTS, DEFAULTS
+from klaw_core.config.options import secret_options
 from klaw_core.errors import PluginError
 from klaw_core.hookspecs import Component
 from klaw_core.plugins import Registry, discover
 
+#: Stands for a secret that is written out, and not as ``${VAR}``.
+MASK = "***"
+
+# Of a component that is not installed nobody can say which options are secret.
+_SECRET_NAME = re.compile(r"(?:^|[._-])(?:api_?key|key|token|secret|password|credentials?)$", re.IGNORECASE)
+_VARIABLES = re.compile(r"(?:\$\{[A-Za-z_][A-Za-z0-9_]*\})*")
+
 
 @attrs.frozen
 class Setting:
-    """One setting: its dotted place and its value, ``${VAR}`` not expanded."""
+    """One setting: its dotted place and its value, ``${VAR}`` not expanded, a literal secret masked."""
 
     place: str
     value: Any
@@ -33,17 +43,37 @@ def effective(config: Config, registry: Registry | None = None) -> list[Setting]
         Setting(place, value, is_default=place in defaults and defaults[place] == value)
         for place, value in leaves(config.table)
     ]
-    written = {setting.place for setting in found}
+    written = tuple(setting.place for setting in found)
     for selection in selections(config):
         found += [
             Setting(f"{selection.place}.{name}", value, is_default=True)
             for name, value in option_defaults(registry, selection).items()
-            if f"{selection.place}.{name}" not in written
+            if not _is_written(f"{selection.place}.{name}", written)
         ]
-    tables = {
-        name: position for position, name in enumerate(("", *COMPONENTS, "retrieval", "sources", "conversations"))
-    }
-    return sorted(found, key=lambda setting: _order(setting.place, tables))
+    order = ("", *COMPONENTS, *COMPONENT_ARRAYS, "conversations", "cache")
+    tables = {name: position for position, name in enumerate(order)}
+    shown = [attrs.evolve(item, value=masked(item.place, item.value, config, registry)) for item in found]
+    return sorted(shown, key=lambda setting: _order(setting.place, tables))
+
+
+def masked(place: str, value: Any, config: Config, registry: Registry | None = None) -> Any:
+    """Return a setting's value as it may be shown: a secret that is not read from the environment is masked."""
+    if isinstance(value, str) and _VARIABLES.fullmatch(value):
+        return value
+    registry = registry or discover(disabled=config.disabled_plugins)
+    return MASK if _SECRET_NAME.search(place) or place in _secret_places(config, registry) else value
+
+
+def _secret_places(config: Config, registry: Registry) -> Iterator[str]:
+    for selection in selections(config):
+        with suppress(PluginError):
+            options = registry.component(selection.kind, selection.type).options
+            yield from (f"{selection.place}.{name}" for name in secret_options(options))
+
+
+def _is_written(place: str, written: Sequence[str]) -> bool:
+    """Return whether the option at this place, or anything in it if it is a table, was written."""
+    return any(other == place or other.startswith(f"{place}.") for other in written)
 
 
 def _order(place: str, tables: Mapping[str, int]) -> tuple[int, str]:
@@ -55,8 +85,8 @@ def _order(place: str, tables: Mapping[str, int]) -> tuple[int, str]:
 
 def selections(config: Config) -> list[Selection]:
     """Return every table that picks a component."""
-    single = (config.store, config.chunking, config.embedding, config.fusion, config.reranking)
-    return [*(selection for selection in single if selection), *config.retrieval, *config.sources]
+    single = (config.store, config.chunking, config.embedding, config.fusion)
+    return [*single, *config.embedding.fallback, *config.retrieval, *config.reranking, *config.sources]
 
 
 def option_defaults(registry: Registry, selection: Selection) -> dict[str, Any]:
@@ -97,7 +127,11 @@ def check_options(config: Config) -> tuple[list[str], list[str]]:
 
 
 def toml(value: Any) -> str:
-    """Return a value as TOML writes it."""
+    """Return a value as TOML writes it, a table on one line."""
+    if isinstance(value, Mapping):
+        table = tomlkit.inline_table()
+        table.update(_plain(value))
+        return str(table.as_string())
     text: str = tomlkit.item(_plain(value)).as_string()
     return text
 

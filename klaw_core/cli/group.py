@@ -97,7 +97,8 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
         return 0
     except click.exceptions.Abort as abort:
         interrupted = isinstance(abort.__cause__, KeyboardInterrupt)
-        _complain("interrupted" if interrupted else "aborted, nothing was changed")
+        notes = getattr(abort.__cause__, "__notes__", ())
+        _complain("interrupted" if interrupted else "aborted, nothing was changed", "; ".join(notes))
         return _INTERRUPTED if interrupted else 1
     except click.ClickException as error:
         _report_usage(error)

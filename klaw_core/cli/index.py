@@ -13,6 +13,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 @click.option("-c", "--collection", default="memory", show_default=True, metavar="NAME", help="memory, or docs.")
 @click.option("--version", metavar="TEXT", help="The version of what is documented, kept with each passage.")
 @click.option("--force", is_flag=True, help="Cut every note anew, changed or not.")
+@click.option("--no-embed", is_flag=True, help="Index words only; klaw embed does the rest.")
 @common_options
 @pass_settings
 def command(
@@ -23,11 +24,13 @@ def command(
     collection: str,
     version: str | None,
     force: bool,
+    no_embed: bool,
 ) -> None:
     """Index the Markdown notes below each DIR; without one, everything that was indexed before.
 
     Only new and changed notes are read into the index, and deleted ones leave it. A directory is remembered:
-    the next time `klaw index` is enough.
+    the next time `klaw index` is enough. Words find what is new at once, vectors as they are computed; where that
+    fails, the run still succeeds and says how many are left to `klaw embed`.
     """
     if name is not None and len(directories) != 1:
         raise click.UsageError("--name names one directory; give exactly one")
@@ -46,7 +49,13 @@ def command(
         for directory in directories or (None,):
             with progress_bar(settings) as on_progress:
                 report = memory.index(
-                    directory, name=name, collection=collection, version=version, force=force, on_progress=on_progress
+                    directory,
+                    name=name,
+                    collection=collection,
+                    version=version,
+                    force=force,
+                    embed=not no_embed,
+                    on_progress=on_progress,
                 )
             title = "all notes" if directory is None else workspace_of(memory.config.data_dir, directory)
             reports.append(as_dict(title, report))

@@ -45,16 +45,15 @@ class _Painter:
             for task in self._bar.task_ids:
                 self._bar.remove_task(task)
             label = "reading notes" if progress.stage == "index" else "embedding"
-            self._bar.add_task(label, total=progress.total, counts="", unit=progress.stage)
+            unit = "chunks" if progress.stage == "embed" else "bytes"
+            self._bar.add_task(label, total=progress.total, counts="", unit=unit)
             self._stage = stage
         self._done = progress.done
         self._bar.update(self._bar.task_ids[0], completed=progress.done, counts=_counts(progress))
 
 
 def _counts(progress: Progress) -> str:
-    if progress.stage == "index":
-        if not progress.documents:  # the first batch is still being embedded
-            return ""
+    if progress.stage != "embed":
         return f"{counted(progress.documents, 'note')}, {counted(progress.chunks, 'chunk')}"
     return f"{progress.done:,} of {counted(progress.total, 'chunk')}"
 
@@ -71,7 +70,7 @@ def _make_bar() -> Bar:
             from rich.text import Text
 
             speed = task.speed or 0.0
-            amount = f"{size(int(speed))}/s" if task.fields["unit"] == "index" else f"{speed:.0f} chunks/s"
+            amount = f"{size(int(speed))}/s" if task.fields["unit"] == "bytes" else f"{speed:.0f} chunks/s"
             return Text(amount if speed else "", "dim")
 
     return Bar(

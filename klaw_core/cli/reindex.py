@@ -1,27 +1,76 @@
-"""``klaw reindex``: everything anew, as after a change of model."""
+"""``klaw reindex``: everything anew, perhaps with another model."""
 
 from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
+if TYPE_CHECKING:
+    from klaw_core.config import Selection
 
-@click.command("reindex", short_help="Build the index anew from the files, as after a change of model.")
+
+@click.command("reindex", short_help="Build the index anew from the files, perhaps with another model.")
+@click.option("--embedding", metavar="TYPE[:MODEL]", help="Move to this embedder, and configure it at the end.")
 @common_options
 @pass_settings
-def command(settings: Settings) -> None:
-    """Build the index anew, with the configured embedder, beside the one in use, and put it in its place.
+def command(settings: Settings, *, embedding: str | None) -> None:
+    """Build the index anew beside the one in use, and put it in its place when it is complete.
 
-    Searches go on meanwhile. An interrupted run changes nothing, and the next one goes on where it stopped.
+    Searches go on meanwhile, by the old vectors until the new ones are complete. An interrupted run changes nothing,
+    and the next one embeds nothing twice. With --embedding the configuration names the new embedder afterwards.
     """
+    from klaw_core.cli.output import notify
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import interruptible, report_run
+    from klaw_core.config.edit import write_source
 
+    move = None if embedding is None else _plan(settings, embedding)
     with (
         settings.open_memory() as memory,
         interruptible(settings, "the index is as it was, `klaw reindex` goes on from here"),
     ):
         with progress_bar(settings) as on_progress:
-            report = memory.reindex(on_progress=on_progress)
+            report = memory.reindex(None if move is None else move[0], on_progress=on_progress)
+        # The index first: if this comes to nothing, the next command says that index and configuration differ, and
+        # what mends it; the other way round it would say the same for as long as the embedding takes.
+        if move is not None:
+            write_source(*move[1:])
         report_run(settings, "reindexed", report)
+        if move is not None:
+            notify(settings, f"{move[1]} names the embedder {embedding} from now on")
+
+
+def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, str]:
+    """Return what is to be configured, and the file and its text that will say so. Raise ConfigError.
+
+    Everything that could keep the file from being written, or from being heard, is found before anything is embedded.
+    """
+    from klaw_core.config import load_config, named_embedding
+    from klaw_core.config.edit import read_source, with_value
+    from klaw_core.config.load import user_config_file
+    from klaw_core.errors import ConfigError
+
+    selection = named_embedding(embedding, settings.load_config().embedding)
+    file = settings.config_file or user_config_file()
+    text, _ = with_value(read_source(file), "memory.embedding.type", selection.type)
+    if ":" in embedding:
+        text, _ = with_value(text, "memory.embedding.model", selection.options["model"])
+    with tempfile.TemporaryDirectory(prefix="klaw-") as directory:
+        candidate = Path(directory) / file.name
+        candidate.write_text(text, "utf-8")
+        heard = load_config(config_file=candidate, data_dir=settings.data_dir, directory=Path.cwd()).embedding
+    if (heard.type, dict(heard.options)) != (selection.type, dict(selection.options)):
+        raise ConfigError(
+            [f"memory.embedding would stay {heard.type!r} although {file} names {embedding}"],
+            hint="unset KLAW_EMBEDDER, and see the klaw.toml of this project",
+        )
+    place = file if file.exists() else file.parent
+    if place.exists() and not os.access(place, os.W_OK):
+        raise ConfigError([f"{file} cannot be written"], hint="set memory.embedding there by hand, then `klaw reindex`")
+    return selection, file, text

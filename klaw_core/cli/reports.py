@@ -41,6 +41,13 @@ def report_run(settings: Settings, name: str, report: IndexReport) -> None:
     with suppress(ReaderGoneError):
         data().line(Part(f"{name}: ", "bold"), summary(report))
     _show_skipped(report.skipped, verbose=settings.verbose)
+    if report.lacking:
+        what = f"{counted(report.lacking, 'chunk')} found by words alone: "
+        why = "; ".join(report.notices) or "not embedded yet"
+        notices().line(Part(what, "yellow"), f"{why} → klaw embed")
+    else:
+        for notice in report.notices:
+            notices().line(Part("! ", "yellow"), notice)
 
 
 def as_dict(name: str, report: IndexReport) -> dict[str, Any]:
@@ -64,7 +71,7 @@ def summary(report: IndexReport) -> str:
     chunks = [counted(report.chunks, "chunk")] if report.chunks else []
     chunks += [f"{report.embedded:,} embedded"] if report.embedded else []
     chunks += [f"{report.cached:,} from the cache"] if report.cached else []
-    parts = [", ".join(documents) or "no notes", ", ".join(chunks)]
+    parts = [", ".join(documents) or ("" if chunks else "no notes"), ", ".join(chunks)]
     return f"{'; '.join(filter(None, parts))} in {duration(report.seconds)}"
 
 

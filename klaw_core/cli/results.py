@@ -65,6 +65,10 @@ def show_one(out: Output, result: SearchResult, look: Look, label: str = "") -> 
     if result.heading:
         heading = clean(" > ".join(result.heading))
         out.line(*_marked(heading, find_marks(heading, look.query), "dim"), indent=indent)
+    context = clean(result.context)
+    if context and (look.full or find_marks(context, look.query)):
+        before = context if look.full else make_snippet(context, look.query).text
+        out.line(*_marked(before, find_marks(before, look.query), "dim"), indent=indent)
     if look.full:
         content = clean(result.content.strip("\n"))
         out.line(*_marked(content, find_marks(content, look.query)), indent=indent)
@@ -100,15 +104,13 @@ def _reasons(result: SearchResult) -> list[list[Part | str]]:
             Part("raw", "dim"),
             f"{part.raw:.4g}",
             Part("weight", "dim"),
-            f"{part.weight:g}",
-            Part(f"+{part.value:.4f}", "green"),
+            f"{part.weight:.3g}",
+            Part(f"{part.value:+.4f}", "green"),
         ]
         for part in result.explain
     ]
     total = sum(part.value for part in result.explain)
     rows.append([Part("sum", "dim"), "", "", "", "", "", "", Part(f"={total:.4f}", "green")])
-    if abs(total - result.score) > 1e-9:  # noqa: PLR2004  # a reranker has given a score of its own
-        rows.append([Part("reranked", "dim"), "", "", "", "", "", "", Part(f" {result.score:.4f}", "green")])
     return rows
 
 
@@ -127,7 +129,8 @@ def as_markdown(results: Sequence[SearchResult], look: Look) -> str:
     blocks = []
     for rank, result in enumerate(results, start=1):
         heading = f"*{' > '.join(result.heading)}*\n\n" if result.heading else ""
-        text = result.content.strip("\n") if look.full else make_snippet(_body(result), look.query).text
+        whole = "\n".join(filter(None, (result.context, result.content.strip("\n"))))
+        text = whole if look.full else make_snippet(_body(result), look.query).text
         quoted = "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
         why = f"\n\n{reason(result.explain)}" if look.explain else ""
         blocks.append(f"### {rank}. {place(result)} ({result.score:.4f})\n\n{heading}{quoted}{why}\n")

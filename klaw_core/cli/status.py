@@ -11,7 +11,6 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
     from klaw_core.cli.output import Output, Part
-    from klaw_core.config import Config
     from klaw_core.values import Status
 
 # What the documents of an origin are called; those of any other are notes.
@@ -24,7 +23,7 @@ _NOUNS = {"saved": ("memory", "memories")}
 def command(settings: Settings) -> None:
     """Show where the index is, what it holds, which parts search it, and every problem with its remedy."""
     with settings.open_memory() as memory:
-        status = _with_embedder(memory.status(), memory.config)
+        status = memory.status()
         files = memory.config.files
     from klaw_core.cli.output import data, print_json
 
@@ -32,19 +31,6 @@ def command(settings: Settings) -> None:
         print_json(_as_dict(status, [str(file) for file in files]))
     else:
         _show(data(), status, [str(file) for file in files])
-
-
-def _with_embedder(status: Status, config: Config) -> Status:
-    """Add that the embedder cannot be built: a memory opens all the same, because it may not be needed."""
-    from klaw_core.cli.components import examine_embedder
-    from klaw_core.plugins import discover
-
-    part = examine_embedder(config, discover(disabled=config.disabled_plugins))
-    if not part.problem or any(part.problem in problem for problem in status.problems):
-        return status
-    mend = f": {part.remedy}" if part.remedy else ""
-    problem = f"the embedder {part.type} does not work: {part.problem}{mend}"
-    return attrs.evolve(status, problems=(*status.problems, problem))
 
 
 def _as_dict(status: Status, files: list[str]) -> dict[str, Any]:

@@ -21,8 +21,8 @@ _HEAD = """\
 # Projects whose klaw.toml may set everything; `klaw config trust` adds one.
 trusted_projects = []
 
-# What reads the best passages again and reorders them; none by default.
-# [memory.reranking]
+# What reorders the passages that were found, one such table a stage; none by default.
+# [[memory.reranking]]
 # type = "..."
 
 # What searches, and how much each counts when the rankings are merged. To change one, uncomment all.

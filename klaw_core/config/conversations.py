@@ -11,7 +11,7 @@ _ROLES = ("user", "assistant", "system", "tool")
 _SMALLEST_PASSAGE = 8
 
 #: The keys of the table.
-KEYS = ("include_roles", "redact", "redact_secrets", "max_tokens", "overlap_tokens")
+KEYS = ("include_roles", "redact", "redact_secrets", "max_tokens", "packed_tokens", "context_tokens")
 
 
 def conversation_settings(table: Any, problems: list[str]) -> ConversationSettings:
@@ -29,9 +29,6 @@ def conversation_settings(table: Any, problems: list[str]) -> ConversationSettin
     if len(problems) > found:
         return ConversationSettings()
     settings = ConversationSettings(**values)
-    if settings.overlap_tokens > settings.max_tokens // 2:
-        half = f"{settings.max_tokens // 2} (half of max_tokens)"
-        problems.append(f"{_PLACE}.overlap_tokens: expected at most {half}, got {settings.overlap_tokens}")
     for index, pattern in enumerate(settings.redact):
         problems.extend(f"{_PLACE}.redact[{index}]: {problem}" for problem in _pattern_problems(pattern))
     return settings
@@ -74,5 +71,6 @@ _CHECKS: Mapping[str, Callable[[Any], str]] = {
     "redact": _strings,
     "redact_secrets": _truth,
     "max_tokens": _whole(_SMALLEST_PASSAGE),
-    "overlap_tokens": _whole(0),
+    "packed_tokens": _whole(0),
+    "context_tokens": _whole(0),
 }

@@ -15,6 +15,11 @@ Table = dict[str, Any]
 # Deeper than any option: what walks the tables below may recurse.
 _MOST_LEVELS = 20
 _LONGEST_SHOWN = 80
+# More than a configuration ever holds, and little enough to read: a project's klaw.toml is a stranger's.
+_LARGEST_FILE = 1024 * 1024
+# tomllib takes 250 MB for a key of 8,000 parts; a quoted part counts as one that is not.
+_QUOTED = re.compile(r""""[^"\n]*"|'[^'\n]*'""")
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{_MOST_LEVELS}}}")
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -38,7 +43,15 @@ def read_file(path: Path, problems: list[str]) -> Table | None:
     """Read a TOML file, or return None if there is none; any other problem is appended, and the table is then empty."""
     table: Table = {}
     try:
-        table = tomllib.loads(path.read_text("utf-8-sig"))
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_FILE + 1)
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+        if len(data) > _LARGEST_FILE:
+            problems.append(f"{path}: larger than {_LARGEST_FILE:,} bytes")
+        elif _DEEP_KEY.search(_QUOTED.sub("q", text)):
+            problems.append(f"{path}: nested too deeply")
+        else:
+            table = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

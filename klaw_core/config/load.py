@@ -24,11 +24,14 @@ from klaw_core.config.layers import (
     read_file,
     shown,
 )
-from klaw_core.config.model import COMPONENTS, DEFAULTS, Config, Selection
+from klaw_core.config.model import COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, CacheSettings, Config, Selection
 from klaw_core.errors import ConfigError
 
 _TOP = ("memory", "plugins", "trusted_projects")
-_MEMORY = (*COMPONENTS, "retrieval", "sources", "conversations")
+_MEMORY = (*COMPONENTS, *COMPONENT_ARRAYS, "conversations", "cache")
+# What is not one embedder: neither makes sense after another.
+_NO_FALLBACK = {"auto", "none"}
+_MOST_ENTRIES = 2**63
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"", "0", "false", "no", "off"}
 
@@ -62,8 +65,10 @@ def load_config(
     table: Table = dict(DEFAULTS)
     for layer in layers:
         problems.extend(_unknown_keys(layer))
-        problems.extend(forbidden(layer))
-        table = overlay(table, layer.table)
+        refused = list(forbidden(layer))
+        problems.extend(refused)
+        if not refused:  # else a message about its values would show what ${VAR} stands for
+            table = overlay(table, layer.table)
     expanded = expand(table, "", environment, problems)
     selections = _selections(expanded, problems)
     disabled = _disabled(expanded["plugins"], environment, problems)
@@ -122,6 +127,7 @@ def _unknown_keys(layer: Layer) -> list[str]:
     tables = [("", layer.table, _TOP), ("memory", memory, _MEMORY)]
     if isinstance(memory, Mapping):
         tables.append(("memory.conversations", memory.get("conversations"), KEYS))
+        tables.append(("memory.cache", memory.get("cache"), ("max_entries",)))
     return [
         f"{layer.name}: unknown key {join(place, key)}{nearest(key, known)}"
         for place, table, known in (*tables, ("plugins", layer.table.get("plugins"), ("disabled",)))
@@ -147,8 +153,11 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
         for key, kind in COMPONENTS.items()
         if key in memory
     }
-    for key, kind in (("retrieval", "retriever"), ("sources", "source")):
+    for key, kind in COMPONENT_ARRAYS.items():
         entries = memory.get(key)
+        if key == "reranking" and isinstance(entries, Mapping):  # a single stage may be written as a plain table
+            chosen[key] = (_selection(kind, "memory.reranking", entries, problems),)
+            continue
         if not isinstance(entries, list):
             problems.append(f"memory.{key}: expected an array of tables, [[memory.{key}]]")
             continue
@@ -156,11 +165,13 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
             _selection(kind, f"memory.{key}[{index}]", entry, problems) for index, entry in enumerate(entries)
         )
     chosen["conversations"] = conversation_settings(memory.get("conversations"), problems)
-    types = [selection.type for selection in chosen.get("retrieval", ())]
-    if not types:
+    chosen["cache"] = _cache(memory.get("cache"), problems)
+    if not chosen.get("retrieval"):
         problems.append("memory.retrieval: at least one retriever is needed")
-    twice = sorted({name for name in types if types.count(name) > 1})
-    problems.extend(f"memory.retrieval: the retriever {name!r} stands there twice" for name in twice)
+    for key in ("retrieval", "reranking"):  # an explanation tells their parts in a score by name
+        types = [selection.type for selection in chosen.get(key, ())]
+        twice = sorted({name for name in types if name and types.count(name) > 1})
+        problems.extend(f"memory.{key}: the {COMPONENT_ARRAYS[key]} {name!r} stands there twice" for name in twice)
     return chosen
 
 
@@ -177,8 +188,37 @@ def _selection(kind: str, place: str, table: Any, problems: list[str]) -> Select
         problems.append(f"{place}.weight: expected a number of at least 0, got {shown(weight)}")
         weight = 1.0
     reserved = {"type", "weight"} if kind == "retriever" else {"type"}
+    fallback: tuple[Selection, ...] = ()
+    if place == "memory.embedding":
+        reserved.add("fallback")
+        fallback = _fallback(table.get("fallback", []), f"{place}.fallback", problems)
     options = {key: value for key, value in table.items() if key not in reserved}
-    return Selection(kind, name, place, options, float(weight))
+    return Selection(kind, name, place, options, float(weight), fallback)
+
+
+def _fallback(entries: Any, place: str, problems: list[str]) -> tuple[Selection, ...]:
+    """Return the embedders that serve where the first one does not work; each a table like its own."""
+    if not isinstance(entries, list):
+        problems.append(f"{place}: expected an array of tables, [[{place}]]")
+        return ()
+    chosen = tuple(_selection("embedder", f"{place}[{index}]", entry, problems) for index, entry in enumerate(entries))
+    problems.extend(
+        f"{item.place}.type: {item.type!r} is no embedder to fall back to"
+        for item in chosen
+        if item.type in _NO_FALLBACK
+    )
+    return chosen
+
+
+def _cache(table: Any, problems: list[str]) -> CacheSettings:
+    if not isinstance(table, Mapping):
+        problems.append(f"memory.cache: expected a table, got {shown(table)}")
+        return CacheSettings()
+    entries = table.get("max_entries")
+    if isinstance(entries, bool) or not isinstance(entries, int) or not 0 <= entries < _MOST_ENTRIES:
+        problems.append(f"memory.cache.max_entries: expected a whole number of at least 0, got {shown(entries)}")
+        return CacheSettings()
+    return CacheSettings(entries)
 
 
 def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...]:

@@ -12,16 +12,19 @@ DEFAULTS: Mapping[str, Any] = {
         "store": {"type": "sqlite"},
         "chunking": {"type": "markdown"},
         "embedding": {"type": "onnx"},
-        "retrieval": [{"type": "sqlite-vec", "weight": 0.5}, {"type": "fts5", "weight": 1.0}],
+        "retrieval": [{"type": "sqlite-vec", "weight": 1.0}, {"type": "fts5", "weight": 1.0}],
         "fusion": {"type": "rrf"},
+        "reranking": [],
         "sources": [],
         "conversations": {
             "include_roles": ["user", "assistant"],
             "redact": [],
             "redact_secrets": True,
             "max_tokens": 256,
-            "overlap_tokens": 32,
+            "packed_tokens": 64,
+            "context_tokens": 96,
         },
+        "cache": {"max_entries": 250_000},
     },
     "plugins": {"disabled": []},
     "trusted_projects": [],
@@ -33,7 +36,13 @@ COMPONENTS: Mapping[str, str] = {
     "chunking": "chunker",
     "embedding": "embedder",
     "fusion": "fusion",
+}
+
+#: The arrays of tables under ``memory`` that name one component each, and the kind of those components.
+COMPONENT_ARRAYS: Mapping[str, str] = {
+    "retrieval": "retriever",
     "reranking": "reranker",
+    "sources": "source",
 }
 
 
@@ -44,16 +53,36 @@ class Selection:
     kind: str
     type: str
     place: str  # dotted, as in the file: memory.embedding, memory.retrieval[0]
-    options: Mapping[str, Any] = field(factory=dict)
+    options: Mapping[str, Any] = field(factory=dict, repr=False)  # keys among them, with ${VAR} expanded
     weight: float = 1.0
+    fallback: tuple["Selection", ...] = ()  # of an embedder: what serves in its place, in this order
+
+
+def named_embedding(text: str, current: Selection) -> Selection:
+    """Return the selection that ``TYPE`` or ``TYPE:MODEL`` means where ``current`` is configured.
+
+    Other options of the same type stay as they are; those of another type mean nothing to it.
+    """
+    kind, _, model = text.partition(":")
+    kept = kind == current.type
+    options = {**(current.options if kept else {}), **({"model": model} if model else {})}
+    return Selection("embedder", kind, "memory.embedding", options, fallback=current.fallback if kept else ())
+
+
+@frozen
+class CacheSettings:
+    """The table ``memory.cache``: how many vectors the embedding cache keeps, the least recently used leaving first."""
+
+    max_entries: int = 250_000
 
 
 @frozen
 class ConversationSettings:
     """The table ``memory.conversations``: what of the journals reaches klaw.db.
 
-    Of messages whose role is in ``include_roles`` passages are made, of at most ``max_tokens``, that repeat at
-    most ``overlap_tokens``. What matches a pattern in ``redact`` (of the library ``regex``) is struck out of
+    Of messages whose role is in ``include_roles`` passages are made, of at most ``max_tokens``. Messages share one
+    while together they have at most ``packed_tokens``, and each is found also by the ``context_tokens`` said before
+    it. What matches a pattern in ``redact`` (of the library ``regex``) is struck out of
     everything, and so are keys and tokens of known shapes while ``redact_secrets`` is true.
     """
 
@@ -61,7 +90,8 @@ class ConversationSettings:
     redact: tuple[str, ...] = ()
     redact_secrets: bool = True
     max_tokens: int = 256
-    overlap_tokens: int = 32
+    packed_tokens: int = 64
+    context_tokens: int = 96
 
 
 @frozen
@@ -75,9 +105,10 @@ class Config:
     embedding: Selection
     retrieval: tuple[Selection, ...]
     fusion: Selection
-    reranking: Selection | None = None
+    reranking: tuple[Selection, ...] = ()  # stages, in the order in which they are applied
     sources: tuple[Selection, ...] = ()
     conversations: ConversationSettings = ConversationSettings()
+    cache: CacheSettings = CacheSettings()
     disabled_plugins: tuple[str, ...] = ()
     offline: bool = False
     files: tuple[Path, ...] = ()

@@ -9,7 +9,6 @@ from cattrs.errors import (
     ClassValidationError,
     ForbiddenExtraKeysError,
     IterableValidationError,
-    StructureHandlerNotFoundError,
 )
 
 from klaw_core.config.layers import join, shown
@@ -42,10 +41,13 @@ def build_options(component: Component[Any, Any], selection: Selection, problems
     """
     options = None
     try:
-        found = list(_no_arrays(selection.options, component.options, selection.place))
+        found = [
+            *_no_arrays(selection.options, component.options, selection.place),
+            *_no_secrets(selection.options, component.options, selection.place),
+        ]
         if not found:
             options = _converter().structure(dict(selection.options), component.options)
-    except (ClassValidationError, StructureHandlerNotFoundError, NameError, ValueError, TypeError) as error:
+    except Exception as error:  # noqa: BLE001  # an options class, its types and its validators are a plugin's
         found = _explain(error, selection.place)
     problems.extend(found)
     return options
@@ -62,6 +64,18 @@ def _no_arrays(table: Mapping[str, Any], options: type, place: str) -> Iterator[
         elif _is_array(origin) and not isinstance(value, list):
             items = "strings" if str in get_args(kind) else "values"
             yield f"{join(place, key)}: expected an array of {items}, got {shown(value)}"
+
+
+def secret_options(options: type) -> frozenset[str]:
+    """Return the keys of the options that are shown nowhere: those that an attrs class leaves out of its repr."""
+    return frozenset(field.alias or field.name for field in attrs.fields(options) if field.repr is False)
+
+
+def _no_secrets(table: Mapping[str, Any], options: type, place: str) -> Iterator[str]:
+    """Yield a problem for each secret that is no string: any other message would show what it is."""
+    for key in sorted(secret_options(options) & table.keys()):
+        if not isinstance(table[key], str):
+            yield f"{join(place, key)}: expected a string"
 
 
 def _is_array(origin: Any) -> bool:

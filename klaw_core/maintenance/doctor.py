@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 from klaw_core.assembly import Parts
 from klaw_core.collection import Collection
 from klaw_core.conversations.mirroring import Mirror
+from klaw_core.embedding import EmbeddingRun
 from klaw_core.errors import KlawError, as_klaw_error
 from klaw_core.findings import Diagnosis, Finding
 from klaw_core.indexing import Indexer
@@ -85,13 +86,13 @@ class Doctor:
     def _check_sources(self, name: str) -> Iterator[Finding]:
         try:
             sources = self.sources[name]()
-            collection, recipe = self._collection(name), self.parts.recipe
+            collection = self._collection(name)
             yield from check_origins(collection, sources)
         except KlawError as error:
             yield Finding("sources", "error", error.message, name, error.hint)
             return
         for source in sources:
-            yield from guarded("source", source.origin, check_source, source, collection, recipe)
+            yield from guarded("source", source.origin, check_source, source, self._indexer(collection))
 
     def _mend(self, found: Sequence[Finding]) -> None:
         """Mend what can be; what fails is found again by the second examination."""
@@ -115,7 +116,7 @@ class Doctor:
                 record = transaction.space(name)
                 space = record.space if record is not None and index.needs_vectors else None
                 index.reset(transaction.resource, name, space)
-        collection.backfill()
+        collection.backfill(EmbeddingRun())
 
     def _synchronise(self, name: str, found: Sequence[Finding]) -> None:
         """Bring the index up to date with the sources that it does not agree with.
@@ -126,11 +127,14 @@ class Doctor:
         remove_unknown_origins(collection, sources)
         outdated = {finding.where for finding in found if finding.check in _OUTDATED}
         broken = any(finding.check == "saved-lines" for finding in found)
-        indexer = Indexer(collection, self.parts.chunker, self.parts.recipe, self.parts.formats)
+        indexer = self._indexer(collection)
         for source in sources:
             if source.origin in outdated and not (broken and source.origin == SAVED):
                 with suppress(KlawError):
                     indexer.sync(source)
+
+    def _indexer(self, collection: Collection) -> Indexer:
+        return Indexer(collection, self.parts.chunker, self.parts.recipe, self.parts.formats)
 
     def _collection(self, name: str) -> Collection:
         return Collection(self.parts.store, self.parts.embedder, self.parts.indexes(), name)

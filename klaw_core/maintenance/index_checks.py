@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from klaw_core.collection import Collection
-from klaw_core.embedding import make_space_record
+from klaw_core.embedding import SAME_WEIGHTS, agreement, make_space_record
 from klaw_core.errors import EmbeddingError, as_klaw_error
 from klaw_core.findings import FIX, Finding, Severity
 from klaw_core.interfaces import CheckedIndex, Embedder, Index, Snapshot
 from klaw_core.values import SpaceRecord
 
-# The cosine similarity of a probe with itself under the same weights: other kernels and threads change the last digits.
-_SAME = 0.999
 _KEYS_NAMED = 20
 
 
@@ -70,8 +68,8 @@ def _compare_spaces(record: SpaceRecord, embedder: Embedder, where: str) -> Iter
         probe = make_space_record(embedder).probe
     except EmbeddingError:  # check_model reports it
         return
-    similarity = float(probe @ record.probe) if probe.shape == record.probe.shape else 0.0
-    if not similarity >= _SAME:  # so that NaN counts
+    similarity = agreement(probe, record.probe)
+    if similarity < SAME_WEIGHTS:
         what = (
             f"{record.space} now gives another vector for the sentence that proves it (similarity {similarity:.3f}): "
             "the model behind the name has changed"
@@ -82,14 +80,17 @@ def _compare_spaces(record: SpaceRecord, embedder: Embedder, where: str) -> Iter
 def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:
     present = set(index.keys(snapshot.resource, collection.name).tolist())
     wanted = set(snapshot.keys(collection.name).tolist())
-    differences: tuple[tuple[str, Severity, str, set[int]], ...] = (
-        ("index-missing", "error", "chunks are not in it and cannot be found by it", wanted - present),
-        ("index-orphans", "error", "entries are of chunks that are gone", present - wanted),
+    missing: tuple[Severity, str] = ("error", "chunks are not in it and cannot be found by it")
+    if index.needs_vectors:  # an embedder that fails, or is not asked, leaves vectors for later
+        missing = ("warning", "chunks have no vector yet and are found by words alone")
+    differences: tuple[tuple[str, Severity, str, set[int], str], ...] = (
+        ("index-missing", *missing, wanted - present, "klaw embed" if index.needs_vectors else FIX),
+        ("index-orphans", "error", "entries are of chunks that are gone", present - wanted, FIX),
     )
-    for check, severity, what, keys in differences:
+    for check, severity, what, keys, mend in differences:
         if keys:
             shown = tuple(map(str, sorted(keys)[:_KEYS_NAMED]))
-            yield Finding(check, severity, f"{len(keys):,} {what}", where, FIX, shown)
+            yield Finding(check, severity, f"{len(keys):,} {what}", where, mend, shown)
 
 
 def _check_content(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:

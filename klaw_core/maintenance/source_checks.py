@@ -7,6 +7,7 @@ from attrs import evolve
 from klaw_core.collection import Collection
 from klaw_core.errors import KlawError
 from klaw_core.findings import FIX, Finding, named
+from klaw_core.indexing import Indexer
 from klaw_core.interfaces import Source
 from klaw_core.saved_source import SAVED, SavedSource
 from klaw_core.values import DocumentRecord, Entry, Skipped
@@ -14,8 +15,9 @@ from klaw_core.values import DocumentRecord, Entry, Skipped
 _UPDATE = "klaw index"
 
 
-def check_source(source: Source, collection: Collection, recipe: str) -> Iterator[Finding]:
+def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
     """Compare one source with what is indexed of it, document by document; every one is read."""
+    collection, cutter = indexer.collection, indexer.cutter()
     with collection.store.read() as snapshot:
         manifest = snapshot.manifest(collection.name, source.origin)
     if isinstance(source, SavedSource):
@@ -38,7 +40,7 @@ def check_source(source: Source, collection: Collection, recipe: str) -> Iterato
         record = manifest.get(document.path)
         if record is None:
             new.append(document.path)
-        elif record.content_hash != evolve(document, recipe=recipe).content_hash:
+        elif cutter.recognise(document, record) is None:
             changed.append(document.path)
     gone = [path for path in manifest if path not in current and not _below(path, kept)]
     yield from _outdated("stale", "changed since indexed", changed, source.origin)

@@ -12,6 +12,7 @@ import pluggy
 from attrs import evolve
 
 from klaw_core import hookspecs
+from klaw_core.errors import reason
 from klaw_core.hookspecs import API, Component
 from klaw_core.plugins.registry import KINDS, Offer, Plugin, Registry
 
@@ -39,8 +40,11 @@ def discover(*, disabled: Collection[str] = (), points: Iterable[EntryPoint] | N
             continue
         try:
             components = _load(manager, point, distribution)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything at all
-            plugins.append(evolve(plugin, problem=_reason(error)))
+        except KeyboardInterrupt as interrupt:  # what hangs here has no other way to be named
+            interrupt.add_note(f"{distribution} was loading; KLAW_DISABLE_PLUGINS={distribution} leaves it out")
+            raise
+        except BaseException as error:  # noqa: BLE001  # a plugin may raise anything at all; panics of Rust are no Exception
+            plugins.append(evolve(plugin, problem=reason(error)))
             continue
         for kind, component in components:
             offer = Offer(component, distribution, _misfit(component))
@@ -101,8 +105,3 @@ def _distribution(point: EntryPoint) -> tuple[str, str]:
 
 def _normalized(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()  # PEP 503
-
-
-def _reason(error: BaseException) -> str:
-    text = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

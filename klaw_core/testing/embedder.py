@@ -176,6 +176,12 @@ class EmbedderContract:
         assert before.model
         assert embedder.max_tokens > 0
 
+    def test_what_it_may_say_of_itself_is_of_its_type(self, embedder: Embedder) -> None:
+        assert type(getattr(embedder, "remote", False)) is bool
+        texts_per_call = getattr(embedder, "texts_per_call", 1)
+        assert type(texts_per_call) is int
+        assert texts_per_call >= 1
+
     def test_several_threads_can_use_it(self, embedder: Embedder) -> None:
         expected = embedder.embed_documents(_TEXTS)
         with ThreadPoolExecutor(4) as executor:

@@ -7,6 +7,7 @@ class TestMine(FusionContract):
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -83,6 +84,23 @@ class FusionContract:
         with_empty = [*given_rankings, Ranking("empty", (), 3.0)]
         assert fusion.fuse(with_empty, limit) == fusion.fuse(given_rankings, limit)
 
+    @given(given_rankings=rankings(min_legs=1), data=st.data(), exponent=st.integers(-20, 20))
+    @law
+    def test_the_unit_of_a_legs_scores_does_not_matter(
+        self, fusion: Fusion, given_rankings: list[Ranking], data: st.DataObject, exponent: int
+    ) -> None:
+        number = data.draw(st.integers(0, len(given_rankings) - 1))
+        ranking = given_rankings[number]
+        scaled = tuple(Hit(hit.key, math.ldexp(hit.score, exponent)) for hit in ranking.hits)  # exact in binary
+        in_other_units = [*given_rankings]
+        in_other_units[number] = evolve(ranking, hits=scaled)
+        assert _scored(fusion.fuse(in_other_units, 20)) == _scored(fusion.fuse(given_rankings, 20))
+
+    @given(given_rankings=rankings(), limit=st.integers(1, 20))
+    @law
+    def test_a_smaller_limit_cuts_the_end_off(self, fusion: Fusion, given_rankings: list[Ranking], limit: int) -> None:
+        assert list(fusion.fuse(given_rankings, limit)) == list(fusion.fuse(given_rankings, 1000))[:limit]
+
     @given(given_rankings=rankings(min_legs=1), data=st.data())
     @law
     def test_a_better_rank_never_lowers_a_score(
@@ -119,6 +137,10 @@ class FusionContract:
     def test_nothing_fuses_to_nothing(self, fusion: Fusion) -> None:
         assert list(fusion.fuse([], 10)) == []
         assert list(fusion.fuse([Ranking("a", ())], 10)) == []
+
+
+def _scored(hits: Sequence[Hit]) -> list[tuple[int, float]]:
+    return [(hit.key, hit.score) for hit in hits]
 
 
 def _score(fusion: Fusion, given_rankings: list[Ranking], key: int) -> float:

@@ -57,7 +57,7 @@ _law = settings(
 )
 
 
-def stored(key: int, text: str, heading: tuple[str, ...] = ()) -> StoredChunk:
+def stored(key: int, text: str, heading: tuple[str, ...] = (), context: str = "") -> StoredChunk:
     """Return a stored chunk of a document that holds nothing else."""
     return StoredChunk(
         key=key,
@@ -69,6 +69,7 @@ def stored(key: int, text: str, heading: tuple[str, ...] = ()) -> StoredChunk:
             start_line=1,
             end_line=text.count("\n") + 1,
             heading=heading,
+            context=context,
         ),
         path=f"notes/{key}.md",
         source=f"{key}.md",
@@ -330,10 +331,11 @@ class IndexContract(RetrieverContract[R]):
         "text", ["", " ", "\0", "!?", "\ud800", "a\0b", "数据" * 5000, "word " * 50_000], ids=ascii
     )
     def test_every_text_can_be_added_and_removed(self, index: Index[R], resource: R, text: str) -> None:
-        self.add(index, resource, [stored(1, text), stored(2, COMMON, heading=(text, "b"))])
-        assert self.held(index, resource) == [1, 2]
-        assert 2 in self.found(index, resource, COMMON)
-        index.remove(resource, "memory", [1, 2])
+        chunks = [stored(1, text), stored(2, COMMON, heading=(text, "b")), stored(3, COMMON, context=text)]
+        self.add(index, resource, chunks)
+        assert self.held(index, resource) == [1, 2, 3]
+        assert {2, 3} <= self.found(index, resource, COMMON)
+        index.remove(resource, "memory", [1, 2, 3])
         assert self.held(index, resource) == []
 
     def test_collections_are_separate(self, index: Index[R], resource: R) -> None:

@@ -28,31 +28,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.interfaces import Snapshot, Store
+from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_core.testing.values import MOMENT, cut_lines, documents, make_document, paths
-from klaw_core.values import Document, Filters, SpaceRecord, Vector, VectorSpace, text_hash
-
-C = "memory"
-SPACE = VectorSpace("test", "r1", 4)
-OTHER = VectorSpace("test", "r2", 4)
+from klaw_core.values import Document, Filters, SpaceRecord, VectorSpace, text_hash
 
 OpenStore = Callable[[], Store[Any]]
 
 
 class InjectedError(Exception):
     """Raised inside a transaction to see that it leaves nothing behind."""
-
-
-def vector(*numbers: float) -> Vector:
-    """Return a float32 vector of unit length."""
-    array = np.array(numbers, dtype=np.float32)
-    return np.asarray(array / np.linalg.norm(array), dtype=np.float32)
-
-
-def put(store: Store[Any], *items: Document) -> None:
-    """Write documents, cut into lines, in one transaction."""
-    with store.write() as transaction:
-        for document in items:
-            transaction.replace(C, document, cut_lines(document))
 
 
 def dump(snapshot: Snapshot[Any], *, collection: str = C) -> object:
@@ -67,7 +51,7 @@ def dump(snapshot: Snapshot[Any], *, collection: str = C) -> object:
     }
 
 
-class StoreContract:
+class StoreContract(CacheLaws):
     """The laws of a store. ``open_store`` opens the same data each time it is called."""
 
     @pytest.fixture
@@ -199,20 +183,6 @@ class StoreContract:
         with store.read() as snapshot:
             assert sorted(snapshot.manifest(C, "notes")) == ["notes/a.md", "notes/b.md"]
 
-    def test_the_cache_keeps_spaces_apart_and_forgets_in_all(self, store: Store[Any]) -> None:
-        digest, other = text_hash("x"), text_hash("y")
-        with store.write() as transaction:
-            transaction.cache_vectors(SPACE, {digest: vector(1, 0, 0, 0), other: vector(0, 0, 1, 0)})
-            transaction.cache_vectors(OTHER, {digest: vector(0, 1, 0, 0)})
-        with store.read() as snapshot:
-            assert snapshot.cached_vectors(SPACE, [digest])[digest].tolist() == [1, 0, 0, 0]
-            assert snapshot.cached_vectors(OTHER, [digest, other]).keys() == {digest}
-        with store.write() as transaction:
-            transaction.forget_vectors([digest])
-        with store.read() as snapshot:
-            assert snapshot.cached_vectors(SPACE, [digest, other]).keys() == {other}
-            assert snapshot.cached_vectors(OTHER, [digest]) == {}
-
     def test_the_space_is_recorded_and_replaced(self, store: Store[Any]) -> None:
         for space in (SPACE, OTHER):
             with store.write() as transaction:
@@ -258,25 +228,6 @@ class StoreContract:
             assert snapshot.counts(C) == {"notes": (1, 2)}
             assert snapshot.space(C) is None
         put(store, make_document("notes/c.md", "later"))
-
-    def test_a_rebuild_keeps_the_cached_vectors_that_its_chunks_need(self, store: Store[Any]) -> None:
-        old, new = make_document("notes/a.md", "one\ntwo"), make_document("notes/a.md", "two\nfour")
-        before, after = ([chunk.passage_hash for chunk in cut_lines(document)] for document in (old, new))
-        stray, strayed = text_hash("three"), text_hash("five")
-        put(store, old)
-        with store.write() as transaction:
-            transaction.set_space(C, SpaceRecord(OTHER, vector(1, 0, 0, 0)))
-            for space in (SPACE, OTHER):
-                transaction.cache_vectors(space, dict.fromkeys([*before, *after[:1], stray], vector(1, 2, 3, 4)))
-        with store.rebuild() as fresh:
-            put(fresh, new)
-            with fresh.write() as transaction:
-                transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
-                transaction.cache_vectors(SPACE, dict.fromkeys([after[1], strayed], vector(4, 3, 2, 1)))
-        hashes = [*before, *after, stray, strayed]
-        with store.read() as snapshot:
-            assert snapshot.cached_vectors(SPACE, hashes).keys() == set(after)
-            assert snapshot.cached_vectors(OTHER, hashes) == {}, "no collection is in that space any more"
 
     def test_a_rebuild_that_fails_changes_nothing(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "old"))

@@ -25,7 +25,9 @@ def cut_lines(document: Document) -> tuple[Chunk, ...]:
             seen = sum(chunk.text == line for chunk in chunks)
             chunk_id = text_hash(f"{document.path}\0{line}\0{seen}")[:32]
             heading = (f"line of {len(line)}",)
-            chunks.append(Chunk(chunk_id, line, offset, offset + len(line), number, number, heading))
+            context = "" if len(line) % 2 else f"before a line of {len(line)}"
+            place = (offset, offset + len(line), number, number)
+            chunks.append(Chunk(chunk_id, line, *place, heading, context=context))
         offset += len(line) + 1
     return tuple(chunks)
 

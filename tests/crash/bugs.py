@@ -73,7 +73,7 @@ def forget_without_journal() -> None:
 @_bug
 def forget_without_purge() -> None:
     """What was forgotten goes from the rows, and stays in the write-ahead log."""
-    store.SqliteStore._empty_log = lambda _self: None
+    Connections.empty_log = lambda _self: None
 
 
 @_bug

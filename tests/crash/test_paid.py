@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # test modules are imported by path, and so know no neighbours
 
-from paid import TEXTS_PER_CALL, Provider, Trial  # noqa: E402  # the line above
+from paid import TEXTS_PER_CALL, Provider, Trial  # the line above
 
 CHUNKS = 5000 if os.environ.get("KLAW_CRASH_POINTS") == "all" else 300
 

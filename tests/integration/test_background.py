@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from klaw_core import IndexReport
 from klaw_core.background import BackgroundIndexer
 
 
@@ -31,7 +32,7 @@ def test_it_runs_at_the_start_and_after_a_request(home, caplog):
 def test_requests_that_come_together_are_one_run(home, monkeypatch):
     with home.open() as memory:
         runs = []
-        monkeypatch.setattr(memory, "index", lambda: runs.append("run"))
+        monkeypatch.setattr(memory, "index", lambda: runs.append("run") or IndexReport())
         with BackgroundIndexer(memory, debounce_seconds=0.2) as indexer:
             assert indexer.wait(20)
             for _ in range(50):
@@ -62,6 +63,7 @@ def test_a_request_never_waits_and_closing_waits_for_the_run(home, monkeypatch):
         def index(_memory):
             entered.set()
             leave.wait(20)
+            return IndexReport()
 
         monkeypatch.setattr(type(memory), "index", index)
         indexer = BackgroundIndexer(memory, debounce_seconds=0.01)

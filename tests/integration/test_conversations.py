@@ -222,6 +222,44 @@ class TestPassages:
         memory.index()
         assert home.recorder.take() == []
 
+    def test_an_answer_is_found_by_its_question_and_shows_it(self, home):
+        with home.open(conversations={"packed_tokens": 0}) as memory:
+            asked, answered = said(1, "When does the ferry leave?"), said(2, "On Friday at nine.", role="assistant")
+            memory.conversations.append_many([asked, answered, said(3, "Thanks.", days=1)])
+            memory.index()
+            found = memory.search("ferry", mode="fts")
+            assert [(result.content, result.context) for result in found] == [
+                ("User: When does the ferry leave?", ""),
+                ("Assistant: On Friday at nine.", "User: When does the ferry leave?"),
+            ]
+
+    def test_what_is_said_later_leaves_earlier_passages_as_they_are(self, home):
+        with home.open(conversations={"packed_tokens": 0}) as memory:
+            memory.conversations.append_many([long(number) for number in range(4)])
+            memory.index()
+            before = {result.chunk_id for result in memory.search("user", 9, mode="fts")}
+            assert len(before) == 4
+            memory.conversations.append(long(4))
+            memory.index()
+            assert before < {result.chunk_id for result in memory.search("user", 9, mode="fts")}
+
+    def test_a_message_that_changes_in_its_file_leaves_no_word_in_what_follows(self, home, dump, check):
+        with home.open(conversations={"packed_tokens": 0}) as memory:
+            memory.conversations.append_many([said(1, "the word is hunter"), said(2, "Thanks."), said(3, "Bye.")])
+            memory.index()
+            assert len(memory.search("hunter", mode="fts")) == 3
+            file = home.root / "data" / DAY
+            file.write_text(file.read_text("utf-8").replace("hunter", "gather"), "utf-8")
+            home.recorder.take()
+            memory.index()
+            assert len(home.recorder.take()) == 1, "what follows has the passage that it had"
+            assert not memory.search("hunter", mode="fts")
+            assert len(memory.search("gather", mode="fts")) == 3
+            check(memory)
+            incremental = dump(memory)
+            memory.reindex()
+            assert dump(memory) == incremental
+
     def test_a_session_break_parts_passages(self, memory):
         conversations = memory.conversations
         conversations.append(said(1))

@@ -89,12 +89,12 @@ class TestHealthy:
 
 
 class TestIndexes:
-    @pytest.mark.parametrize("name", ["sqlite-vec", "fts5"])
-    def test_missing_keys(self, memory, name):
+    @pytest.mark.parametrize(("name", "severity"), [("sqlite-vec", "warning"), ("fts5", "error")])
+    def test_missing_keys(self, memory, name, severity):
         with writing(memory) as connection:
             keys = index_of(memory, name).keys(connection, "memory").tolist()
             index_of(memory, name).remove(connection, "memory", keys[:2])
-        expect(memory, "index-missing", where=f"memory/{name}", fixable=True)
+        expect(memory, "index-missing", where=f"memory/{name}", fixable=True, severity=severity)
         assert memory.search("harbour master", mode="fts" if name == "fts5" else "vector")
 
     def test_orphaned_keys(self, memory):
@@ -252,7 +252,7 @@ class TestOwnedFiles:
     def test_an_unfinished_forget(self, home, memory):
         path = home.root / "data" / "saved.jsonl"
         secret = memory.save("the password is swordfish")
-        memory._collection.remove([secret.path])
+        memory._collection_named("memory").remove([secret.path])
         with path.open("ab") as file:
             file.write(f'{{"forget": "{secret.path}"}}\n'.encode())
         expect(memory, "saved-unfinished", fixable=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from klaw_core import ErasingIndex
+from klaw_core import ErasingIndex, PluginError
 from klaw_core.values import text_hash
 from klaw_fts5.index import Fts5Index
 
@@ -89,7 +89,7 @@ def test_the_index_is_asked_in_the_transaction_that_removes(home, monkeypatch):
             raise RuntimeError
 
         monkeypatch.setattr(Fts5Index, "erase", fail)
-        with pytest.raises(RuntimeError):
+        with pytest.raises(PluginError, match="RuntimeError"):
             memory.forget(path)
         with memory._parts.store.read() as snapshot:
             assert len(snapshot.outline("memory", path)) == 1

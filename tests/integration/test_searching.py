@@ -222,7 +222,7 @@ class TestFailures:
         home.write("a.md", "the harbour")
         with home.open() as memory:
             memory.index(home.notes)
-            honest = memory._parts.embedder
+            honest = memory._parts.embedder.serving
         liar = liars["embedder"].options(lie=lie)
 
         class Liar:

@@ -35,7 +35,14 @@ values = st.recursive(
 tables = st.dictionaries(keys, values, max_size=4)
 memory_tables = st.fixed_dictionaries({"memory": st.dictionaries(keys, values, max_size=5)})
 
-HOOKS = (plugin.klaw_embedders, plugin.klaw_chunkers, plugin.klaw_fusions, plugin.klaw_sources, plugin.klaw_stores)
+HOOKS = (
+    plugin.klaw_embedders,
+    plugin.klaw_chunkers,
+    plugin.klaw_fusions,
+    plugin.klaw_rerankers,
+    plugin.klaw_sources,
+    plugin.klaw_stores,
+)
 AT_HAND = [component for hook in HOOKS for component in hook()]
 
 
@@ -62,7 +69,8 @@ def load(tmp_path_factory, user=None, project=None, **options):
 def test_any_table_is_a_configuration_or_a_config_error(tmp_path_factory, table):
     found = load(tmp_path_factory, overrides=table)
     if found is not None:
-        assert all(isinstance(getattr(found, kind), Selection) for kind in COMPONENTS if kind != "reranking")
+        assert all(isinstance(getattr(found, kind), Selection) for kind in COMPONENTS)
+        assert all(isinstance(stage, Selection) for stage in found.reranking)
         assert all(0 <= leg.weight < float("inf") for leg in found.retrieval)
 
 

@@ -10,9 +10,9 @@ from klaw_core.testing.fusion import FusionContract
 
 
 class TestReciprocalRankFusion(FusionContract):
-    @pytest.fixture
-    def fusion(self):
-        return ReciprocalRankFusion()
+    @pytest.fixture(params=[{}, {"pool": 3}, {"min_confidence": 1.0}], ids=str)
+    def fusion(self, request):
+        return ReciprocalRankFusion(**request.param)
 
 
 class TestWeightedFusion(FusionContract):
@@ -25,10 +25,55 @@ WORDS = Ranking("fts5", (Hit(1, 9.0), Hit(2, 5.0), Hit(3, 1.0)), weight=1.0)
 VECTORS = Ranking("sqlite-vec", (Hit(2, 0.9), Hit(4, 0.5)), weight=0.5)
 
 
-def test_rrf_is_the_weighted_sum_of_reciprocal_ranks():
-    scores = {hit.key: hit.score for hit in ReciprocalRankFusion(k=60).fuse([WORDS, VECTORS], 10)}
+def test_rrf_without_confidence_is_the_weighted_sum_of_reciprocal_ranks():
+    scores = {hit.key: hit.score for hit in ReciprocalRankFusion(k=60, min_confidence=1.0).fuse([WORDS, VECTORS], 10)}
     assert scores == pytest.approx({2: 1 / 62 + 0.5 / 61, 1: 1 / 61, 3: 1 / 63, 4: 0.5 / 62})
     assert next(iter(scores)) == 2, "found by both legs, it outranks each leg's own first"
+
+
+def test_a_hit_counts_by_how_far_it_stands_above_the_end_of_a_full_pool():
+    hits = ReciprocalRankFusion(k=60, pool=3, min_confidence=0.1).fuse([WORDS, VECTORS], 10)
+    weights = {(part.leg, hit.key): part.weight for hit in hits for part in hit.contributions}
+    assert weights == pytest.approx(
+        {
+            ("fts5", 1): 0.1 + 0.9 * 8 / 9,
+            ("fts5", 2): 0.1 + 0.9 * 4 / 9,
+            ("fts5", 3): 0.1,
+            # two of three: what the leg did not find has 0
+            ("sqlite-vec", 2): 0.5,
+            ("sqlite-vec", 4): 0.5 * (0.1 + 0.9 * 5 / 9),
+        }
+    )
+    assert all(part.value == part.weight / (60 + part.rank) for hit in hits for part in hit.contributions)
+
+
+def test_what_comes_after_the_pool_has_the_least_confidence():
+    tail = Ranking("a", tuple(Hit(key, 10.0 - key) for key in range(1, 7)))
+    weights = [part.weight for hit in ReciprocalRankFusion(pool=2).fuse([tail], 10) for part in hit.contributions]
+    assert weights[1:] == [0.1] * 5
+
+
+def test_a_leg_that_scores_all_alike_does_not_outvote_one_that_knows():
+    """A model that never learned a language: fifty cosines between .70 and .75, against one passage with the words."""
+    guesses = Ranking("vectors", tuple(Hit(100 + rank, 0.75 - rank / 1000) for rank in range(50)))
+    finds = Ranking("words", tuple(Hit(key, 20.0 / key) for key in range(1, 51)))
+    assert [hit.key for hit in ReciprocalRankFusion().fuse([guesses, finds], 3)] == [1, 2, 3]
+    plain = ReciprocalRankFusion(min_confidence=1.0).fuse([guesses, finds], 4)
+    assert [hit.key for hit in plain] == [1, 100, 2, 101], "by rank alone every second result is a guess"
+
+
+@pytest.mark.parametrize("scores", [(0.0,), (0.0, 0.0), (7.0,), (5.0, 5.0, 5.0)])
+def test_equal_scores_of_a_leg_that_found_few_are_believed(scores):
+    ranking = Ranking("a", tuple(Hit(key, score) for key, score in enumerate(scores)))
+    hits = ReciprocalRankFusion().fuse([ranking], 5)
+    assert [part.weight for hit in hits for part in hit.contributions] == [1.0] * len(scores)
+
+
+def test_cosines_below_nothing_keep_confidence_within_bounds():
+    ranking = Ranking("a", tuple(Hit(key, 0.2 - key / 50) for key in range(60)))
+    weights = [part.weight for hit in ReciprocalRankFusion().fuse([ranking], 60) for part in hit.contributions]
+    assert weights[0] == pytest.approx(1.0)
+    assert all(0.1 <= weight <= 1.0 for weight in weights)
 
 
 def test_weighted_is_the_convex_combination_of_scaled_scores():

@@ -51,6 +51,29 @@ def test_a_chunk_of_white_space_has_a_line_too():
     assert (chunk.start_line, chunk.end_line) == (2, 2)
 
 
+def test_the_context_is_what_stands_right_before_the_chunk():
+    text = "Anna: When?\n\nBen: On Tuesday.\n"
+    first, second = cut(text, (0, 11), (13, 29, (), None, 0))
+    assert (first.context, second.context) == ("", "Anna: When?")
+    assert second.passage == "Ben: On Tuesday."
+
+
+def test_another_context_makes_another_chunk_and_not_another_passage():
+    spans = ((0, 1), (2, 7, (), None, 0))
+    one, other, none = (
+        cut(text, *chosen)[1]
+        for text, chosen in (("a\nhello", spans), ("b\nhello", spans), ("a\nhello", ((0, 1), (2, 7))))
+    )
+    assert len({one.chunk_id, other.chunk_id, none.chunk_id}) == 3
+    assert one.passage_hash == other.passage_hash == none.passage_hash
+
+
+@pytest.mark.parametrize("context", [-1, 2, 3, 10**12])
+def test_a_context_that_is_not_before_its_span_is_refused(context):
+    with pytest.raises(PluginContractError, match=r"the span 2\.\.4 of notes/a\.md a context that begins at"):
+        cut("text", (2, 4, (), None, context))
+
+
 @pytest.mark.parametrize(
     "spans",
     [

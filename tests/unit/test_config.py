@@ -54,8 +54,8 @@ class TestLayers:
         nothing = load_config(data_dir=tmp_path / "data", environment=EMPTY)
         empty = load("")
         assert (empty.store.type, empty.chunking.type, empty.embedding.type) == ("sqlite", "markdown", "onnx")
-        assert [(leg.type, leg.weight) for leg in empty.retrieval] == [("sqlite-vec", 0.5), ("fts5", 1.0)]
-        assert (empty.fusion.type, empty.reranking, empty.sources) == ("rrf", None, ())
+        assert [(leg.type, leg.weight) for leg in empty.retrieval] == [("sqlite-vec", 1.0), ("fts5", 1.0)]
+        assert (empty.fusion.type, empty.reranking, empty.sources) == ("rrf", (), ())
         assert (empty.disabled_plugins, empty.offline) == ((), False)
         assert empty.table == nothing.table
 
@@ -227,6 +227,8 @@ class TestProblems:
             ("memory.store.type = ''", "memory.store.type: expected the name of a store, got ''"),
             ("memory.store.type = 0x" + "f" * 6000, "expected the name of a store, got a very large number"),
             ("memory.reranking = {k = 1}", "memory.reranking.type: expected the name of a reranker, got None"),
+            ("memory.reranking = 3", "memory.reranking: expected an array of tables, [[memory.reranking]]"),
+            ("memory.reranking = [{k = 1}]", "memory.reranking[0].type: expected the name of a reranker, got None"),
             ("memory.retrieval = {type = 'x'}", "memory.retrieval: expected an array of tables, [[memory.retrieval]]"),
             ("memory.retrieval = ['x']", "memory.retrieval[0]: expected a table with a key 'type'"),
             ("memory.retrieval = []", "memory.retrieval: at least one retriever is needed"),
@@ -253,6 +255,20 @@ class TestProblems:
     def test_a_retriever_stands_there_once(self, problems):
         user = "[[memory.retrieval]]\ntype = 'words'\n" * 2 + "[[memory.retrieval]]\ntype = 'fts5'\n"
         assert problems(user) == ["memory.retrieval: the retriever 'words' stands there twice"]
+
+    def test_reranking_is_an_array_of_stages_in_order(self, load):
+        user = "[[memory.reranking]]\ntype = 'recency'\nfloor = 0.5\n[[memory.reranking]]\ntype = 'mmr'\n"
+        first, second = load(user).reranking
+        assert (first.type, first.place, first.options) == ("recency", "memory.reranking[0]", {"floor": 0.5})
+        assert (second.type, second.place, second.kind) == ("mmr", "memory.reranking[1]", "reranker")
+
+    def test_a_single_stage_may_be_a_plain_table(self, load):
+        (stage,) = load("[memory.reranking]\ntype = 'mmr'\nrelevance = 0.5\n").reranking
+        assert (stage.type, stage.place, stage.options) == ("mmr", "memory.reranking", {"relevance": 0.5})
+
+    def test_a_stage_stands_there_once(self, problems):
+        user = "[[memory.reranking]]\ntype = 'mmr'\n" * 2
+        assert problems(user) == ["memory.reranking: the reranker 'mmr' stands there twice"]
 
     def test_all_problems_at_once(self, problems):
         user = """

@@ -23,8 +23,10 @@ def test_an_empty_file_means_the_defaults():
 
 
 def test_what_is_written_is_taken():
-    settings = load(include_roles=["tool"], redact=["a+"], redact_secrets=False, max_tokens=100, overlap_tokens=50)
-    assert settings == ConversationSettings(("tool",), ("a+",), False, 100, 50)
+    settings = load(
+        include_roles=["tool"], redact=["a+"], redact_secrets=False, max_tokens=100, packed_tokens=50, context_tokens=0
+    )
+    assert settings == ConversationSettings(("tool",), ("a+",), False, 100, 50, 0)
 
 
 @pytest.mark.parametrize(
@@ -39,8 +41,8 @@ def test_what_is_written_is_taken():
         ({"redact_secrets": 1}, "memory.conversations.redact_secrets: expected true or false"),
         ({"max_tokens": 7}, "memory.conversations.max_tokens: expected a whole number of at least 8"),
         ({"max_tokens": True}, "memory.conversations.max_tokens: expected a whole number"),
-        ({"overlap_tokens": -1}, "memory.conversations.overlap_tokens: expected a whole number of at least 0"),
-        ({"max_tokens": 20, "overlap_tokens": 11}, "memory.conversations.overlap_tokens: expected at most 10"),
+        ({"packed_tokens": -1}, "memory.conversations.packed_tokens: expected a whole number of at least 0"),
+        ({"context_tokens": "x"}, "memory.conversations.context_tokens: expected a whole number of at least 0"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(table, problem):

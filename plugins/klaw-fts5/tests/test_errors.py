@@ -29,7 +29,8 @@ def path(tmp_path: Path) -> str:
     path = str(tmp_path / "klaw.db")
     connection = apsw.Connection(path)
     connection.execute("PRAGMA synchronous = OFF; BEGIN")
-    INDEX.migrations()[0].apply(connection)
+    for migration in INDEX.migrations():
+        migration.apply(connection)
     INDEX.add(connection, "memory", ROWS, None)
     connection.execute("COMMIT")
     connection.close()

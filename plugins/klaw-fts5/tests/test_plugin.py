@@ -23,8 +23,12 @@ def test_the_entry_point_leads_to_the_component() -> None:
 
 def test_the_factory_hands_the_options_on(tmp_path: Path) -> None:
     (component,) = klaw_retrievers()
-    built = component.factory(component.options(heading_weight=3.0, text_weight=0.5), Place(tmp_path, tmp_path))
-    assert built == Fts5Index(heading_weight=3.0, text_weight=0.5)
+    built = component.factory(
+        component.options(heading_weight=2.0, text_weight=0.5, context_weight=0.1, pair_weight=0.0),
+        Place(tmp_path, tmp_path),
+    )
+    assert built == Fts5Index(heading_weight=2.0, text_weight=0.5, context_weight=0.1, pair_weight=0.0)
+    assert component.factory(component.options(), Place(tmp_path, tmp_path)) == Fts5Index()
     assert list(tmp_path.iterdir()) == []
 
 

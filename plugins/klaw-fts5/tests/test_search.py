@@ -142,6 +142,31 @@ def test_weights_decide_between_heading_and_text(connection: apsw.Connection) ->
     assert best == {(5.0, 1.0): 2, (1.0, 5.0): 1}
 
 
+def test_what_was_said_before_a_chunk_finds_it_and_counts_less(connection: apsw.Connection) -> None:
+    index = Fts5Index()
+    chunks = [stored(1, "Yes, on Tuesday", context="Was it the tide"), stored(2, "It was the tide", context="Yes")]
+    index.add(connection, "memory", [*chunks, *(stored(n, "sand") for n in range(3, 9))], None)
+    assert [hit.key for hit in index.search(connection, Query("tide"), 5)] == [2, 1]
+
+
+def test_no_phrase_runs_from_the_context_into_the_text(connection: apsw.Connection) -> None:
+    index = Fts5Index()
+    index.add(connection, "memory", [stored(1, "log kept", context="write ahead")], None)
+    assert not index.search(connection, Query('"ahead log"'), 5)
+
+
+def test_an_index_from_before_contexts_is_made_anew_and_empty(connection: apsw.Connection) -> None:
+    index = Fts5Index()
+    connection.execute("DROP TABLE memory_fts; DROP TABLE docs_fts")
+    older, newer = index.migrations()
+    older.apply(connection)
+    connection.execute("INSERT INTO memory_fts(rowid, heading, text) VALUES (1, 'old', 'row')")
+    newer.apply(connection)
+    assert index.keys(connection, "memory").tolist() == []
+    index.add(connection, "memory", [stored(1, "lantern", context="harbour")], None)
+    assert [hit.key for hit in index.search(connection, Query("harbour"), 5)] == [1]
+
+
 def test_a_filter_and_the_whole_give_the_same_scores(connection: apsw.Connection) -> None:
     index = Fts5Index()
     index.add(connection, "memory", [stored(n, "tide " * (n % 7 + 1) + "sand " * (n % 5)) for n in range(1, 300)], None)
@@ -171,7 +196,8 @@ def test_many_threads_may_search_at_once() -> None:
     def work(first: int) -> None:
         connection = apsw.Connection(":memory:")
         index = Fts5Index()
-        index.migrations()[0].apply(connection)
+        for migration in index.migrations():
+            migration.apply(connection)
         # Words that no other thread has treated yet, so that all of them are stemming.
         index.add(connection, "memory", [stored(n, f"{word}-{first}{word}") for n, word in enumerate(words)], None)
         found.append({n for n, word in enumerate(words) for hit in _hits(index, connection, word) if hit == n})

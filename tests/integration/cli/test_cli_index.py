@@ -52,7 +52,7 @@ class TestInit:
         written = file.read_text("utf-8")
         # A default is a comment that is TOML: a key and a value, or a header.
         lines = (
-            line.removeprefix("# ") for line in written.replace("# [memory.reranking]\n# type = ", "#").splitlines()
+            line.removeprefix("# ") for line in written.replace("# [[memory.reranking]]\n# type = ", "#").splitlines()
         )
         file.write_text("\n".join(line if is_toml(line) else f"# {line}" for line in lines), "utf-8")
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from klaw_core import EmbedderUnavailableError, ModelCorruptError
+from klaw_core import EmbedderUnavailableError, ModelCorruptError, StoreError, write_atomically
 from klaw_embed_llamacpp.header import MENDING
 from klaw_embed_llamacpp.runtime import INSTALL, Settings
 
@@ -78,11 +78,8 @@ def _remembered(page: Path, seen: dict[str, Any]) -> Proof | None:
 
 def _remember(page: Path, seen: dict[str, Any], proof: Proof) -> None:
     """Write the page; without a cache directory that can be written, the next process finds out again."""
-    with suppress(OSError):
-        page.parent.mkdir(parents=True, exist_ok=True)
-        part = page.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps({"seen": seen, "proof": asdict(proof)}), encoding="utf-8")
-        part.replace(page)
+    with suppress(StoreError):
+        write_atomically(page, json.dumps({"seen": seen, "proof": asdict(proof)}))
 
 
 def _try_out(path: Path, settings: Settings) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import apsw
 import numpy as np
@@ -11,12 +10,15 @@ from attrs import frozen
 
 from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
 from klaw_fts5.errors import as_retrieval_error, as_store_error
-from klaw_fts5.query import Term, compile_query, render, select
+from klaw_fts5.plan import Plan, make_plan
+from klaw_fts5.query import Term, compile_query, render
 from klaw_fts5.sql import COLLECTIONS, Statements
 from klaw_fts5.words import index_text
 
-# Above what 64 terms of that IDF can add up to, below what one rarer term gives.
-_EVERYDAY_SCORE = 1e-3
+# Among fewer rows half of them is soon reached, and says nothing about a word.
+_FEW = 20
+# How many of the best by single words are looked at for pairs: the order is the same for every smaller limit.
+_CANDIDATES = 200
 _MAX_LIMIT = 2**31 - 1
 
 
@@ -24,12 +26,14 @@ _MAX_LIMIT = 2**31 - 1
 class Fts5Index:
     """Finds chunks by their words, best BM25 first. Holds no state: everything is in the database.
 
-    A hit's score is SQLite's ``bm25()`` with its sign turned, so that higher is better. Only scores of one
-    query compare.
+    A hit's score is SQLite's ``bm25()`` with its sign turned, so that higher is better, and ``pair_weight`` times
+    that of the question's neighbouring words found side by side. Only scores of one query compare.
     """
 
-    heading_weight: float = 1.0
+    heading_weight: float = 3.0
     text_weight: float = 1.0
+    context_weight: float = 0.5
+    pair_weight: float = 0.25
 
     @property
     def joins(self) -> type[apsw.Connection]:
@@ -43,7 +47,7 @@ class Fts5Index:
 
     def migrations(self) -> Sequence[Migration[apsw.Connection]]:
         """Return the steps that make the tables."""
-        return (Migration("create-tables", _create_tables),)
+        return (Migration("create-tables", _create_tables), Migration("context", _add_context))
 
     def prepare(self, resource: apsw.Connection, /) -> None:
         """Check that this SQLite can hold the index. Raise RetrievalError if it cannot."""
@@ -67,9 +71,7 @@ class Fts5Index:
     ) -> None:
         """Add the words of these chunks, under keys that are not there yet. Raise StoreError."""
         del vectors
-        rows = (
-            (stored.key, index_text(" ".join(stored.chunk.heading)), index_text(stored.chunk.text)) for stored in chunks
-        )
+        rows = ((stored.key, *map(index_text, _columns(stored))) for stored in chunks)
         with as_store_error(collection):
             resource.executemany(_statements(collection).insert, rows)
 
@@ -111,27 +113,56 @@ class Fts5Index:
         if limit < 1 or (query.within is not None and not len(query.within)):
             return ()
         with as_retrieval_error(query.collection):
-            terms = select(compile_query(query.text), partial(_matches, resource, sql))
-            if not terms:
-                return ()
-            values = [self.heading_weight, self.text_weight, render(terms), min(limit, _MAX_LIMIT)]
-            if query.within is None:
-                rows = resource.execute(sql.search, values)
-            else:
-                allowed = apsw.carray(np.ascontiguousarray(query.within, dtype=np.int64))
-                rows = resource.execute(sql.search_within, [*values, allowed])
-            hits = tuple(Hit(key, -score) for key, score in rows)
-            informative = tuple(hit for hit in hits if hit.score >= _EVERYDAY_SCORE)
-            # FTS5 gives a term that stands in more than half of the rows an IDF of a millionth. A hit that shares
-            # only such terms would still have a rank, and fusion by rank would take it for a find. Among few
-            # rows half of them is soon reached, and says nothing about the word.
-            some_share_more = 0 < len(informative) < len(hits)
-            return informative if some_share_more and resource.execute(sql.many).get else hits
+            plan = _plan(resource, sql, query.text)
+            depth = min(max(limit, _CANDIDATES), _MAX_LIMIT)
+            answers = (self._scores(resource, sql, step, depth, query.within) for step in plan.steps)
+            scores = next(filter(None, answers), {})
+            if plan.pairs and scores and self.pair_weight:
+                found = np.fromiter(scores, dtype=np.int64)
+                for key, score in self._scores(resource, sql, plan.pairs, depth, found).items():
+                    scores[key] += self.pair_weight * score
+        best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
+        return tuple(Hit(key, score) for key, score in best)
+
+    def _scores(
+        self, resource: apsw.Connection, sql: Statements, terms: Sequence[Term], limit: int, within: Keys | None
+    ) -> dict[int, float]:
+        """Return the best keys for any of the terms, with their scores."""
+        values = [self.heading_weight, self.text_weight, self.context_weight, render(terms), limit]
+        if within is None:
+            rows = resource.execute(sql.search, values)
+        else:
+            allowed = apsw.carray(np.ascontiguousarray(within, dtype=np.int64))
+            rows = resource.execute(sql.search_within, [*values, allowed])
+        return {key: -score for key, score in rows}
+
+
+def _plan(resource: apsw.Connection, sql: Statements, text: str) -> Plan:
+    """Compile a text and look up how many chunks hold each term, counting no further than half of them."""
+    rows: int = resource.execute(sql.count).get
+    half = (rows + 1) // 2
+
+    def count(term: Term) -> int:
+        return int(resource.execute(sql.matches, (render((term,)), half)).get)
+
+    return make_plan(compile_query(text), count, half if rows >= _FEW else half + 1)
+
+
+def _columns(stored: StoredChunk) -> tuple[str, str, str]:
+    """Return what goes into the columns: heading, text, context."""
+    chunk = stored.chunk
+    return " ".join(chunk.heading), chunk.text, chunk.context
 
 
 def _create_tables(resource: apsw.Connection) -> None:
     for sql in COLLECTIONS.values():
         resource.execute(sql.create)
+
+
+def _add_context(resource: apsw.Connection) -> None:
+    """Make the tables anew, empty: FTS5 cannot add a column. The next index run fills them from the chunks."""
+    for sql in COLLECTIONS.values():
+        resource.execute(sql.widen)
 
 
 def _statements(collection: str) -> Statements:
@@ -141,8 +172,3 @@ def _statements(collection: str) -> Statements:
         raise RetrievalError(
             f"there is no full-text index of a collection {collection!r}", hint=f"one of {', '.join(COLLECTIONS)}"
         ) from None
-
-
-def _matches(resource: apsw.Connection, sql: Statements, term: Term) -> bool:
-    """Return whether any chunk holds the term: one look into the index, tens of microseconds."""
-    return resource.execute(sql.matches, (render((term,)),)).get is not None

@@ -19,19 +19,28 @@ _is_weight = validators.and_(validators.ge(0.0), validators.le(1000.0))
 class Fts5Options:
     """Options of ``type = "fts5"``.
 
-    ``heading_weight`` and ``text_weight`` say how much a word counts in a chunk's heading path and in its
-    text, as BM25's column weights (https://sqlite.org/fts5.html#the_bm25_function).
+    ``heading_weight``, ``text_weight`` and ``context_weight`` say how much a word counts in a chunk's heading path, in
+    its text and in what was said just before it, as BM25's column weights
+    (https://sqlite.org/fts5.html#the_bm25_function). ``pair_weight`` says how much more it counts that two
+    neighbouring words of the question stand side by side; 0 does not look.
     """
 
-    heading_weight: float = field(default=1.0, validator=_is_weight)
+    heading_weight: float = field(default=3.0, validator=_is_weight)
     text_weight: float = field(default=1.0, validator=_is_weight)
+    context_weight: float = field(default=0.5, validator=_is_weight)
+    pair_weight: float = field(default=0.25, validator=_is_weight)
 
 
 def build(options: Fts5Options, _place: Place) -> Fts5Index:
     """Build the index; it keeps nothing outside the store's database."""
     from klaw_fts5.index import Fts5Index
 
-    return Fts5Index(heading_weight=options.heading_weight, text_weight=options.text_weight)
+    return Fts5Index(
+        heading_weight=options.heading_weight,
+        text_weight=options.text_weight,
+        context_weight=options.context_weight,
+        pair_weight=options.pair_weight,
+    )
 
 
 @hookimpl

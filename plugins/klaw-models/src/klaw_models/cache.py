@@ -96,7 +96,7 @@ class ModelCache:
     def _replace(self, place: Path, made: Path) -> None:
         if any(place.glob(f"*/{MANIFEST}")) or (place.parent / MANIFEST).exists():
             raise ModelError(f"{place} is where other models are, or in one", hint="choose another name")
-        place.parent.mkdir(parents=True, exist_ok=True)
+        _make_private(place.parent)
         aside = self._set_aside(place) if place.exists() else None
         made.rename(place)
         _sync(place.parent)
@@ -113,7 +113,7 @@ class ModelCache:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Be the only process that writes here, and sweep what a killed one left. Raise ModelError or OSError."""
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(self.directory)
         descriptor = os.open(self.directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             try:
@@ -137,9 +137,16 @@ class ModelCache:
             )
 
 
+def _make_private(directory: Path) -> None:
+    """Create a directory and its parents for the owner only: ``parents=True`` would give these the umask's mode."""
+    for missing in reversed([path for path in (directory, *directory.parents) if not path.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+
+
 def _sync_tree(directory: Path) -> None:
-    """Make what is in a new directory durable, before the directory gets its name."""
+    """Make what is in a new directory the owner's alone, and durable, before the directory gets its name."""
     for path in (*directory.rglob("*"), directory):
+        path.chmod(0o700 if path.is_dir() else 0o600)
         _sync(path)
 
 

@@ -1,26 +1,98 @@
-"""The embedding cache across a rebuild: what the new database is given to begin with, and what it keeps."""
+"""The embedding cache: what of it was of use when, what leaves it, and what a rebuild takes along."""
 
-from typing import Any
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from klaw_core import VectorSpace
 from klaw_store_sqlitevec.schema import CHUNK_TABLES
-from klaw_store_sqlitevec.transaction import SqliteTransaction
+
+if TYPE_CHECKING:
+    from klaw_store_sqlitevec.transaction import SqliteTransaction
 
 # Chunks that are read at once: a few megabytes of text.
 _CHUNKS = 1024
+# A space that no collection is in is one that a reindex is building. After so long it will not be finished.
+_ABANDONED_MICROSECONDS = 30 * 24 * 3600 * 1_000_000
+
+
+def note_use(connection: apsw.Connection, space_id: int, hashes: Sequence[str]) -> None:
+    """Note that these entries are of use now. Their own rows, which hold the vectors, are not written."""
+    connection.execute(
+        """INSERT INTO cache_uses (id, used_at)
+           SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))
+           ON CONFLICT (id) DO UPDATE SET used_at = excluded.used_at""",
+        (_now(), space_id, apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))),
+    )
+
+
+def tend(connection: apsw.Connection, max_entries: int) -> int:
+    """Drop what was used the longest time ago, and what is left of spaces that were given up; return how many went."""
+    connection.execute(
+        """DELETE FROM vector_spaces
+           WHERE id NOT IN (SELECT space_id FROM collection_spaces) AND NOT EXISTS (
+               SELECT 1 FROM embedding_cache AS cache JOIN cache_uses AS uses ON uses.id = cache.id
+               WHERE cache.space_id = vector_spaces.id AND uses.used_at >= ?)""",
+        (_now() - _ABANDONED_MICROSECONDS,),
+    )
+    in_use = "space_id IN (SELECT space_id FROM collection_spaces)"
+    count = int(connection.execute(f"SELECT COUNT(*) FROM embedding_cache WHERE {in_use}").get)  # noqa: S608  # ours
+    excess = max(count - max_entries, 0)
+    if excess:
+        connection.execute(
+            f"""DELETE FROM embedding_cache WHERE id IN (
+                    SELECT cache.id FROM cache_uses AS uses JOIN embedding_cache AS cache ON cache.id = uses.id
+                    WHERE {in_use} ORDER BY uses.used_at, uses.id LIMIT ?)""",  # noqa: S608  # ours
+            (excess,),
+        )
+    return excess
+
+
+def count(connection: apsw.Connection, found: int, computed: int) -> None:
+    """Add to the statistics: vectors that were wanted and cached, and those that had to be computed."""
+    connection.execute(
+        """INSERT INTO cache_counts (id, found, computed) VALUES (1, ?, ?)
+           ON CONFLICT (id) DO UPDATE SET found = found + excluded.found, computed = computed + excluded.computed""",
+        (found, computed),
+    )
+
+
+def facts(connection: apsw.Connection) -> Mapping[str, int | str]:
+    """Return the cache's entries and bytes, and how often it had what was wanted."""
+    sql = """SELECT COALESCE(SUM(entries), 0), COALESCE(SUM(entries * dimension * 4), 0)
+             FROM (SELECT space_id, COUNT(*) AS entries FROM embedding_cache GROUP BY space_id)
+             JOIN vector_spaces ON vector_spaces.id = space_id"""
+    entries, size = connection.execute(sql).get
+    found, computed = connection.execute("SELECT found, computed FROM cache_counts").fetchone() or (0, 0)
+    wanted = found + computed
+    rate = f"{found / wanted:.0%} of {wanted:,}" if wanted else "nothing was wanted yet"
+    return {"cached_vectors": entries, "cache_bytes": size, "cache_hit_rate": rate}
 
 
 def take_cache(transaction: SqliteTransaction, other: apsw.Connection) -> None:
     """Copy the embedding cache of another database, space by space: row numbers mean nothing elsewhere."""
+    mine = transaction.resource
     spaces = "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
     cached = "SELECT ?, hash, vector FROM embedding_cache WHERE space_id = ?"
-    insert = "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    uses = "SELECT used_at, ?, hash FROM cache_uses AS uses JOIN embedding_cache AS cache USING (id) WHERE space_id = ?"
     rows: list[Any] = other.execute(spaces).fetchall()
     for theirs, *space in rows:
-        mine = transaction.put_space(VectorSpace(*space))
-        transaction.resource.executemany(insert, other.execute(cached, (mine, theirs)))
+        own = transaction.put_space(VectorSpace(*space))
+        mine.executemany(
+            "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            other.execute(cached, (own, theirs)),
+        )
+        mine.executemany(
+            """INSERT INTO cache_uses (id, used_at)
+               SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ? ON CONFLICT DO NOTHING""",
+            other.execute(uses, (own, theirs)),
+        )
+    mine.execute("DELETE FROM cache_counts")
+    mine.executemany("INSERT INTO cache_counts VALUES (?, ?, ?)", other.execute("SELECT * FROM cache_counts"))
 
 
 def prune_cache(transaction: SqliteTransaction) -> None:
@@ -31,6 +103,11 @@ def prune_cache(transaction: SqliteTransaction) -> None:
     rows: list[Any] = connection.execute("SELECT id, hash FROM embedding_cache").fetchall()
     unused = ((key,) for key, digest in rows if digest not in held)
     connection.executemany("DELETE FROM embedding_cache WHERE id = ?", unused)
+
+
+def _now() -> int:
+    """Return microseconds since 1970: fine enough to tell one transaction from the next."""
+    return time.time_ns() // 1000
 
 
 def _passage_hashes(transaction: SqliteTransaction) -> set[bytes]:

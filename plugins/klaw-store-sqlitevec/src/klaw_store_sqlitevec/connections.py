@@ -2,8 +2,9 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -15,6 +16,9 @@ from klaw_store_sqlitevec.schema import OLDEST_SQLITE
 
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _CACHE_KIB = 16 * 1024
+# While the log is emptied, writers wait: well below what they wait at most.
+_EMPTYING_MS = 1000
+_RETRY_SECONDS = 0.01
 
 
 class Connections:
@@ -72,6 +76,15 @@ class Connections:
             self._writer = self._writer or self._open()
             yield self._writer
 
+    def empty_log(self) -> None:
+        """Move everything from the log into the file, unless readers of older snapshots are, for long, in the way."""
+        with self.overwriter() as connection:
+            connection.set_busy_timeout(min(_EMPTYING_MS, self._busy_timeout_ms))
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                connection.set_busy_timeout(self._busy_timeout_ms)
+
     @contextmanager
     def _transaction(self) -> Iterator[apsw.Connection]:
         connection = self._writer = self._writer or self._open()
@@ -104,15 +117,15 @@ class Connections:
     def _give_back(self, connection: apsw.Connection) -> None:
         with self._lending:
             if self._closed:
-                connection.close()
+                _close(connection)
             else:
                 self._idle.append(connection)
 
     def _close_all(self) -> None:
         while self._idle:
-            self._idle.pop().close()
+            _close(self._idle.pop())
         if self._writer is not None:
-            self._writer.close()
+            _close(self._writer)
             self._writer = None
 
     def _open(self) -> apsw.Connection:
@@ -127,7 +140,7 @@ class Connections:
         connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
         connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        connection.pragma("journal_mode", "wal")
+        self._enter_wal(connection)
         # FULL, not NORMAL: after a power cut NORMAL may lose the last commits that were acknowledged.
         connection.pragma("synchronous", "full")
         connection.pragma("foreign_keys", "on")
@@ -137,6 +150,19 @@ class Connections:
         connection.pragma("cache_size", -_CACHE_KIB)
         self._prepare(connection)
         return connection
+
+    def _enter_wal(self, connection: apsw.Connection) -> None:
+        """Switch to write-ahead mode. SQLite itself does not wait here while others do the same to a file that is new."""
+        deadline = time.monotonic() + self._busy_timeout_ms / 1000
+        while True:
+            try:
+                connection.pragma("journal_mode", "wal")
+            except apsw.BusyError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+            else:
+                return
 
     def _check_usable(self) -> None:
         if self._closed:
@@ -152,6 +178,12 @@ def _roll_back(connection: apsw.Connection) -> None:
     """End the transaction, unless SQLite has done so itself (a full disk, an I/O error)."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
+
+
+def _close(connection: apsw.Connection) -> None:
+    """Close a connection. What the last one cannot copy back from the log then, on a full disk, stays in the log."""
+    with suppress(apsw.Error):
+        connection.close()
 
 
 def check_version() -> None:

@@ -6,6 +6,7 @@ do not care. The kernel drops the lock with the process, so a crash leaves none 
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +16,18 @@ from klaw_core import StoreLockedError, StoreReadOnlyError
 #: What SQLite and the store keep beside a database, by what is added to its name.
 SIDE_FILES = ("", "-wal", "-shm", ".lock")
 
+_RETRY_SECONDS = 0.01
+
 
 class RebuildLock:
-    """One process's handle on the lock file of a database. Not for two threads at once."""
+    """One process's handle on the lock file of a database. Not for two threads at once.
 
-    def __init__(self, database: Path) -> None:
+    Writers are waited for, at most for so many seconds, because they are done soon; a rebuild is not.
+    """
+
+    def __init__(self, database: Path, wait_seconds: float = 0.0) -> None:
         self._database = database
+        self._wait_seconds = wait_seconds
         self._path = Path(f"{database}.lock")
         self._descriptor: int | None = None
 
@@ -50,12 +57,18 @@ class RebuildLock:
     @contextmanager
     def _held(self, kind: int) -> Iterator[int]:
         descriptor = self._open()
-        try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
-            who = f"process {holder} is rebuilding it" if holder else "another process is writing to it"
-            raise StoreLockedError(f"{self._database} is locked: {who}", hint="wait for it to finish") from error
+        deadline = time.monotonic() + self._wait_seconds
+        while True:
+            try:
+                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                holder = _rebuilder(descriptor)
+                if holder or time.monotonic() >= deadline:
+                    who = f"process {holder} is rebuilding it" if holder else "another process is writing to it"
+                    message = f"{self._database} is locked: {who}"
+                    raise StoreLockedError(message, hint="wait for it to finish") from error
+            time.sleep(_RETRY_SECONDS)
         try:
             yield descriptor
         finally:
@@ -71,3 +84,13 @@ class RebuildLock:
                     hint="check its permissions, or choose another place: --data-dir or KLAW_DATA_DIR",
                 ) from error
         return self._descriptor
+
+
+def _rebuilder(descriptor: int) -> str:
+    """Return the number of the process that rebuilds; nothing if there are only writers, whatever the file says."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return ""

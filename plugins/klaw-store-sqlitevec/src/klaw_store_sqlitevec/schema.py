@@ -99,12 +99,48 @@ CREATE TABLE embedding_cache (
 """
 
 
+# Beside the cache, not in it: to note a use, a row of some bytes is written rather than one with a vector.
+_CACHE_USES = """
+CREATE TABLE cache_uses (
+    id INTEGER PRIMARY KEY REFERENCES embedding_cache (id) ON DELETE CASCADE,
+    used_at INTEGER NOT NULL    -- microseconds since 1970
+);
+CREATE INDEX cache_uses_order ON cache_uses (used_at, id);
+CREATE TABLE cache_counts (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    found INTEGER NOT NULL,
+    computed INTEGER NOT NULL
+);
+INSERT INTO cache_uses (id, used_at) SELECT id, CAST(strftime('%s') AS INTEGER) * 1000000 FROM embedding_cache;
+"""
+
+
+# Words that stand right before the chunk in its document; chunks that were there before have none.
+_CONTEXT = """
+ALTER TABLE memory_chunks ADD COLUMN context TEXT NOT NULL DEFAULT '';
+ALTER TABLE doc_chunks ADD COLUMN context TEXT NOT NULL DEFAULT '';
+"""
+
+
 def _begin(connection: apsw.Connection) -> None:
     connection.execute(_BEGINNING.format(shared=_SHARED_COLUMNS.strip()))
 
 
+def _note_uses(connection: apsw.Connection) -> None:
+    connection.execute(_CACHE_USES)
+
+
+def _add_context(connection: apsw.Connection) -> None:
+    connection.execute(_CONTEXT)
+
+
 #: Append-only: a step that has been released is never changed.
-MIGRATIONS = (Migration("0001-documents-chunks-spaces-cache", _begin), CONVERSATIONS)
+MIGRATIONS = (
+    Migration("0001-documents-chunks-spaces-cache", _begin),
+    CONVERSATIONS,
+    Migration("0003-cache-uses", _note_uses),
+    Migration("0004-context", _add_context),
+)
 
 
 @frozen

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import apsw
 import numpy as np
@@ -24,7 +25,7 @@ from klaw_store_sqlitevec.times import from_text, to_text
 
 _CHUNK_COLUMNS = """
     chunk.id, chunk.chunk_id, chunk.content, chunk.start_offset, chunk.end_offset, chunk.start_line, chunk.end_line,
-    chunk.heading, chunk.continues, document.path, {source}, chunk.created_at, {chat}, document.origin
+    chunk.heading, chunk.continues, chunk.context, document.path, {source}, chunk.created_at, {chat}, document.origin
 """
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -156,7 +157,8 @@ def _key_array(rows: apsw.Cursor) -> Keys:
     return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
 
-def _stored(row: tuple[object, ...]) -> StoredChunk:
-    key, chunk_id, content, start, end, first, last, heading, continues, path, source, created, chat, origin = row
-    chunk = Chunk(chunk_id, content, start, end, first, last, tuple(json.loads(heading)), continues)  # type: ignore[arg-type]  # the schema's types
-    return StoredChunk(key, chunk, path, source, from_text(created), chat, origin)  # type: ignore[arg-type]  # the schema's types
+def _stored(row: tuple[Any, ...]) -> StoredChunk:
+    key, chunk_id, content, start, end, first, last, heading, continues, context, *place = row
+    chunk = Chunk(chunk_id, content, start, end, first, last, tuple(json.loads(heading)), continues, context)
+    path, source, created, chat, origin = place
+    return StoredChunk(key, chunk, path, source, from_text(created), chat, origin)

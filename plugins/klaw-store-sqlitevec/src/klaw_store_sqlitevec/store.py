@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from klaw_core import Finding, Index, Snapshot, Store, StoreError, StoreLockedError, Transaction
-from klaw_store_sqlitevec.cache import prune_cache, take_cache
+from klaw_store_sqlitevec.cache import facts, prune_cache, take_cache
 from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, Owned, check_file, migrate, pending
@@ -69,7 +69,7 @@ class SqliteStore:
             if transaction.forgotten:
                 _remove_database(self._beside)  # what a rebuild left; while this writes, none can be going on
         if transaction.forgotten:
-            self._empty_log()
+            self._connections.empty_log()
 
     @contextmanager
     def rebuild(self) -> Iterator[Store[apsw.Connection]]:
@@ -80,7 +80,7 @@ class SqliteStore:
         this store stays as it was, and what the other had done is there for the next attempt.
         """
         beside = self._beside
-        lock = RebuildLock(self._path)
+        lock = RebuildLock(self._path, self._busy_timeout_seconds)
         try:
             with lock.exclusive():
                 fresh = SqliteStore(beside, busy_timeout_seconds=self._busy_timeout_seconds)
@@ -104,21 +104,26 @@ class SqliteStore:
         with (
             self._connections.overwriter() as target,
             other._connections.overwriter() as source,  # noqa: SLF001  # a store of the same class
-            target.backup("main", source, "main") as backup,
         ):
-            backup.step(-1)  # in one go: page by page it would begin anew at every change
+            backup = target.backup("main", source, "main")
+            try:
+                backup.step(-1)  # in one go: page by page it would begin anew at every change
+                backup.finish()
+            except BaseException:
+                # Where the file fails still, apsw's own error for that would hide the one that tells what happened.
+                with suppress(SystemError):
+                    backup.close(force=True)
+                raise
 
     def statistics(self) -> Mapping[str, int | str]:
-        """Return the sizes of file, log and cache in bytes, and the version of SQLite."""
+        """Return the sizes of file, log and cache in bytes, the cache's hit rate, and the version of SQLite."""
         log = Path(f"{self._path}-wal")
         with self.read() as snapshot:
-            sql = "SELECT COUNT(*), COALESCE(SUM(LENGTH(vector)), 0) FROM embedding_cache"
-            entries, size = snapshot.resource.execute(sql).get
+            cache = facts(snapshot.resource)
         return {
             "database_bytes": self._path.stat().st_size,
             "log_bytes": log.stat().st_size if log.exists() else 0,
-            "cached_vectors": entries,
-            "cache_bytes": size,
+            **cache,
             "sqlite_version": apsw.sqlite_lib_version(),
         }
 
@@ -169,12 +174,7 @@ class SqliteStore:
                 connection.executemany("DELETE FROM embedding_cache WHERE id = ?", ((key,) for key in bad))
                 if any(check_messages(connection, self.location)):
                     connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('rebuild')")
-            self._empty_log()
-
-    def _empty_log(self) -> None:
-        """Move everything from the log into the file, unless readers of older snapshots are in the way."""
-        with self._connections.overwriter() as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connections.empty_log()
 
     def _leftovers(self) -> list[Path]:
         paths = (Path(f"{self._beside}{suffix}") for suffix in SIDE_FILES)

@@ -4,9 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 
 import apsw
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
+from klaw_store_sqlitevec.cache import count, note_use, tend
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot, chunk_table
 from klaw_store_sqlitevec.times import to_text
 
@@ -54,6 +55,14 @@ class SqliteTransaction(SqliteSnapshot):
             (collection, self.put_space(record.space), record.probe.astype("<f4").tobytes()),
         )
 
+    def retire_space(self, space: VectorSpace, /) -> None:
+        """Give a space another revision, ``replaced-…``; its cached vectors, of no use to any embedder, go."""
+        old = self.space_id(space)
+        if old is not None:
+            new = self.put_space(evolve(space, revision=f"replaced-{space.revision}"))
+            self.resource.execute("UPDATE collection_spaces SET space_id = ? WHERE space_id = ?", (new, old))
+            self.resource.execute("DELETE FROM vector_spaces WHERE id = ?", (old,))
+
     def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
         """Put vectors in the embedding cache, by passage hash."""
         if not vectors:
@@ -63,6 +72,18 @@ class SqliteTransaction(SqliteSnapshot):
             "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             ((space_id, bytes.fromhex(digest), vector.astype("<f4").tobytes()) for digest, vector in vectors.items()),
         )
+        note_use(self.resource, space_id, list(vectors))
+
+    def use_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> None:
+        """Note that these cached vectors were of use now."""
+        space_id = self.space_id(space)
+        if space_id is not None and hashes:
+            note_use(self.resource, space_id, hashes)
+
+    def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
+        """Leave at most ``max_entries`` vectors of the collections' spaces, the last used; return how many went."""
+        count(self.resource, found, computed)
+        return tend(self.resource, max_entries)
 
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
         """Remove these passage hashes from the embedding cache, in every space."""
@@ -138,6 +159,7 @@ class SqliteTransaction(SqliteSnapshot):
             "end_line": chunk.end_line,
             "heading": json.dumps(chunk.heading, ensure_ascii=False),
             "continues": chunk.continues,
+            "context": chunk.context,
         }
         sql = f"INSERT INTO {table.name} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608  # names of ours
         self.resource.execute(sql, tuple(values.values()))

@@ -1,0 +1,38 @@
+"""``klaw embed``: the vectors that are missing."""
+
+from __future__ import annotations
+
+import click
+
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+
+@click.command("embed", short_help="Compute the vectors that are missing.")
+@click.option(
+    "--batch-size", type=click.IntRange(1), metavar="N", help="Send so many texts at once. [default: the embedder's]"
+)
+@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Stop after so many chunks.")
+@common_options
+@pass_settings
+def command(settings: Settings, *, batch_size: int | None, limit: int | None) -> None:
+    """Embed the chunks that have no vector yet, oldest first: after `klaw index --no-embed`, or when that failed.
+
+    It can be stopped at any time, and run again: what was answered is kept. Exit status 1 if the embedder fails. A
+    text that an embedder refuses keeps those that are sent with it; `--batch-size 1` finds it.
+    """
+    from klaw_core.cli.output import data
+    from klaw_core.cli.progress import progress_bar
+    from klaw_core.cli.reports import interruptible, report_run
+
+    with (
+        settings.open_memory() as memory,
+        interruptible(settings, "what was answered is kept, `klaw embed` goes on from there"),
+    ):
+        with progress_bar(settings) as on_progress:
+            report = memory.embed(limit=limit, texts_per_call=batch_size, on_progress=on_progress)
+        if report.embedded or report.cached or report.lacking or settings.json:
+            report_run(settings, "embedded", report)
+        elif not settings.quiet:
+            data().line("every chunk has its vector")
+        if report.notices:
+            raise click.exceptions.Exit(1)

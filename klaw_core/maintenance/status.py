@@ -1,0 +1,66 @@
+"""What is indexed, with what, and what does not work: for ``klaw status``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from klaw_core.assembly import Parts
+from klaw_core.embedding import require_same_space
+from klaw_core.errors import EmbeddingError, PluginError, VectorSpaceError
+from klaw_core.sources import Sources
+from klaw_core.values import COLLECTIONS, SpaceRecord, Status
+
+
+def take_status(parts: Parts, sources: Sources) -> Status:
+    """Look at everything without changing it. Servers that embed are asked whether they answer; no note is sent."""
+    with parts.store.read() as snapshot:
+        record = next(filter(None, map(snapshot.space, COLLECTIONS)), None)
+        counts = {name: value for each in COLLECTIONS for name, value in snapshot.counts(each).items()}
+        lacking = {
+            name: sum(snapshot.keys(each).size - index.keys(snapshot.resource, each).size for each in COLLECTIONS)
+            for name, index in parts.indexes()
+        }
+    embedder = parts.embedder.name() if parts.config.embedding.type != "none" else ""
+    return Status(
+        location=parts.store.location,
+        embedder=embedder or parts.config.embedding.type,
+        space=None if record is None else record.space,
+        retrievers=tuple(leg.name for leg in parts.legs if not leg.problem),
+        fusion=parts.config.fusion.type,
+        origins=counts,
+        workspaces={name: str(workspace.root) for name, workspace in sources.workspaces.all().items()},
+        statistics=parts.store.statistics(),
+        problems=(
+            *(f"{leg.name} is off: {leg.problem}" for leg in parts.legs if leg.problem),
+            *_embedder_problems(parts, record),
+            *(f"plugin {item.name}: {item.problem}" for item in parts.registry.plugins if item.problem),
+            *(f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(sources.strays())),
+            *_lacking(parts, lacking),
+        ),
+    )
+
+
+def _lacking(parts: Parts, counts: Mapping[str, int]) -> Iterator[str]:
+    for name, index in parts.indexes():
+        if (count := counts[name]) > 0:
+            mend = "klaw embed" if index.needs_vectors else "klaw index"
+            yield f"{name} lacks {count:,} {'chunk' if count == 1 else 'chunks'}: run `{mend}`"
+
+
+def _embedder_problems(parts: Parts, record: SpaceRecord | None) -> Iterator[str]:
+    """Say which embedders do not work, and whether vector search is paused."""
+    if not any(leg.retriever.needs_vectors for leg in parts.legs):
+        return
+    embedder = parts.embedder
+    try:
+        space = embedder.space
+        yield from embedder.problems()
+        if record is not None:
+            require_same_space(record, space, COLLECTIONS[0])
+    except VectorSpaceError as error:
+        yield f"vector search is paused: {error}"
+    except (EmbeddingError, PluginError) as error:
+        paused = "vector search is paused" if record is not None else "nothing is embedded"
+        yield f"{paused}: embedder {parts.config.embedding.type}: {error}"
+    except Exception as error:  # noqa: BLE001  # an embedder may raise anything
+        yield f"embedder {parts.config.embedding.type}: {type(error).__name__}: {error}"

@@ -1,0 +1,100 @@
+"""Vectors of questions: each computed once, and never waited for without end."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from functools import partial
+
+from attrs import define, field
+
+from klaw_core.embedding import embed_question, require_same_space
+from klaw_core.errors import EmbedderUnavailableError, KlawError, as_klaw_error
+from klaw_core.interfaces import Embedder
+from klaw_core.values import SpaceRecord, Vector
+
+# A person who waits for results rephrases and comes back; more than the last few hundred questions are not asked again.
+_KEPT = 256
+# Threads that may wait for an embedder at once. Python cannot stop one that hangs, so there must be an end to them.
+_MOST_WAITING = 8
+
+#: How long a question waits: for an embedder on a server, for one that loads its model, and for one that has.
+REMOTE_SECONDS, LOADING_SECONDS, LOADED_SECONDS = 60.0, 300.0, 60.0
+
+
+@define(eq=False)
+class _Asked:
+    """A question on its way: several threads may wait for one answer."""
+
+    answered: threading.Event = field(factory=threading.Event)
+    vector: Vector | None = None
+    error: KlawError | None = None
+
+
+class Questions:
+    """Embeds questions in threads of their own, and keeps the last answers. Safe to use from several threads.
+
+    An embedder that takes longer than it may is left behind: the search goes on with words, and the vector, if it
+    comes after all, is there for the same question asked again. While too many are left behind none is added.
+    ``limits`` are the seconds that a question waits; see ``REMOTE_SECONDS`` and its neighbours.
+    """
+
+    def __init__(self, limits: tuple[float, float, float] = (REMOTE_SECONDS, LOADING_SECONDS, LOADED_SECONDS)) -> None:
+        self._limits = limits
+        self._vectors: OrderedDict[tuple[str, str], Vector] = OrderedDict()
+        self._waiting: dict[tuple[str, str], _Asked] = {}
+        self._answered = False
+        self._lock = threading.Lock()
+
+    def embed(self, text: str, embedder: Embedder, record: SpaceRecord, collection: str) -> Vector:
+        """Return the vector of a question in the space that the collection is recorded to be in.
+
+        Raise VectorSpaceError if the embedder's is another, EmbedderUnavailableError if no answer comes in time, else
+        what the embedder raises.
+        """
+        key = (record.space.identity, text)
+        with self._lock:
+            if key in self._vectors:
+                self._vectors.move_to_end(key)
+                return self._vectors[key]
+            asked = self._waiting.get(key)
+            if asked is None:
+                if len(self._waiting) >= _MOST_WAITING:
+                    raise EmbedderUnavailableError(
+                        f"the embedder has not answered {_MOST_WAITING} earlier questions yet", hint="try again later"
+                    )
+                asked = self._waiting[key] = _Asked()
+                work = partial(self._ask, key, asked, embedder, record, collection)
+                threading.Thread(target=work, name="klaw-query", daemon=True).start()
+        seconds = self._limit(embedder)
+        if not asked.answered.wait(seconds):
+            raise EmbedderUnavailableError(
+                f"the embedder has not answered within {seconds:g} seconds", hint="search again: it may be loading"
+            )
+        if asked.error is not None:
+            raise asked.error
+        assert asked.vector is not None
+        return asked.vector
+
+    def _ask(
+        self, key: tuple[str, str], asked: _Asked, embedder: Embedder, record: SpaceRecord, collection: str
+    ) -> None:
+        try:
+            require_same_space(record, embedder.space, collection)  # here, because a server may have to be asked
+            asked.vector = embed_question(key[1], embedder)
+        except BaseException as error:  # noqa: BLE001  # raised in the thread that waits, which is not to wait for ever
+            asked.error = as_klaw_error(error)
+        with self._lock:
+            del self._waiting[key]
+            if asked.vector is not None:
+                self._answered = True
+                self._vectors[key] = asked.vector
+                while len(self._vectors) > _KEPT:
+                    self._vectors.popitem(last=False)
+        asked.answered.set()
+
+    def _limit(self, embedder: Embedder) -> float:
+        remote, loading, loaded = self._limits
+        if getattr(embedder, "remote", False):
+            return remote
+        return loaded if self._answered else loading

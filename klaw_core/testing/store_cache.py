@@ -1,0 +1,114 @@
+"""What the embedding cache of every store must do: a part of ``StoreContract``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from klaw_core.interfaces import Store
+from klaw_core.testing.values import cut_lines, make_document
+from klaw_core.values import Document, SpaceRecord, Vector, VectorSpace, text_hash
+
+C = "memory"
+SPACE = VectorSpace("test", "r1", 4)
+OTHER = VectorSpace("test", "r2", 4)
+
+
+def vector(*numbers: float) -> Vector:
+    """Return a float32 vector of unit length."""
+    array = np.array(numbers, dtype=np.float32)
+    return np.asarray(array / np.linalg.norm(array), dtype=np.float32)
+
+
+def put(store: Store[Any], *items: Document) -> None:
+    """Write documents, cut into lines, in one transaction."""
+    with store.write() as transaction:
+        for document in items:
+            transaction.replace(C, document, cut_lines(document))
+
+
+class CacheLaws:
+    """The laws of a cache. The subclass gives the fixture ``store``."""
+
+    def test_the_cache_keeps_spaces_apart_and_forgets_in_all(self, store: Store[Any]) -> None:
+        digest, other = text_hash("x"), text_hash("y")
+        with store.write() as transaction:
+            transaction.cache_vectors(SPACE, {digest: vector(1, 0, 0, 0), other: vector(0, 0, 1, 0)})
+            transaction.cache_vectors(OTHER, {digest: vector(0, 1, 0, 0)})
+        with store.read() as snapshot:
+            assert snapshot.cached_vectors(SPACE, [digest])[digest].tolist() == [1, 0, 0, 0]
+            assert snapshot.cached_vectors(OTHER, [digest, other]).keys() == {digest}
+        with store.write() as transaction:
+            transaction.forget_vectors([digest])
+        with store.read() as snapshot:
+            assert snapshot.cached_vectors(SPACE, [digest, other]).keys() == {other}
+            assert snapshot.cached_vectors(OTHER, [digest]) == {}
+
+    def test_of_a_full_cache_the_least_recently_used_leave_first(self, store: Store[Any]) -> None:
+        hashes = [text_hash(str(number)) for number in range(6)]
+        with store.write() as transaction:
+            transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
+        for digest in hashes:
+            with store.write() as transaction:
+                transaction.cache_vectors(SPACE, {digest: vector(1, 2, 3, 4)})
+        with store.write() as transaction:
+            assert transaction.tend_cache(6, found=1, computed=5) == 0
+            transaction.use_vectors(SPACE, [hashes[0], text_hash("unknown")])
+            transaction.use_vectors(OTHER, hashes)
+        with store.write() as transaction:
+            assert transaction.tend_cache(2) == 4
+        with store.read() as snapshot:
+            assert snapshot.cached_vectors(SPACE, hashes).keys() == {hashes[0], hashes[5]}
+        with store.write() as transaction:
+            assert transaction.tend_cache(0) == 2
+
+    def test_vectors_of_a_space_that_is_being_built_are_not_in_the_way_and_stay(self, store: Store[Any]) -> None:
+        hashes = [text_hash(str(number)) for number in range(4)]
+        with store.write() as transaction:
+            transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
+            for space in (SPACE, OTHER):
+                transaction.cache_vectors(space, dict.fromkeys(hashes, vector(1, 2, 3, 4)))
+            assert transaction.tend_cache(1) == 3
+            assert len(transaction.cached_vectors(SPACE, hashes)) == 1
+            assert len(transaction.cached_vectors(OTHER, hashes)) == 4
+
+    def test_a_space_that_is_retired_keeps_its_collection_and_is_no_embedders(self, store: Store[Any]) -> None:
+        record = SpaceRecord(SPACE, vector(1, 2, 3, 4))
+        with store.write() as transaction:
+            transaction.retire_space(SPACE)
+            transaction.set_space(C, record)
+            transaction.cache_vectors(SPACE, {text_hash("x"): vector(1, 0, 0, 0)})
+            transaction.retire_space(SPACE)
+        with store.read() as snapshot:
+            retired = snapshot.space(C)
+            assert snapshot.cached_vectors(SPACE, [text_hash("x")]) == {}
+        assert retired is not None
+        assert retired.space == evolve(SPACE, revision=f"replaced-{SPACE.revision}")
+        assert retired.probe.tolist() == record.probe.tolist()
+        for _ in range(2):  # the same name is used, and replaced, again
+            with store.write() as transaction:
+                transaction.set_space(C, record)
+                transaction.retire_space(SPACE)
+        with store.read() as snapshot:
+            assert snapshot.space(C) == retired
+
+    def test_a_rebuild_keeps_the_cached_vectors_that_its_chunks_need(self, store: Store[Any]) -> None:
+        old, new = make_document("notes/a.md", "one\ntwo"), make_document("notes/a.md", "two\nfour")
+        before, after = ([chunk.passage_hash for chunk in cut_lines(document)] for document in (old, new))
+        stray, strayed = text_hash("three"), text_hash("five")
+        put(store, old)
+        with store.write() as transaction:
+            transaction.set_space(C, SpaceRecord(OTHER, vector(1, 0, 0, 0)))
+            for space in (SPACE, OTHER):
+                transaction.cache_vectors(space, dict.fromkeys([*before, *after[:1], stray], vector(1, 2, 3, 4)))
+        with store.rebuild() as fresh:
+            put(fresh, new)
+            with fresh.write() as transaction:
+                transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
+                transaction.cache_vectors(SPACE, dict.fromkeys([after[1], strayed], vector(4, 3, 2, 1)))
+        hashes = [*before, *after, stray, strayed]
+        with store.read() as snapshot:
+            assert snapshot.cached_vectors(SPACE, hashes).keys() == set(after)
+            assert snapshot.cached_vectors(OTHER, hashes) == {}, "no collection is in that space any more"

@@ -1,0 +1,78 @@
+"""Which of a question's words to ask the index for: those that tell something, and which pairs of them to prefer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
+
+from attrs import frozen
+
+from klaw_fts5.query import Term, select
+
+# What makes an English sentence a question. Among short messages, which seldom ask, these words are rare and would
+# count as much as what was asked about. Russian and Chinese lists were tried and changed nothing.
+_ASKING = frozenset(
+    (
+        "what",
+        "which",
+        "who",
+        "whom",
+        "whose",
+        "when",
+        "where",
+        "why",
+        "how",
+        "do",
+        "does",
+        "did",
+        "is",
+        "are",
+        "was",
+        "were",
+    )
+)
+
+
+@frozen
+class Plan:
+    """What to ask the index for.
+
+    ``steps`` are sets of terms, the most telling first: the first that finds anything is the answer. ``pairs`` are
+    phrases of two neighbouring words: a chunk that holds them as they were asked ranks higher.
+    """
+
+    steps: tuple[tuple[Term, ...], ...] = ()
+    pairs: tuple[Term, ...] = ()
+
+
+def make_plan(terms: Sequence[Term], count: Callable[[Term], int], everyday: int, /) -> Plan:
+    """Return how to search for compiled terms. ``count`` says how many chunks hold a term, up to ``everyday``.
+
+    FTS5 gives a term that stands in half of the rows an IDF of a millionth, and takes most of its time to do so.
+    A chunk that shares only such words, or only the words that ask, is no find while others share more.
+    """
+    counted = cache(count)
+    chosen = select(terms, lambda term: counted(term) > 0)
+    content = tuple(term for term in chosen if not _asks(term)) or chosen
+    telling = tuple(term for term in content if counted(term) < everyday) or content
+    return Plan(tuple(step for step in dict.fromkeys((telling, content, chosen)) if step), _pairs(chosen, telling))
+
+
+def _pairs(chosen: Sequence[Term], telling: Sequence[Term]) -> tuple[Term, ...]:
+    """Return the phrases of two words of which at least one is telling; compounds are searched for as such already."""
+    phrases = (
+        Term(first.words + second.words)
+        for first, second in pairwise(chosen)
+        if _is_word(first) and _is_word(second) and (first in telling or second in telling)
+    )
+    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase not in chosen))
+
+
+def _is_word(term: Term) -> bool:
+    return len(term.words) == 1 and not (term.prefix or term.literal or _asks(term))
+
+
+def _asks(term: Term) -> bool:
+    """Return whether a term only asks: ``what``, or ``what's``; never what was quoted or left open."""
+    return not (term.prefix or term.literal) and term.words[0] in _ASKING and all(len(w) == 1 for w in term.words[1:])

@@ -1,0 +1,112 @@
+"""Which words of a question are asked for: telling ones first, and pairs of neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import apsw
+import numpy as np
+import pytest
+
+from klaw_core import Query
+from klaw_core.testing.index import stored
+from klaw_fts5.index import Fts5Index
+from klaw_fts5.plan import make_plan
+from klaw_fts5.query import Term, compile_query, render
+
+Find = Callable[..., list[int]]
+
+
+def planned(text: str, *everyday: str) -> tuple[list[str], str]:
+    """Return the steps and the pairs for a text, where half of the chunks hold the words of ``everyday``."""
+    plan = make_plan(compile_query(text), lambda term: 10 if term.words[0] in everyday else 1, 10)
+    return [render(step) for step in plan.steps], render(plan.pairs)
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("", []),
+        ("lantern", ['"lantern"']),
+        ("the lantern", ['"lantern"', '"the" OR "lantern"']),
+        ("what is the lantern", ['"lantern"', '"the" OR "lantern"', '"what" OR "is" OR "the" OR "lantern"']),
+        ("what's a lantern", ['"a" OR "lantern"', '"what s" OR "what" OR "a" OR "lantern"']),
+        ("who is the", ['"the"', '"who" OR "is" OR "the"']),
+        ("what is", ['"what" OR "is"']),
+        ('"who" sings', ['"who" OR "sings"']),
+        ("do*", ['"do"*']),
+        ("什么", ['"什 么"']),
+    ],
+)
+def test_the_telling_words_are_asked_for_first(text: str, steps: list[str]) -> None:
+    assert planned(text, "the")[0] == steps
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("green lantern light", '"green lantern" OR "lantern light"'),
+        ("the lantern of a ship", '"the lantern" OR "lantern of" OR "of a" OR "a ship"'),
+        ("tell of the lantern", '"tell of" OR "the lantern"'),
+        ("what lantern did we buy", '"we buy"'),
+        ("snake_case names", '"case names"'),
+        ('"green lantern" light', ""),
+        ("lant* light", ""),
+        ("数据库", ""),
+        ("one", ""),
+    ],
+)
+def test_pairs_are_neighbours_of_which_one_is_telling(text: str, pairs: str) -> None:
+    assert planned(text, "the", "of")[1] == pairs
+
+
+def test_each_term_is_counted_once() -> None:
+    asked: list[Term] = []
+
+    def count(term: Term) -> int:
+        asked.append(term)
+        return 1
+
+    make_plan(compile_query("a green lantern and the green ship"), count, 10)
+    assert len(asked) == len(set(asked)) == 6
+
+
+def test_words_side_by_side_as_asked_rank_higher(find: Find) -> None:
+    texts = ("a hall in a town", "hall of that town", "an old town hall", *("nothing of this here",) * 20)
+    assert find("town hall", *texts) == [3, 2, 1]
+
+
+def test_pairs_can_be_left_out(connection: apsw.Connection) -> None:
+    chunks = [stored(1, "green and lantern"), stored(2, "and green lantern")]
+    Fts5Index().add(connection, "memory", chunks, None)
+    scores = {
+        weight: [hit.score for hit in Fts5Index(pair_weight=weight).search(connection, Query("green lantern"), 2)]
+        for weight in (0.0, 0.25)
+    }
+    assert scores[0.0][0] == scores[0.0][1] == scores[0.25][1] < scores[0.25][0]
+
+
+def test_a_filter_under_which_only_everyday_words_are_found_still_finds(connection: apsw.Connection) -> None:
+    index = Fts5Index()
+    chunks = [stored(number, f"the ship in harbour {number}") for number in range(1, 40)] + [stored(40, "the lantern")]
+    index.add(connection, "memory", chunks, None)
+    within = np.array([3, 5], dtype=np.int64)
+    assert [hit.key for hit in index.search(connection, Query("the lantern"), 5)] == [40]
+    assert [hit.key for hit in index.search(connection, Query("the lantern", within=within), 5)] == [3, 5]
+
+
+def test_in_a_small_collection_no_word_is_everyday(find: Find) -> None:
+    texts = ["the ship"] * 18 + ["a lantern"]
+    assert len(find("the lantern", *texts, limit=30)) == 19
+    assert find("the lantern", *texts, "a ship", limit=30) == [19]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 20])
+def test_a_smaller_limit_cuts_the_end_off(connection: apsw.Connection, limit: int) -> None:
+    index = Fts5Index()
+    texts = (
+        f"{'green lantern' if number % 7 == 3 else 'lantern in green'} {'sand ' * (number % 5)}" for number in range(60)
+    )
+    index.add(connection, "memory", [stored(number, text) for number, text in enumerate(texts)], None)
+    everything = index.search(connection, Query("green lantern sand"), 60)
+    assert index.search(connection, Query("green lantern sand"), limit) == everything[:limit]

@@ -1,0 +1,97 @@
+"""``klaw embed``, ``index --no-embed``, ``reindex --embedding``: vectors later, and other vectors."""
+
+import json
+
+import pytest
+
+from klaw_embed_openai.testing import FakeOpenAI
+
+CONFIG = """\
+# mine
+[memory.embedding]
+type = "openai"
+url = "{url}"
+dimensions = 64
+retries = 0
+"""
+
+
+@pytest.fixture
+def provider(httpserver):
+    return FakeOpenAI(httpserver, dimension=64)
+
+
+@pytest.fixture
+def embedding(klaw, user_home, provider):
+    """Run ``klaw`` with an embedder that counts."""
+    (user_home / "config" / "klaw" / "config.toml").write_text(CONFIG.format(url=provider.url))
+    return klaw
+
+
+def problems(klaw):
+    return json.loads(klaw("status", "--json").stdout)["problems"]
+
+
+def test_words_first_and_vectors_when_they_are_asked_for(embedding, notes, provider):
+    result = embedding("index", str(notes), "--no-embed")
+    assert result.exit_code == 0
+    assert "3 chunks found by words alone: not embedded yet → klaw embed" in result.stderr
+    assert not provider.answered
+    assert "notes/auth.md" in embedding("search", "tokens expire").stdout
+    assert problems(embedding) == ["sqlite-vec lacks 3 chunks: run `klaw embed`"]
+    assert embedding("embed", "--limit", "2").exit_code == 0
+    assert problems(embedding) == ["sqlite-vec lacks 1 chunk: run `klaw embed`"]
+    result = embedding("embed", "--batch-size", "1", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["embedded"]) == (0, 1)
+    assert embedding("embed").stdout == "every chunk has its vector\n"
+    assert problems(embedding) == []
+    assert "notes/auth.md" in embedding("search", "tokens", "--mode", "vector").stdout
+
+
+def test_a_provider_that_is_away_costs_only_the_vectors(embedding, notes, user_home):
+    (user_home / "config" / "klaw" / "config.toml").write_text(CONFIG.format(url="http://127.0.0.1:9/v1"))
+    result = embedding("index", str(notes))
+    assert result.exit_code == 0
+    assert "3 new; 3 chunks in " in result.stdout
+    assert "3 chunks found by words alone" in result.stderr
+    assert "cannot be reached" in result.stderr
+    assert "notes/auth.md" in embedding("search", "tokens").stdout
+    assert embedding("embed").exit_code == 1
+    assert problems(embedding) == ["sqlite-vec lacks 3 chunks: run `klaw embed`"]
+
+
+def test_moving_to_another_model_and_saying_so_in_the_configuration(embedding, notes, provider, user_home):
+    config = user_home / "config" / "klaw" / "config.toml"
+    embedding("index", str(notes))
+    provider.name = "text-embedding-3-large"
+    result = embedding("reindex", "--embedding", "openai:text-embedding-3-large")
+    assert result.exit_code == 0, result.stderr
+    assert "names the embedder openai:text-embedding-3-large from now on" in result.stderr
+    written = config.read_text()
+    assert written.startswith("# mine")
+    assert 'model = "text-embedding-3-large"' in written
+    assert "dimensions = 64" in written
+    assert json.loads(embedding("status", "--json").stdout)["space"]["model"] == "text-embedding-3-large"
+    assert embedding("search", "tokens", "--mode", "vector").exit_code == 0
+
+
+def test_a_model_that_cannot_be_had_changes_nothing(embedding, notes, user_home):
+    config = user_home / "config" / "klaw" / "config.toml"
+    embedding("index", str(notes))
+    before = config.read_text()
+    for named in ("openai:no-such-model", "nothing", "none"):
+        assert embedding("reindex", "--embedding", named).exit_code == 1
+    assert config.read_text() == before
+    assert embedding("search", "tokens", "--mode", "vector").exit_code == 0
+
+
+def test_a_configuration_that_would_not_be_heard_is_refused_before_anything_is_embedded(
+    embedding, notes, provider, monkeypatch
+):
+    embedding("index", str(notes))
+    paid = provider.answered.total()
+    monkeypatch.setenv("KLAW_EMBEDDER", "none")
+    result = embedding("reindex", "--embedding", "openai:text-embedding-3-large")
+    assert result.exit_code == 1
+    assert "KLAW_EMBEDDER" in result.stderr
+    assert provider.answered.total() == paid

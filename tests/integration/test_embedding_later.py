@@ -1,0 +1,288 @@
+"""Write first, embed after: words find a text though no embedder works; vectors follow, and none is computed twice."""
+
+import numpy as np
+import pytest
+
+from klaw_core import EmbedderUnavailableError, EmbeddingError
+from klaw_core.embedding import PROBE
+
+
+@pytest.fixture
+def notes(home):
+    for number in range(200):
+        home.write(f"{number:03}.md", f"lantern number{number} of the pier")
+    return home.notes
+
+
+def lacking(memory):
+    with memory._parts.store.read() as snapshot:
+        keys = snapshot.keys("memory").tolist()
+        held = next(
+            index.keys(snapshot.resource, "memory") for _, index in memory._parts.indexes() if index.needs_vectors
+        )
+        return sorted(set(keys) - set(held.tolist()))
+
+
+def embedder_of(memory):
+    return memory._parts.embedder.serving
+
+
+class TestWithoutEmbedding:
+    def test_words_find_everything_and_the_embedder_is_not_asked(self, home, memory, notes, check):
+        report = memory.index(notes, embed=False)
+        assert (report.added, report.embedded, report.lacking) == (200, 0, 200)
+        assert home.recorder.calls == 0
+        assert memory.search("number199")[0].path == "notes/199.md"
+        assert memory.status().space is None
+        check(memory, embedded=False)
+
+    def test_embed_goes_on_in_order_and_can_be_stopped(self, home, memory, notes, check):
+        memory.index(notes, embed=False)
+        every = lacking(memory)
+        assert memory.embed(limit=30).lacking == 170
+        assert lacking(memory) == every[30:]
+        seen = []
+        assert memory.embed(texts_per_call=50, on_progress=seen.append).lacking == 0
+        assert [progress.done for progress in seen if progress.total] == [0, 50, 100, 150, 170]
+        check(memory)
+        home.recorder.calls = 0
+        report = memory.embed()
+        assert (report.embedded, report.cached, home.recorder.calls) == (0, 0, 0)
+
+    def test_each_text_is_sent_once_in_calls_of_the_embedders_size(self, home, memory, notes, monkeypatch):
+        monkeypatch.setattr(type(embedder_of(memory)), "texts_per_call", 500, raising=False)
+        memory.index(notes)
+        assert home.recorder.calls == 2, "the probe, and all the others at once"
+        assert sorted(home.recorder.take()) == sorted({PROBE, *_texts(memory)})
+
+    def test_without_a_tokenizer_texts_are_cut_by_estimate_and_cut_again_when_there_is_one(
+        self, home, memory, notes, monkeypatch, check
+    ):
+        home.write("long.md", "word " * 900)
+
+        def no_model(*_):
+            raise EmbedderUnavailableError("no model here")
+
+        with monkeypatch.context() as broken:
+            for name in ("count_tokens", "embed_documents", "embed_query"):
+                broken.setattr(type(embedder_of(memory)), name, no_model)
+            report = memory.index(notes)
+            assert (report.added, report.lacking > 200) == (201, True)
+            assert "no model here" in report.notices[0]
+            assert memory.index().unchanged == 201, "an estimate is no reason to cut them again while there is none"
+            assert memory.search("number7")[0].path == "notes/007.md"
+        report = memory.index()
+        assert (report.changed, report.lacking) == (201, 0)
+        assert memory.index().unchanged == 201
+        check(memory)
+
+
+class TestAnEmbedderThatFails:
+    def test_one_that_is_gone_is_not_asked_again_in_the_run(self, memory, notes, monkeypatch):
+        calls = []
+
+        def gone(_self, texts, /):
+            calls.append(texts)
+            raise EmbedderUnavailableError("the server is away", hint="start it")
+
+        monkeypatch.setattr(type(embedder_of(memory)), "embed_documents", gone)
+        report = memory.index(notes)
+        assert report.lacking == 200
+        assert report.notices == ("the server is away (start it)",)
+        assert len(calls) == 1
+
+    def test_a_text_that_is_refused_takes_only_its_call_along(self, memory, notes, monkeypatch, check):
+        embed = type(embedder_of(memory)).embed_documents
+
+        def refuse_one(self, texts, /):
+            if any("number77 " in text for text in texts):
+                raise EmbeddingError("it is too odd")
+            return embed(self, texts)
+
+        monkeypatch.setattr(type(embedder_of(memory)), "embed_documents", refuse_one)
+        assert 0 < memory.index(notes).lacking <= 64
+        assert memory.embed(texts_per_call=1).lacking == 1
+        monkeypatch.undo()
+        assert memory.embed().lacking == 0
+        check(memory)
+
+    def test_two_failures_in_a_row_end_the_run(self, home, memory, notes):
+        memory.save("the first")
+        home.recorder.calls, home.recorder.fail_at = 0, 1
+        memory.index(notes)
+        assert home.recorder.calls == 2
+
+
+class TestMovingToAnotherModel:
+    def test_the_old_vectors_answer_until_the_new_ones_are_complete(self, home, memory, notes, check, dump):
+        memory.index(notes)
+        before, answers = dump(memory), []
+
+        def look(progress):
+            answers.append((progress.stage, len(memory.search("lantern number7", mode="vector"))))
+
+        memory.reindex("counting:other", on_progress=look)
+        assert {stage for stage, _ in answers} == {"ahead", "index"}
+        assert all(found == 10 for _, found in answers)
+        assert memory.config.embedding.options == {"model": "other"}
+        assert memory.status().space.model == "other"
+        assert memory.search("lantern number7", mode="vector")
+        check(memory)
+        assert dump(memory)["chunks"] == before["chunks"]
+        with home.open() as late:  # its configuration names the old model still
+            assert any("klaw reindex" in notice for notice in late.search("lantern").notices)
+
+    @pytest.mark.parametrize("call", [2, 3, 5])
+    def test_interrupted_it_embeds_nothing_twice(self, home, memory, notes, check, call):
+        memory.index(notes)
+        home.recorder.take()
+        home.recorder.calls, home.recorder.fail_at = 0, call
+        with pytest.raises(EmbeddingError, match="told to fail"):
+            memory.reindex("counting:other")
+        assert memory.search("lantern number7", mode="vector"), "the old index answers, by its own model"
+        assert memory.index().notices == ()
+        home.recorder.fail_at = None
+        first = home.recorder.take()
+        memory.reindex("counting:other")
+        second = home.recorder.take()
+        assert sorted(text for text in first + second if text != PROBE) == sorted(_texts(memory))
+        check(memory)
+
+    def test_others_write_and_search_while_it_embeds(self, home, memory, notes, monkeypatch, check):
+        memory.index(notes)
+        embed, done = type(embedder_of(memory)).embed_documents, []
+        with home.open() as other:
+
+            def meanwhile(self, texts, /):
+                if self.options.model == "other" and len(texts) > 1 and not done:
+                    done.append(other.save("a buoy was seen").notice)
+                    home.write("late.md", "a heron came late")
+                    done.append(other.index().lacking)
+                    done.append(other.search("buoy", mode="vector")[0].content)
+                return embed(self, texts)
+
+            monkeypatch.setattr(type(embedder_of(memory)), "embed_documents", meanwhile)
+            memory.reindex("counting:other")
+        assert done == ["", 0, "a buoy was seen"]
+        assert memory.search("heron", mode="vector")[0].path == "notes/late.md"
+        check(memory)
+
+    def test_the_bound_of_the_cache_spares_what_is_being_built(self, home, notes):
+        with home.open(cache={"max_entries": 20}) as memory:
+            memory.index(notes)
+            home.recorder.take()
+            home.recorder.calls, home.recorder.fail_at = 0, 4
+            with pytest.raises(EmbeddingError):
+                memory.reindex("counting:other")
+            home.recorder.fail_at = None
+            first = set(home.recorder.take()) - {PROBE}
+            assert first
+            home.write("more.md", "something more")
+            memory.index()
+            home.recorder.take()
+            memory.reindex("counting:other")
+            assert not first & set(home.recorder.take())
+
+
+class TestTheCache:
+    def test_it_is_shared_by_collections_and_counted(self, home, memory):
+        home.write("a.md", "the same words")
+        (home.root / "manual").mkdir()
+        (home.root / "manual" / "b.md").write_text("the same words")
+        memory.index(home.notes)
+        report = memory.index(home.root / "manual", collection="docs")
+        assert (report.added, report.embedded, report.cached) == (1, 0, 1)
+        if home.backend == "sqlite":
+            statistics = memory.status().statistics
+            assert (statistics["cached_vectors"], statistics["cache_hit_rate"]) == (1, "50% of 2")
+            assert statistics["cache_bytes"] == 4 * 48
+
+    def test_it_is_kept_within_its_bound(self, home, notes, check):
+        with home.open(cache={"max_entries": 50}) as memory:
+            memory.index(notes)
+            with memory._parts.store.read() as snapshot:
+                hashes = [stored.chunk.passage_hash for stored in _stored(memory)]
+                assert len(snapshot.cached_vectors(embedder_of(memory).space, hashes)) == 50
+            check(memory)
+
+
+class TestAModelThatChangedUnderItsName:
+    @pytest.fixture
+    def changed(self, home, memory, notes, monkeypatch):
+        """The index is made; then the same name stands for other weights, on a server that does not say so."""
+        kind = type(embedder_of(memory))
+        monkeypatch.setattr(kind, "remote", True, raising=False)
+        memory.index(notes)
+        vector = kind._vector
+        monkeypatch.setattr(kind, "_vector", lambda self, text: np.roll(vector(self, text), 7))
+        home.recorder.take()
+        home.write("new.md", "a new heron")
+        return memory
+
+    def test_the_next_run_sees_it_and_nothing_is_compared_any_more(self, changed, check):
+        report = changed.index()
+        assert report.lacking == 1
+        assert "has changed" in report.notices[0]
+        found = changed.search("heron")
+        assert found[0].path == "notes/new.md"
+        assert any("replaced-1" in notice for notice in found.notices)
+        assert any("vector search is paused" in problem for problem in changed.status().problems)
+        changed.reindex()
+        assert changed.search("heron", mode="vector")[0].path == "notes/new.md"
+        assert changed.status().problems == ()
+        check(changed)
+
+    def test_reindex_takes_no_vector_of_the_old_weights(self, changed, check):
+        assert changed.reindex().embedded == 201
+        check(changed)
+
+    def test_the_probe_goes_with_the_first_texts_of_a_run_and_only_with_them(self, home, memory, notes, monkeypatch):
+        monkeypatch.setattr(type(embedder_of(memory)), "remote", True, raising=False)
+        memory.index(notes)
+        home.recorder.take()
+        home.recorder.calls = 0
+        memory.index()
+        assert home.recorder.calls == 0, "nothing to send, nothing sent"
+        home.write("new.md", "a new heron")
+        memory.index()
+        assert home.recorder.take() == [PROBE, "a new heron"]
+
+
+class TestFallback:
+    def test_another_runtime_of_the_model_serves_and_its_vectors_count(self, home, notes, check):
+        chain = {"type": "counting", "fallback": [{"type": "twin"}]}
+        home.extra.append(("embedder", home.component("twin")))
+        with home.open(embedding=chain) as memory:
+            memory.index(notes, embed=False)
+            memory.embed(limit=100)
+            home.recorder.fail_at = 0
+            home.recorder.unavailable = True
+            report = memory.embed()
+            assert (report.lacking, report.notices) == (0, ())
+            assert memory.search("lantern number7", mode="vector")
+            assert memory.status().embedder == "twin (memory.embedding.fallback[0])"
+            assert any("told to fail" in problem for problem in memory.status().problems)
+            assert memory.status().space.model == "counting"
+        with home.open() as memory:
+            home.recorder.fail_at = None
+            check(memory)
+
+    def test_another_model_does_not(self, home, notes):
+        home.extra.append(("embedder", home.component("twin", model="another")))
+        with home.open(embedding={"type": "counting", "fallback": [{"type": "twin"}]}) as memory:
+            memory.index(notes)
+            home.write("new.md", "a new heron")
+            home.recorder.fail_at = 0
+            home.recorder.unavailable = True
+            assert memory.index().lacking == 1
+            found = memory.search("heron")
+            assert found[0].path == "notes/new.md"
+
+
+def _stored(memory):
+    with memory._parts.store.read() as snapshot:
+        return snapshot.chunks("memory", snapshot.keys("memory").tolist())
+
+
+def _texts(memory):
+    return {stored.chunk.passage for stored in _stored(memory)}

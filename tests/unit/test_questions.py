@@ -1,0 +1,126 @@
+"""The vectors of questions: computed once, and never waited for without end."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from klaw_core import EmbedderUnavailableError, EmbeddingError, SpaceRecord, VectorSpace, VectorSpaceError
+from klaw_core.questions import LOADING_SECONDS, REMOTE_SECONDS, Questions
+
+SPACE = VectorSpace("slow", "1", 2)
+VECTOR = np.array([1, 0], np.float32)
+RECORD = SpaceRecord(SPACE, VECTOR)
+
+
+class Slow:
+    """Answers once it is let."""
+
+    space = SPACE
+
+    def __init__(self):
+        self.asked = []
+        self.entered = threading.Event()
+        self.go = threading.Event()
+
+    def embed_query(self, text, /):
+        self.asked.append(text)
+        self.entered.set()
+        assert self.go.wait(20)
+        return VECTOR
+
+
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name == "klaw-query"]
+
+
+@pytest.fixture
+def slow():
+    embedder = Slow()
+    yield embedder
+    embedder.go.set()
+    for thread in threads():
+        thread.join(20)
+    assert threads() == [], "no thread outlives its answer"
+
+
+def test_a_question_is_embedded_once_in_each_space(slow):
+    slow.go.set()
+    questions = Questions()
+    for _ in range(3):
+        assert questions.embed("where", slow, RECORD, "memory") is VECTOR
+    assert slow.asked == ["where"]
+    slow.space = VectorSpace("slow", "2", 2)
+    questions.embed("where", slow, SpaceRecord(slow.space, VECTOR), "memory")
+    assert slow.asked == ["where", "where"]
+
+
+def test_one_that_hangs_is_left_behind_and_its_late_answer_is_kept(slow):
+    questions = Questions((0.02, 0.02, 0.02))
+    with pytest.raises(EmbedderUnavailableError, match=r"within 0\.02 seconds"):
+        questions.embed("where", slow, RECORD, "memory")
+    slow.go.set()
+    for thread in threads():
+        thread.join(20)
+    assert questions.embed("where", slow, RECORD, "memory") is VECTOR
+    assert slow.asked == ["where"]
+
+
+def test_the_same_question_waits_for_the_same_answer(slow):
+    questions = Questions()
+    with ThreadPoolExecutor(4) as executor:
+        waiting = [executor.submit(questions.embed, "where", slow, RECORD, "memory") for _ in range(4)]
+        assert slow.entered.wait(20)
+        slow.go.set()
+        assert all(future.result(20) is VECTOR for future in waiting)
+    assert slow.asked == ["where"]
+
+
+def test_threads_that_hang_do_not_become_more_and_more(slow):
+    questions = Questions((0.01, 0.01, 0.01))
+    for number in range(20):
+        with pytest.raises(EmbedderUnavailableError):
+            questions.embed(f"question {number}", slow, RECORD, "memory")
+    assert len(threads()) == 8
+    with pytest.raises(EmbedderUnavailableError, match="8 earlier questions"):
+        questions.embed("one more", slow, RECORD, "memory")
+
+
+def test_what_the_embedder_raises_is_raised_and_not_kept(slow):
+    questions = Questions()
+    slow.go.set()
+    failing = Slow()
+    failing.embed_query = lambda _text: (_ for _ in ()).throw(EmbeddingError("not now"))
+    with pytest.raises(EmbeddingError, match="not now"):
+        questions.embed("where", failing, RECORD, "memory")
+    assert questions.embed("where", slow, RECORD, "memory") is VECTOR
+
+
+def test_another_space_is_refused(slow):
+    other = SpaceRecord(VectorSpace("other", "1", 2), VECTOR)
+    with pytest.raises(VectorSpaceError, match="other"):
+        Questions().embed("where", slow, other, "memory")
+    assert slow.asked == []
+
+
+def test_only_so_many_are_kept(slow):
+    slow.go.set()
+    questions = Questions()
+    for number in range(300):
+        questions.embed(str(number), slow, RECORD, "memory")
+    questions.embed("299", slow, RECORD, "memory")
+    assert len(slow.asked) == 300
+    questions.embed("0", slow, RECORD, "memory")
+    assert len(slow.asked) == 301
+
+
+def test_a_server_is_given_a_minute_and_a_model_five_to_load(slow):
+    questions = Questions()
+    assert questions._limit(slow) == LOADING_SECONDS == 300
+    slow.remote = True
+    assert questions._limit(slow) == REMOTE_SECONDS == 60
+    slow.remote = False
+    slow.go.set()
+    questions.embed("where", slow, RECORD, "memory")
+    assert questions._limit(slow) == 60
