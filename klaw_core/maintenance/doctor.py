@@ -88,11 +88,12 @@ class Doctor:
             sources = self.sources[name]()
             collection = self._collection(name)
             yield from check_origins(collection, sources)
+            indexer = self._indexer(collection)
         except KlawError as error:
             yield Finding("sources", "error", error.message, name, error.hint)
             return
         for source in sources:
-            yield from guarded("source", source.origin, check_source, source, self._indexer(collection))
+            yield from guarded("source", source.origin, check_source, source, indexer)
 
     def _mend(self, found: Sequence[Finding]) -> None:
         """Mend what can be; what fails is found again by the second examination."""
@@ -157,7 +158,7 @@ def guarded(check: str, where: str, look: Callable[..., Iterable[Finding]], *val
     try:
         for finding in look(*values):
             found.append(finding)  # noqa: PERF402  # one by one, so that what came before an error stays
-    except Exception as error:  # noqa: BLE001  # a plugin's, or a file system's
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin's, or a file system's
         problem = as_klaw_error(error)
         found.append(Finding(check, "error", f"it could not be examined: {problem.message}", where, problem.hint))
     return found

@@ -16,10 +16,15 @@ def take_status(parts: Parts, sources: Sources) -> Status:
     with parts.store.read() as snapshot:
         record = next(filter(None, map(snapshot.space, COLLECTIONS)), None)
         counts = {name: value for each in COLLECTIONS for name, value in snapshot.counts(each).items()}
-        lacking = {
-            name: sum(snapshot.keys(each).size - index.keys(snapshot.resource, each).size for each in COLLECTIONS)
-            for name, index in parts.indexes()
-        }
+        broken: list[str] = []
+        lacking: dict[str, int] = {}
+        for name, index in parts.indexes():
+            try:
+                with contained(f"{name} cannot say what it holds"):
+                    sizes = (index.keys(snapshot.resource, each).size for each in COLLECTIONS)
+                    lacking[name] = sum(snapshot.keys(each).size for each in COLLECTIONS) - sum(sizes)
+            except PluginError as error:
+                broken.append(str(error))
     embedder = parts.embedder.name() if parts.config.embedding.type != "none" else ""
     return Status(
         location=parts.store.location,
@@ -36,13 +41,14 @@ def take_status(parts: Parts, sources: Sources) -> Status:
             *(f"plugin {item.name}: {item.problem}" for item in parts.registry.plugins if item.problem),
             *(f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(sources.strays())),
             *_lacking(parts, lacking),
+            *broken,
         ),
     )
 
 
 def _lacking(parts: Parts, counts: Mapping[str, int]) -> Iterator[str]:
     for name, index in parts.indexes():
-        if (count := counts[name]) > 0:
+        if (count := counts.get(name, 0)) > 0:
             mend = "klaw embed" if index.needs_vectors else "klaw index"
             yield f"{name} lacks {count:,} {'chunk' if count == 1 else 'chunks'}: run `{mend}`"
 
@@ -63,4 +69,4 @@ def _embedder_problems(parts: Parts, record: SpaceRecord | None) -> Iterator[str
         paused = "vector search is paused" if record is not None else "nothing is embedded"
         yield f"{paused}: embedder {parts.config.embedding.type}: {error}"
     except Exception as error:  # noqa: BLE001  # an embedder may raise anything
-        yield f"embedder {parts.config.embedding.type}: {type(error).__name__}: {error}"
+        yield f"embedder {parts.config.embedding.type}: {reason(error)}"
