@@ -78,7 +78,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 def writing_failed(path: Path, error: OSError) -> StoreError:
     """Return the error that says why a file could not be written: StoreFullError or StoreReadOnlyError."""
     message = f"{path} cannot be written: {error.strerror}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StoreFullError(message, hint="free some space, then try again")
     return StoreReadOnlyError(message, hint="check the directory's permissions")
 

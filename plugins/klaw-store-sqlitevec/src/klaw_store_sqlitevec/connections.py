@@ -1,5 +1,6 @@
 """Connections to the file: opened private and safe, lent to one thread at a time."""
 
+import errno
 import os
 import threading
 import time
@@ -19,6 +20,7 @@ _CACHE_KIB = 16 * 1024
 # While the log is emptied, writers wait: well below what they wait at most.
 _EMPTYING_MS = 1000
 _RETRY_SECONDS = 0.01
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Connections:
@@ -92,8 +94,12 @@ class Connections:
         try:
             yield connection
             connection.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
+            # SQLite calls only ENOSPC a full disk. Read at once: the roll-back may set another.
+            full = isinstance(error, apsw.IOError) and connection.system_errno in _NO_SPACE
             _roll_back(connection)
+            if full:
+                raise apsw.FullError(str(error)) from error
             raise
 
     def renew(self) -> None:
