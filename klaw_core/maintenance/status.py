@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from klaw_core.assembly import Parts
 from klaw_core.embedding import require_same_space
-from klaw_core.errors import EmbeddingError, PluginError, VectorSpaceError
+from klaw_core.errors import EmbeddingError, PluginError, VectorSpaceError, contained, reason
+from klaw_core.interfaces import Snapshot
 from klaw_core.sources import Sources
 from klaw_core.values import COLLECTIONS, SpaceRecord, Status
 
@@ -16,15 +18,7 @@ def take_status(parts: Parts, sources: Sources) -> Status:
     with parts.store.read() as snapshot:
         record = next(filter(None, map(snapshot.space, COLLECTIONS)), None)
         counts = {name: value for each in COLLECTIONS for name, value in snapshot.counts(each).items()}
-        broken: list[str] = []
-        lacking: dict[str, int] = {}
-        for name, index in parts.indexes():
-            try:
-                with contained(f"{name} cannot say what it holds"):
-                    sizes = (index.keys(snapshot.resource, each).size for each in COLLECTIONS)
-                    lacking[name] = sum(snapshot.keys(each).size for each in COLLECTIONS) - sum(sizes)
-            except PluginError as error:
-                broken.append(str(error))
+        lacking, broken = _held(parts, snapshot)
     embedder = parts.embedder.name() if parts.config.embedding.type != "none" else ""
     return Status(
         location=parts.store.location,
@@ -44,6 +38,20 @@ def take_status(parts: Parts, sources: Sources) -> Status:
             *broken,
         ),
     )
+
+
+def _held(parts: Parts, snapshot: Snapshot[Any]) -> tuple[dict[str, int], list[str]]:
+    """Return how many chunks each index lacks, and why others cannot say."""
+    lacking: dict[str, int] = {}
+    broken: list[str] = []
+    total = sum(snapshot.keys(name).size for name in COLLECTIONS)
+    for name, index in parts.indexes():
+        try:
+            with contained(f"{name} cannot say what it holds"):
+                lacking[name] = total - sum(index.keys(snapshot.resource, each).size for each in COLLECTIONS)
+        except PluginError as error:
+            broken.append(str(error))
+    return lacking, broken
 
 
 def _lacking(parts: Parts, counts: Mapping[str, int]) -> Iterator[str]:

@@ -158,7 +158,7 @@ class Connections:
         return connection
 
     def _enter_wal(self, connection: apsw.Connection) -> None:
-        """Switch to write-ahead mode. SQLite itself does not wait here while others do the same to a file that is new."""
+        """Switch to write-ahead mode. SQLite does not wait here while others do the same to a file that is new."""
         deadline = time.monotonic() + self._busy_timeout_ms / 1000
         while True:
             try:
