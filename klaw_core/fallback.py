@@ -98,8 +98,8 @@ class FallbackEmbedder:
     """The first of several embedders that works; implements ``Embedder``. Safe to use from several threads.
 
     ``get_record`` reads the space of the index, None if it has none yet. With one, an embedder serves if its space is
-    that one, or if dimension, metric and its vector of the probe sentence agree with it. If none does, the first that
-    works serves as what it is, and the index will refuse it. A single option is taken as it is, and not probed.
+    that one, or if dimension, metric and its vector of the probe sentence agree with it. If none does, none serves: the
+    right one may only be away, and is asked again later. A single option is taken as it is, and not probed.
     """
 
     def __init__(self, options: Sequence[Option], get_record: Callable[[], SpaceRecord | None]) -> None:
@@ -173,19 +173,21 @@ class FallbackEmbedder:
             return [f"embedder {option}: {error}" for option, (error, _) in self._aside.items() if option != name]
 
     def _try(self, work: Callable[[Embedder], T]) -> T:
-        """Ask the one that serves; if it is out of order, the next one of the same space."""
-        while True:
-            serving = self._serve()
+        """Ask the one that serves; if it is out of order, the next one of the same space. Each has one try."""
+        failure: KlawError | None = None
+        for _ in self._options:  # bounded: one may take longer to fail than the others stay aside
+            try:
+                serving = self._serve()
+            except KlawError as error:
+                raise (failure or error) from None
             try:
                 return work(serving.embedder)
             except UNUSABLE as error:
                 if len(self._options) == 1:
                     raise
                 self._put_aside(serving.option, error)
-                try:
-                    self._serve()
-                except KlawError:
-                    raise error from None
+                failure = error
+        raise failure or self._none_works()
 
     def _serve(self) -> _Serving:
         with self._lock:
@@ -199,7 +201,7 @@ class FallbackEmbedder:
         if len(self._options) == 1:
             return _serving(self._options[0])
         record = self._get_record()
-        wanted = self._space or (record and record.space)
+        wanted = self._space or (None if record is None else record.space)
         working: list[_Serving] = []
         for found in self._working():
             if wanted in {None, found.space}:
@@ -209,9 +211,7 @@ class FallbackEmbedder:
             for found in working:
                 if self._agrees(found, record):
                     return evolve(found, space=record.space)
-        if working and self._space is None:
-            return working[0]
-        raise self._none_works()
+        raise self._none_works(wanted)
 
     def _working(self) -> Iterator[_Serving]:
         """Yield what can be built and says what space it is in, leaving out what failed a moment ago."""
@@ -252,8 +252,11 @@ class FallbackEmbedder:
             if self._serving is not None and self._serving.option == option:
                 self._serving = None
 
-    def _none_works(self) -> KlawError:
+    def _none_works(self, wanted: VectorSpace | None = None) -> KlawError:
+        """Return the error that names all that failed, and the vector space that one is needed for."""
         reasons = "; ".join(f"{name}: {error}" for name, (error, _) in self._aside.items())
-        return EmbedderUnavailableError(
-            f"no embedder works ({reasons or 'none is installed'})", hint="see [memory.embedding], and `klaw plugins`"
-        )
+        where, hint = "", "see [memory.embedding], and `klaw plugins`"
+        if wanted is not None:
+            where = f" in the vector space {wanted}"
+            hint = "start the embedder of that space; only to move to another one for good, `klaw reindex`"
+        return EmbedderUnavailableError(f"no embedder works{where} ({reasons or 'none is installed'})", hint=hint)

@@ -14,6 +14,9 @@ from typing import BinaryIO
 
 from klaw_core.errors import StoreError, StoreFullError, StoreReadOnlyError
 
+#: The directory, below the data directory, whose lock a run that embeds holds.
+EMBEDDING_LOCK = "embedding.lock"
+
 _TEMPORARY = ".klaw-"
 # A temporary file this old is a crash's; a younger one may be what another process is about to rename.
 _LEFTOVER_SECONDS = 3600

@@ -18,7 +18,7 @@ from klaw_core.embedding import EmbeddingRun
 from klaw_core.errors import EmbeddingError, KlawError, PluginError
 from klaw_core.interfaces import Chunker, Source
 from klaw_core.saved_source import SAVED
-from klaw_core.values import Chunk, Document, DocumentRecord, Entry, IndexReport, Progress, Skipped
+from klaw_core.values import Chunk, Document, DocumentRecord, Entry, IndexReport, Progress, Skipped, SpaceRecord
 
 ProgressCallback = Callable[[Progress], None]
 
@@ -164,17 +164,24 @@ class Indexer:
             seconds=time.monotonic() - started,
         )
 
-    def embed_ahead(self, source: Source, run: EmbeddingRun, *, on_progress: ProgressCallback = lambda _: None) -> None:
+    def embed_ahead(
+        self,
+        source: Source,
+        run: EmbeddingRun,
+        record: SpaceRecord,
+        *,
+        on_progress: ProgressCallback = lambda _: None,
+    ) -> None:
         """Cut every document and put the vectors of its chunks into the cache, writing nothing else.
 
-        This is how the vectors of another space are made while the index goes on answering in its own. Raise what
-        the embedder raised, WorkspaceError, StoreError.
+        This is how the vectors of another space, that of ``record``, are made while the index goes on answering in
+        its own. A text that the embedder refuses is left out. Raise what stopped it, WorkspaceError, StoreError.
         """
         tally, entries = self._begin(source, on_progress)
         tally.stage = "ahead"
         for batch in _batches(self._changed(source, entries, {}, tally, force=True), self._call_size(run)):
-            self.collection.cache([chunk for cut in batch for chunk in cut.chunks], run)
-            if run.error is not None:
+            self.collection.cache([chunk for cut in batch for chunk in cut.chunks], run, record)
+            if run.failing and run.error is not None:
                 raise run.error
             tally.count(batch)
 

@@ -351,8 +351,9 @@ class Store(Protocol[R]):
     def rebuild(self) -> AbstractContextManager[Store[R]]:
         """Give a store beside this one, with the same indexes, that takes its place at the end of the block.
 
-        It knows this one's cached vectors; of these and its own stay those of a text that one of its chunks has, in
-        a space that one of its collections is in. Snapshots go on being taken of the old content until the new one
+        It knows this one's cached vectors. Of the space that it comes to, those of a text that one of its chunks has
+        stay; those of a space that it leaves go; any other space, which an interrupted move was building, stays.
+        Snapshots go on being taken of the old content until the new one
         is complete; if the block raises, or the process dies, nothing has changed here.
         """
 

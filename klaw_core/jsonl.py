@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -119,7 +119,7 @@ class JsonLines:
         """Add records at the end, in one write of complete lines; they are on the disk when it returns.
 
         A torn tail, which a crash left, is given its end first, so that it costs nothing but itself. If the
-        disk fills up, the first few of several records may stay. Raise RecordError before anything is
+        disk fills up, nothing of them stays. Raise RecordError before anything is
         written, StoreFullError or StoreReadOnlyError.
         """
         try:
@@ -131,8 +131,13 @@ class JsonLines:
                     return ()
                 if size == 0:  # the name first: whoever finds the file not empty may rely on it
                     sync_directory(self.path.parent)
-                write_all(descriptor, b"".join([b"" if closed else b"\n", *(line for line, _ in lines)]))
-                _flush(descriptor)
+                try:
+                    write_all(descriptor, b"".join([b"" if closed else b"\n", *(line for line, _ in lines)]))
+                    _flush(descriptor)
+                except OSError:
+                    with suppress(OSError):  # nothing half-written on a disk that filled up
+                        os.ftruncate(descriptor, size)
+                    raise
         except OSError as error:
             raise writing_failed(self.path, error) from error
         return tuple(record for _, record in lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -23,7 +24,8 @@ from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.core_memory import FILE_NAME as CORE_FILE
 from klaw_core.core_memory import CoreMemory
 from klaw_core.embedding import EmbeddingRun
-from klaw_core.errors import ConfigError, KlawError, NotFoundError, QueryError, StoreError, WorkspaceError
+from klaw_core.errors import ConfigError, KlawError, NotFoundError, QueryError, WorkspaceError
+from klaw_core.files import EMBEDDING_LOCK, locked
 from klaw_core.findings import Diagnosis
 from klaw_core.forgetting import drop_forgotten
 from klaw_core.indexing import Indexer, ProgressCallback
@@ -123,12 +125,12 @@ class Memory:
         once; then it is embedded, unless ``embed`` is False. Where the embedder fails, the report says how many chunks
         lack a vector, and why; :meth:`embed` and the next run go on. Raise WorkspaceError, StoreError.
         """
-        run = EmbeddingRun()
+        run = EmbeddingRun(stopped=not embed)
         if directory is not None:
             _check_collection(collection)
             workspace = self._workspaces.remember(Path(directory), name, collection=collection, version=version)
             report = self._write(workspace, run, force=force, on_progress=on_progress)
-            return self._finish(report, run, [collection_of(workspace)] if embed else [], on_progress)
+            return self._finish(report, run, [collection_of(workspace)], on_progress)
         sources = self._sources.all()
         if not sources:
             raise WorkspaceError("nothing has been indexed yet", hint="klaw index DIR")
@@ -138,7 +140,7 @@ class Memory:
                 report += self._write(source, run, force=force, on_progress=on_progress)
             except WorkspaceError as error:  # a drive that is not there now must not keep the others from being indexed
                 report += IndexReport(skipped=(Skipped(source.origin, str(error), keep=True),))
-        return self._finish(report, run, COLLECTIONS if embed else [], on_progress)
+        return self._finish(report, run, COLLECTIONS, on_progress)
 
     def embed(
         self,
@@ -361,13 +363,15 @@ class Memory:
         on_progress: ProgressCallback,
         limit: int | None = None,
     ) -> IndexReport:
-        """Embed what lacks a vector in these collections, and keep the cache within its bounds."""
-        for name in collections:
-            left = None if limit is None else max(limit - report.embedded - report.cached, 0)
-            indexer = self._indexer_over(self._collection_named(name))
-            report += indexer.embed(run, limit=left, on_progress=on_progress)
-        if not collections:
-            report += IndexReport(lacking=sum(self._collection_named(name).lacking() for name in COLLECTIONS))
+        """Embed what lacks a vector in these collections, and keep the cache within its bounds.
+
+        One run at a time: what another is about to be answered must not be asked, and paid for, twice.
+        """
+        with locked(self.config.data_dir / EMBEDDING_LOCK) if not run.stopped else nullcontext():
+            for name in collections:
+                left = None if limit is None else max(limit - report.embedded - report.cached, 0)
+                indexer = self._indexer_over(self._collection_named(name))
+                report += indexer.embed(run, limit=left, on_progress=on_progress)
         if report.embedded or report.cached:
             with self._parts.store.write() as transaction:
                 most = self.config.cache.max_entries
@@ -378,7 +382,7 @@ class Memory:
         """Make a saved memory findable; return what keeps it, for now, from being found by meaning, or at all."""
         try:
             failure = self._indexer.add(document)
-        except StoreError as error:
+        except KlawError as error:  # the text is in the journal: whoever were told of a failure would save it twice
             return f"it is kept, and will be found after the next `klaw index`: {error}"
         return f"it is kept and found by words, but not embedded yet: {failure}" if failure else ""
 

@@ -21,6 +21,14 @@ _MOST_WAITING = 8
 #: How long a question waits: for an embedder on a server, for one that loads its model, and for one that has.
 REMOTE_SECONDS, LOADING_SECONDS, LOADED_SECONDS = 60.0, 300.0, 60.0
 
+# A recorded space, by name and by weights, and a text.
+_Key = tuple[tuple[str, bytes], str]
+
+
+def record_identity(record: SpaceRecord) -> tuple[str, bytes]:
+    """Return what two records of one space and the same weights share: a name may come to stand for other weights."""
+    return record.space.identity, record.probe.tobytes()
+
 
 @define(eq=False)
 class _Asked:
@@ -41,8 +49,8 @@ class Questions:
 
     def __init__(self, limits: tuple[float, float, float] = (REMOTE_SECONDS, LOADING_SECONDS, LOADED_SECONDS)) -> None:
         self._limits = limits
-        self._vectors: OrderedDict[tuple[str, str], Vector] = OrderedDict()
-        self._waiting: dict[tuple[str, str], _Asked] = {}
+        self._vectors: OrderedDict[_Key, Vector] = OrderedDict()
+        self._waiting: dict[_Key, _Asked] = {}
         self._answered = False
         self._lock = threading.Lock()
 
@@ -52,7 +60,7 @@ class Questions:
         Raise VectorSpaceError if the embedder's is another, EmbedderUnavailableError if no answer comes in time, else
         what the embedder raises.
         """
-        key = (record.space.identity, text)
+        key = (record_identity(record), text)
         with self._lock:
             if key in self._vectors:
                 self._vectors.move_to_end(key)
@@ -76,9 +84,7 @@ class Questions:
         assert asked.vector is not None
         return asked.vector
 
-    def _ask(
-        self, key: tuple[str, str], asked: _Asked, embedder: Embedder, record: SpaceRecord, collection: str
-    ) -> None:
+    def _ask(self, key: _Key, asked: _Asked, embedder: Embedder, record: SpaceRecord, collection: str) -> None:
         try:
             require_same_space(record, embedder.space, collection)  # here, because a server may have to be asked
             asked.vector = embed_question(key[1], embedder)

@@ -24,7 +24,7 @@ from klaw_core.errors import (
     contained,
 )
 from klaw_core.interfaces import Embedder, Fusion, Snapshot, Store
-from klaw_core.questions import Questions
+from klaw_core.questions import Questions, record_identity
 from klaw_core.reranking import Stage, rerank
 from klaw_core.values import (
     Filters,
@@ -34,9 +34,9 @@ from klaw_core.values import (
     Ranking,
     SearchResult,
     SearchResults,
+    SpaceRecord,
     StoredChunk,
     Vector,
-    VectorSpace,
 )
 
 Mode = Literal["hybrid", "fts", "vector"]
@@ -78,9 +78,9 @@ class Searcher:
         _check(text, limit)
         notices: list[str] = []
         legs = self._usable(mode, notices)
-        vector, space = self._embed(text, legs, collection, notices)
+        vector, embedded_in = self._embed(text, legs, collection, notices)
         with self.store.read() as snapshot:
-            self._drop_moved(snapshot, collection, space, legs, notices)
+            self._drop_moved(snapshot, collection, embedded_in, legs, notices)
             within = snapshot.select(collection, filters) if filters else None
             query = Query(text, collection, vector, within)
             found = self._find(snapshot, legs, query, limit, notices)
@@ -106,7 +106,7 @@ class Searcher:
 
     def _embed(
         self, text: str, legs: list[Leg], collection: str, notices: list[str]
-    ) -> tuple[Vector | None, VectorSpace | None]:
+    ) -> tuple[Vector | None, SpaceRecord | None]:
         """Embed the question if a leg needs it, and say in which space; where that fails, leave those legs out."""
         needing = [leg for leg in legs if leg.retriever.needs_vectors]
         if not needing:
@@ -117,7 +117,7 @@ class Searcher:
             _leave_out(needing, legs)
             return None, None
         try:
-            return self.questions.embed(text, self.get_embedder(), record, collection), record.space
+            return self.questions.embed(text, self.get_embedder(), record, collection), record
         except Exception as error:  # an embedder may raise anything; words can still answer
             _leave_out(needing, legs)
             problem = as_klaw_error(error)
@@ -130,13 +130,15 @@ class Searcher:
         self,
         snapshot: Snapshot[Any],
         collection: str,
-        space: VectorSpace | None,
+        embedded_in: SpaceRecord | None,
         legs: list[Leg],
         notices: list[str],
     ) -> None:
         """Leave out the legs that need vectors if, since the question was embedded, the index has moved."""
+        if embedded_in is None:
+            return
         record = snapshot.space(collection)
-        if space is None or (record is not None and record.space == space):
+        if record is not None and record_identity(record) == record_identity(embedded_in):
             return
         _leave_out([leg for leg in legs if leg.retriever.needs_vectors], legs)
         problem = VectorSpaceError(f"the collection {collection!r} was rebuilt meanwhile", hint="search again")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from typing import Any
@@ -258,7 +258,9 @@ class MemoryStore:
                 fresh.enlist(owner, index)
             fresh._tables.vectors.update(self._tables.vectors)
             yield fresh
-            fresh._tables.vectors = _used_vectors(fresh._tables)
+            fresh._tables.vectors = _used_vectors(
+                fresh._tables, {record.space.identity for record in self._tables.spaces.values()}
+            )
             self._tables = fresh._tables
 
     def statistics(self) -> Mapping[str, int | str]:
@@ -274,11 +276,18 @@ class MemoryStore:
         """Keep the tables: they go with the object."""
 
 
-def _used_vectors(tables: Tables) -> dict[tuple[str, str], Vector]:
-    """Return the cached vectors of texts that a chunk has, in a space that a collection is in."""
+def _used_vectors(tables: Tables, left: Container[str]) -> dict[tuple[str, str], Vector]:
+    """Return the cached vectors of texts that a chunk has, and those of spaces that an interrupted move was building.
+
+    ``left`` are the spaces that the collections were in before.
+    """
     spaces = {record.space.identity for record in tables.spaces.values()}
     hashes = {stored.chunk.passage_hash for stored in tables.chunks.values()}
-    return {entry: vector for entry, vector in tables.vectors.items() if entry[0] in spaces and entry[1] in hashes}
+    return {
+        entry: vector
+        for entry, vector in tables.vectors.items()
+        if (entry[1] in hashes if entry[0] in spaces else entry[0] not in left)
+    }
 
 
 def _keys(keys: Iterator[int]) -> Keys:

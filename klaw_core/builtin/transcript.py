@@ -61,7 +61,7 @@ class TranscriptChunker:
 class _Session:
     """The messages of a session. ``sizes`` are their tokens, those of the white space after them included.
 
-    A message too long to be counted has more than a passage may.
+    A message too long to be counted, or mostly white space that counts nothing, has more than a passage may.
     """
 
     messages: Sequence[Block]
@@ -84,7 +84,10 @@ class _Session:
                 first += 1
                 continue
             after, filled = first + 1, self.sizes[first]
+            longest = self.messages[first].start + self.gauge.bounds.max_characters
             while after < len(self.messages) and filled + self.sizes[after] <= most:
+                if self.messages[after].end > longest:
+                    break
                 filled += self.sizes[after]
                 after += 1
             yield self.messages[first].start, self.messages[after - 1].end, None
@@ -157,6 +160,10 @@ def _measure(messages: Sequence[Block], gauge: Gauge) -> list[int]:
 
     pieces = [Piece(message.start, message.end, Strength.END, message, (sentences,)) for message in messages]
     too_long = gauge.bounds.max_tokens + 1
-    tokens = [too_long if size is None else size for size in gauge.measure(pieces, [None] * len(pieces))]
+    counts = gauge.measure(pieces, [None] * len(pieces))
+    tokens = [
+        too_long if count is None or message.end - message.start > gauge.bounds.max_characters else count
+        for message, count in zip(messages, counts, strict=True)
+    ]
     gaps = [gauge.gap(left, right) for left, right in pairwise(pieces)]
     return [size + gap for size, gap in zip(tokens, [*gaps, 0], strict=True)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +30,7 @@ def command(settings: Settings, *, embedding: str | None) -> None:
     from klaw_core.cli.output import notify
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import interruptible, report_run
-    from klaw_core.config.edit import write_source
+    from klaw_core.config.edit import read_source, write_source
 
     move = None if embedding is None else _plan(settings, embedding)
     with (
@@ -40,27 +42,27 @@ def command(settings: Settings, *, embedding: str | None) -> None:
         # The index first: if this comes to nothing, the next command says that index and configuration differ, and
         # what mends it; the other way round it would say the same for as long as the embedding takes.
         if move is not None:
-            write_source(*move[1:])
+            _, file, rewrite = move
+            write_source(file, rewrite(read_source(file)))  # as it is by now: people edit it meanwhile
         report_run(settings, "reindexed", report)
         if move is not None:
             notify(settings, f"{move[1]} names the embedder {embedding} from now on")
 
 
-def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, str]:
-    """Return what is to be configured, and the file and its text that will say so. Raise ConfigError.
+def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable[[str], str]]:
+    """Return what is to be configured, the file that will say so, and what makes its text say so. Raise ConfigError.
 
     Everything that could keep the file from being written, or from being heard, is found before anything is embedded.
     """
     from klaw_core.config import load_config, named_embedding
-    from klaw_core.config.edit import read_source, with_value
+    from klaw_core.config.edit import read_source
     from klaw_core.config.load import user_config_file
     from klaw_core.errors import ConfigError
 
     selection = named_embedding(embedding, settings.load_config().embedding)
     file = settings.config_file or user_config_file()
-    text, _ = with_value(read_source(file), "memory.embedding.type", selection.type)
-    if ":" in embedding:
-        text, _ = with_value(text, "memory.embedding.model", selection.options["model"])
+    rewrite = partial(_with_embedder, embedding=embedding, selection=selection)
+    text = rewrite(read_source(file))
     with tempfile.TemporaryDirectory(prefix="klaw-") as directory:
         candidate = Path(directory) / file.name
         candidate.write_text(text, "utf-8")
@@ -73,4 +75,14 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, str]:
     place = file if file.exists() else file.parent
     if place.exists() and not os.access(place, os.W_OK):
         raise ConfigError([f"{file} cannot be written"], hint="set memory.embedding there by hand, then `klaw reindex`")
-    return selection, file, text
+    return selection, file, rewrite
+
+
+def _with_embedder(source: str, *, embedding: str, selection: Selection) -> str:
+    """Return the text of a configuration with this embedder, and its model if one was named. Raise ConfigError."""
+    from klaw_core.config.edit import with_value
+
+    text, _ = with_value(source, "memory.embedding.type", selection.type)
+    if ":" in embedding:
+        text, _ = with_value(text, "memory.embedding.model", selection.options["model"])
+    return text

@@ -16,14 +16,14 @@ from klaw_core.values import COLLECTIONS, SpaceRecord, Status
 def take_status(parts: Parts, sources: Sources) -> Status:
     """Look at everything without changing it. Servers that embed are asked whether they answer; no note is sent."""
     with parts.store.read() as snapshot:
-        record = next(filter(None, map(snapshot.space, COLLECTIONS)), None)
+        records = {name: record for name in COLLECTIONS if (record := snapshot.space(name)) is not None}
         counts = {name: value for each in COLLECTIONS for name, value in snapshot.counts(each).items()}
         lacking, broken = _held(parts, snapshot)
     embedder = parts.embedder.name() if parts.config.embedding.type != "none" else ""
     return Status(
         location=parts.store.location,
         embedder=embedder or parts.config.embedding.type,
-        space=None if record is None else record.space,
+        space=next((record.space for record in records.values()), None),
         retrievers=tuple(leg.name for leg in parts.legs if not leg.problem),
         fusion=parts.config.fusion.type,
         origins=counts,
@@ -31,7 +31,7 @@ def take_status(parts: Parts, sources: Sources) -> Status:
         statistics=parts.store.statistics(),
         problems=(
             *(f"{leg.name} is off: {leg.problem}" for leg in parts.legs if leg.problem),
-            *_embedder_problems(parts, record),
+            *_embedder_problems(parts, records),
             *(f"plugin {item.name}: {item.problem}" for item in parts.registry.plugins if item.problem),
             *(f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(sources.strays())),
             *_lacking(parts, lacking),
@@ -61,20 +61,22 @@ def _lacking(parts: Parts, counts: Mapping[str, int]) -> Iterator[str]:
             yield f"{name} lacks {count:,} {'chunk' if count == 1 else 'chunks'}: run `{mend}`"
 
 
-def _embedder_problems(parts: Parts, record: SpaceRecord | None) -> Iterator[str]:
-    """Say which embedders do not work, and whether vector search is paused."""
+def _embedder_problems(parts: Parts, records: Mapping[str, SpaceRecord]) -> Iterator[str]:
+    """Say which embedders do not work, and in which collections vector search is paused."""
     if not any(leg.retriever.needs_vectors for leg in parts.legs):
         return
     embedder = parts.embedder
     try:
         space = embedder.space
         yield from embedder.problems()
-        if record is not None:
-            require_same_space(record, space, COLLECTIONS[0])
-    except VectorSpaceError as error:
-        yield f"vector search is paused: {error}"
     except (EmbeddingError, PluginError) as error:
-        paused = "vector search is paused" if record is not None else "nothing is embedded"
+        paused = "vector search is paused" if records else "nothing is embedded"
         yield f"{paused}: embedder {parts.config.embedding.type}: {error}"
     except Exception as error:  # noqa: BLE001  # an embedder may raise anything
         yield f"embedder {parts.config.embedding.type}: {reason(error)}"
+    else:
+        for name, record in records.items():
+            try:
+                require_same_space(record, space, name)
+            except VectorSpaceError as error:
+                yield f"vector search is paused: {error}"

@@ -14,7 +14,12 @@ from klaw_core import (
     Document,
     Filters,
     NotFoundError,
+    PluginError,
     QueryError,
+    RetrievalError,
+    SpaceRecord,
+    StoreError,
+    VectorSpace,
 )
 
 
@@ -55,6 +60,27 @@ class TestSaveAndGet:
         assert memory.get(result.chunk_id[:8]).path == saved.path
         assert memory.get(saved.path, 3).content == "Do not tell."
         check(memory)
+
+    @pytest.mark.parametrize("error", [RetrievalError, PluginError, StoreError])
+    def test_what_the_index_refuses_is_kept_all_the_same(self, memory, monkeypatch, error):
+        def refuse(*_):
+            raise error("not now")
+
+        monkeypatch.setattr("klaw_core.indexing.Indexer.add", refuse)
+        saved = memory.save("The harbour code is 4711.")
+        assert "not now" in saved.notice
+        monkeypatch.undo()
+        memory.index()
+        assert memory.get(saved.path).content == "The harbour code is 4711."
+
+    def test_status_names_the_collection_that_is_in_another_space(self, home, memory):
+        home.write("a.md", "note")
+        memory.index(home.notes)
+        with memory._parts.store.write() as transaction:
+            probe = transaction.space("memory").probe
+            transaction.set_space("docs", SpaceRecord(VectorSpace("gone", "1", len(probe)), probe))
+        (problem,) = memory.status().problems
+        assert "vector search is paused: the collection 'docs' was indexed with gone@1" in problem
 
     def test_saved_memories_survive_index_force_and_reindex(self, home, memory, check):
         saved = memory.save("The harbour code is 4711.")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from klaw_core import VectorSpaceError
+from klaw_core import SpaceRecord, VectorSpaceError
 from klaw_core.saved import Saved
 from klaw_core.testing.values import MOMENT
 
@@ -64,6 +64,20 @@ def test_a_question_is_never_compared_with_vectors_of_another_model(home, monkey
         found = old.search("harbour")
         assert [part.leg for result in found for part in result.explain] == ["fts5"]
         assert any("rebuilt meanwhile" in notice for notice in found.notices)
+
+
+def test_a_question_is_never_compared_with_vectors_of_other_weights_of_the_same_name(home, monkeypatch):
+    home.write("a.md", "the harbour at night")
+    with home.open() as memory:
+        memory.index(home.notes)
+
+        def change_weights():
+            with memory._parts.store.write() as transaction:
+                record = transaction.space("memory")
+                transaction.set_space("memory", SpaceRecord(record.space, record.probe[::-1].copy()))
+
+        meanwhile(monkeypatch, memory, "embed_query", change_weights)
+        assert any("rebuilt meanwhile" in notice for notice in memory.search("harbour").notices)
 
 
 def test_only_vectors_and_the_index_moved_is_an_error(home, monkeypatch):

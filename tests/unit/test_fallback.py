@@ -139,10 +139,36 @@ class TestWithAnIndex:
         embedder = chain(first, second, record=record_of(second))
         assert (embedder.name(), first.texts) == ("second", [])
 
-    def test_if_none_is_in_it_the_first_serves_as_what_it_is(self):
-        first, second = Fake("first", angle=1), Fake("second", angle=2)
-        embedder = chain(first, second, record=record_of(Fake("gone")))
-        assert embedder.space == first.space != record_of(Fake("gone")).space
+    def test_while_its_own_is_away_none_serves_and_when_it_is_back_it_does(self, monkeypatch):
+        now = [0.0]
+        monkeypatch.setattr("klaw_core.fallback.time.monotonic", lambda: now[0])
+        own, other = Fake("own", error=ModelNotFoundError("away")), Fake("other", angle=1)
+        embedder = chain(own, other, record=record_of(own))
+        with pytest.raises(EmbedderUnavailableError, match=r"in the vector space own@1 .*own: away") as caught:
+            _ = embedder.space
+        assert caught.value.hint.startswith("start the embedder of that space")
+        own.error, now[0] = None, 61.0
+        assert embedder.space == own.space
+
+    def test_each_has_one_try_however_long_it_takes_to_fail(self, monkeypatch):
+        now = [0.0]
+        tries = []
+
+        class Hanging(Fake):
+            def embed_documents(self, _texts, /):
+                tries.append(self.name)
+                assert len(tries) < 10, "no end"
+                now[0] += 90
+                raise AWAY
+
+        monkeypatch.setattr("klaw_core.fallback.time.monotonic", lambda: now[0])
+        embedder = FallbackEmbedder(
+            [Option(name, lambda: Hanging("same")) for name in ("first", "second")],
+            lambda: record_of(Fake("same")),
+        )
+        with pytest.raises(EmbedderUnavailableError, match="the server is away"):
+            embedder.embed_documents(["x"])
+        assert len(tries) == 2
 
     def test_a_single_one_is_not_probed(self):
         alone = Fake("alone")

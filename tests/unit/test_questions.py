@@ -56,6 +56,14 @@ def test_a_question_is_embedded_once_in_each_space(slow):
     assert slow.asked == ["where", "where"]
 
 
+def test_other_weights_under_the_same_name_are_asked_again(slow):
+    slow.go.set()
+    questions = Questions()
+    questions.embed("where", slow, RECORD, "memory")
+    questions.embed("where", slow, SpaceRecord(SPACE, VECTOR[::-1]), "memory")
+    assert slow.asked == ["where", "where"]
+
+
 def test_one_that_hangs_is_left_behind_and_its_late_answer_is_kept(slow):
     questions = Questions((0.02, 0.02, 0.02))
     with pytest.raises(EmbedderUnavailableError, match=r"within 0\.02 seconds"):

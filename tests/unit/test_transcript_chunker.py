@@ -58,6 +58,11 @@ def test_the_laws_of_every_chunker_hold(law, texts):
     ChunkerContract().holds(law, make_chunker, texts, examples=60)
 
 
+@pytest.mark.parametrize("text", ["one\n" + " " * 400 + "far to the right", "one\n" + "\n" * 400 + "far below"])
+def test_white_space_that_counts_nothing_is_bounded_by_characters(text):
+    ChunkerContract().holds(laws.sizes_stay_within_the_bound, make_chunker, st.just(text), examples=5)
+
+
 def test_appending_changes_only_the_tail():
     ChunkerContract().holds(laws.appending_changes_only_the_tail, make_chunker, transcripts, examples=60)
 

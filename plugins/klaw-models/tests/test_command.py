@@ -146,6 +146,7 @@ def test_a_model_of_ones_own(klaw: Klaw, model_directory: ModelDirectory, cache:
     assert code == 1
     assert "--window" in err
     options = ("--dimension", "8", "--window", "32", "--pooling", "mean", "--license", "MIT", "--query-prefix", "q: ")
+    options += ("--document-prefix", "d: ")
     assert klaw("add", "someone/theirs", "--from", str(source), *options)[0] == 0
     entry = _listed(klaw)["someone/theirs"]
     assert (entry["where"], entry["dimension"], entry["license"], entry["pinned"]) == ("cache", 8, "MIT", False)
@@ -195,3 +196,11 @@ def test_the_help_needs_no_http_library() -> None:
         "assert not {'httpx', 'httpcore', 'numpy', 'rich'} & sys.modules.keys(), sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_cross_encoder_of_ones_own(klaw: Klaw, model_directory: ModelDirectory) -> None:
+    source = model_directory()
+    (source / "model.json").unlink()
+    options = ("--cross-encoder", "--window", "32", "--license", "MIT")
+    assert klaw("add", "someone/judge", "--from", str(source), *options)[0] == 0
+    assert _listed(klaw)["someone/judge"]["kind"] == "onnx-cross-encoder"

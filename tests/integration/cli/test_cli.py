@@ -68,7 +68,8 @@ class TestTree:
 
     @pytest.mark.parametrize("path", ALL)
     def test_every_command_and_option_has_a_test(self, path):
-        tests = "\n".join(file.read_text("utf-8") for file in Path(__file__).parent.glob("test_cli*.py"))
+        own = [*Path(__file__).parent.glob("test_cli*.py"), *ROOT.glob("plugins/*/tests/test_*.py")]
+        tests = "\n".join(file.read_text("utf-8") for file in own)
         called = ", ".join(f'"{word}"' for word in path.split()[1:])
 
         assert called in tests, f"no test runs {path}"
@@ -123,7 +124,7 @@ class TestStartUp:
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False)
 
         assert set(done.stdout.rpartition("@")[2].split()) == {
-            f"klaw_core.cli.{name}" for name in ("group", "settings", "streams")
+            f"klaw_core.cli.{name}" for name in ("extensions", "group", "settings", "streams")
         }
 
     @pytest.mark.usefixtures("indexed")

@@ -75,6 +75,25 @@ def test_moving_to_another_model_and_saying_so_in_the_configuration(embedding, n
     assert embedding("search", "tokens", "--mode", "vector").exit_code == 0
 
 
+def test_what_is_edited_while_the_index_moves_stays_edited(embedding, notes, provider, user_home, monkeypatch):
+    config = user_home / "config" / "klaw" / "config.toml"
+    embedding("index", str(notes))
+    provider.name = "text-embedding-3-large"
+    model = type(provider.model)
+    answer = model.vector
+
+    def edit(self, text, dimension):
+        if "# edited" not in config.read_text():
+            config.write_text(config.read_text() + "\n[memory.fusion]\nk = 30  # edited\n")
+        return answer(self, text, dimension)
+
+    monkeypatch.setattr(model, "vector", edit)
+    assert embedding("reindex", "--embedding", "openai:text-embedding-3-large").exit_code == 0
+    written = config.read_text()
+    assert 'model = "text-embedding-3-large"' in written
+    assert "k = 30  # edited" in written
+
+
 def test_a_model_that_cannot_be_had_changes_nothing(embedding, notes, user_home):
     config = user_home / "config" / "klaw" / "config.toml"
     embedding("index", str(notes))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
 
-from klaw_core import EmbedderUnavailableError
+from klaw_core import EmbedderUnavailableError, EmbeddingError, KlawError
 from klaw_embed_onnx.windows import windows
 from klaw_models import OnnxEmbedderManifest
 
@@ -57,8 +58,9 @@ class TextTokenizer:
         tokenizer.no_truncation()
         # A "[SEP]" in somebody's note is text.
         tokenizer.encode_special_tokens = True
-        before, after = _special_tokens(tokenizer, manifest)
-        query, document = (_prefix(tokenizer, prefix) for prefix in (manifest.query_prefix, manifest.document_prefix))
+        with _failing():
+            before, after = _special_tokens(tokenizer, manifest)
+            query, document = (_prefix(tokenizer, text) for text in (manifest.query_prefix, manifest.document_prefix))
         longest = len(before) + len(after) + max(len(query), len(document)) + manifest.max_tokens
         if longest > manifest.window_tokens:
             raise manifest.corrupt(
@@ -69,13 +71,15 @@ class TextTokenizer:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return each text's number of tokens, without special tokens."""
-        encodings = self.tokenizer.encode_batch_fast(_encodable(texts), add_special_tokens=False)
+        with _failing():
+            encodings = self.tokenizer.encode_batch_fast(_encodable(texts), add_special_tokens=False)
         return [len(encoding) for encoding in encodings]
 
     def windows(self, texts: Sequence[str], *, query: bool) -> list[list[TextWindow]]:
         """Return each text's windows, at least one, with prefix and special tokens around the ids."""
         prefix = self.query_prefix if query else self.document_prefix
-        encodings = self.tokenizer.encode_batch(_encodable(texts), add_special_tokens=False)
+        with _failing():
+            encodings = self.tokenizer.encode_batch(_encodable(texts), add_special_tokens=False)
         return [self._cut(encoding, prefix) for encoding in encodings]
 
     def _cut(self, encoding: Encoding, prefix: Ids) -> list[TextWindow]:
@@ -83,6 +87,17 @@ class TextTokenizer:
         short = len(ids) <= self.max_tokens
         cuts = [slice(0, len(ids))] if short else windows(encoding.word_ids, self.max_tokens)
         return [TextWindow((*self.before, *prefix, *ids[cut], *self.after), cut.stop - cut.start) for cut in cuts]
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Raise as an EmbeddingError what the library raises of a tokenizer that it has loaded and cannot use."""
+    try:
+        yield
+    except KlawError:
+        raise
+    except Exception as error:  # tokenizers raises bare Exception, of a vocabulary without its own [UNK] for instance
+        raise EmbeddingError(f"the model's tokenizer failed: {error}") from error
 
 
 def _encodable(texts: Sequence[str]) -> list[str]:

@@ -12,10 +12,15 @@ from klaw_core import VectorSpace
 from klaw_store_sqlitevec.schema import CHUNK_TABLES
 
 if TYPE_CHECKING:
+    from klaw_store_sqlitevec.snapshot import SqliteSnapshot
     from klaw_store_sqlitevec.transaction import SqliteTransaction
 
 # Chunks that are read at once: a few megabytes of text.
 _CHUNKS = 1024
+# Of one text in one space two vectors agree to this, or are of different weights: other kernels change the last digits.
+_SAME_WEIGHTS = 0.999
+# So many texts of a space are compared. The first of them is what a rebuild proves the weights by.
+_COMPARED = 64
 # A space that no collection is in is one that a reindex is building. After so long it will not be finished.
 _ABANDONED_MICROSECONDS = 30 * 24 * 3600 * 1_000_000
 
@@ -95,12 +100,33 @@ def take_cache(transaction: SqliteTransaction, other: apsw.Connection) -> None:
     mine.executemany("INSERT INTO cache_counts VALUES (?, ?, ?)", other.execute("SELECT * FROM cache_counts"))
 
 
-def prune_cache(transaction: SqliteTransaction) -> None:
-    """Drop the vectors of spaces that no collection is in, and those of texts that no chunk has."""
+def has_other_weights(mine: SqliteSnapshot, theirs: SqliteSnapshot) -> bool:
+    """Return whether a text has different vectors in one space: a model has changed under its name in between."""
+    sql = "SELECT hash FROM embedding_cache WHERE space_id = ? ORDER BY id LIMIT ?"
+    for number, *names in theirs.resource.execute(
+        "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
+    ):
+        space = VectorSpace(*names)
+        hashes = [digest.hex() for (digest,) in theirs.resource.execute(sql, (number, _COMPARED))]
+        new = theirs.cached_vectors(space, hashes)
+        old = mine.cached_vectors(space, hashes)
+        if any(float(vector @ new[digest]) < _SAME_WEIGHTS for digest, vector in old.items()):
+            return True
+    return False
+
+
+def prune_cache(transaction: SqliteTransaction, replaced: SqliteSnapshot) -> None:
+    """Drop the vectors of the spaces that a rebuild leaves, and in those it comes to, of texts that no chunk has.
+
+    Any other space is one that an interrupted move was building: its vectors may have been paid for.
+    """
     connection = transaction.resource
-    connection.execute("DELETE FROM vector_spaces WHERE id NOT IN (SELECT space_id FROM collection_spaces)")  # cascades
+    for space in _spaces(replaced) - _spaces(transaction):
+        connection.execute("DELETE FROM vector_spaces WHERE id = ?", (transaction.space_id(space),))  # cascades
     held = _passage_hashes(transaction)
-    rows: list[Any] = connection.execute("SELECT id, hash FROM embedding_cache").fetchall()
+    rows: list[Any] = connection.execute(
+        "SELECT id, hash FROM embedding_cache WHERE space_id IN (SELECT space_id FROM collection_spaces)"
+    ).fetchall()
     unused = ((key,) for key, digest in rows if digest not in held)
     connection.executemany("DELETE FROM embedding_cache WHERE id = ?", unused)
 
@@ -108,6 +134,11 @@ def prune_cache(transaction: SqliteTransaction) -> None:
 def _now() -> int:
     """Return microseconds since 1970: fine enough to tell one transaction from the next."""
     return time.time_ns() // 1000
+
+
+def _spaces(snapshot: SqliteSnapshot) -> set[VectorSpace]:
+    """Return the spaces that the collections are in."""
+    return {record.space for record in map(snapshot.space, CHUNK_TABLES) if record is not None}
 
 
 def _passage_hashes(transaction: SqliteTransaction) -> set[bytes]:

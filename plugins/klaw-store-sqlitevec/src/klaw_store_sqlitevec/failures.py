@@ -23,9 +23,7 @@ def translated(location: str) -> Iterator[None]:
             hint="check its permissions, or choose another place: --data-dir or KLAW_DATA_DIR",
         ) from error
     except apsw.FullError as error:
-        raise StoreFullError(
-            f"no space left for {location}; nothing was changed", hint="free some space, then try again"
-        ) from error
+        raise _full(location) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise StoreCorruptError(
             f"{location} is not a sound database: {error}",
@@ -34,4 +32,11 @@ def translated(location: str) -> Iterator[None]:
     except apsw.ThreadingViolationError as error:
         raise StoreError(f"{location}: a snapshot or transaction was used by two threads at once") from error
     except apsw.Error as error:
+        # The shared memory of a log is a small file, which cannot be made where the disk is full.
+        if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+            raise _full(location) from error
         raise StoreError(f"{location}: {type(error).__name__}: {error}") from error
+
+
+def _full(location: str) -> StoreFullError:
+    return StoreFullError(f"no space left for {location}; nothing was changed", hint="free some space, then try again")

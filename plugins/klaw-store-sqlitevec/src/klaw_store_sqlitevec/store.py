@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from klaw_core import Finding, Index, Snapshot, Store, StoreError, StoreLockedError, Transaction
-from klaw_store_sqlitevec.cache import facts, prune_cache, take_cache
+from klaw_store_sqlitevec.cache import facts, has_other_weights, prune_cache, take_cache
 from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, Owned, check_file, migrate, pending
@@ -75,29 +75,39 @@ class SqliteStore:
     def rebuild(self) -> Iterator[Store[apsw.Connection]]:
         """Give a store beside this one that takes its place at the end of the block, whole or not at all.
 
-        It knows this one's cached vectors, and keeps those that its chunks need. Readers go on meanwhile and see the
-        new content with their next snapshot; writers get StoreLockedError. If the block raises or the process dies,
-        this store stays as it was, and what the other had done is there for the next attempt.
+        It knows this one's cached vectors, and keeps those that its chunks need, and those of spaces that are no
+        collection's, here or there. Readers go on meanwhile and see the new content with their next snapshot; writers
+        get StoreLockedError. If the block raises or the process dies, this store stays as it was, and what the other
+        had done is there for the next attempt, unless a model has changed under its name until then.
         """
-        beside = self._beside
         lock = RebuildLock(self._path, self._busy_timeout_seconds)
         try:
             with lock.exclusive():
-                fresh = SqliteStore(beside, busy_timeout_seconds=self._busy_timeout_seconds)
+                self._discard_outdated()
+                fresh = SqliteStore(self._beside, busy_timeout_seconds=self._busy_timeout_seconds)
                 try:
                     for owner, index in self._indexes.items():
                         fresh.enlist(owner, index)
                     with self.read() as snapshot, fresh._connections.writer() as connection:
                         take_cache(SqliteTransaction(connection), snapshot.resource)
                     yield fresh
-                    with fresh._connections.writer() as connection:
-                        prune_cache(SqliteTransaction(connection))
+                    with self.read() as snapshot, fresh._connections.writer() as connection:
+                        prune_cache(SqliteTransaction(connection), SqliteSnapshot(snapshot.resource))
                     self._become(fresh)
                 finally:
                     fresh.close()
-                _remove_database(beside)
+                _remove_database(self._beside)
         finally:
             lock.close()
+
+    def _discard_outdated(self) -> None:
+        """Remove what an interrupted rebuild left if its vectors are of other weights than those cached here."""
+        if not self._beside.exists():
+            return
+        with closing(SqliteStore(self._beside)) as left, left.read() as old, self.read() as current:
+            outdated = has_other_weights(SqliteSnapshot(old.resource), SqliteSnapshot(current.resource))
+        if outdated:
+            _remove_database(self._beside)
 
     def _become(self, other: "SqliteStore") -> None:
         """Replace all content by the other's, as one transaction of SQLite's online backup."""

@@ -1,0 +1,55 @@
+"""Hostile input: a watchdog for whatever hangs, and the targets of ``tests/fuzz`` to throw bytes at."""
+
+import importlib.util
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType, ModuleType
+
+import pytest
+
+FUZZ = Path(__file__).parents[1] / "fuzz"
+# No test here takes a tenth of it: what is still running then hangs.
+_HANGS_SECONDS = 900
+
+
+@pytest.fixture(autouse=True)
+def _watchdog() -> Iterator[None]:
+    def bark(_signal: int, _frame: FrameType | None) -> None:
+        raise AssertionError(f"still running after {_HANGS_SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, bark)
+    signal.alarm(_HANGS_SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def _load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"klaw_{name}", FUZZ / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def targets() -> ModuleType:
+    """The module ``tests/fuzz/targets.py``."""
+    return _load("targets")
+
+
+@pytest.fixture(scope="module")
+def make_target(targets: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], object]]:
+    """Make a target once, in a directory of its own, for all the examples of a module."""
+    made: dict[str, object] = {}
+
+    def make(name: str) -> object:
+        if name not in made:
+            made[name] = targets.TARGETS[name](tmp_path_factory.mktemp(name).resolve() / "home")
+        return made[name]
+
+    yield make
+    for target in made.values():
+        target.close()  # type: ignore[attr-defined]  # a Target, of a module without a name to import

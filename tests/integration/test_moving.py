@@ -1,0 +1,230 @@
+"""A move to another vector space takes hours: what happens meanwhile, or to it, is neither lost nor brought back."""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from attrs import define, frozen
+
+from klaw_core import API, Component, EmbeddingError, StoreLockedError, VectorSpace
+from klaw_core.embedding import PROBE
+from klaw_core.values import text_hash
+
+WIDE = {"type": "counting", "dimension": 16}
+NOTES = 300  # several calls' worth: one that fails leaves the others cached
+
+
+@define
+class Server:
+    """A model that is known by name only, and may become another one."""
+
+    weights: int = 1
+    asked: int = 0
+    fail_after: int | None = None
+
+
+@frozen
+class Renewable:
+    """Asks the server."""
+
+    server: Server
+    max_tokens = 1_000_000
+    remote = True
+    space = VectorSpace("renewable", "unknown", 32)
+
+    def embed_documents(self, texts, /):
+        self.server.asked += len(texts)
+        if self.server.fail_after is not None and self.server.asked > self.server.fail_after:
+            raise EmbeddingError("the server was told to fail")
+        return np.stack([self.embed_query(text) for text in texts])
+
+    def embed_query(self, text, /):
+        seed = int(text_hash(f"{self.server.weights} {text}")[:8], 16)
+        vector = np.random.default_rng(seed).normal(size=32).astype(np.float32)
+        return vector / np.linalg.norm(vector)
+
+    def count_tokens(self, texts, /):
+        return np.array([len(text.split()) for text in texts])
+
+
+@frozen
+class NoOptions:
+    pass
+
+
+@pytest.fixture
+def server(home):
+    """The server that the embedder ``renewable`` asks."""
+    server = Server()
+    home.extra.append(("embedder", Component("renewable", NoOptions, lambda _options, _place: Renewable(server), API)))
+    return server
+
+
+def write_notes(home):
+    for number in range(NOTES):
+        home.write(f"{number}.md", f"heron number {number}")
+
+
+def paths(memory):
+    with memory._parts.store.read() as snapshot:
+        return {stored.path for stored in snapshot.chunks("memory", snapshot.keys("memory").tolist())}
+
+
+def cached(memory, space, texts):
+    with memory._parts.store.read() as snapshot:
+        return snapshot.cached_vectors(space, [text_hash(text) for text in texts])
+
+
+def check_weights(memory, server):
+    """Every vector is of the weights that the server has now."""
+    embedder = Renewable(server)
+    for number in (0, NOTES // 2, NOTES - 1):
+        found = memory.search(f"heron number {number}", 1, mode="vector")
+        assert [result.path for result in found] == [f"notes/{number}.md"]
+    with memory._parts.store.read() as snapshot:
+        stored = snapshot.chunks("memory", snapshot.keys("memory").tolist())
+        vectors = snapshot.cached_vectors(embedder.space, [item.chunk.passage_hash for item in stored])
+    for item in stored:
+        vector = vectors[item.chunk.passage_hash]
+        assert vector @ embedder.embed_query(item.chunk.passage) == pytest.approx(1, abs=1e-3)
+
+
+def once(act):
+    """Return a progress callback that acts once, while the vectors are made ahead."""
+    done = []
+
+    def look(now):
+        if now.stage == "ahead" and not done:
+            done.append(now)
+            act()
+
+    return look
+
+
+def test_what_is_forgotten_and_added_meanwhile_is_so_afterwards(home, check):
+    home.write("a.md", "the secret")
+    home.write("b.md", "the rest")
+    with home.open() as memory:
+        memory.index(home.notes)
+
+    def meanwhile():
+        with home.open() as other:
+            other.forget("notes/a.md")
+            other.save("remember the harbour")
+            more = home.root / "more"
+            more.mkdir()
+            (more / "c.md").write_text("a lantern")
+            other.index(more)
+
+    with home.open(embedding=WIDE) as memory:
+        memory.reindex(on_progress=once(meanwhile))
+        assert {path.partition("/")[0] for path in paths(memory)} == {"notes", "saved", "more"}
+        assert "notes/a.md" not in paths(memory)
+        check(memory)
+
+
+def test_what_is_forgotten_as_the_index_is_swapped_stays_forgotten(home, check):
+    """``forget`` has removed the note and not yet excluded it when the rebuild reads what there is."""
+    home.write("a.md", "the secret")
+    home.write("b.md", "the rest")
+    with home.open() as memory, home.open() as other:
+        memory.index(home.notes)
+
+        def exclude(now):
+            if now.stage == "index" and now.documents:
+                other._workspaces.exclude("notes", "a.md")
+
+        memory.reindex(on_progress=exclude)
+        assert paths(memory) == {"notes/b.md"}
+        check(memory)
+
+
+def test_a_directory_that_the_configuration_names_is_none_that_was_forgotten(home, check):
+    home.write("a.md", "the harbour")
+    with home.open(sources=[{"type": "workspace", "path": str(home.notes)}]) as memory:
+        memory.index()
+        memory.reindex()
+        assert paths(memory) == {"notes/a.md"}
+        check(memory)
+
+
+def test_an_interrupted_move_goes_on_with_the_same_weights_only(home, server):
+    write_notes(home)
+    with home.open() as memory:
+        memory.index(home.notes)
+    server.fail_after = 280
+    with home.open(embedding={"type": "renewable"}) as memory:
+        with pytest.raises(EmbeddingError):
+            memory.reindex()
+        assert cached(memory, Renewable.space, [PROBE])
+    server.fail_after, server.weights = None, 2
+    with home.open(embedding={"type": "renewable"}) as memory:
+        memory.reindex()
+        check_weights(memory, server)
+        assert not cached(memory, Renewable.space, [PROBE]), "the collection has it"
+
+
+def test_what_a_rebuild_left_of_other_weights_is_not_gone_on_with(home, server):
+    write_notes(home)
+    with home.open(embedding={"type": "renewable"}) as memory:
+        memory.index(home.notes)
+
+        def die(now):
+            if now.stage == "index" and now.documents == NOTES:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            memory.reindex(on_progress=die)
+    server.weights = 2
+    with home.open(embedding={"type": "renewable"}) as memory:
+        memory.reindex()
+        check_weights(memory, server)
+
+
+def test_a_rebuild_with_the_old_model_keeps_what_an_interrupted_move_has_paid_for(make_home):
+    home = make_home("sqlite")
+    write_notes(home)
+    with home.open() as memory:
+        memory.index(home.notes)
+    home.recorder.take()
+    home.recorder.calls, home.recorder.fail_at = 0, 4
+    with home.open(embedding=WIDE) as memory, suppress(EmbeddingError):
+        memory.reindex()
+    home.recorder.fail_at = None
+    paid = set(home.recorder.take()) - {PROBE}
+    assert paid
+    with home.open() as memory:
+        memory.reindex()
+    home.recorder.take()
+    with home.open(embedding=WIDE) as memory:
+        memory.reindex()
+        assert not paid & set(home.recorder.take())
+
+
+def test_one_who_writes_right_after_the_swap_makes_no_failure_of_it(home, memory, monkeypatch):
+    home.write("a.md", "the harbour")
+    memory.index(home.notes)
+    store = memory._parts.store
+    rebuild, swapped = store.rebuild, []
+
+    class Watched:
+        """Stands in the place of the rebuild, and has the lock taken when it is over."""
+
+        def __enter__(self):
+            self.block = rebuild()
+            return self.block.__enter__()
+
+        def __exit__(self, *error):
+            self.block.__exit__(*error)
+            swapped.append(True)
+
+    def refuse():
+        if swapped:
+            raise StoreLockedError("another process is writing to it", hint="wait for it to finish")
+        return write()
+
+    write = store.write
+    monkeypatch.setattr(store, "rebuild", Watched)
+    monkeypatch.setattr(store, "write", refuse)
+    assert memory.reindex().lacking == 0
+    assert swapped
