@@ -129,10 +129,13 @@ def test_four_write_and_two_read(root):
         for done in written:
             assert done["notices"] == []
             assert done["saved"]
-            for word in done["saved"] + done["noted"]:
+            for word in done["saved"]:
                 assert len(memory.search(word, mode="fts")) == 1, word
         saved, said = (sum(len(done[kind]) for done in written) for kind in ("saved", "said"))
+        # Of two runs at once, the one that read a file earlier may write it later: the next run puts that right.
         assert memory.index().lacking == 0
+        for word in (word for done in written for word in done["noted"]):
+            assert len(memory.search(word, mode="fts")) == 1, word
         status = memory.status()
         assert status.origins["saved"] == (saved, saved)
         assert status.origins["notes"] == (5, 5)
