@@ -17,8 +17,8 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 def command(settings: Settings, *, batch_size: int | None, limit: int | None) -> None:
     """Embed the chunks that have no vector yet, oldest first: after `klaw index --no-embed`, or when that failed.
 
-    It can be stopped at any time, and run again: what was answered is kept. Exit status 1 if the embedder fails. A
-    text that an embedder refuses keeps those that are sent with it; `--batch-size 1` finds it.
+    It can be stopped at any time, and run again: what was answered is kept. Exit status 1 if the embedder fails; a text
+    that it refuses is left out, and found by words alone.
     """
     from klaw_core.cli.output import data
     from klaw_core.cli.progress import progress_bar

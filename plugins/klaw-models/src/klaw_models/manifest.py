@@ -17,10 +17,11 @@ Keys that are not listed are for people, or for later.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from attrs import Attribute, field, frozen, validators
 
@@ -65,7 +66,7 @@ class FileRecord:
 
 
 @frozen
-class ModelManifest:
+class ModelManifest(ABC):
     """A model on this machine: where it is, and what its files must be. Each kind is a subclass."""
 
     KIND: ClassVar[str]
@@ -80,14 +81,14 @@ class ModelManifest:
     files: Mapping[str, FileRecord] = field(hash=False, repr=False, validator=_plain_paths)
 
     @property
+    @abstractmethod
     def needed(self) -> tuple[str, ...]:
         """Return the names of the files that the model cannot do without."""
-        raise NotImplementedError
 
     @classmethod
-    def parse(cls, directory: Path, content: Mapping[str, Any]) -> ModelManifest:
+    @abstractmethod
+    def parse(cls, directory: Path, content: Mapping[str, Any]) -> Self:
         """Make the manifest from a JSON object. Raise ValueError, TypeError, KeyError or AttributeError."""
-        raise NotImplementedError
 
     def read(self, file: str) -> bytes:
         """Return a file's bytes, checked against the manifest. Raise ModelCorruptError."""
