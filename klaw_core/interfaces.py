@@ -280,7 +280,7 @@ class Snapshot(Protocol[R_co]):
         """Return the vector space the collection was indexed in, or None if there is none yet."""
 
     def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
-        """Return the cached vectors among these passage hashes."""
+        """Return the cached vectors among these passage hashes, of unit length, to half precision at least."""
 
     def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:
         """Return (documents, chunks) by origin."""

@@ -15,7 +15,9 @@ from hypothesis import settings
 
 from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError
 from klaw_core.testing.store import OpenStore, PersistentStoreContract, StoreMachine, put
+from klaw_core.testing.store_cache import SPACE, vector
 from klaw_core.testing.values import cut_lines, make_document
+from klaw_core.values import text_hash
 from klaw_store_sqlitevec.store import SqliteStore
 
 
@@ -206,3 +208,22 @@ def test_readers_of_many_threads_have_snapshots_of_their_own(tmp_path):
     for thread in threads:
         thread.join()
     assert seen == [2, 2, 2, 2]
+
+
+def test_a_cache_in_single_precision_becomes_one_in_half(tmp_path):
+    path = tmp_path / "klaw.db"
+    store = SqliteStore(path)
+    digest, row = text_hash("one"), vector(1, 2, 3, 4)
+    with store.write() as transaction:
+        transaction.cache_vectors(SPACE, {digest: row})
+    store.close()
+    with apsw.Connection(str(path)) as old:
+        old.execute("UPDATE embedding_cache SET vector = ?", (row.astype("<f4").tobytes(),))
+        old.execute("DELETE FROM klaw_migrations WHERE name = '0005-half-precision-cache'")
+    old.close()
+    store = SqliteStore(path)
+    with store.read() as snapshot:
+        assert snapshot.cached_vectors(SPACE, [digest])[digest].tolist() == pytest.approx(row.tolist(), abs=1e-3)
+        assert snapshot.resource.execute("SELECT length(vector) FROM embedding_cache").get == 2 * row.size
+    assert list(store.check()) == []
+    store.close()

@@ -111,9 +111,11 @@ def check_cache(connection: apsw.Connection, location: str) -> Iterator[Finding]
 def bad_cache_rows(connection: apsw.Connection) -> list[int]:
     """Return the rows of the embedding cache whose vector is not a unit vector of its space."""
     rows = connection.execute(
-        """SELECT cache.id, cache.vector, space.dimension * 4
+        """SELECT cache.id, cache.vector, space.dimension * 2
            FROM embedding_cache AS cache JOIN vector_spaces AS space ON space.id = cache.space_id"""
     )
-    return [
-        int(key) for key, blob, size in rows if len(blob) != size or count_unsound(np.frombuffer(blob, "<f4")[None])
-    ]
+    return [int(key) for key, blob, size in rows if len(blob) != size or not _is_unit(blob)]
+
+
+def _is_unit(blob: bytes) -> bool:
+    return not count_unsound(np.frombuffer(blob, "<f2").astype(np.float32)[None])

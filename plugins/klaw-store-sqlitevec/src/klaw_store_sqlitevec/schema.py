@@ -93,7 +93,7 @@ CREATE TABLE embedding_cache (
     id INTEGER PRIMARY KEY,
     space_id INTEGER NOT NULL REFERENCES vector_spaces (id) ON DELETE CASCADE,
     hash BLOB NOT NULL,         -- SHA-256 of the embedded text
-    vector BLOB NOT NULL,       -- float32, little-endian
+    vector BLOB NOT NULL,       -- float16, little-endian (float32 until 0005)
     UNIQUE (space_id, hash)
 );
 """
@@ -134,12 +134,27 @@ def _add_context(connection: apsw.Connection) -> None:
     connection.execute(_CONTEXT)
 
 
+def _halve_cache(connection: apsw.Connection) -> None:
+    """Write every cached vector in half precision. What is no float32 stays, for the doctor to find."""
+    import numpy as np
+
+    def halve(blob: bytes) -> bytes:
+        return blob if len(blob) % 4 else np.frombuffer(blob, "<f4").astype("<f2").tobytes()
+
+    connection.create_scalar_function("klaw_halve", halve, 1)
+    try:
+        connection.execute("UPDATE embedding_cache SET vector = klaw_halve(vector)")
+    finally:
+        connection.create_scalar_function("klaw_halve", None, 1)
+
+
 #: Append-only: a step that has been released is never changed.
 MIGRATIONS = (
     Migration("0001-documents-chunks-spaces-cache", _begin),
     CONVERSATIONS,
     Migration("0003-cache-uses", _note_uses),
     Migration("0004-context", _add_context),
+    Migration("0005-half-precision-cache", _halve_cache),
 )
 
 

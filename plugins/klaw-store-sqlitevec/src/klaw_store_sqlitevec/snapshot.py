@@ -19,6 +19,7 @@ from klaw_core import (
     Vector,
     VectorSpace,
 )
+from klaw_store_sqlitevec.cache import from_cached
 from klaw_store_sqlitevec.conversations import SqliteMessages
 from klaw_store_sqlitevec.schema import CHUNK_TABLES, ChunkTable
 from klaw_store_sqlitevec.times import from_text, to_text
@@ -107,7 +108,7 @@ class SqliteSnapshot:
             "SELECT hash, vector FROM embedding_cache WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))",
             (space_id, apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))),
         )
-        return {digest.hex(): to_vector(blob) for digest, blob in rows}
+        return {digest.hex(): from_cached(blob) for digest, blob in rows}
 
     def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:
         """Return (documents, chunks) by origin."""

@@ -7,7 +7,7 @@ import apsw
 from attrs import evolve, field, frozen
 
 from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
-from klaw_store_sqlitevec.cache import count, note_use, tend
+from klaw_store_sqlitevec.cache import count, note_use, tend, to_cached
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot, chunk_table
 from klaw_store_sqlitevec.times import to_text
 
@@ -70,7 +70,7 @@ class SqliteTransaction(SqliteSnapshot):
         space_id = self.put_space(space)
         self.resource.executemany(
             "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            ((space_id, bytes.fromhex(digest), vector.astype("<f4").tobytes()) for digest, vector in vectors.items()),
+            ((space_id, bytes.fromhex(digest), to_cached(vector)) for digest, vector in vectors.items()),
         )
         note_use(self.resource, space_id, list(vectors))
 
