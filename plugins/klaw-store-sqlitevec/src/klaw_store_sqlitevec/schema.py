@@ -1,6 +1,7 @@
 """The tables that the store owns, and the one place that creates or changes them."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import apsw
 from attrs import frozen
@@ -138,7 +139,8 @@ def _halve_cache(connection: apsw.Connection) -> None:
     """Write every cached vector in half precision. What is no float32 stays, for the doctor to find."""
     import numpy as np
 
-    def halve(blob: bytes) -> bytes:
+    def halve(*values: Any) -> Any:
+        (blob,) = values
         return blob if len(blob) % 4 else np.frombuffer(blob, "<f4").astype("<f2").tobytes()
 
     connection.create_scalar_function("klaw_halve", halve, 1)
