@@ -7,6 +7,7 @@ leg, fusion makes one list of hits of them, and hydration makes each a :class:`S
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -29,6 +30,9 @@ R = TypeVar("R")
 
 #: Notes and memories, and the documentation of software; one mechanism, tables of their own.
 COLLECTIONS = ("memory", "docs")
+
+# A revision of this form is recognised by its beginning; any other, a server's address say, is not.
+_DIGEST = re.compile(r"(sha256:)?[0-9a-f]{32,}")
 
 #: Counts the tokens of each text, without the model's special tokens; one call for many texts.
 TokenCounter: TypeAlias = Callable[[Sequence[str]], Sequence[int]]
@@ -181,7 +185,8 @@ class VectorSpace:
     pooling: str = "mean"
 
     def __str__(self) -> str:
-        return f"{self.model}@{self.revision[:12]} ({self.dimension}-d, {self.metric}, {self.pooling})"
+        revision = self.revision[:12] if _DIGEST.fullmatch(self.revision) else self.revision
+        return f"{self.model}@{revision} ({self.dimension}-d, {self.metric}, {self.pooling})"
 
     @property
     def identity(self) -> str:
