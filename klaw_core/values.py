@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from hashlib import sha256
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
@@ -143,7 +143,7 @@ class Chunk:
         above = self.heading[:-1] if opens_with_heading else self.heading
         return "\n".join((" > ".join(above), self.text)) if above else self.text
 
-    @property
+    @cached_property
     def passage_hash(self) -> str:
         """SHA-256 of :attr:`passage`, in hex: with the vector space, the key of the embedding cache."""
         return text_hash(self.passage)
@@ -389,4 +389,6 @@ class SpaceRecord:
 
 def text_hash(text: str) -> str:
     """Return the SHA-256 of ``text`` in UTF-8, in hex."""
+    from hashlib import sha256  # loads OpenSSL, of which a search has no need
+
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
