@@ -1,93 +1,109 @@
 """Klaw: memory for agents in one SQLite file.
 
 This is the one import path, for users and for plugin authors; whatever is not in ``__all__`` may change.
-``Memory`` and what else is heavy is imported at first use, so that a plugin's ``from klaw_core import hookimpl``
-stays cheap.
+Each name is imported from where it lives at its first use, so that ``klaw --help`` and a plugin's
+``from klaw_core import hookimpl`` stay cheap.
 """
 
-from typing import TYPE_CHECKING
+from importlib import import_module
 
-from klaw_core.candidates import Candidate, Scored, has_clear_winner
-from klaw_core.errors import (
-    ConfigError,
-    EmbedderUnavailableError,
-    EmbeddingError,
-    KlawError,
-    ModelCorruptError,
-    ModelNotFoundError,
-    NotFoundError,
-    PluginConflictError,
-    PluginContractError,
-    PluginError,
-    PluginNotFoundError,
-    QueryError,
-    RecordError,
-    RetrievalError,
-    StoreCorruptError,
-    StoreError,
-    StoreFullError,
-    StoreLockedError,
-    StoreReadOnlyError,
-    VectorSpaceError,
-    WorkspaceError,
-)
-from klaw_core.findings import Diagnosis, Finding
-from klaw_core.hookspecs import API, Component, Place, hookimpl
-from klaw_core.interfaces import (
-    CheckedIndex,
-    Chunker,
-    Embedder,
-    ErasingIndex,
-    Fusion,
-    Index,
-    MessageReader,
-    MessageWriter,
-    Reranker,
-    Retriever,
-    Snapshot,
-    Source,
-    Store,
-    Transaction,
-)
-from klaw_core.mirror import MirroredFile, Session, StoredMessage, Summary
-from klaw_core.tokens import estimate_tokens
-from klaw_core.values import (
-    Chunk,
-    Contribution,
-    Document,
-    DocumentRecord,
-    Entry,
-    Filters,
-    Forgotten,
-    Hit,
-    IndexReport,
-    Keys,
-    Matrix,
-    Migration,
-    Passage,
-    Progress,
-    Query,
-    Ranking,
-    Replacement,
-    SearchResult,
-    SearchResults,
-    Skipped,
-    SpaceRecord,
-    Span,
-    Status,
-    StoredChunk,
-    TokenCounter,
-    Vector,
-    VectorSpace,
-)
-from klaw_core.windows import cut_windows, embed_in_windows, halves, pool_windows, unit_rows
-
+TYPE_CHECKING = False  # as type checkers know it: to import `typing` takes as long as all of `klaw --help`
 if TYPE_CHECKING:
     from klaw_core.background import BackgroundIndexer
+    from klaw_core.candidates import Candidate, Scored, has_clear_winner
     from klaw_core.config import Config
     from klaw_core.conversations import Message
+    from klaw_core.errors import (
+        ConfigError,
+        EmbedderUnavailableError,
+        EmbeddingError,
+        KlawError,
+        ModelCorruptError,
+        ModelNotFoundError,
+        NotFoundError,
+        PluginConflictError,
+        PluginContractError,
+        PluginError,
+        PluginNotFoundError,
+        QueryError,
+        RecordError,
+        RetrievalError,
+        StoreCorruptError,
+        StoreError,
+        StoreFullError,
+        StoreLockedError,
+        StoreReadOnlyError,
+        VectorSpaceError,
+        WorkspaceError,
+    )
     from klaw_core.files import locked, write_atomically
+    from klaw_core.findings import Diagnosis, Finding
+    from klaw_core.hookspecs import (
+        API,
+        Component,
+        Place,
+        hookimpl,
+    )
+    from klaw_core.interfaces import (
+        CheckedIndex,
+        Chunker,
+        Embedder,
+        ErasingIndex,
+        Fusion,
+        Index,
+        MessageReader,
+        MessageWriter,
+        Reranker,
+        Retriever,
+        Snapshot,
+        Source,
+        Store,
+        Transaction,
+    )
     from klaw_core.memory import Memory
+    from klaw_core.mirror import (
+        MirroredFile,
+        Session,
+        StoredMessage,
+        Summary,
+    )
+    from klaw_core.tokens import estimate_tokens
+    from klaw_core.values import (
+        Chunk,
+        Contribution,
+        Document,
+        DocumentRecord,
+        Entry,
+        Filters,
+        Forgotten,
+        Hit,
+        IndexReport,
+        Keys,
+        Matrix,
+        Migration,
+        Passage,
+        Progress,
+        Query,
+        Ranking,
+        Replacement,
+        SearchResult,
+        SearchResults,
+        Skipped,
+        SpaceRecord,
+        Span,
+        Status,
+        StoredChunk,
+        TokenCounter,
+        Vector,
+        VectorSpace,
+    )
+    from klaw_core.windows import (
+        cut_windows,
+        embed_in_windows,
+        halves,
+        pool_windows,
+        unit_rows,
+    )
 
 __all__ = [
     "API",
@@ -179,26 +195,45 @@ __all__ = [
     "write_atomically",
 ]
 
+# The same names once more, by the module that each lives in; a test compares the three lists.
+_NAMES = {
+    "background": "BackgroundIndexer",
+    "candidates": "Candidate Scored has_clear_winner",
+    "config": "Config",
+    "conversations": "Message",
+    "errors": (
+        "ConfigError EmbedderUnavailableError EmbeddingError KlawError ModelCorruptError ModelNotFoundError "
+        "NotFoundError PluginConflictError PluginContractError PluginError PluginNotFoundError QueryError "
+        "RecordError RetrievalError StoreCorruptError StoreError StoreFullError StoreLockedError "
+        "StoreReadOnlyError VectorSpaceError WorkspaceError"
+    ),
+    "files": "locked write_atomically",
+    "findings": "Diagnosis Finding",
+    "hookspecs": "API Component Place hookimpl",
+    "interfaces": (
+        "CheckedIndex Chunker Embedder ErasingIndex Fusion Index MessageReader MessageWriter Reranker "
+        "Retriever Snapshot Source Store Transaction"
+    ),
+    "memory": "Memory",
+    "mirror": "MirroredFile Session StoredMessage Summary",
+    "tokens": "estimate_tokens",
+    "values": (
+        "Chunk Contribution Document DocumentRecord Entry Filters Forgotten Hit IndexReport Keys Matrix "
+        "Migration Passage Progress Query Ranking Replacement SearchResult SearchResults Skipped SpaceRecord "
+        "Span Status StoredChunk TokenCounter Vector VectorSpace"
+    ),
+    "windows": "cut_windows embed_in_windows halves pool_windows unit_rows",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
 
 def __getattr__(name: str) -> object:
-    if name == "Memory":
-        from klaw_core.memory import Memory
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"klaw_core.{_HOMES[name]}"), name)
+    globals()[name] = value  # found without this function from now on
+    return value
 
-        return Memory
-    if name == "BackgroundIndexer":
-        from klaw_core.background import BackgroundIndexer
 
-        return BackgroundIndexer
-    if name == "Config":
-        from klaw_core.config import Config
-
-        return Config
-    if name == "Message":
-        from klaw_core.conversations import Message
-
-        return Message
-    if name in {"locked", "write_atomically"}:
-        from klaw_core import files
-
-        return getattr(files, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import frozen
 
@@ -25,11 +25,17 @@ from klaw_core.embedding import (
 )
 from klaw_core.errors import VectorSpaceError, contained
 from klaw_core.interfaces import Embedder, ErasingIndex, Index, Snapshot, Store, Transaction
-from klaw_core.values import Chunk, Document, SpaceRecord, StoredChunk, Vector, VectorSpace
+from klaw_core.values import Chunk, Document, DocumentRecord, SpaceRecord, StoredChunk, Vector, VectorSpace
 
 # So many chunks are read, or written with their words, at once: enough that a commit costs nothing beside them, few
 # enough that a crash costs little.
 BATCH = 256
+
+# So many chunks are read at once to be embedded, some megabytes: calls of them hold texts of similar length.
+POOL = 1024
+
+#: The documents of one origin as they are recorded, by path.
+Manifest: TypeAlias = Mapping[str, DocumentRecord]
 
 #: Given the number of chunks done and their total.
 OnProgress = Callable[[int, int], None]
@@ -37,10 +43,14 @@ OnProgress = Callable[[int, int], None]
 
 @frozen
 class Written:
-    """What a transaction left: the keys of chunks that lack a vector. ``cached`` vectors were known already."""
+    """What a transaction left: the keys of chunks that lack a vector. ``cached`` vectors were known already.
+
+    ``refused`` are the paths of documents that another run has written meanwhile: they are as that run left them.
+    """
 
     lacking: tuple[int, ...] = ()
     cached: int = 0
+    refused: frozenset[str] = frozenset()
 
 
 @frozen
@@ -93,21 +103,27 @@ class Collection:
         """
         record = self.record()
         if record is None:
-            record = make_space_record(self.embedder)
-            self.adopt_space(record)
+            wanted = make_space_record(self.embedder)
+            with self._write() as transaction:
+                record = transaction.space(self.name)  # another process may have begun meanwhile
+                if record is None:
+                    record = wanted
+                    self._begin_space(transaction, wanted)
         require_same_space(record, self.embedder.space, self.name)
         return record
 
     def adopt_space(self, wanted: SpaceRecord) -> None:
         """Make the index one of this vector space; if it was of another, empty, for :meth:`backfill` to fill."""
-        record = self.record()
-        if record is not None and record.space == wanted.space:
-            return
         with self._write() as transaction:
-            transaction.set_space(self.name, wanted)
-            for _, index in self.indexes:
-                if index.needs_vectors:
-                    index.reset(transaction.resource, self.name, wanted.space)
+            record = transaction.space(self.name)
+            if record is None or record.space != wanted.space:
+                self._begin_space(transaction, wanted)
+
+    def _begin_space(self, transaction: Transaction[Any], wanted: SpaceRecord) -> None:
+        transaction.set_space(self.name, wanted)
+        for _, index in self.indexes:
+            if index.needs_vectors:
+                index.reset(transaction.resource, self.name, wanted.space)
 
     def keep_origins(self, origins: Container[str]) -> None:
         """Remove the documents of every other origin."""
@@ -121,16 +137,24 @@ class Collection:
         if gone:
             self.remove(gone)
 
-    def replace(self, documents: Sequence[tuple[Document, Sequence[Chunk]]]) -> Written:
+    def replace(
+        self, documents: Sequence[tuple[Document, Sequence[Chunk]]], manifest: Manifest | None = None
+    ) -> Written:
         """Make these the chunks of these documents, in one transaction.
 
         Words find them at once. A chunk whose vector is not cached is left to :meth:`embed` or :meth:`backfill`.
+        With the ``manifest`` that the caller saw before it read them, a document that another run has written since
+        is refused: its text may be the newer one.
         """
         lacking: list[int] = []
+        refused: set[str] = set()
         cached = 0
         with self._write() as transaction:
             record = transaction.space(self.name) if self.uses_vectors else None
             for document, chunks in documents:
+                if manifest is not None and self._overtaken(transaction, document.origin, document.path, manifest):
+                    refused.add(document.path)
+                    continue
                 change = transaction.replace(self.name, document, chunks)
                 vectors = _cached(transaction, record, change.added)
                 cached += len(vectors)
@@ -138,16 +162,31 @@ class Collection:
                 for _, index in self.indexes:
                     index.remove(transaction.resource, self.name, change.removed)
                     self._add(transaction, index, change.added, vectors)
-        return Written(tuple(lacking), cached)
+        return Written(tuple(lacking), cached, frozenset(refused))
 
-    def remove(self, paths: Sequence[str], *, forget: bool = False) -> int:
+    def touch(self, document: Document, manifest: Manifest) -> bool:
+        """Give an unchanged document its date and labels; False if it is refused, as in :meth:`replace`."""
+        with self._write() as transaction:
+            if self._overtaken(transaction, document.origin, document.path, manifest):
+                return False
+            transaction.touch(self.name, document)
+            return True
+
+    def _overtaken(self, transaction: Transaction[Any], origin: str, path: str, manifest: Manifest) -> bool:
+        """Return whether a document is recorded otherwise now than in the manifest that was seen."""
+        return transaction.record(self.name, origin, path) != manifest.get(path)
+
+    def remove(self, paths: Sequence[str], *, forget: bool = False, manifest: Manifest | None = None) -> int:
         """Remove documents from the rows and every index, in one transaction; return how many chunks went.
 
         With ``forget`` their vectors leave the embedding cache as well, and their words the pages of the indexes.
+        With a ``manifest`` those stay that another run has written since, as in :meth:`replace`.
         """
         removed = 0
         with self._write() as transaction:
             for path in paths:
+                if manifest is not None and self._overtaken(transaction, manifest[path].origin, path, manifest):
+                    continue
                 hashes = {stored.chunk.passage_hash for stored in transaction.outline(self.name, path)}
                 keys = transaction.delete(self.name, path)
                 for _, index in self.indexes:
@@ -170,8 +209,7 @@ class Collection:
         removed while an index was switched off goes from it now. Where the embedder fails, ``run`` says why, and
         the chunks are left without a vector.
         """
-        for _, index in self.indexes:
-            missing, stale = self._differences(index)
+        for index, missing, stale in self._differences():
             if stale:
                 with self._write() as transaction:
                     index.remove(transaction.resource, self.name, stale)
@@ -180,7 +218,8 @@ class Collection:
                 continue
             for first in range(0, len(missing), BATCH):
                 with self._write() as transaction:
-                    self._put(transaction, index, transaction.chunks(self.name, missing[first : first + BATCH]), {})
+                    chunks = transaction.chunks(self.name, missing[first : first + BATCH])
+                    self._put(transaction, index, chunks, {})
 
     def embed(self, keys: Sequence[int], run: EmbeddingRun) -> None:
         """Give these chunks their vectors; where the embedder fails, ``run`` says why."""
@@ -219,7 +258,7 @@ class Collection:
             if not missing and self.record() is None:
                 return
             record = self.prepare_space()
-            size = max(BATCH, run.call_size(self.embedder))
+            size = max(POOL, run.call_size(self.embedder))
         except Exception as error:  # noqa: BLE001  # an embedder may raise anything
             if missing or isinstance(error, VectorSpaceError):  # where nothing is missing it need not work now
                 run.fail(error)
@@ -272,9 +311,11 @@ class Collection:
         moved to another space meanwhile.
         """
         with self._write() as transaction:
+            # A key's text never changes: what is still there needs no second reading.
+            held = transaction.held(self.name, [stored.key for stored in chunks])
+            chunks = [stored for stored in chunks if stored.key in held]
             if new:
-                held = transaction.chunks(self.name, [stored.key for stored in chunks])
-                there = {stored.chunk.passage_hash for stored in held}
+                there = {stored.chunk.passage_hash for stored in chunks}
                 transaction.cache_vectors(space, {digest: row for digest, row in vectors.items() if digest in there})
             else:
                 transaction.use_vectors(space, list(vectors))
@@ -295,12 +336,21 @@ class Collection:
             if now is not None and now.space == record.space and agreement(now.probe, record.probe) >= SAME_WEIGHTS:
                 transaction.retire_space(record.space)
 
-    def _differences(self, index: Index[Any]) -> tuple[list[int], list[int]]:
-        """Return the keys that an index lacks, and those that it holds for chunks that are gone."""
+    def _differences(self) -> list[tuple[Index[Any], list[int], list[int]]]:
+        """Return of each index the keys that it lacks, and those that it holds for chunks that are gone."""
+        import numpy as np
+
         with self._read() as snapshot:
-            present = set(index.keys(snapshot.resource, self.name).tolist())
-            wanted = set(snapshot.keys(self.name).tolist())
-        return sorted(wanted - present), sorted(present - wanted)
+            wanted = snapshot.keys(self.name)
+            present = [(index, index.keys(snapshot.resource, self.name)) for _, index in self.indexes]
+        return [
+            (
+                index,
+                np.setdiff1d(wanted, keys, assume_unique=True).tolist(),
+                np.setdiff1d(keys, wanted, assume_unique=True).tolist(),
+            )
+            for index, keys in present
+        ]
 
     def _put(
         self,
@@ -309,11 +359,9 @@ class Collection:
         chunks: Sequence[StoredChunk],
         vectors: Mapping[str, Vector],
     ) -> None:
-        """Add chunks to an index, though another process may have removed some meanwhile, or added them there."""
-        keys = [stored.key for stored in chunks]
-        current = transaction.chunks(self.name, keys)
-        index.remove(transaction.resource, self.name, keys)
-        self._add(transaction, index, current, vectors)
+        """Add chunks that the transaction holds to an index, though another process may have added some meanwhile."""
+        index.remove(transaction.resource, self.name, [stored.key for stored in chunks])
+        self._add(transaction, index, chunks, vectors)
 
     def _add(
         self,

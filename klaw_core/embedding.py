@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define
@@ -31,6 +33,10 @@ SAME_WEIGHTS = 0.999
 
 #: How many texts one call holds at most, unless the embedder has a ``texts_per_call`` of its own.
 TEXTS_PER_CALL = 64
+
+#: How many characters one call to a local model holds at most, 64 ordinary passages: calls of equal work, whatever the
+#: lengths, so that a kill costs little, Ctrl-C is heard soon and the time left is a fair guess.
+CHARACTERS_PER_CALL = 80_000
 
 #: After these an embedder is not asked again in the same run: the next call would meet the same.
 UNUSABLE = (EmbedderUnavailableError, ModelNotFoundError, ModelCorruptError, PluginError, VectorSpaceError)
@@ -90,7 +96,8 @@ def embed_passages(
     probe along, and its vector must agree with the one in ``record``.
     """
     # Similar lengths side by side waste no padding; the hash makes the order independent of the files'.
-    digests = sorted(passages, key=lambda digest: (len(passages[digest]), digest))
+    digests = deque(sorted(passages, key=lambda digest: (len(passages[digest]), digest)))
+    longest = True
     halves: list[list[str]] = []  # of calls that failed: one text may be at fault; the next call is the last of them
     while (digests or halves) and not run.stopped:
         part: list[str] = []
@@ -99,8 +106,8 @@ def embed_passages(
             if halves:
                 part = halves.pop()
             else:
-                size = run.call_size(embedder) - len(proof)
-                part, digests = digests[:size], digests[size:]
+                part = _take(digests, passages, run.call_size(embedder) - len(proof), embedder, longest=longest)
+                longest = not longest  # in turn, so that the texts a second so far foretell the rest
             matrix = _embed([*proof, *(passages[digest] for digest in part)], embedder)
             if record is not None and proof:
                 require_same_weights(record, matrix[0])
@@ -114,6 +121,20 @@ def embed_passages(
             run.succeed(len(part))
             if part:
                 yield dict(zip(part, matrix[len(proof) :], strict=True))
+
+
+def _take(
+    waiting: deque[str], passages: Mapping[str, str], most: int, embedder: Embedder, *, longest: bool
+) -> list[str]:
+    """Take the texts of one call from one end of ``waiting``, which is in order of length."""
+    room = math.inf if getattr(embedder, "remote", False) else CHARACTERS_PER_CALL
+    part: list[str] = []
+    while waiting and len(part) < most:
+        room -= len(passages[waiting[-1 if longest else 0]])
+        if part and room < 0:
+            break
+        part.append(waiting.pop() if longest else waiting.popleft())
+    return part
 
 
 def embed_question(text: str, embedder: Embedder) -> Vector:

@@ -28,7 +28,6 @@ that escapes from Klaw is a defect.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from traceback import walk_tb
 
 __all__ = [
     "ConfigError",
@@ -192,5 +191,7 @@ def contained(who: str) -> Iterator[None]:
 
 def _module(error: BaseException) -> str:
     """Return the module that raised it: the plugin's, where it is not a library's that the plugin uses."""
+    from traceback import walk_tb
+
     *_, (frame, _line) = walk_tb(error.__traceback__)
     return str(frame.f_globals.get("__name__", "an unknown module"))

@@ -7,6 +7,7 @@ from fnmatch import fnmatch
 
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.collection import Collection
+from klaw_core.conversations.source import ConversationSource
 from klaw_core.interfaces import Source
 from klaw_core.saved_source import SavedSource
 from klaw_core.values import Skipped
@@ -17,8 +18,8 @@ def drop_forgotten(collection: Collection, source: Source, workspaces: Workspace
     """Remove what was forgotten after a run over this source had begun; return how many documents that was.
 
     A run reads its source at its beginning and may write a document after ``forget`` has removed it. So
-    ``forget`` removes and then records (an exclusion, a journal without the text), and every run ends by looking
-    at the record.
+    ``forget`` removes and then records (an exclusion, a journal without the text), as ``purge`` does by removing the
+    files of a chat, and every run ends by looking at the record.
     """
     with collection.store.read() as snapshot:
         indexed = list(snapshot.manifest(collection.name, source.origin))
@@ -29,10 +30,10 @@ def drop_forgotten(collection: Collection, source: Source, workspaces: Workspace
 
 
 def _gone(source: Source, indexed: Sequence[str], workspaces: Workspaces) -> list[str]:
-    if isinstance(source, SavedSource):
+    if isinstance(source, (SavedSource, ConversationSource)):
         now = list(source.scan())
-        if any(isinstance(item, Skipped) for item in now):
-            return []  # a broken journal does not say what is gone
+        if any(isinstance(item, Skipped) and item.keep for item in now):
+            return []  # what cannot be read does not say what is gone
         kept = {item.path for item in now}
         return [path for path in indexed if path not in kept]
     if not isinstance(source, Workspace):

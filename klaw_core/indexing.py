@@ -7,12 +7,13 @@ what the scan no longer found is removed → what lacks a vector gets one, unles
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from attrs import define, evolve, field, frozen
 
 from klaw_core.chunking import TokenMeter, make_chunks
-from klaw_core.collection import BATCH, Collection
+from klaw_core.collection import BATCH, Collection, Manifest
 from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.embedding import EmbeddingRun
 from klaw_core.errors import EmbeddingError, KlawError, PluginError
@@ -22,17 +23,20 @@ from klaw_core.values import Chunk, Document, DocumentRecord, Entry, IndexReport
 
 ProgressCallback = Callable[[Progress], None]
 
+# So often a document is read anew because another run has written it; the next run does what is left.
+_MOST_READINGS = 5
+
 # What is gone from Klaw's own files was forgotten, and a crash, or a person, left the rest of it to the next run.
 _FORGOTTEN_IF_GONE = {SAVED, CONVERSATIONS}
 
 
 @frozen
 class _Cut:
-    """A document that has changed, cut into chunks. ``size`` is in bytes, as the scan found it."""
+    """A document that has changed, cut into chunks, and the entry of the scan that it was read from."""
 
     document: Document
     chunks: tuple[Chunk, ...]
-    size: int
+    entry: Entry
 
 
 @define
@@ -51,6 +55,7 @@ class _Tally:
     removed: int = 0
     chunks: int = 0
     seen: set[str] = field(factory=set)
+    overtaken: list[Entry] = field(factory=list)
 
     def report(self) -> None:
         """Tell the caller."""
@@ -59,7 +64,7 @@ class _Tally:
     def count(self, batch: Sequence[_Cut]) -> None:
         """Note that a batch is dealt with, and tell the caller."""
         self.chunks += sum(len(cut.chunks) for cut in batch)
-        self.bytes += sum(cut.size for cut in batch)
+        self.bytes += sum(cut.entry.size for cut in batch)
         self.documents += len(batch)
         self.report()
 
@@ -125,17 +130,23 @@ class Indexer:
         """Store what is new or changed, to be found by words at once, and remove what is gone. Nothing is embedded.
 
         ``force`` cuts and writes every document again, changed or not. What lies below a place that could
-        not be looked at stays. Raise WorkspaceError, StoreError.
+        not be looked at stays. A document that another run writes meanwhile is read again: of two texts the one that
+        was read last is indexed. Raise WorkspaceError, StoreError.
         """
         started = time.monotonic()
         # Read before the scan: what another process adds in between is then not taken for something deleted.
-        with self.collection.store.read() as snapshot:
-            manifest = snapshot.manifest(self.collection.name, source.origin)
+        before = manifest = self._manifest(source)
         tally, entries = self._begin(source, on_progress)
         cached = run.cached
-        for batch in _batches(self._changed(source, entries, manifest, tally, force=force)):
-            self._write(batch, manifest, tally, run)
-        self._remove_missing(manifest, tally, forget=source.origin in _FORGOTTEN_IF_GONE)
+        for _ in range(_MOST_READINGS):
+            for batch in _batches(self._changed(source, entries, manifest, tally, force=force)):
+                self._write(batch, manifest, tally, run)
+            entries, tally.overtaken = tally.overtaken, []
+            if not entries:
+                break
+            manifest = self._manifest(source)  # before the entries are read, as before the scan
+        tally.skipped += [Skipped(entry.path, "is being indexed by another process", keep=True) for entry in entries]
+        self._remove_missing(before, tally, forget=source.origin in _FORGOTTEN_IF_GONE)
         return IndexReport(
             added=tally.added,
             changed=tally.changed,
@@ -170,17 +181,20 @@ class Indexer:
         run: EmbeddingRun,
         record: SpaceRecord,
         *,
+        alone: Callable[[], AbstractContextManager[None]] = nullcontext,
         on_progress: ProgressCallback = lambda _: None,
     ) -> None:
         """Cut every document and put the vectors of its chunks into the cache, writing nothing else.
 
         This is how the vectors of another space, that of ``record``, are made while the index goes on answering in
-        its own. A text that the embedder refuses is left out. Raise what stopped it, WorkspaceError, StoreError.
+        its own. Each batch is looked up and embedded ``alone``, so that of two runs at once one finds what the other
+        has paid for. A text that the embedder refuses is left out. Raise what stopped it, WorkspaceError, StoreError.
         """
         tally, entries = self._begin(source, on_progress)
         tally.stage = "ahead"
         for batch in _batches(self._changed(source, entries, {}, tally, force=True), self._call_size(run)):
-            self.collection.cache([chunk for cut in batch for chunk in cut.chunks], run, record)
+            with alone():
+                self.collection.cache([chunk for cut in batch for chunk in cut.chunks], run, record)
             if run.failing and run.error is not None:
                 raise run.error
             tally.count(batch)
@@ -203,6 +217,10 @@ class Indexer:
         meter = TokenMeter(self.collection.embedder)
         return Cutter(self.chunker, self.formats, f"{self.recipe} {model}", meter)
 
+    def _manifest(self, source: Source) -> Manifest:
+        with self.collection.store.read() as snapshot:
+            return snapshot.manifest(self.collection.name, source.origin)
+
     def _call_size(self, run: EmbeddingRun) -> int:
         return max(BATCH, run.call_size(self.collection.embedder))
 
@@ -218,7 +236,7 @@ class Indexer:
         self,
         source: Source,
         entries: Sequence[Entry],
-        manifest: Mapping[str, DocumentRecord],
+        manifest: Manifest,
         tally: _Tally,
         *,
         force: bool,
@@ -235,36 +253,38 @@ class Indexer:
             record = manifest.get(document.path)
             known = None if force or record is None else cutter.recognise(document, record)
             if record is None or known is None:
-                yield _Cut(*cutter.cut(document), entry.size)
+                yield _Cut(*cutter.cut(document), entry)
                 continue
-            if record.created_at != known.created_at:
-                with self.collection.store.write() as transaction:
-                    transaction.touch(self.collection.name, known)
+            if record.created_at != known.created_at and not self.collection.touch(known, manifest):
+                tally.overtaken.append(entry)
+                continue
             tally.unchanged += 1
             tally.documents += 1
             tally.bytes += entry.size
             tally.report()
 
-    def _write(
-        self, batch: Sequence[_Cut], manifest: Mapping[str, DocumentRecord], tally: _Tally, run: EmbeddingRun
-    ) -> None:
-        """Replace a batch of documents in one transaction."""
-        run.cached += self.collection.replace([(cut.document, cut.chunks) for cut in batch]).cached
-        new = sum(cut.document.path not in manifest for cut in batch)
+    def _write(self, batch: Sequence[_Cut], manifest: Manifest, tally: _Tally, run: EmbeddingRun) -> None:
+        """Replace a batch of documents in one transaction, but for those that another run has written meanwhile."""
+        written = self.collection.replace([(cut.document, cut.chunks) for cut in batch], manifest)
+        run.cached += written.cached
+        tally.overtaken += [cut.entry for cut in batch if cut.document.path in written.refused]
+        kept = [cut for cut in batch if cut.document.path not in written.refused]
+        new = sum(cut.document.path not in manifest for cut in kept)
         tally.added += new
-        tally.changed += len(batch) - new
-        tally.count(batch)
+        tally.changed += len(kept) - new
+        tally.count(kept)
 
-    def _remove_missing(self, manifest: Mapping[str, DocumentRecord], tally: _Tally, *, forget: bool) -> None:
-        kept = [skipped.path for skipped in tally.skipped if skipped.keep]
-        missing = [
-            path
-            for path in manifest
-            if path not in tally.seen and not any(path == place or path.startswith(f"{place}/") for place in kept)
-        ]
+    def _remove_missing(self, manifest: Manifest, tally: _Tally, *, forget: bool) -> None:
+        missing = [path for path in manifest if path not in tally.seen and not stays(path, tally.skipped)]
         if missing:
-            self.collection.remove(missing, forget=forget)
+            self.collection.remove(missing, forget=forget, manifest=manifest)
         tally.removed = len(missing)
+
+
+def stays(path: str, skipped: Iterable[Skipped]) -> bool:
+    """Return whether what was indexed at a path before stays, because it, or a place above it, could not be read."""
+    kept = (item.path for item in skipped if item.keep)
+    return any(path == place or path.startswith(f"{place}/") for place in kept)
 
 
 def _batches(cuts: Iterator[_Cut], size: int = BATCH) -> Iterator[list[_Cut]]:

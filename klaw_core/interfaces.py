@@ -261,11 +261,17 @@ class Snapshot(Protocol[R_co]):
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
 
+    def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
+        """Return what :meth:`manifest` has of one path, None if it has nothing."""
+
     def select(self, collection: str, filters: Filters, /) -> Keys:
         """Return the keys of the chunks that pass the filters, ascending."""
 
     def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
         """Return the chunks of these keys in the order given; unknown keys are left out."""
+
+    def held(self, collection: str, keys: Sequence[int], /) -> frozenset[int]:
+        """Return those of the keys that a chunk has."""
 
     def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
         """Return one document's chunks in order of position; empty if it is not indexed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -13,28 +13,11 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from attrs import evolve
 
 from klaw_core.assembly import Parts, option_problems
-from klaw_core.collection import Collection
 from klaw_core.config import Config, Selection, load_config, named_embedding
-from klaw_core.conversations import Journal
-from klaw_core.conversations.archive import Conversations
-from klaw_core.conversations.mirroring import Mirror
-from klaw_core.conversations.redaction import BUILTIN_PATTERNS, Redactor
-from klaw_core.conversations.source import CONVERSATIONS
-from klaw_core.conversations.summaries import SummaryFiles
-from klaw_core.core_memory import FILE_NAME as CORE_FILE
-from klaw_core.core_memory import CoreMemory
 from klaw_core.embedding import EmbeddingRun
 from klaw_core.errors import ConfigError, KlawError, NotFoundError, QueryError, WorkspaceError
 from klaw_core.files import EMBEDDING_LOCK, locked
-from klaw_core.findings import Diagnosis
-from klaw_core.forgetting import drop_forgotten
-from klaw_core.indexing import Indexer, ProgressCallback
-from klaw_core.lines import count_lines
 from klaw_core.plugins import Registry, discover
-from klaw_core.reading import Reader, has_surrogates
-from klaw_core.saved import Saved, SavedJournal
-from klaw_core.saved_source import SAVED, SavedSource, as_document
-from klaw_core.sources import Sources, bad_lines, collection_of
 from klaw_core.values import (
     COLLECTIONS,
     Document,
@@ -45,18 +28,25 @@ from klaw_core.values import (
     SearchResults,
     Skipped,
     Status,
-    text_hash,
 )
-from klaw_core.workspaces import Workspaces
 
+# What only some methods need they import: a search in a fresh process should not wait for it.
 if TYPE_CHECKING:
+    from klaw_core.collection import Collection
+    from klaw_core.conversations.archive import Conversations
+    from klaw_core.core_memory import CoreMemory
+    from klaw_core.findings import Diagnosis
+    from klaw_core.indexing import Indexer, ProgressCallback
     from klaw_core.interfaces import Source
     from klaw_core.maintenance.export import ExportReport
     from klaw_core.maintenance.importing import ImportReport
+    from klaw_core.reading import Reader
+    from klaw_core.saved import SavedJournal
     from klaw_core.searching import Mode, Searcher
+    from klaw_core.sources import Sources
+    from klaw_core.workspaces import Workspaces
 
 _COLLECTION = COLLECTIONS[0]
-_MAX_SAVED_CHARACTERS = 1_000_000
 
 
 class Memory:
@@ -72,8 +62,6 @@ class Memory:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._workspaces = Workspaces(parts.config.data_dir / "workspaces.json")
-        self._journal = SavedJournal(parts.config.data_dir / "saved.jsonl")
 
     @classmethod
     def open(cls, config: Config | None = None, *, registry: Registry | None = None) -> Self:
@@ -105,7 +93,9 @@ class Memory:
     @cached_property
     def core(self) -> CoreMemory:
         """Core memory: the few facts about user and agent that every call to a model is given."""
-        return CoreMemory(self.config.data_dir / CORE_FILE)
+        from klaw_core.core_memory import FILE_NAME, CoreMemory
+
+        return CoreMemory(self.config.data_dir / FILE_NAME)
 
     def index(
         self,
@@ -125,6 +115,8 @@ class Memory:
         once; then it is embedded, unless ``embed`` is False. Where the embedder fails, the report says how many chunks
         lack a vector, and why; :meth:`embed` and the next run go on. Raise WorkspaceError, StoreError.
         """
+        from klaw_core.sources import bad_lines, collection_of
+
         run = EmbeddingRun(stopped=not embed)
         if directory is not None:
             _check_collection(collection)
@@ -218,27 +210,21 @@ class Memory:
         answer's ``notice`` says why, and the next :meth:`index` does it. Raise QueryError if the text is empty
         or too long, StoreError if it cannot be kept.
         """
-        if not text.strip():
-            raise QueryError("there is nothing to save: the text is empty")
-        if has_surrogates(text):
-            raise QueryError("the text cannot be saved: it is not valid Unicode (a lone surrogate)")
-        if len(text) > _MAX_SAVED_CHARACTERS:
-            raise QueryError(
-                f"the text has {len(text):,} characters, at most {_MAX_SAVED_CHARACTERS:,} can be saved at once",
-                hint="put it in a file and `klaw index` its directory",
-            )
-        moment = (created_at or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
-        digest = text_hash("\0".join((source, chat_id or "", text)))[:12]
-        path = f"{SAVED}/{moment.date().isoformat()}/{digest}"
-        saved = Saved(path, text, source, moment, chat_id)
+        from klaw_core.lines import count_lines
+        from klaw_core.saved_source import as_document, make_saved
+
+        saved = make_saved(text, source, chat_id, created_at)
         self._journal.append(saved)
-        return Passage(path, text, 1, count_lines(text), notice=self._index_saved(as_document(saved)))
+        return Passage(saved.id, text, 1, count_lines(text), notice=self._index_saved(as_document(saved)))
 
     def forget(self, target: str) -> Forgotten:
         """Remove a saved memory (by path or chunk id), a note (by path) or a workspace (``notes/``) from the index.
 
         A note's file is not touched, but it is excluded from its workspace from now on. Raise NotFoundError.
         """
+        from klaw_core.conversations.source import CONVERSATIONS
+        from klaw_core.saved_source import SAVED
+
         workspaces = self._workspaces.all()
         name = target.rstrip("/")
         if name in workspaces or (target.endswith("/") and name in self._sources.strays()):
@@ -284,17 +270,27 @@ class Memory:
     @cached_property
     def conversations(self) -> Conversations:
         """What was said: append to it, read it, and search single messages."""
-        settings, data_dir = self.config.conversations, self.config.data_dir
-        patterns = (*(BUILTIN_PATTERNS if settings.redact_secrets else ()), *settings.redact)
-        mirror = Mirror(
-            self._parts.store,
-            Journal(data_dir / CONVERSATIONS),
-            SummaryFiles(data_dir / "summaries"),
-            Redactor(patterns),
-        )
+        from klaw_core.conversations.archive import Conversations
+        from klaw_core.conversations.mirroring import Mirror
+
+        mirror = Mirror.over(self._parts.store, self.config.data_dir, self.config.conversations)
         return Conversations(mirror, lambda paths: self._collection_named(_COLLECTION).remove(paths, forget=True))
 
+    @cached_property
+    def _workspaces(self) -> Workspaces:
+        from klaw_core.workspaces import Workspaces
+
+        return Workspaces(self.config.data_dir / "workspaces.json")
+
+    @cached_property
+    def _journal(self) -> SavedJournal:
+        from klaw_core.saved import SavedJournal
+
+        return SavedJournal(self.config.data_dir / "saved.jsonl")
+
     def _collection_named(self, name: str) -> Collection:
+        from klaw_core.collection import Collection
+
         return Collection(self._parts.store, self._parts.embedder, self._parts.indexes(), name)
 
     def export(self, target: Path | BinaryIO) -> ExportReport:
@@ -314,30 +310,34 @@ class Memory:
         changed if the file is not a whole export, NotFoundError if it is not there, StoreError.
         """
         from klaw_core.maintenance.importing import import_
+        from klaw_core.saved_source import SavedSource
 
         report = import_(self.config.data_dir, source)
         if report.added.get("saved"):
             try:
-                notices = self._indexer.sync(SavedSource(self._journal)).notices
+                notices = self._indexer().sync(SavedSource(self._journal)).notices
             except KlawError as error:  # everything is in the files, which are the truth
                 return evolve(report, notice=f"nothing new is indexed yet: {error.message}")
             if notices:
                 return evolve(report, notice=f"it is found by words, but not embedded yet: {notices[0]}")
         return report
 
-    def _indexer_over(self, collection: Collection) -> Indexer:
-        return Indexer(collection, self._parts.chunker, self._parts.recipe, self._parts.formats)
+    def _indexer(self, collection: str = _COLLECTION) -> Indexer:
+        from klaw_core.indexing import Indexer
 
-    @property
-    def _indexer(self) -> Indexer:
-        return self._indexer_over(self._collection_named(_COLLECTION))
+        parts = self._parts
+        return Indexer(self._collection_named(collection), parts.chunker, parts.recipe, parts.formats)
 
     @cached_property
     def _reader(self) -> Reader:
+        from klaw_core.reading import Reader
+
         return Reader(self._parts.store, self._sources.known_workspaces, COLLECTIONS)
 
     @property
     def _sources(self) -> Sources:
+        from klaw_core.sources import Sources
+
         return Sources(self._parts, self._workspaces, self._journal, self.conversations.mirror)
 
     @cached_property
@@ -349,7 +349,10 @@ class Memory:
 
     def _write(self, source: Source, run: EmbeddingRun, *, force: bool, on_progress: ProgressCallback) -> IndexReport:
         """Store what has changed in one source, to be found by words; nothing is embedded."""
-        indexer = self._indexer_over(self._collection_named(collection_of(source)))
+        from klaw_core.forgetting import drop_forgotten
+        from klaw_core.sources import collection_of
+
+        indexer = self._indexer(collection_of(source))
         report = indexer.write(source, run, force=force, on_progress=on_progress)
         if source in self._parts.sources:
             return report
@@ -370,7 +373,7 @@ class Memory:
         with locked(self.config.data_dir / EMBEDDING_LOCK) if not run.stopped else nullcontext():
             for name in collections:
                 left = None if limit is None else max(limit - report.embedded - report.cached, 0)
-                indexer = self._indexer_over(self._collection_named(name))
+                indexer = self._indexer(name)
                 report += indexer.embed(run, limit=left, on_progress=on_progress)
         if report.embedded or report.cached:
             with self._parts.store.write() as transaction:
@@ -381,7 +384,7 @@ class Memory:
     def _index_saved(self, document: Document) -> str:
         """Make a saved memory findable; return what keeps it, for now, from being found by meaning, or at all."""
         try:
-            failure = self._indexer.add(document)
+            failure = self._indexer().add(document)
         except KlawError as error:  # the text is in the journal: whoever were told of a failure would save it twice
             return f"it is kept, and will be found after the next `klaw index`: {error}"
         return f"it is kept and found by words, but not embedded yet: {failure}" if failure else ""

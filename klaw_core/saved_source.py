@@ -1,14 +1,36 @@
 """The journal of saved memories as a source: what `save` keeps is indexed, and rebuilt, like any document."""
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 
 from attrs import field, frozen
 
+from klaw_core.errors import QueryError
 from klaw_core.saved import Saved, SavedJournal
-from klaw_core.values import Document, Entry, Skipped
+from klaw_core.values import Document, Entry, Skipped, text_hash
 
 #: The origin of saved memories, and the beginning of their paths.
 SAVED = "saved"
+
+_MOST_CHARACTERS = 1_000_000
+
+
+def make_saved(text: str, source: str, chat_id: str | None, created_at: datetime | None) -> Saved:
+    """Return a text as the memory that is saved, dated now unless it says when. Raise QueryError if it cannot be."""
+    if not text.strip():
+        raise QueryError("there is nothing to save: the text is empty")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise QueryError("the text cannot be saved: it is not valid Unicode (a lone surrogate)") from error
+    if len(text) > _MOST_CHARACTERS:
+        raise QueryError(
+            f"the text has {len(text):,} characters, at most {_MOST_CHARACTERS:,} can be saved at once",
+            hint="put it in a file and `klaw index` its directory",
+        )
+    moment = (created_at or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
+    digest = text_hash("\0".join((source, chat_id or "", text)))[:12]
+    return Saved(f"{SAVED}/{moment.date().isoformat()}/{digest}", text, source, moment, chat_id)
 
 
 def as_document(saved: Saved) -> Document:

@@ -7,9 +7,8 @@ hydrate → collapse what overlaps → the reranking stages, if any
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-from operator import index
+from collections.abc import Callable, Collection, Sequence
+from operator import ge, index
 from typing import Any, Literal
 
 from attrs import field, frozen
@@ -27,6 +26,7 @@ from klaw_core.interfaces import Embedder, Fusion, Snapshot, Store
 from klaw_core.questions import Questions, record_identity
 from klaw_core.reranking import Stage, rerank
 from klaw_core.values import (
+    Chunk,
     Filters,
     Hit,
     Keys,
@@ -88,10 +88,9 @@ class Searcher:
                 notices.append("nothing is indexed yet: klaw index DIR")
         reranked, failures = rerank(self.stages, self.store, query, found, limit)
         notices.extend(failures)
-        results = [_result(stored, hit) for stored, hit in reranked]
-        if min_score is not None:
-            results = [result for result in results if result.score >= min_score]
-        return SearchResults(tuple(results[:limit]), tuple(dict.fromkeys(notices)))
+        good = reranked if min_score is None else [(stored, hit) for stored, hit in reranked if hit.score >= min_score]
+        results = tuple(_result(stored, hit) for stored, hit in good[:limit])
+        return SearchResults(results, tuple(dict.fromkeys(notices)))
 
     def _usable(self, mode: Mode, notices: list[str]) -> list[Leg]:
         wanted = [leg for leg in self.legs if mode == "hybrid" or leg.retriever.needs_vectors == (mode == "vector")]
@@ -149,12 +148,16 @@ class Searcher:
     def _find(
         self, snapshot: Snapshot[Any], legs: Sequence[Leg], query: Query, limit: int, notices: list[str]
     ) -> Sequence[tuple[StoredChunk, Hit]]:
-        """Ask and fuse; where copies of one text leave too few results, ask again for more."""
+        """Ask and fuse; where copies of one text leave too few results, ask again for more.
+
+        Without a reranking stage ``limit`` are all that anybody will look at: no others are fetched.
+        """
         depth = _depth(self.fusion, limit)
+        wanted = None if self.stages else limit
         while True:
             rankings = self._ask(snapshot, legs, query, depth, notices)
             fused = _fuse(self.fusion, rankings, depth * len(rankings)) if rankings else ()
-            found = _collapse(_hydrate(snapshot, query.collection, fused))
+            found = _hydrate(snapshot, query.collection, fused, wanted)
             exhausted = all(len(ranking.hits) < depth for ranking in rankings)
             if len(found) >= limit or exhausted or depth >= _DEEPEST:
                 return found
@@ -218,36 +221,68 @@ def _check_hits(hits: Sequence[Any], depth: int, within: Keys | None, who: str) 
     """Raise PluginContractError unless the hits are hits, distinct, in order, allowed and not too many."""
     if not all(isinstance(hit, Hit) and abs(index(hit.key)) < _LARGEST_KEY for hit in hits):
         raise PluginContractError(f"{who} returned what are no hits, or keys that no store gives")
-    ordered = all(first.score >= second.score for first, second in pairwise(hits))
-    finite = all(math.isfinite(hit.score) for hit in hits)
+    scores = [hit.score for hit in hits]
     keys = {hit.key for hit in hits}
-    allowed = within is None or keys <= set(within.tolist())
-    if not (ordered and finite and allowed) or len(keys) != len(hits) or len(hits) > depth:
+    ordered = all(map(ge, scores, scores[1:]))
+    if (
+        not (ordered and all(map(math.isfinite, scores)) and _allowed(keys, within))
+        or len(keys) != len(hits)
+        or len(hits) > depth
+    ):
         raise PluginContractError(
             f"{who} returned hits that are unsorted, repeated, not finite, not allowed or too many"
         )
 
 
-def _hydrate(snapshot: Snapshot[Any], collection: str, hits: Sequence[Hit]) -> list[tuple[StoredChunk, Hit]]:
-    stored = {chunk.key: chunk for chunk in snapshot.chunks(collection, [hit.key for hit in hits])}
-    return [(stored[hit.key], hit) for hit in hits if hit.key in stored]
+def _allowed(keys: Collection[int], within: Keys | None) -> bool:
+    """Return whether all keys are among those of ``within``, which are ascending; a filter may keep very many."""
+    if within is None or not keys:
+        return True
+    if not within.size:
+        return False
+    import numpy as np
+
+    found = np.fromiter(keys, np.int64, len(keys))
+    places = np.searchsorted(within, found)
+    return bool((within[np.minimum(places, within.size - 1)] == found).all())
 
 
-def _collapse(found: Sequence[tuple[StoredChunk, Hit]]) -> list[tuple[StoredChunk, Hit]]:
-    """Leave out a chunk whose text, or most of whose span, a better one already shows."""
+def _hydrate(
+    snapshot: Snapshot[Any], collection: str, hits: Sequence[Hit], wanted: int | None
+) -> list[tuple[StoredChunk, Hit]]:
+    """Return the chunks of the hits, without one whose text, or most of whose span, a better one already shows.
+
+    They are fetched a part at a time, until there are as many as are ``wanted`` (None: all).
+    """
     kept: list[tuple[StoredChunk, Hit]] = []
     texts: set[str] = set()
-    for stored, hit in found:
-        chunk = stored.chunk
-        overlaps = (
-            min(chunk.end, other.chunk.end) - max(chunk.start, other.chunk.start)
-            for other, _ in kept
-            if other.path == stored.path
-        )
-        if chunk.text not in texts and not any(2 * overlap > chunk.end - chunk.start for overlap in overlaps):
-            kept.append((stored, hit))
+    shown: dict[str, list[Chunk]] = {}
+    size = len(hits) if wanted is None else 2 * wanted
+    first = 0
+    while first < len(hits):
+        part = hits[first : first + size]
+        stored = {chunk.key: chunk for chunk in snapshot.chunks(collection, [hit.key for hit in part])}
+        for hit in part:
+            if hit.key not in stored:
+                continue
+            chunk, others = stored[hit.key].chunk, shown.setdefault(stored[hit.key].path, [])
+            if chunk.text in texts or _is_shown(chunk, others):
+                continue
+            kept.append((stored[hit.key], hit))
+            if len(kept) == wanted:
+                return kept
+            others.append(chunk)
             texts.add(chunk.text)
+        first += size
+        size *= 2
     return kept
+
+
+def _is_shown(chunk: Chunk, others: Sequence[Chunk]) -> bool:
+    """Return whether one of the others, of the same document, shows most of a chunk."""
+    return any(
+        2 * (min(chunk.end, other.end) - max(chunk.start, other.start)) > chunk.end - chunk.start for other in others
+    )
 
 
 def _result(stored: StoredChunk, hit: Hit) -> SearchResult:

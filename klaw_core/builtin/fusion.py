@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from attrs import field, frozen, validators
 
@@ -99,6 +100,17 @@ def _combine(parts: Iterable[tuple[int, Contribution]], limit: int) -> Sequence[
         contributions.setdefault(key, []).append(contribution)
     hits = []
     for key, found in contributions.items():
-        ordered = tuple(sorted(found, key=lambda part: part.leg))
-        hits.append(Hit(key, sum(part.value for part in ordered), ordered))
-    return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
+        if len(found) == 1:  # as most are: legs seldom agree
+            hits.append(Hit(key, found[0].value, tuple(found)))
+        else:
+            found.sort(key=_by_leg)
+            hits.append(Hit(key, sum([part.value for part in found]), tuple(found)))
+    hits.sort(key=_best_first)
+    return hits[:limit]
+
+
+def _best_first(hit: Hit) -> tuple[float, int]:
+    return -hit.score, hit.key
+
+
+_by_leg = attrgetter("leg")

@@ -84,6 +84,13 @@ class MemorySnapshot:
             if owner == collection and document.origin == origin
         }
 
+    def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
+        """Return what the manifest has of one path."""
+        document = self.resource.documents.get((collection, path))
+        if document is None or document.origin != origin:
+            return None
+        return DocumentRecord(path, origin, document.content_hash, document.created_at)
+
     def select(self, collection: str, filters: Filters, /) -> Keys:
         """Return the keys of the chunks that pass the filters, ascending."""
         return _keys(key for key, chunk in self._chunks(collection) if _passes(chunk, filters))
@@ -92,6 +99,10 @@ class MemorySnapshot:
         """Return the chunks of these keys in the order given."""
         found = (self.resource.chunks.get((collection, key)) for key in keys)
         return tuple(chunk for chunk in found if chunk is not None)
+
+    def held(self, collection: str, keys: Sequence[int], /) -> frozenset[int]:
+        """Return those of the keys that a chunk has."""
+        return frozenset(key for key in keys if (collection, key) in self.resource.chunks)
 
     def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
         """Return one document's chunks in order of position."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Between two spaces stands a sentence where a script has no spaces: there each character counts as a word.
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_WORD = rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+"  # compiled at its first use: that takes longer than the rest of the import
 
 
 @frozen
@@ -78,7 +78,7 @@ def _comparer(candidates: Sequence[Candidate]) -> Callable[[int], Similarities]:
     if len(vectors) == len(candidates):
         matrix = np.stack(vectors).astype(np.float64)
         return lambda place: np.clip(matrix @ matrix[place], 0.0, 1.0)
-    words = [frozenset(_WORD.findall(candidate.stored.chunk.text.casefold())) for candidate in candidates]
+    words = [frozenset(re.findall(_WORD, candidate.stored.chunk.text.casefold())) for candidate in candidates]
 
     def jaccard(place: int) -> Similarities:
         own = words[place]

@@ -1,54 +1,96 @@
 """The command ``klaw``: each command parses, calls ``Memory``, and prints.
 
-``group`` loads command modules when they are needed, ``settings`` holds the options every command takes,
-``output`` decides between terminal and plain text; the other modules are one command each, or what
-several of them print.
+``program`` is the group of commands and ``group`` loads their modules when they are needed; ``settings`` holds the
+options every command takes, ``output`` decides between terminal and plain text; the other modules are one command
+each, or what several of them print.
 """
 
-import click
+from __future__ import annotations
 
-from klaw_core.cli.group import KlawGroup
-from klaw_core.cli.settings import Settings, common_options
+import atexit
+import gc
+import os
+import sys
 
-#: Every command: the module below ``klaw_core.cli`` that defines it, and its line in ``klaw --help``.
-#: The line is repeated here so that the help needs no module; a test compares it with the command's own.
-COMMANDS = {
-    "init": ("init", "Create the data directory and a configuration file."),
-    "index": ("index", "Index directories of notes, or bring the index up to date."),
-    "embed": ("embed", "Compute the vectors that are missing."),
-    "search": ("search", "Find the passages that answer a question."),
-    "get": ("get", "Print a note, or some of its lines."),
-    "save": ("save", "Remember a text."),
-    "logs": ("logs", "Print what was said in a chat."),
-    "forget": ("forget", "Remove a memory, a note or a workspace from the index."),
-    "core": ("core", "Show and change core memory."),
-    "status": ("status", "Show what is indexed, with what, and what does not work."),
-    "reindex": ("reindex", "Build the index anew from the files, perhaps with another model."),
-    "doctor": ("doctor", "Examine everything, and mend what is safe to mend."),
-    "export": ("export", "Write everything that is yours to a file."),
-    "import": ("import_", "Add what an export holds."),
-    "plugins": ("plugins", "List the installed plugins and what they provide."),
-    "config": ("config", "Show and change the configuration."),
-    "demo": ("demo", "Index sample notes and search them, to see Klaw at work."),
-}
-ALIASES = {"add": "index"}
+TYPE_CHECKING = False  # as in klaw_core
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from klaw_core.cli.program import ALIASES, COMMANDS, cli
+
+__all__ = ["ALIASES", "COMMANDS", "cli", "main", "run"]
+
+_HELP_COLUMNS = 80
 
 
-@click.group(
-    cls=KlawGroup,
-    modules=COMMANDS,
-    aliases=ALIASES,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Begin with: klaw init; klaw index DIR; klaw search QUESTION. To see it at work: klaw demo.",
-)
-@click.version_option(package_name="klaw", prog_name="klaw", message="%(prog)s %(version)s")
-@common_options
-@click.pass_context
-def cli(context: click.Context) -> None:
-    """Search your notes by words and by meaning, all in one SQLite file."""
-    context.ensure_object(Settings)
+# New objects between two looks of the garbage collector: Python's 700 mean dozens of them while modules are imported.
+_COLLECT_AFTER = 50_000
 
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 an error, 2 wrong usage, 130 interrupted."""
+    if sys.argv[1:] in (["--help"], ["-h"]) and _printed_help():
+        return
+    gc.set_threshold(_COLLECT_AFTER)
+    from klaw_core.cli.program import cli
+
     cli.main(prog_name="klaw")
+
+
+def run() -> NoReturn:
+    """Run the command line as a program: what :func:`main` does, and then an end without ceremony.
+
+    Python takes apart every object before it exits, onnxruntime its model: a tenth of a search's time, for nothing.
+    What was registered for the exit is called, the streams are flushed, and no other thread is left behind.
+    """
+    status = 0
+    try:
+        main()
+    except SystemExit as exit_:
+        if not isinstance(exit_.code, int):
+            raise
+        status = exit_.code
+    threading = sys.modules.get("threading")
+    others = threading.enumerate() if threading else ()
+    if threading and any(not thread.daemon for thread in others if thread is not threading.main_thread()):
+        sys.exit(status)
+    try:
+        atexit._run_exitfuncs()  # as Python itself does  # noqa: SLF001
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):  # a stream that is closed, or None: Python knows what to say of it
+        sys.exit(status)
+    os._exit(status)
+
+
+def _printed_help() -> bool:
+    """Print the help as it was printed before, in ``help.txt``; return whether that is what would be printed now.
+
+    To import click takes twice as long as everything else here. A narrow terminal, a completion and a stream that
+    fails are left to it.
+    """
+    try:
+        columns = int(os.environ.get("COLUMNS") or 0) or _columns()
+        if columns < _HELP_COLUMNS or "_KLAW_COMPLETE" in os.environ:
+            return False
+        with open(os.path.join(os.path.dirname(__file__), "help.txt"), encoding="ascii") as file:  # noqa: PTH118, PTH120, PTH123  # pathlib
+            sys.stdout.write(file.read())
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):  # AttributeError: a stream that is closed is None
+        return False
+    return True
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _HELP_COLUMNS
+    except OSError:
+        return _HELP_COLUMNS
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from klaw_core.cli import program
+
+    return getattr(program, name)

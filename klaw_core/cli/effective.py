@@ -85,8 +85,7 @@ def _order(place: str, tables: Mapping[str, int]) -> tuple[int, str]:
 
 def selections(config: Config) -> list[Selection]:
     """Return every table that picks a component."""
-    single = (config.store, config.chunking, config.embedding, config.fusion)
-    return [*single, *config.embedding.fallback, *config.retrieval, *config.reranking, *config.sources]
+    return config.selections()
 
 
 def option_defaults(registry: Registry, selection: Selection) -> dict[str, Any]:

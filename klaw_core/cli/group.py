@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -58,6 +56,8 @@ class KlawGroup(click.Group):
             return super().resolve_command(context, args)
         brought = installed()
         if name not in brought:
+            from difflib import get_close_matches
+
             near = get_close_matches(name, [*known, *brought], n=1)
             guess = f"; did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"no such command {name!r}{guess}", context)
@@ -128,6 +128,8 @@ def _uncapitalised(message: str) -> str:
 def _report(error: Exception, settings: Settings) -> None:
     """Say what happened, where, and what mends it; with ``--debug`` also how it came to that."""
     if settings.debug:
+        import traceback
+
         traceback.print_exception(error)
     elif isinstance(error, OutputError):
         _complain(str(error))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from klaw_core.cli.output import counted, size
@@ -29,12 +31,17 @@ def progress_bar(settings: Settings) -> Iterator[Callable[[Progress], None]]:
 
 
 class _Painter:
-    """Turns the values of a run into one bar, begun anew for each stage and each source."""
+    """Turns the values of a run into one bar, begun anew for each stage and each source.
+
+    Rate and time left go by the average since the stage began: an update is a call of the embedder, of long texts
+    and of short ones in turn, so that the last few, which rich's own columns go by, foretell little.
+    """
 
     def __init__(self, bar: Bar) -> None:
         self._bar = bar
         self._stage: tuple[str, int] | None = None
         self._done = 0
+        self._began = 0.0
 
     def show(self, progress: Progress) -> None:
         """Paint one value."""
@@ -45,11 +52,16 @@ class _Painter:
             for task in self._bar.task_ids:
                 self._bar.remove_task(task)
             label = "reading notes" if progress.stage == "index" else "embedding"
-            unit = "chunks" if progress.stage == "embed" else "bytes"
-            self._bar.add_task(label, total=progress.total, counts="", unit=unit)
+            self._bar.add_task(label, total=progress.total, counts="", rate="", ends=None)
             self._stage = stage
+            self._began = time.monotonic()
         self._done = progress.done
-        self._bar.update(self._bar.task_ids[0], completed=progress.done, counts=_counts(progress))
+        rate, ends = "", None
+        taken = time.monotonic() - self._began
+        if progress.done and taken:
+            rate = _rate(progress, progress.done / taken)
+            ends = self._began + taken * progress.total / progress.done
+        self._bar.update(self._bar.task_ids[0], completed=progress.done, counts=_counts(progress), rate=rate, ends=ends)
 
 
 def _counts(progress: Progress) -> str:
@@ -58,28 +70,33 @@ def _counts(progress: Progress) -> str:
     return f"{progress.done:,} of {counted(progress.total, 'chunk')}"
 
 
+def _rate(progress: Progress, a_second: float) -> str:
+    return f"{a_second:,.3g} chunks/s" if progress.stage == "embed" else f"{size(int(a_second))}/s"
+
+
 def _make_bar() -> Bar:
     from rich.console import Console
-    from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as Bar
+    from rich.text import Text
 
-    class Rate(ProgressColumn):
-        """Bytes or chunks a second."""
+    class TimeLeft(ProgressColumn):
+        """Counts down to the moment at which the stage should end."""
 
         def render(self, task: Task) -> Text:
-            from rich.text import Text
-
-            speed = task.speed or 0.0
-            amount = f"{size(int(speed))}/s" if task.fields["unit"] == "bytes" else f"{speed:.0f} chunks/s"
-            return Text(amount if speed else "", "dim")
+            ends: float | None = task.fields["ends"]
+            if ends is None:
+                return Text("")
+            left = timedelta(seconds=max(0, round(ends - time.monotonic())))
+            return Text(f"{left} left", "progress.remaining")
 
     return Bar(
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
         TaskProgressColumn(),
         TextColumn("{task.fields[counts]}", style="dim"),
-        Rate(),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        TextColumn("{task.fields[rate]}", style="dim"),
+        TimeLeft(),
         console=Console(stderr=True),
         transient=True,
         refresh_per_second=8,

@@ -39,8 +39,11 @@ class Settings:
     def open_memory(self) -> Memory:
         """Assemble the configured memory. Raise ConfigError, PluginError or StoreError."""
         from klaw_core.memory import Memory
+        from klaw_core.plugins import installed
 
-        return Memory.open(self.load_config())
+        config = self.load_config()
+        chosen = {(selection.kind, selection.type) for selection in config.selections()}
+        return Memory.open(config, registry=installed(config.cache_dir, chosen, disabled=config.disabled_plugins))
 
 
 pass_settings = click.make_pass_decorator(Settings, ensure=True)

@@ -6,7 +6,6 @@ Later layers win: defaults, the user's file, the project's ``klaw.toml``, ``KLAW
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +138,8 @@ def _unknown_keys(layer: Layer) -> list[str]:
 
 def nearest(key: str, known: tuple[str, ...]) -> str:
     """Return ``; did you mean 'x'?`` for the known key nearest to ``key``, or the list of known keys."""
+    from difflib import get_close_matches
+
     match = get_close_matches(key, known, n=1)
     return f"; did you mean {match[0]!r}?" if match else f"; known: {', '.join(known)}"
 

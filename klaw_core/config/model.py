@@ -113,3 +113,8 @@ class Config:
     offline: bool = False
     files: tuple[Path, ...] = ()
     table: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)  # merged, as `klaw config list` shows it
+
+    def selections(self) -> list[Selection]:
+        """Return every table that picks a component."""
+        single = (self.store, self.chunking, self.embedding, self.fusion)
+        return [*single, *self.embedding.fallback, *self.retrieval, *self.reranking, *self.sources]

@@ -1,20 +1,22 @@
-"""From a table to a component's options: cattrs, strict, with errors a person can act on."""
+"""From a table to a component's options: cattrs, strict, with errors a person can act on.
+
+cattrs is imported where a table says anything: most say nothing, and it takes as long to import as a search in them.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import attrs
-import cattrs
-from cattrs.errors import (
-    ClassValidationError,
-    ForbiddenExtraKeysError,
-    IterableValidationError,
-)
 
 from klaw_core.config.layers import join, shown
 from klaw_core.config.load import nearest
 from klaw_core.config.model import Selection
 from klaw_core.hookspecs import Component
+
+if TYPE_CHECKING:
+    import cattrs
 
 
 def _strict(kind: type, *also: type) -> Any:
@@ -27,6 +29,8 @@ def _strict(kind: type, *also: type) -> Any:
 
 
 def _converter() -> cattrs.Converter:
+    import cattrs
+
     converter = cattrs.Converter(forbid_extra_keys=True)
     # cattrs converts ("8" to 8); a configuration should say what it means.
     for kind, check in {int: _strict(int), float: _strict(float, int), str: _strict(str), bool: _strict(bool)}.items():
@@ -41,6 +45,8 @@ def build_options(component: Component[Any, Any], selection: Selection, problems
     """
     options = None
     try:
+        if not selection.options and _has_defaults(component.options):
+            return component.options()
         found = [
             *_no_arrays(selection.options, component.options, selection.place),
             *_no_secrets(selection.options, component.options, selection.place),
@@ -51,6 +57,10 @@ def build_options(component: Component[Any, Any], selection: Selection, problems
         found = _explain(error, selection.place)
     problems.extend(found)
     return options
+
+
+def _has_defaults(options: type) -> bool:
+    return all(field.default is not attrs.NOTHING for field in attrs.fields(options) if field.init)
 
 
 def _no_arrays(table: Mapping[str, Any], options: type, place: str) -> Iterator[str]:
@@ -83,6 +93,8 @@ def _is_array(origin: Any) -> bool:
 
 
 def _explain(error: BaseException, place: str) -> list[str]:
+    from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError, IterableValidationError
+
     if isinstance(error, ClassValidationError | IterableValidationError):
         grouped, ungrouped = error.group_exceptions()
         described = [message for inner, note in grouped for message in _explain(inner, _inner_place(place, note))]

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from attrs import evolve, frozen
 
+from klaw_core.config.model import ConversationSettings
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
-from klaw_core.conversations.redaction import Redactor
+from klaw_core.conversations.redaction import BUILTIN_PATTERNS, Redactor
+from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.errors import RecordError
 from klaw_core.files import open_regular
@@ -49,6 +51,13 @@ class Mirror:
     journal: Journal
     summaries: SummaryFiles
     redactor: Redactor
+
+    @classmethod
+    def over(cls, store: Store[Any], data_dir: Path, settings: ConversationSettings) -> Self:
+        """Return the mirror of what stands in a data directory."""
+        patterns = (*(BUILTIN_PATTERNS if settings.redact_secrets else ()), *settings.redact)
+        journal, summaries = Journal(data_dir / CONVERSATIONS), SummaryFiles(data_dir / "summaries")
+        return cls(store, journal, summaries, Redactor(patterns))
 
     def sync(self) -> SyncReport:
         """Bring the rows of every chat up to date. Raise StoreError; nothing that a file can hold raises."""

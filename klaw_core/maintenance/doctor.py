@@ -69,7 +69,7 @@ class Doctor:
         for leg in self.parts.legs:
             if leg.problem:
                 yield Finding("retriever", "error", f"it is off: {leg.problem}", leg.name, "klaw plugins")
-        for plugin in self.parts.registry.plugins:
+        for plugin in self.parts.registry.whole.plugins:
             if plugin.problem:
                 yield Finding("plugin", "warning", plugin.problem, plugin.name, "klaw plugins")
         if any(leg.retriever.needs_vectors for leg in self.parts.legs):

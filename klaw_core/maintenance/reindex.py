@@ -8,19 +8,26 @@ Then the index is built beside the live one from what is cached, and takes its p
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 from attrs import evolve
 
 from klaw_core.assembly import Parts
+from klaw_core.builtin.workspace import Workspace
 from klaw_core.collection import Collection
+from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
 from klaw_core.embedding import PROBE, SAME_WEIGHTS, EmbeddingRun, agreement, make_space_record
+from klaw_core.files import EMBEDDING_LOCK, locked
 from klaw_core.forgetting import drop_forgotten
-from klaw_core.indexing import Indexer, ProgressCallback
+from klaw_core.indexing import Indexer, ProgressCallback, stays
 from klaw_core.interfaces import Embedder, Source, Store
 from klaw_core.sources import Sources, bad_lines
-from klaw_core.values import COLLECTIONS, IndexReport, SpaceRecord, text_hash
+from klaw_core.values import COLLECTIONS, Document, IndexReport, Skipped, SpaceRecord, StoredChunk, text_hash
+
+_MOVING_LOCK = f"{EMBEDDING_LOCK}/moving"
 
 
 def reindex(parts: Parts, sources: Sources, embedder: Embedder, on_progress: ProgressCallback) -> IndexReport:
@@ -31,14 +38,16 @@ def reindex(parts: Parts, sources: Sources, embedder: Embedder, on_progress: Pro
     """
     started = time.monotonic()
     ahead = EmbeddingRun()
+    alone: Callable[[], AbstractContextManager[None]] = nullcontext
     record = None
     if any(index.needs_vectors for _, index in parts.indexes()):
         record = make_space_record(embedder)
+        alone = partial(locked, parts.config.data_dir / _lock(parts.store, record))
         _keep_probe(parts.store, record)
         for indexer, source in _each(parts, parts.store, embedder, _by_collection(sources)):
-            indexer.embed_ahead(source, ahead, record, on_progress=on_progress)
+            indexer.embed_ahead(source, ahead, record, alone=alone, on_progress=on_progress)
     run = EmbeddingRun()
-    with parts.store.rebuild() as fresh:
+    with alone(), parts.store.rebuild() as fresh:  # in this order: what another is being answered, it can still keep
         own = _by_collection(sources)  # anew: in the hours of the first step some were added, or forgotten
         skipped = bad_lines(evolve(sources.mirror, store=fresh).sync(), sources.mirror.journal.root)
         report = IndexReport(skipped=skipped)
@@ -48,7 +57,11 @@ def reindex(parts: Parts, sources: Sources, embedder: Embedder, on_progress: Pro
                 collection.adopt_space(record)
             collection.keep_origins({source.origin for source in documents})
         for indexer, source in _each(parts, fresh, embedder, own):
-            report += indexer.write(source, run, on_progress=on_progress)
+            written = indexer.write(source, run, on_progress=on_progress)
+            _carry_over(parts.store, indexer.collection, source, written.skipped)
+            if isinstance(source, ConversationSource):
+                _carry_over_messages(parts.store, fresh, written.skipped)
+            report += written
         for name in COLLECTIONS:
             report += _indexer(parts, fresh, embedder, name).embed(run)  # what came after the first step
         embedded = ahead.embedded + run.embedded
@@ -78,6 +91,43 @@ def _each(
 
 def _indexer(parts: Parts, store: Store[Any], embedder: Embedder, name: str) -> Indexer:
     return Indexer(Collection(store, embedder, parts.indexes(), name), parts.chunker, parts.recipe, parts.formats)
+
+
+def _lock(store: Store[Any], record: SpaceRecord) -> str:
+    """Return the lock of all who embed in this space: what is answered in another is of no use to them."""
+    with store.read() as snapshot:
+        spaces = [found.space for found in map(snapshot.space, COLLECTIONS) if found is not None]
+    return EMBEDDING_LOCK if not spaces or record.space in spaces else _MOVING_LOCK
+
+
+def _carry_over(store: Store[Any], fresh: Collection, source: Source, skipped: Sequence[Skipped]) -> None:
+    """Take what could not be read now as it stands in the index in use; the next run that can read it cuts it anew."""
+    with store.read() as snapshot, fresh.store.read() as new:
+        there = new.manifest(fresh.name, source.origin)
+        lost = [path for path in snapshot.manifest(fresh.name, source.origin) if path not in there]
+        for chunks in (snapshot.outline(fresh.name, path) for path in lost if stays(path, skipped)):
+            if chunks:
+                fresh.replace([(_as_indexed(chunks[0], source), [stored.chunk for stored in chunks])])
+
+
+def _as_indexed(stored: StoredChunk, source: Source) -> Document:
+    """Return the document of a chunk, without its text: its hash is then that of no text that can be read."""
+    version = source.version if isinstance(source, Workspace) else ""
+    return Document(
+        stored.path, "", stored.source, stored.origin, stored.created_at, stored.chat_id, version, recipe="carried over"
+    )
+
+
+def _carry_over_messages(store: Store[Any], fresh: Store[Any], skipped: Sequence[Skipped]) -> None:
+    """Take the rows of the files of conversations that could not be read now, and how far those were mirrored."""
+    with store.read() as snapshot, fresh.write() as transaction:
+        old, new = snapshot.messages, transaction.messages
+        for name in old.chats():
+            there = new.files(name)
+            for day, file in old.files(name).items():
+                if day not in there and stays(f"{CONVERSATIONS}/{name}/{day.isoformat()}.jsonl", skipped):
+                    new.insert([message for message in old.all(name) if message.day == day])
+                    new.put_file(file)
 
 
 def _keep_probe(store: Store[Any], now: SpaceRecord) -> None:

@@ -32,7 +32,7 @@ def take_status(parts: Parts, sources: Sources) -> Status:
         problems=(
             *(f"{leg.name} is off: {leg.problem}" for leg in parts.legs if leg.problem),
             *_embedder_problems(parts, records),
-            *(f"plugin {item.name}: {item.problem}" for item in parts.registry.plugins if item.problem),
+            *(f"plugin {item.name}: {item.problem}" for item in parts.registry.whole.plugins if item.problem),
             *(f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(sources.strays())),
             *_lacking(parts, lacking),
             *broken,

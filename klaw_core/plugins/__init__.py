@@ -3,5 +3,6 @@
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.guarded import GuardedSource
 from klaw_core.plugins.registry import KINDS, Offer, Plugin, Registry
+from klaw_core.plugins.remembered import installed
 
-__all__ = ["KINDS", "GuardedSource", "Offer", "Plugin", "Registry", "discover"]
+__all__ = ["KINDS", "GuardedSource", "Offer", "Plugin", "Registry", "discover", "installed"]

@@ -1,11 +1,12 @@
 """Load plugins through their entry points, each behind a wall: one that is broken never stops Klaw."""
 
+from __future__ import annotations
+
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import redirect_stdout
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 import pluggy
@@ -16,7 +17,25 @@ from klaw_core.errors import reason
 from klaw_core.hookspecs import API, Component
 from klaw_core.plugins.registry import KINDS, Offer, Plugin, Registry
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 GROUP = "klaw"
+
+
+class Point(Protocol):
+    """An entry point: ``importlib.metadata``'s, or one that is remembered."""
+
+    @property
+    def name(self) -> str:
+        """Return what the entry point is called."""
+
+    @property
+    def value(self) -> str:
+        """Return the module it names."""
+
+    def load(self) -> Any:
+        """Import that module. Raise whatever it raises."""
 
 
 def discover(*, disabled: Collection[str] = (), points: Iterable[EntryPoint] | None = None) -> Registry:
@@ -26,15 +45,31 @@ def discover(*, disabled: Collection[str] = (), points: Iterable[EntryPoint] | N
     do; ``points`` replaces the installed entry points (tests). Nothing a plugin raises escapes: it becomes
     the plugin's ``problem``.
     """
+    from importlib.metadata import entry_points  # takes as long as half of everything else that a search imports
+
+    found = entry_points(group=GROUP) if points is None else points
+    return load_plugins(((point, *_distribution(point)) for point in found), disabled=disabled)
+
+
+def load_plugins(
+    points: Iterable[tuple[Point, str, str]],
+    *,
+    disabled: Collection[str] = (),
+    whole: Callable[[], Registry] | None = None,
+) -> Registry:
+    """Load these plugins, each with its distribution's name and version, and return what they offer.
+
+    ``disabled`` names entry points or distributions that are not to be loaded, compared as package indexes do.
+    Nothing a plugin raises escapes: it becomes the plugin's ``problem``. ``whole`` finds the plugins that are not
+    among these, if there are any.
+    """
     refused = {_normalized(name) for name in disabled}
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hookspecs)
     plugins: list[Plugin] = []
     offers: dict[tuple[str, str], list[Offer]] = {}
-    found = entry_points(group=GROUP) if points is None else points
-    for point in sorted(found, key=lambda point: (_distribution(point)[0], point.name)):
-        distribution, version = _distribution(point)
-        plugin = Plugin(point.name, distribution, version)
+    for point, distribution, version in sorted(points, key=lambda found: (found[1], found[0].name)):
+        plugin = Plugin(point.name, distribution, version, value=point.value)
         if refused & {_normalized(point.name), _normalized(distribution)}:
             plugins.append(evolve(plugin, disabled=True))
             continue
@@ -52,10 +87,10 @@ def discover(*, disabled: Collection[str] = (), points: Iterable[EntryPoint] | N
         summary = tuple((kind, component.name, component.summary) for kind, component in components)
         misfits = "; ".join(filter(None, (_misfit(component) for _, component in components)))
         plugins.append(evolve(plugin, components=summary, problem=misfits))
-    return Registry(tuple(plugins), offers)
+    return Registry(tuple(plugins), offers, whole)
 
 
-def _load(manager: pluggy.PluginManager, point: EntryPoint, distribution: str) -> list[tuple[str, Component[Any, Any]]]:
+def _load(manager: pluggy.PluginManager, point: Point, distribution: str) -> list[tuple[str, Component[Any, Any]]]:
     """Import one plugin, register it, and collect what its hooks yield."""
     name = f"{distribution}:{point.name}"
     with redirect_stdout(sys.stderr):  # standard output is for data; a plugin may greet whom it likes, elsewhere

@@ -1,7 +1,7 @@
 """What the installed plugins offer: (kind, name) to component, and how each plugin fared."""
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from attrs import field, frozen
@@ -40,6 +40,7 @@ class Plugin:
     problem: str = ""
     disabled: bool = False
     components: tuple[tuple[str, str, str], ...] = ()  # (kind, name, summary)
+    value: str = ""  # the module that the entry point names
 
 
 @frozen
@@ -53,21 +54,27 @@ class Offer:
 
 @frozen
 class Registry:
-    """Everything that is installed, looked up by kind and name."""
+    """What is installed, looked up by kind and name; where ``discover`` is given, ``plugins`` are not all of it."""
 
     plugins: tuple[Plugin, ...] = ()
     offers: Mapping[tuple[str, str], Sequence[Offer]] = field(factory=dict)
+    discover: "Callable[[], Registry] | None" = field(default=None, eq=False, repr=False)
+
+    @cached_property
+    def whole(self) -> "Registry":
+        """Everything that is installed."""
+        return self if self.discover is None else self.discover()
 
     def names(self, kind: str) -> list[str]:
         """Return the names of the components of this kind, sorted."""
-        return sorted(name for offered, name in self.offers if offered == kind)
+        return sorted(name for offered, name in self.whole.offers if offered == kind)
 
     def component(self, kind: str, name: str) -> Component[Any, Any]:
         """Return the one component of this kind and name.
 
         Raise PluginNotFoundError (with what to install) or PluginConflictError (with what to disable).
         """
-        offers = self.offers.get((kind, name), ())
+        offers = self.offers.get((kind, name), ()) or self.whole.offers.get((kind, name), ())
         if not offers:
             raise self._not_found(kind, name)
         usable = [offer for offer in offers if not offer.problem]
@@ -84,9 +91,11 @@ class Registry:
         return usable[0].component
 
     def _not_found(self, kind: str, name: str) -> PluginNotFoundError:
+        from difflib import get_close_matches
+
         extra = _EXTRAS.get((kind, name))
         if extra is not None:
-            installed = [plugin for plugin in self.plugins if _provides(plugin, extra)]
+            installed = [plugin for plugin in self.whole.plugins if _provides(plugin, extra)]
             if any(plugin.disabled for plugin in installed):
                 hint = "take it out of plugins.disabled and KLAW_DISABLE_PLUGINS"
                 return PluginNotFoundError(f"{kind} {name!r}: {installed[0].distribution} is disabled", hint=hint)
@@ -95,7 +104,7 @@ class Registry:
             return PluginNotFoundError(f"{kind} {name!r}{reason}", hint=f"pip install '{extra}'")
         names = self.names(kind)
         near = get_close_matches(name, names, n=1)
-        off = [plugin.distribution for plugin in self.plugins if plugin.disabled]
+        off = [plugin.distribution for plugin in self.whole.plugins if plugin.disabled]
         disabled = f"; disabled: {', '.join(off)}" if off else ""
         guess = f"did you mean {near[0]!r}?" if near else f"installed: {', '.join(names) or 'none'}"
         return PluginNotFoundError(

@@ -71,6 +71,7 @@ class StoreContract(CacheLaws):
             assert snapshot.chunks(C, [1, 2]) == ()
             assert snapshot.outline(C, "notes/a.md") == ()
             assert snapshot.manifest(C, "notes") == {}
+            assert snapshot.record(C, "notes", "notes/a.md") is None
             assert snapshot.counts(C) == {}
             assert snapshot.space(C) is None
             assert snapshot.cached_vectors(SPACE, [text_hash("x")]) == {}
@@ -123,12 +124,27 @@ class StoreContract(CacheLaws):
             assert list(snapshot.manifest(C, "notes")) == ["notes/b.md"]
             assert snapshot.counts(C) == {"notes": (1, 1)}
 
+    def test_one_document_is_recorded_as_in_the_manifest(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "one\ntwo"), make_document("saved/b", "three", origin="saved"))
+        later = make_document("notes/a.md", "one", hours=1)
+        with store.write() as transaction:
+            before = transaction.record(C, "notes", later.path)
+            transaction.replace(C, later, cut_lines(later))
+            assert transaction.record(C, "notes", later.path) != before, "a transaction sees what it has changed"
+        with store.read() as snapshot:
+            for origin in ("notes", "saved"):
+                manifest = snapshot.manifest(C, origin)
+                recorded = {path: snapshot.record(C, origin, path) for path in ("notes/a.md", "saved/b", "notes/c.md")}
+                assert {path: record for path, record in recorded.items() if record} == manifest
+
     def test_chunks_come_in_the_order_asked_for(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo\nthree"))
         with store.read() as snapshot:
             keys = snapshot.keys(C).tolist()
             wanted = [keys[2], 10_000, keys[0]]
             assert [item.key for item in snapshot.chunks(C, wanted)] == [keys[2], keys[0]]
+            assert snapshot.held(C, wanted) == {keys[0], keys[2]}
+            assert snapshot.held("docs", wanted) == snapshot.held(C, []) == set()
 
     def test_filters_select_exactly(self, store: Store[Any]) -> None:
         items = [

@@ -20,6 +20,9 @@ def test_a_memory_whose_line_is_broken_stays_found(home, check, damage):
         assert memory.get(lost.path).content == "the harbour code"
         assert memory.get(kept.path).content == "the lighthouse keeper"
         check(memory)
+        memory.reindex()
+        assert memory.get(lost.path).content == "the harbour code"
+        check(memory)
         journal.write_bytes(first + second)
         assert memory.index().skipped == ()
         check(memory)

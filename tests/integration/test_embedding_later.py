@@ -210,7 +210,7 @@ class TestTheCache:
         if home.backend == "sqlite":
             statistics = memory.status().statistics
             assert (statistics["cached_vectors"], statistics["cache_hit_rate"]) == (1, "50% of 2")
-            assert statistics["cache_bytes"] == 4 * 48
+            assert statistics["cache_bytes"] == 2 * 48
 
     def test_it_is_kept_within_its_bound(self, home, notes, check):
         with home.open(cache={"max_entries": 50}) as memory:

@@ -1,8 +1,14 @@
 """Two at once: what one does while the other embeds leaves no old vectors and brings back nothing forgotten."""
 
+import threading
+from contextlib import suppress
+from itertools import count
+
 import pytest
 
-from klaw_core import SpaceRecord, VectorSpaceError
+from klaw_core import SpaceRecord, StoreLockedError, VectorSpaceError
+from klaw_core.builtin.workspace import Workspace
+from klaw_core.conversations import Chat, Message
 from klaw_core.saved import Saved
 from klaw_core.testing.values import MOMENT
 
@@ -24,6 +30,14 @@ def meanwhile(monkeypatch, memory, method, action):
         return original(self, argument)
 
     monkeypatch.setattr(type(embedder), method, ask)
+
+
+def counts(report):
+    return report.added, report.changed, report.unchanged, report.removed
+
+
+def found(memory, words):
+    return [result.path for result in memory.search(words, mode="fts")]
 
 
 def test_a_vector_of_the_old_model_never_enters_the_new_index(home, monkeypatch, check):
@@ -113,6 +127,185 @@ def test_a_memory_forgotten_during_an_index_run_stays_forgotten(home, monkeypatc
         assert one.index().added == 1
         assert not one.search("lantern", mode="fts")
         assert one.search("something", mode="fts")
+
+
+def after(monkeypatch, method, action):
+    """Let ``action`` happen once, after the next call of a method of workspaces."""
+    original = getattr(Workspace, method)
+    pending = [action]
+
+    def call(self, *arguments):
+        answer = original(self, *arguments)
+        if pending:
+            pending.pop()()
+        return answer
+
+    monkeypatch.setattr(Workspace, method, call)
+
+
+class TestOfTwoRunsAtOnceTheLaterReadingCounts:
+    """``slow`` has looked at the notes when ``quick`` does what there is to do, and ends."""
+
+    @pytest.fixture
+    def runs(self, home):
+        home.write("a.md", "the harbour at night")
+        home.write("b.md", "the tide at noon")
+        with home.open() as slow, home.open() as quick:
+            slow.index(home.notes)
+            yield slow, quick
+
+    def test_an_older_text_does_not_replace_a_newer_one(self, home, runs, monkeypatch, check):
+        slow, quick = runs
+        home.write("a.md", "a lantern on the pier", hours=1)
+
+        def overtake():
+            home.write("a.md", "a heron on the quay", hours=2)
+            assert counts(quick.index()) == (0, 1, 1, 0)
+
+        after(monkeypatch, "read", overtake)
+        report = slow.index()
+        assert found(slow, "heron") == ["notes/a.md"]
+        assert found(slow, "lantern") == []
+        assert counts(report) == (0, 0, 2, 0)
+        assert report.skipped == ()
+        assert counts(quick.index()) == (0, 0, 2, 0)
+        check(slow)
+
+    def test_a_date_is_not_given_to_another_text(self, home, runs, monkeypatch, check, dump):
+        slow, quick = runs
+        home.date("a.md", 1)
+
+        def overtake():
+            home.write("a.md", "a heron on the quay", hours=2)
+            quick.index()
+
+        after(monkeypatch, "read", overtake)
+        slow.index()
+        before = dump(slow)
+        assert counts(quick.index()) == (0, 0, 2, 0)
+        assert dump(slow) == before
+        check(slow)
+
+    def test_what_is_there_again_is_not_removed(self, home, runs, monkeypatch, check):
+        slow, quick = runs
+        (home.notes / "a.md").unlink()
+
+        def overtake():
+            home.write("a.md", "a heron on the quay", hours=2)
+            quick.index()
+
+        after(monkeypatch, "scan", overtake)
+        slow.index()
+        assert found(slow, "heron") == ["notes/a.md"]
+        check(slow)
+
+    def test_a_note_that_another_run_has_removed_meanwhile_is_looked_for_again(self, home, runs, monkeypatch):
+        slow, quick = runs
+        home.write("a.md", "a lantern on the pier", hours=1)
+
+        def overtake():
+            (home.notes / "a.md").unlink()
+            quick.index()
+
+        after(monkeypatch, "read", overtake)
+        report = slow.index()
+        assert found(slow, "lantern") == []
+        assert [(item.path, item.reason) for item in report.skipped] == [("notes/a.md", "vanished")]
+
+    def test_a_run_that_is_always_overtaken_ends_and_says_so(self, home, runs, monkeypatch, check):
+        slow, quick = runs
+        original = Workspace.read
+        moments = count(1)
+        busy = []
+
+        def read(self, entry):
+            if busy:
+                return original(self, entry)
+            busy.append(True)
+            home.write("a.md", f"a heron of number{(moment := next(moments))}", hours=moment)
+            document = original(self, entry)
+            quick.index()
+            busy.clear()
+            return document
+
+        monkeypatch.setattr(Workspace, "read", read)
+        report = slow.index()
+        assert [(item.path, item.keep) for item in report.skipped] == [("notes/a.md", True)]
+        assert "another process" in report.skipped[0].reason
+        assert found(slow, "heron") == ["notes/a.md"]
+        monkeypatch.undo()
+        assert slow.index().skipped == ()
+        check(slow)
+
+
+def test_a_chat_that_is_purged_during_an_index_run_stays_purged(home, monkeypatch):
+    chat = Chat("telegram", "1")
+    with home.open() as one, home.open() as two:
+        two.conversations.append(Message("user", "the lantern is blue", MOMENT, meta=chat.meta))
+        meanwhile(monkeypatch, one, "count_tokens", lambda: two.conversations.purge(chat))
+        one.index()
+        assert found(one, "lantern") == []
+
+
+def test_the_first_memory_does_not_empty_an_index_that_another_process_has_filled_meanwhile(home, monkeypatch, check):
+    home.write("a.md", "the harbour at night")
+    with home.open() as slow, home.open() as quick:
+        begin = slow._parts.store.write
+        pending = [lambda: None, lambda: quick.index(home.notes)]  # before the text is stored, before the space is
+
+        def write():
+            if pending:
+                pending.pop(0)()
+            return begin()
+
+        monkeypatch.setattr(slow._parts.store, "write", write)
+        assert slow.save("the lantern is blue").notice == ""
+        check(slow)
+
+
+def test_the_first_memory_is_not_embedded_in_a_space_of_its_own(home, monkeypatch, check):
+    home.write("a.md", "the harbour at night")
+    with home.open() as slow, home.open(embedding={"type": "counting", "model": "other"}) as quick:
+        meanwhile(monkeypatch, slow, "embed_documents", lambda: quick.index(home.notes))
+        assert "klaw reindex" in slow.save("the lantern is blue").notice
+        assert quick.index().lacking == 0
+        check(quick)
+
+
+@pytest.mark.parametrize(("other", "model"), [("reindex", "counting"), ("index", "counting"), ("reindex", "other")])
+def test_no_text_is_embedded_twice_by_a_reindex_and_another_run_at_once(home, monkeypatch, check, other, model):
+    home.write("a.md", "the harbour at night")
+    with home.open() as memory:
+        memory.index(home.notes)
+    embedding = {"type": "counting", "model": model}
+    with home.open(embedding=embedding) as one, home.open(embedding=embedding) as two:
+        home.write("b.md", "a lantern on the pier")
+        asked, again = [], threading.Event()
+        embedder = type(one._parts.embedder.serving)
+        original = embedder.embed_documents
+
+        def run():
+            with suppress(StoreLockedError):  # while the first one rebuilds
+                getattr(two, other)()
+
+        thread = threading.Thread(target=run)
+
+        def ask(self, texts, /):
+            if any("lantern" in text for text in texts):
+                asked.append(texts)
+                if len(asked) == 1:
+                    thread.start()
+                    again.wait(1)  # until the other asks as well; it should not
+                else:
+                    again.set()
+            return original(self, texts)
+
+        monkeypatch.setattr(embedder, "embed_documents", ask)
+        one.reindex()
+        thread.join(10)
+        assert not thread.is_alive()
+        assert len(asked) == 1
+        check(one)
 
 
 def test_an_origin_without_a_source_is_named_and_can_be_forgotten(home):

@@ -1,8 +1,16 @@
 """Another model, another cut, another leg: the index follows, and nothing is lost on the way."""
 
+import errno
+import os
+from datetime import timedelta
+from pathlib import Path
+
 import pytest
+from attrs import evolve
 
 from klaw_core import EmbeddingError, VectorSpaceError, WorkspaceError
+from klaw_core.conversations import Chat, Message
+from klaw_core.testing.values import MOMENT
 
 LONG = "\n\n".join(f"# Part {number}\n\n" + f"word{number} " * 60 for number in range(30))
 
@@ -145,3 +153,102 @@ def test_reindex_loses_nothing_of_a_workspace_that_is_not_there(home, memory, ch
     check(memory)
     assert paths(memory) == {"notes/a.md"}
     assert memory.search("first", mode="vector")
+
+
+class TestWhatCannotBeReadDuringAReindexStaysIndexed:
+    """A link to itself can be seen and not read, like a file of another user's, whoever runs the test."""
+
+    @pytest.fixture
+    def memory(self, home, memory):
+        home.write("a.md", "the harbour")
+        home.write("sub/b.md", LONG)
+        home.write("c.md", "the tide")
+        memory.index(home.notes)
+        for name in ("sub/b.md", "c.md"):
+            (home.notes / name).unlink()
+        (home.notes / "sub" / "b.md").symlink_to("b.md")
+        return memory
+
+    def test_its_passages_are_carried_over_until_it_can_be_read(self, home, memory, check, dump):
+        report = memory.reindex()
+        assert [(item.path, item.keep) for item in report.skipped] == [("notes/sub/b.md", True)]
+        assert report.lacking == 0
+        assert paths(memory) == {"notes/a.md", "notes/sub/b.md"}
+        check(memory)
+        assert memory.search("word3 word3", mode="vector")[0].path == "notes/sub/b.md"
+        assert memory.index().skipped == report.skipped
+        assert paths(memory) == {"notes/a.md", "notes/sub/b.md"}
+        (home.notes / "sub" / "b.md").unlink()
+        home.write("sub/b.md", LONG)
+        assert counts(memory.index()) == (0, 1, 1, 0)
+        before = dump(memory)
+        memory.reindex()
+        assert dump(memory) == before
+
+    @pytest.mark.usefixtures("memory")
+    def test_in_another_vector_space_as_well(self, home, check):
+        with home.open(embedding={"type": "counting", "model": "other"}) as other:
+            other.reindex()
+            assert paths(other) == {"notes/a.md", "notes/sub/b.md"}
+            check(other)
+
+    def test_a_directory_with_all_that_is_in_it(self, memory, monkeypatch, check):
+        scandir = os.scandir
+
+        def refuse(place):
+            if Path(place).name == "sub":
+                raise PermissionError(errno.EACCES, "Permission denied")
+            return scandir(place)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "scandir", refuse)
+            report = memory.reindex()
+        assert [item.path for item in report.skipped] == ["notes/sub"]
+        assert paths(memory) == {"notes/a.md", "notes/sub/b.md"}
+        check(memory)
+
+
+def test_documentation_that_cannot_be_read_keeps_its_version(home, memory):
+    home.write("a.md", LONG)
+    memory.index(home.notes, collection="docs", version="2.1")
+    (home.notes / "a.md").unlink()
+    (home.notes / "a.md").symlink_to("a.md")
+    with memory._parts.store.read() as snapshot:
+        before = snapshot.outline("docs", "notes/a.md")
+    memory.reindex()
+    with memory._parts.store.read() as snapshot:
+        after = snapshot.outline("docs", "notes/a.md")
+    assert [evolve(stored, key=0) for stored in after] == [evolve(stored, key=0) for stored in before]
+
+
+def test_a_conversation_that_cannot_be_read_keeps_its_passages_and_its_messages(home, memory, monkeypatch, check, dump):
+    chat = Chat("telegram", "1")
+    for day, words in enumerate(["the lantern is blue", "the heron is grey"]):
+        memory.conversations.append(Message("user", words, MOMENT + timedelta(days=day), meta=chat.meta))
+    memory.index()
+
+    def rows():
+        with memory._parts.store.read() as snapshot:
+            return list(snapshot.messages.all(chat.name)), snapshot.messages.session(chat.name)
+
+    before, everything = rows(), dump(memory)
+    file = min((home.root / "data" / "conversations" / chat.name).iterdir())
+    opened = os.open
+
+    def refuse(path, *arguments, **options):
+        if Path(path) == file:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(path, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        report = memory.reindex()
+    path = f"conversations/{chat.name}/{file.name}"
+    assert path in {item.path for item in report.skipped}
+    assert memory.search("lantern", mode="fts")[0].path == path
+    assert rows() == before
+    check(memory)
+    assert memory.index().skipped == ()
+    assert rows() == before
+    assert dump(memory) == everything
+    assert memory.doctor().findings == ()

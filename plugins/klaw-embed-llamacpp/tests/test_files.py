@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 import struct
 import subprocess
 import sys
@@ -166,6 +168,17 @@ def test_a_proof_is_remembered_until_the_file_changes(minilm_gguf: Path, tmp_pat
     assert book.prove(path, Settings(256, "mean", threads=1)) == Proof(digest, 384)
     path.write_bytes(path.read_bytes() + b"\0")
     assert book.prove(path, SETTINGS) == Proof(hashlib.sha256(path.read_bytes()).hexdigest(), 384)
+
+
+def test_what_is_remembered_is_its_owners_alone(minilm_gguf: Path, tmp_path: Path) -> None:
+    """It names a file of theirs, and whoever could write it could have any file taken for proven."""
+    before = os.umask(0)
+    try:
+        ProofBook(tmp_path / "cache" / "book").prove(minilm_gguf, SETTINGS)
+    finally:
+        os.umask(before)
+    made = sorted((tmp_path / "cache").rglob("*"))
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "cache", *made)] == [0o700, 0o700, 0o600]
 
 
 @pytest.mark.parametrize("content", ["{", '{"seen": null}'])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from klaw_core import EmbeddingError, ModelCorruptError, VectorSpace
 from klaw_core.testing.embedder import EmbedderContract
-from klaw_embed_onnx.embedder import Lazy, OnnxEmbedder
+from klaw_embed_onnx.embedder import GROUP_CHARACTERS, Lazy, OnnxEmbedder
+from klaw_embed_onnx.session import ModelSession
 from klaw_models import OnnxEmbedderManifest
 
 Variant = Callable[..., OnnxEmbedder]
@@ -82,6 +86,68 @@ def test_threads_and_batches_change_no_vector(manifest: OnnxEmbedderManifest, mi
     for threads, batch_tokens in ((1, 1), (1, 100_000), (3, 64)):
         embedder = OnnxEmbedder(manifest, threads=threads, batch_tokens=batch_tokens)
         np.testing.assert_allclose(embedder.embed_documents(texts), expected, rtol=0, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def session(manifest: OnnxEmbedderManifest) -> ModelSession:
+    return ModelSession.load(manifest, threads=2, batch_tokens=16)
+
+
+WINDOWS = [(101, *range(2000, 2000 + length), 102) for length in (3, 12, 7, 1, 9, 5, 30, 2)]
+
+
+def test_groups_change_no_vector(session: ModelSession) -> None:
+    expected = session.embed(WINDOWS)
+    for groups in ([WINDOWS], [WINDOWS[:1], WINDOWS[1:]], [[], WINDOWS[:5], [], WINDOWS[5:]], [[w] for w in WINDOWS]):
+        np.testing.assert_array_equal(session.embed_groups(groups), expected)
+    assert session.embed_groups([]).shape == (0, 384)
+
+
+class Gate:
+    """The real model, which says when it is asked, and may wait or fail at first."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self.asked = threading.Event()
+        self.runs = 0
+
+    def run(self, outputs: Any, feed: Any) -> Any:
+        self.runs += 1
+        self.asked.set()
+        return self.session.run(outputs, feed)
+
+
+def test_the_next_texts_are_tokenised_while_the_first_are_computed(session: ModelSession) -> None:
+    gate = Gate(session.session)
+
+    def groups() -> Iterator[list[tuple[int, ...]]]:
+        yield WINDOWS[:4]
+        assert gate.asked.wait(60), "nothing is computed before everything is tokenised"
+        yield WINDOWS[4:]
+
+    np.testing.assert_array_equal(evolve(session, session=gate).embed_groups(groups()), session.embed(WINDOWS))
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), EmbeddingError("no tokenizer")], ids=repr)
+def test_what_has_not_begun_when_a_call_is_stopped_never_does(session: ModelSession, stop: BaseException) -> None:
+    gate = Gate(session.session)
+
+    def groups() -> Iterator[list[tuple[int, ...]]]:
+        yield WINDOWS * 40
+        gate.asked.wait(60)
+        raise stop
+
+    with pytest.raises(type(stop)):
+        evolve(session, session=gate).embed_groups(groups())
+    assert gate.runs < len(WINDOWS) * 40 / 2, "320 windows make 200 batches or so"
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("klaw-embed")]
+
+
+def test_long_texts_are_tokenised_in_groups_and_come_back_in_order(minilm: OnnxEmbedder) -> None:
+    texts = [f"{SENTENCES[number % 5]} " * (1 + number % 7 * 12) for number in range(40)]
+    assert sum(map(len, texts)) > 2 * GROUP_CHARACTERS
+    alone = np.stack([minilm.embed_documents([text])[0] for text in texts[:7]])
+    np.testing.assert_allclose(minilm.embed_documents(texts)[:7], alone, rtol=0, atol=1e-6)
 
 
 def test_tokens_are_counted_as_the_model_sees_them(minilm: OnnxEmbedder) -> None:

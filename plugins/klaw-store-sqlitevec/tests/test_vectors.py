@@ -1,4 +1,4 @@
-"""The vec0 index keeps the contract of every index, and answers exactly."""
+"""The index keeps the contract of every index, in each form; vec0 answers exactly."""
 
 from collections.abc import Iterator
 
@@ -20,9 +20,13 @@ def connection() -> Iterator[apsw.Connection]:
 
 
 class TestVectorIndex(CheckedIndexContract[apsw.Connection]):
-    @pytest.fixture
-    def index(self) -> VectorIndex:
-        return VectorIndex()
+    @pytest.fixture(
+        params=[("exact", 0), ("quantized", 0), ("auto", 0), ("auto", 7), ("auto", 10_000)],
+        ids=lambda param: f"{param[0]}-{param[1]}",
+    )
+    def index(self, request) -> VectorIndex:
+        search, exact_up_to = request.param
+        return VectorIndex(search, exact_up_to)
 
     @pytest.fixture
     def connection(self) -> Iterator[apsw.Connection]:
@@ -40,9 +44,15 @@ class TestVectorIndex(CheckedIndexContract[apsw.Connection]):
 @pytest.fixture
 def ready(connection) -> tuple[VectorIndex, apsw.Connection]:
     index = VectorIndex()
-    index.prepare(connection)
+    make_ready(index, connection)
     index.reset(connection, "memory", SPACE)
     return index, connection
+
+
+def make_ready(index, connection):
+    index.prepare(connection)
+    for migration in index.migrations():
+        migration.apply(connection)
 
 
 def test_scores_are_cosine_similarities_and_the_order_is_exact(ready):
@@ -72,7 +82,7 @@ def test_an_extension_that_does_not_load_is_named_with_what_mends_it(connection,
 
 def test_adding_before_there_is_a_space_is_refused(connection):
     index = VectorIndex()
-    index.prepare(connection)
+    make_ready(index, connection)
     with pytest.raises(RetrievalError, match="no vector space"):
         index.add(connection, "memory", [stored(1, "a")], unit_vectors([stored(1, "a")]))
 
@@ -87,7 +97,7 @@ def test_a_removed_vector_leaves_the_pages(tmp_path):
     path, index = tmp_path / "klaw.db", VectorIndex()
     connection = apsw.Connection(str(path))
     connection.pragma("secure_delete", 1)  # as the store has it
-    index.prepare(connection)
+    make_ready(index, connection)
     index.reset(connection, "memory", SPACE)
     chunks = [stored(key, f"gull{key}") for key in range(1, 30)]
     vectors = unit_vectors(chunks)

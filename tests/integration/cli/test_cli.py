@@ -17,7 +17,6 @@ import pytest
 from klaw_core.cli import ALIASES, COMMANDS, cli
 
 ROOT = Path(__file__).parents[3]
-HEAVY = {"numpy", "rich", "onnxruntime", "tokenizers", "cattrs", "markdown_it", "apsw", "httpx", "tomlkit", "regex"}
 COMMON = ("--json", "--config", "--data-dir", "-q", "--quiet", "-v", "--verbose", "--debug")
 
 
@@ -94,51 +93,7 @@ class TestTree:
         assert "Commands:" in result.stderr
 
 
-class TestStartUp:
-    @pytest.mark.parametrize(
-        "arguments", [["--help"], ["--version"], ["search", "--help"], ["config", "--help"], ["serch"]]
-    )
-    @pytest.mark.usefixtures("user_home")
-    def test_help_and_usage_errors_import_nothing_heavy(self, arguments):
-        program = (
-            "import sys\n"
-            "from klaw_core.cli import cli\n"
-            "try:\n    cli.main(sys.argv[1:], prog_name='klaw')\n"
-            "finally:\n    print('\\n@', *sorted(name for name in sys.modules if '.' not in name))"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", program, *arguments], capture_output=True, encoding="utf-8", check=False
-        )
-        loaded = set(done.stdout.rpartition("@")[2].split())
-
-        assert "klaw_core" in loaded
-        assert not loaded & HEAVY
-
-    @pytest.mark.usefixtures("user_home")
-    def test_help_imports_no_command(self):
-        program = (
-            "import sys\nfrom klaw_core.cli import cli\n"
-            "try:\n    cli.main(['--help'], prog_name='klaw')\n"
-            "finally:\n    print('\\n@', *(name for name in sys.modules if name.startswith('klaw_core.cli.')))"
-        )
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False)
-
-        assert set(done.stdout.rpartition("@")[2].split()) == {
-            f"klaw_core.cli.{name}" for name in ("extensions", "group", "settings", "streams")
-        }
-
-    @pytest.mark.usefixtures("indexed")
-    def test_a_search_in_a_pipe_does_not_import_rich(self):
-        program = (
-            "import sys\nfrom klaw_core.cli import cli\n"
-            "try:\n    cli.main(['search', 'bread'], prog_name='klaw')\n"
-            "finally:\n    print('\\n@', 'rich' in sys.modules)"
-        )
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False)
-
-        assert "rye bread" in done.stdout
-        assert done.stdout.endswith("@ False\n")
-
+class TestCompletion:
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     def test_completion_scripts(self, spawn, shell):
         done = spawn(environment={"_KLAW_COMPLETE": f"{shell}_source"})
@@ -252,7 +207,7 @@ class TestErrors:
         assert "cannot be created" in result.stderr
 
     def test_a_defect_is_one_line_too(self, klaw, monkeypatch):
-        monkeypatch.setattr("klaw_core.memory.Memory.open", lambda *_: 1 / 0)
+        monkeypatch.setattr("klaw_core.memory.Memory.open", lambda *_, **__: 1 / 0)
 
         result = klaw("status")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -10,9 +11,12 @@ import numpy as np
 
 from klaw_core import Matrix, Vector, VectorSpace
 from klaw_embed_onnx.session import ModelSession
-from klaw_embed_onnx.tokenizer import Ids, TextTokenizer
+from klaw_embed_onnx.tokenizer import Ids, TextTokenizer, TextWindow
 from klaw_embed_onnx.windows import pool
 from klaw_models import OnnxEmbedderManifest
+
+#: So much text is tokenised at once, some eight batches, while the model computes what was tokenised before.
+GROUP_CHARACTERS = 16_384
 
 T = TypeVar("T")
 
@@ -44,6 +48,9 @@ class OnnxEmbedder:
     windows (:mod:`klaw_embed_onnx.windows`); a text without any token has the vector of the special tokens.
     A text's vector does not depend on what else is in the call.
     """
+
+    # Many, because the core bounds a call by its characters as well: short texts come in calls worth making.
+    texts_per_call = 512
 
     def __init__(self, manifest: OnnxEmbedderManifest, *, threads: int = 0, batch_tokens: int = 512) -> None:
         self._manifest = manifest
@@ -79,15 +86,39 @@ class OnnxEmbedder:
     def _embed(self, texts: Sequence[str], *, query: bool) -> Matrix:
         if not texts:
             return np.empty((0, self._manifest.dimension), np.float32)
-        texts_windows = self._tokenizer.get().windows(texts, query=query)
+        tokenizer = self._tokenizer.get()
+        texts_windows: list[Sequence[TextWindow]] = [()] * len(texts)
         rows: dict[Ids, int] = {}  # equal windows, and so equal texts, are embedded once
-        for windows in texts_windows:
-            for window in windows:
-                rows.setdefault(window.ids, len(rows))
-        vectors = self._session.get().embed(list(rows))
+
+        def new_windows() -> Iterator[list[Ids]]:
+            for group in _groups(texts):
+                known = len(rows)
+                for number, windows in zip(
+                    group, tokenizer.windows([texts[i] for i in group], query=query), strict=True
+                ):
+                    texts_windows[number] = windows
+                    for window in windows:
+                        rows.setdefault(window.ids, len(rows))
+                yield list(islice(rows, known, None))
+
+        vectors = self._session.get().embed_groups(new_windows())
         return np.stack(
             [
                 pool(vectors[[rows[window.ids] for window in windows]], [window.tokens for window in windows])
                 for windows in texts_windows
             ]
         )
+
+
+def _groups(texts: Sequence[str]) -> Iterator[list[int]]:
+    """Yield the numbers of the texts, longest first, in groups of about :data:`GROUP_CHARACTERS`."""
+    group: list[int] = []
+    held = 0
+    for number in sorted(range(len(texts)), key=lambda number: -len(texts[number])):
+        group.append(number)
+        held += len(texts[number])
+        if held >= GROUP_CHARACTERS:
+            yield group
+            group, held = [], 0
+    if group:
+        yield group

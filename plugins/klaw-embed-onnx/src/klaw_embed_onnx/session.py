@@ -8,8 +8,9 @@ barriers, and a process may fork, since the session has no threads of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,20 +61,38 @@ class ModelSession:
 
     def embed(self, windows: Sequence[Ids]) -> Matrix:
         """Return float32 of shape (n, d), row i for window i, of unit length. Raise EmbeddingError."""
-        vectors = np.empty((len(windows), self.manifest.dimension), np.float32)
-        batches = _batches(windows, self.batch_tokens)
-        workers = min(self.threads, len(batches))
-        if workers <= 1:
-            for batch in batches:
-                vectors[batch] = self._run([windows[number] for number in batch])
-            return vectors
-        executor = ThreadPoolExecutor(workers, "klaw-embed")
+        return self.embed_groups([windows])
+
+    def embed_groups(self, groups: Iterable[Sequence[Ids]]) -> Matrix:
+        """Embed the windows of all groups, as :meth:`embed` does, row i for window i of them all.
+
+        While a group is computed the next is taken from the iterator, in the calling thread.
+        """
+        batches = self._batches(groups)
+        first = list(islice(batches, 2))
+        if self.threads == 1 or len(first) == 1:
+            return self._assemble((batch, self._run(windows)) for batch, windows in chain(first, batches))
+        executor = ThreadPoolExecutor(self.threads, "klaw-embed")  # it begins a thread when there is work for one
         try:
-            futures = [executor.submit(self._run, [windows[number] for number in batch]) for batch in batches]
-            for batch, future in zip(batches, futures, strict=True):
-                vectors[batch] = future.result()
+            futures = [(batch, executor.submit(self._run, windows)) for batch, windows in chain(first, batches)]
+            return self._assemble((batch, future.result()) for batch, future in futures)
         finally:  # after an error or Ctrl-C, what has not begun never does
             executor.shutdown(cancel_futures=True)
+
+    def _batches(self, groups: Iterable[Sequence[Ids]]) -> Iterator[tuple[list[int], list[Ids]]]:
+        """Yield each batch: its rows among all windows, and its windows."""
+        first = 0
+        for windows in groups:
+            for batch in _batches(windows, self.batch_tokens):
+                yield [first + number for number in batch], [windows[number] for number in batch]
+            first += len(windows)
+
+    def _assemble(self, parts: Iterable[tuple[list[int], Matrix]]) -> Matrix:
+        """Put the rows of the batches in order."""
+        done = list(parts)
+        vectors = np.empty((sum(len(batch) for batch, _ in done), self.manifest.dimension), np.float32)
+        for batch, rows in done:
+            vectors[batch] = rows
         return vectors
 
     def _run(self, windows: Sequence[Ids]) -> Matrix:
@@ -117,6 +136,8 @@ def _open(reading: Future[bytes], manifest: OnnxEmbedderManifest) -> InferenceSe
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors; they arrive as exceptions anyway
+    # To plan which outputs may share memory takes almost half of the time to load, and saves none: the arena does that.
+    options.enable_mem_reuse = False
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no common base below Exception

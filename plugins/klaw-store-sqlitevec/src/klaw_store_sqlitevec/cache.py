@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import apsw
-import numpy as np
 
 from klaw_core import Vector, VectorSpace
 from klaw_store_sqlitevec.schema import CHUNK_TABLES
@@ -33,6 +32,8 @@ def to_cached(vector: Vector) -> bytes:
 
 def from_cached(blob: bytes) -> Vector:
     """Return the vector that a row of the cache holds, of unit length again."""
+    import numpy as np
+
     vector = np.frombuffer(blob, "<f2").astype(np.float32)
     return np.asarray(vector / (np.linalg.norm(vector) or 1.0), dtype=np.float32)
 

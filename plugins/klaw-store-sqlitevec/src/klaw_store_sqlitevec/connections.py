@@ -12,8 +12,13 @@ import apsw
 
 from klaw_core import StoreError
 from klaw_store_sqlitevec.failures import translated
+from klaw_store_sqlitevec.read_only import may_be_written, open_for_reading, watched
 from klaw_store_sqlitevec.rebuilding import RebuildLock
 from klaw_store_sqlitevec.schema import OLDEST_SQLITE
+
+#: A chunk's row, some 2 kB with its text, seldom fills pages of 4 kB: half a page is lost for each. In pages of 8 kB
+#: whole files are a tenth smaller; larger ones save little more, and a commit writes whole pages.
+PAGE_BYTES = 8192
 
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _CACHE_KIB = 16 * 1024
@@ -26,11 +31,19 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class Connections:
     """One writer and as many readers as threads ask for at once; readers are kept for the next.
 
-    ``prepare`` is called with every fresh connection.
+    ``prepare`` is called with every fresh connection. A file that is new gets pages of ``page_bytes``.
     """
 
-    def __init__(self, path: Path, *, busy_timeout_seconds: float, prepare: Callable[[apsw.Connection], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        busy_timeout_seconds: float,
+        prepare: Callable[[apsw.Connection], None],
+        page_bytes: int = PAGE_BYTES,
+    ) -> None:
         self._path = path
+        self._page_bytes = page_bytes
         self._busy_timeout_ms = round(busy_timeout_seconds * 1000)
         self._prepare = prepare
         self._idle: list[apsw.Connection] = []
@@ -45,7 +58,7 @@ class Connections:
     def reader(self) -> Iterator[apsw.Connection]:
         """Lend a connection inside one read transaction: everything read in the block is one snapshot."""
         self._check_usable()
-        with translated(str(self._path)):
+        with translated(str(self._path)), watched(self._path):
             connection = self._borrow()
             try:
                 connection.execute("BEGIN")
@@ -75,8 +88,7 @@ class Connections:
         """Lend the writing connection outside of any transaction, for SQLite's backup to write through."""
         self._check_usable()
         with self._writing, translated(str(self._path)):
-            self._writer = self._writer or self._open()
-            yield self._writer
+            yield self._open_writer()
 
     def empty_log(self) -> None:
         """Move everything from the log into the file, unless readers of older snapshots are, for long, in the way."""
@@ -89,7 +101,7 @@ class Connections:
 
     @contextmanager
     def _transaction(self) -> Iterator[apsw.Connection]:
-        connection = self._writer = self._writer or self._open()
+        connection = self._open_writer()
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
@@ -101,6 +113,16 @@ class Connections:
             if full:
                 raise apsw.FullError(str(error)) from error
             raise
+
+    def _open_writer(self) -> apsw.Connection:
+        """Return the writing connection. Where only reading is possible SQLite would let a transaction begin."""
+        if self._writer is None:
+            connection = self._open()
+            if connection.readonly("main"):
+                _close(connection)
+                raise apsw.ReadOnlyError("it may only be read")
+            self._writer = connection
+        return self._writer
 
     def renew(self) -> None:
         """Close idle connections, so that the next ones are prepared anew."""
@@ -122,7 +144,7 @@ class Connections:
 
     def _give_back(self, connection: apsw.Connection) -> None:
         with self._lending:
-            if self._closed:
+            if self._closed or connection.readonly("main"):  # which may have been opened as one that never changes
                 _close(connection)
             else:
                 self._idle.append(connection)
@@ -135,27 +157,32 @@ class Connections:
             self._writer = None
 
     def _open(self) -> apsw.Connection:
+        connection = self._open_for_writing() if may_be_written(self._path) else open_for_reading(self._path)
+        connection.set_busy_timeout(self._busy_timeout_ms)
+        connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
+        connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        if not connection.readonly("main"):
+            connection.pragma("page_size", self._page_bytes)  # of a file that is new; any other keeps its own
+            self._enter_wal(connection)
+            # FULL, not NORMAL: after a power cut NORMAL may lose the last commits that were acknowledged.
+            connection.pragma("synchronous", "full")
+            connection.pragma("secure_delete", "on")
+            connection.pragma("journal_size_limit", _JOURNAL_LIMIT_BYTES)
+        connection.pragma("foreign_keys", "on")
+        connection.pragma("temp_store", "memory")
+        connection.pragma("cache_size", -_CACHE_KIB)
+        self._prepare(connection)
+        return connection
+
+    def _open_for_writing(self) -> apsw.Connection:
         # Created private first: SQLite gives the log and the shared memory the permissions of the file.
         if not self._path.exists():
             try:
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
             except OSError as error:
                 raise apsw.CantOpenError(error.strerror) from error
-        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
-        connection.set_busy_timeout(self._busy_timeout_ms)
-        connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
-        connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
-        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        self._enter_wal(connection)
-        # FULL, not NORMAL: after a power cut NORMAL may lose the last commits that were acknowledged.
-        connection.pragma("synchronous", "full")
-        connection.pragma("foreign_keys", "on")
-        connection.pragma("secure_delete", "on")
-        connection.pragma("temp_store", "memory")
-        connection.pragma("journal_size_limit", _JOURNAL_LIMIT_BYTES)
-        connection.pragma("cache_size", -_CACHE_KIB)
-        self._prepare(connection)
-        return connection
+        return apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
 
     def _enter_wal(self, connection: apsw.Connection) -> None:
         """Switch to write-ahead mode. SQLite does not wait here while others do the same to a file that is new."""

@@ -25,7 +25,16 @@ class SqliteOptions:
 
 @frozen
 class VectorOptions:
-    """The retriever ``sqlite-vec`` has no options."""
+    """Options of ``[[memory.retrieval]] type = "sqlite-vec"``.
+
+    ``search`` says how vectors are kept and searched: ``exact``, ``quantized`` (a bit a dimension to find candidates
+    by, int8 to rank them by), or ``auto``: exact while a collection has at most ``exact_up_to`` chunks, quantized from
+    then on. Of quantized vectors at most ``memory_mb`` MiB stay in RAM between searches.
+    """
+
+    search: str = field(default="auto", validator=validators.in_(("auto", "exact", "quantized")))
+    exact_up_to: int = field(default=10_000, validator=validators.ge(0))
+    memory_mb: int = field(default=128, validator=validators.ge(0))
 
 
 @hookimpl
@@ -37,7 +46,9 @@ def klaw_stores() -> Iterable[Component[SqliteOptions, "Store[apsw.Connection]"]
 @hookimpl
 def klaw_retrievers() -> Iterable[Component[VectorOptions, "Index[apsw.Connection]"]]:
     """Yield the vector index."""
-    yield Component("sqlite-vec", VectorOptions, _index, 1, "exact nearest neighbours with sqlite-vec's vec0")
+    yield Component(
+        "sqlite-vec", VectorOptions, _index, 1, "nearest neighbours: exact with sqlite-vec's vec0, or quantized"
+    )
 
 
 def _store(options: SqliteOptions, place: Place) -> Any:
@@ -46,7 +57,7 @@ def _store(options: SqliteOptions, place: Place) -> Any:
     return SqliteStore(place.data_dir / options.path, busy_timeout_seconds=options.busy_timeout_seconds)
 
 
-def _index(_options: VectorOptions, _place: Place) -> Any:
+def _index(options: VectorOptions, _place: Place) -> Any:
     from klaw_store_sqlitevec.vectors import VectorIndex
 
-    return VectorIndex()
+    return VectorIndex(options.search, options.exact_up_to, options.memory_mb)

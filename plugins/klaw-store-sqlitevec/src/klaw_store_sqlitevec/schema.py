@@ -150,6 +150,10 @@ def _halve_cache(connection: apsw.Connection) -> None:
         connection.create_scalar_function("klaw_halve", None, 1)
 
 
+def _index_dates_of_docs(connection: apsw.Connection) -> None:
+    connection.execute("CREATE INDEX doc_chunks_created ON doc_chunks (created_at)")
+
+
 #: Append-only: a step that has been released is never changed.
 MIGRATIONS = (
     Migration("0001-documents-chunks-spaces-cache", _begin),
@@ -157,6 +161,7 @@ MIGRATIONS = (
     Migration("0003-cache-uses", _note_uses),
     Migration("0004-context", _add_context),
     Migration("0005-half-precision-cache", _halve_cache),
+    Migration("0006-dates-of-docs", _index_dates_of_docs),
 )
 
 

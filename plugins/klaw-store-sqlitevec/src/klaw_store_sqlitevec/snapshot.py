@@ -1,11 +1,14 @@
-"""Reading: one consistent view of the rows."""
+"""Reading: one consistent view of the rows.
+
+numpy is imported where an array is wanted: a search for words alone does without it.
+"""
 
 import json
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apsw
-import numpy as np
 from attrs import frozen
 
 from klaw_core import (
@@ -21,14 +24,14 @@ from klaw_core import (
 )
 from klaw_store_sqlitevec.cache import from_cached
 from klaw_store_sqlitevec.conversations import SqliteMessages
+from klaw_store_sqlitevec.filtering import LAST_CHARACTER, read_keys, select
 from klaw_store_sqlitevec.schema import CHUNK_TABLES, ChunkTable
-from klaw_store_sqlitevec.times import from_text, to_text
+from klaw_store_sqlitevec.times import from_text
 
 _CHUNK_COLUMNS = """
     chunk.id, chunk.chunk_id, chunk.content, chunk.start_offset, chunk.end_offset, chunk.start_line, chunk.end_line,
     chunk.heading, chunk.continues, chunk.context, document.path, {source}, chunk.created_at, {chat}, document.origin
 """
-_LAST_CHARACTER = "\U0010ffff"
 
 
 @frozen
@@ -50,29 +53,33 @@ class SqliteSnapshot:
         )
         return {path: DocumentRecord(path, origin, digest, from_text(created)) for path, digest, created in rows}
 
+    def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
+        """Return what the manifest has of one path."""
+        row = self.resource.execute(
+            "SELECT content_hash, created_at FROM documents WHERE collection = ? AND path = ? AND origin = ?",
+            (collection, path, origin),
+        ).fetchone()
+        return None if row is None else DocumentRecord(path, origin, row[0], from_text(row[1]))
+
     def select(self, collection: str, filters: Filters, /) -> Keys:
         """Return the keys of the chunks that pass the filters, ascending."""
-        table = chunk_table(collection)
-        conditions = {
-            f"{table.source} = ?": (filters.source,),
-            "document.path >= ? AND document.path < ?": filters.path and (filters.path, filters.path + _LAST_CHARACTER),
-            f"{table.chat} = ?": (filters.chat_id,),
-            "chunk.created_at >= ?": (filters.since and to_text(filters.since),),
-            "chunk.created_at < ?": (filters.until and to_text(filters.until),),
-        }
-        wanted = {sql: values for sql, values in conditions.items() if values and values[0] is not None}
-        where = " AND ".join(wanted) or "TRUE"
-        sql = f"SELECT chunk.id FROM {_chunks(collection)} WHERE {where} ORDER BY chunk.id"  # noqa: S608  # only names above
-        return _key_array(self.resource.execute(sql, tuple(value for values in wanted.values() for value in values)))
+        return select(self.resource, chunk_table(collection), collection, filters)
 
     def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
         """Return the chunks of these keys in the order given; unknown keys are left out."""
         if not keys:
             return ()
-        array = apsw.carray(np.asarray(keys, dtype=np.int64))
-        rows = self._rows(collection, "chunk.id IN (SELECT value FROM carray(?))", (array,))
+        wanted = apsw.carray(array("q", keys))
+        rows = self._rows(collection, "chunk.id IN (SELECT value FROM carray(?))", (wanted,))
         found = {stored.key: stored for stored in rows}
         return tuple(found[key] for key in keys if key in found)
+
+    def held(self, collection: str, keys: Sequence[int], /) -> frozenset[int]:
+        """Return those of the keys that a chunk has."""
+        if not keys:
+            return frozenset()
+        sql = f"SELECT id FROM {chunk_table(collection).name} WHERE id IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours
+        return frozenset(key for (key,) in self.resource.execute(sql, (apsw.carray(array("q", keys)),)))
 
     def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
         """Return one document's chunks in order of position; empty if it is not indexed."""
@@ -82,13 +89,12 @@ class SqliteSnapshot:
     def find(self, collection: str, chunk_id: str, /) -> Sequence[StoredChunk]:
         """Return the chunks whose id begins with ``chunk_id``."""
         return self._rows(
-            collection, "chunk.chunk_id >= ? AND chunk.chunk_id < ?", (chunk_id, chunk_id + _LAST_CHARACTER)
+            collection, "chunk.chunk_id >= ? AND chunk.chunk_id < ?", (chunk_id, chunk_id + LAST_CHARACTER)
         )
 
     def keys(self, collection: str, /) -> Keys:
         """Return every chunk's key, ascending."""
-        sql = f"SELECT id FROM {chunk_table(collection).name} ORDER BY id"  # noqa: S608  # a name of ours
-        return _key_array(self.resource.execute(sql))
+        return read_keys(self.resource, f"{chunk_table(collection).name} AS chunk")
 
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in, or None if there is none yet."""
@@ -147,15 +153,13 @@ def chunk_table(collection: str) -> ChunkTable:
 
 def to_vector(blob: bytes) -> Vector:
     """Return the float32 vector that a blob holds."""
+    import numpy as np
+
     return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
 
 
 def _chunks(collection: str) -> str:
     return f"{chunk_table(collection).name} AS chunk JOIN documents AS document ON document.id = chunk.document_id"
-
-
-def _key_array(rows: apsw.Cursor) -> Keys:
-    return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
 
 def _stored(row: tuple[Any, ...]) -> StoredChunk:

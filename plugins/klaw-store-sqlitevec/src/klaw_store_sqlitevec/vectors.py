@@ -1,34 +1,44 @@
-"""The index ``sqlite-vec``: exact nearest neighbours over vec0 tables.
+"""The index ``sqlite-vec``: a collection's vectors in a vec0 table, searched exactly, or quantized.
 
-Vectors have unit length, so the Euclidean distance d that vec0 scans fastest ranks as the cosine does, and
-the cosine similarity is 1 - d²/2.
+A vector is in one of both, and a search asks both and merges what they answer. So a collection moves from one form to
+the other inside the transactions that add to it: all at once where everything needed is there, and into vec0, which
+wants more than int8 knows, vector by vector as the core fills it again.
 """
 
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import apsw
 import numpy as np
 
 from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
-
-#: Collection to its vec0 table: the only names that are ever formatted into a statement.
-TABLES = {"memory": "vec_memory", "docs": "vec_docs"}
+from klaw_store_sqlitevec import exact, quantized
+from klaw_store_sqlitevec.quantized.cache import SegmentCache
 
 _MOST_NEIGHBOURS = 4096  # vec0 refuses a larger k
+# Vectors that a centre is the mean of, and that are quantized at once.
+_SAMPLE = 20_000
+_BATCH = 4_096
 
 
 class VectorIndex:
-    """Keeps one vec0 table a collection, made for the dimension of its vector space."""
+    """Keeps a collection's vectors in the form that ``search`` says; ``auto``: quantized from ``exact_up_to`` on.
+
+    Of quantized vectors at most ``memory_mb`` MiB are kept in RAM. One object serves every connection to a file.
+    """
 
     joins = apsw.Connection
     needs_vectors = True
 
+    def __init__(self, search: str = "auto", exact_up_to: int = 10_000, memory_mb: int = 128) -> None:
+        self._search = search
+        self._exact_up_to = exact_up_to
+        self._cache = SegmentCache(memory_mb << 20)
+
     def migrations(self) -> Sequence[Migration[apsw.Connection]]:
-        """Return none: a table is made by :meth:`reset`, when the dimension is known."""
-        return ()
+        """Return the step that makes the tables of quantized vectors. A vec0 table needs a dimension: see ``reset``."""
+        return quantized.MIGRATIONS
 
     def prepare(self, resource: apsw.Connection, /) -> None:
         """Load the extension; the SQL function load_extension() stays off. Raise RetrievalError."""
@@ -43,74 +53,115 @@ class VectorIndex:
             resource.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
 
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
-        """Make the collection's table anew, empty, for vectors of ``space``."""
-        table = _table(collection)
-        resource.execute(f"DROP TABLE IF EXISTS {table}")
-        if space is not None:
-            resource.execute(f"CREATE VIRTUAL TABLE {table} USING vec0(embedding float[{space.dimension:d}])")
+        """Make the collection's tables anew, empty, for vectors of ``space``."""
+        _check_name(collection)
+        exact.drop(resource, collection)
+        quantized.drop_form(resource, collection)
+        if space is None:
+            return
+        if self._search == "quantized":
+            quantized.make_form(resource, collection, space.dimension, None)
+        else:
+            exact.make(resource, collection, space.dimension)
 
     def add(
         self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
     ) -> None:
-        """Add one vector a chunk. Raise RetrievalError if there is no table yet."""
+        """Add one vector a chunk. Raise RetrievalError if the collection was not :meth:`reset` yet."""
         if vectors is None or not chunks:
             return
-        if not _exists(resource, collection):
+        form = quantized.read_form(resource, collection)
+        tabled = exact.exists(resource, collection)
+        if form is None and not tabled:
             raise RetrievalError(f"the index of {collection!r} has no vector space yet", hint="klaw index")
-        sql = f"INSERT INTO {_table(collection)} (rowid, embedding) VALUES (?, ?)"  # noqa: S608  # a name of ours
-        rows = zip(chunks, np.ascontiguousarray(vectors, dtype="<f4"), strict=True)
-        resource.executemany(sql, ((stored.key, vector.tobytes()) for stored, vector in rows))
+        keys = [stored.key for stored in chunks]
+        if self._quantizes(resource, collection, form, len(keys)):
+            if tabled or form is None:
+                form = _convert(resource, collection, form, vectors.shape[1])
+            quantized.add(resource, collection, form, keys, vectors)
+            return
+        if not tabled:
+            exact.make(resource, collection, vectors.shape[1])
+        exact.add(resource, collection, keys, vectors)
+        if form is not None and not quantized.count(resource, collection):
+            quantized.drop_form(resource, collection)
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
         """Remove the vectors of these keys; unknown keys are ignored."""
-        if keys and _exists(resource, collection):
-            sql = f"DELETE FROM {_table(collection)} WHERE rowid = ?"  # noqa: S608  # a name of ours
-            resource.executemany(sql, ((int(key),) for key in keys))
+        _check_name(collection)
+        if not keys:
+            return
+        if exact.exists(resource, collection):
+            exact.remove(resource, collection, keys)
+        quantized.remove(resource, collection, keys)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return every key in the index, ascending."""
-        if not _exists(resource, collection):
-            return np.empty(0, dtype=np.int64)
-        sql = f"SELECT rowid FROM {_table(collection)}_rowids ORDER BY rowid"  # noqa: S608  # a name of ours
-        return np.fromiter((row[0] for row in resource.execute(sql)), dtype=np.int64)
+        """Return every key in the index, ascending.
+
+        Where the search is to be exact, those that are still quantized are not counted: so the core adds them again.
+        """
+        _check_name(collection)
+        found = [np.empty(0, dtype=np.int64)]
+        if exact.exists(resource, collection):
+            found.append(exact.read_keys(resource, collection))
+        if self._search != "exact":
+            found.append(quantized.read_keys(resource, collection))
+        return np.sort(np.concatenate(found))
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
-        """Return what is wrong with the table and the vectors in it, read past vec0."""
+        """Return what is wrong with the tables and the vectors in them, read past vec0."""
+        from klaw_store_sqlitevec.quantized.check import check_form
         from klaw_store_sqlitevec.vector_check import check_table
 
-        if not _exists(resource, collection):
-            return () if space is None else (f"it has no table for the vectors of {space}",)
-        return check_table(resource, _table(collection), None if space is None else space.dimension)
+        _check_name(collection)
+        dimension = None if space is None else space.dimension
+        problems = check_form(resource, collection, dimension)
+        if exact.exists(resource, collection):
+            return [*check_table(resource, exact.TABLES[collection], dimension), *problems]
+        if space is not None and not problems and quantized.read_form(resource, collection) is None:
+            return [f"it has no table for the vectors of {space}", *problems]
+        return problems
 
     def search(self, resource: apsw.Connection, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return the nearest chunks; the score is the cosine similarity. Raise RetrievalError."""
-        within = query.within
-        if query.vector is None or (within is not None and not within.size) or not _exists(resource, query.collection):
+        collection, within = query.collection, query.within
+        _check_name(collection)
+        limit = min(limit, _MOST_NEIGHBOURS)
+        if query.vector is None or limit < 1 or (within is not None and not within.size):
             return ()
-        vector = np.ascontiguousarray(query.vector, dtype="<f4").tobytes()
-        sql = f"SELECT rowid, distance FROM {_table(query.collection)} WHERE embedding MATCH ? AND k = ?"  # noqa: S608  # a name of ours
-        values: tuple[object, ...] = (vector, min(limit, _MOST_NEIGHBOURS))
-        if within is not None:
-            sql += " AND rowid IN (SELECT value FROM carray(?))"
-            values = (*values, apsw.carray(np.ascontiguousarray(within, dtype=np.int64)))
-        try:
-            rows: list[Any] = resource.execute(sql, values).fetchall()
-        except apsw.Error as error:
-            raise RetrievalError(f"vec0 could not search: {error}", hint="klaw reindex") from error
-        hits = (Hit(key, 1.0 - distance * distance / 2.0) for key, distance in rows)
-        return sorted(hits, key=lambda hit: (-hit.score, hit.key))
+        hits: list[Hit] = []
+        form = quantized.read_form(resource, collection)
+        if form is not None:
+            hits += quantized.search(resource, self._cache, form, query, limit)
+        if exact.exists(resource, collection):
+            hits += exact.search(resource, query, limit)
+        return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
+
+    def _quantizes(self, resource: apsw.Connection, collection: str, form: quantized.Form | None, more: int) -> bool:
+        """Return whether ``more`` vectors are added quantized."""
+        if self._search != "auto":
+            return self._search == "quantized"
+        return form is not None or exact.count(resource, collection) + more > self._exact_up_to
 
 
-def _table(collection: str) -> str:
-    try:
-        return TABLES[collection]
-    except KeyError:
-        raise RetrievalError(f"there is no collection {collection!r}") from None
+def _convert(resource: apsw.Connection, collection: str, form: quantized.Form | None, dimension: int) -> quantized.Form:
+    """Quantize every vector of the vec0 table, and remove the table."""
+    keys = exact.read_keys(resource, collection)
+    if form is None:
+        sample = keys[:: -(-len(keys) // _SAMPLE) or 1]
+        enough = len(sample) >= quantized.FEWEST_FOR_CENTRE
+        centre = exact.read_vectors(resource, collection, sample).mean(axis=0) if enough else None
+        form = quantized.make_form(resource, collection, dimension, centre)
+    for first in range(0, len(keys), _BATCH):
+        part = keys[first : first + _BATCH]
+        form = quantized.add(resource, collection, form, part.tolist(), exact.read_vectors(resource, collection, part))
+    exact.drop(resource, collection)
+    return form
 
 
-def _exists(resource: apsw.Connection, collection: str) -> bool:
-    sql = "SELECT 1 FROM sqlite_schema WHERE name = ?"
-    return resource.execute(sql, (_table(collection),)).fetchone() is not None
+def _check_name(collection: str) -> None:
+    if collection not in exact.TABLES:
+        raise RetrievalError(f"there is no collection {collection!r}")
 
 
 def _extension() -> Path:

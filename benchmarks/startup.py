@@ -1,0 +1,120 @@
+"""How long ``klaw`` takes in a fresh process, beside what nobody can do without.
+
+    python benchmarks/startup.py NOTES [--runs 15] [--question "what did we decide about auth"]
+
+NOTES, a directory of some dozens of notes, is indexed first, in a directory of its own. Then these programs run in
+turn, so that all of them have met the machine in the same mood, and CPU and wall time of each whole process are
+taken (``os.wait4``):
+
+- the bare interpreter;
+- ``import numpy, onnxruntime, tokenizers, apsw``;
+- the same, then a session of the same model's file, and one embedding;
+- ``klaw search QUESTION``, ``klaw search --mode fts QUESTION``, ``klaw --help``.
+
+Printed are medians, quartiles, and the ratio of each median to the third's. All processes find byte code for every
+module, as after an installation with pip: it is kept in a directory of its own (``PYTHONPYCACHEPREFIX``), whatever the
+environment says. Each library gets one thread. Needs ``klaw[default]``.
+"""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from measuring import ONE_THREAD, Cost, Spread, table
+
+IMPORTS = "import numpy, onnxruntime, tokenizers, apsw"
+BARE = f"""
+{IMPORTS}
+import sys
+model, tokenizer, question = sys.argv[1:]
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = options.inter_op_num_threads = 1
+session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+tokens = tokenizers.Tokenizer.from_file(tokenizer)
+tokens.no_padding()
+ids = numpy.array([tokens.encode(question).ids])
+feed = {{"input_ids": ids, "attention_mask": numpy.ones_like(ids), "token_type_ids": numpy.zeros_like(ids)}}
+states = session.run(None, {{value.name: feed[value.name] for value in session.get_inputs()}})[0][0]
+vector = states.mean(axis=0)
+vector /= numpy.linalg.norm(vector)
+"""
+KLAW = "import sys; sys.argv[0] = 'klaw'; from klaw_core.cli import run; run()"
+BASE = "the same, the model, one embedding"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("notes", type=Path, help="a directory of notes to index")
+    parser.add_argument("--runs", type=int, default=15, help="how often each program runs")
+    parser.add_argument("--question", default="what did we decide about auth")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        environment = prepared(Path(place))
+        run([sys.executable, "-c", KLAW, "index", "--quiet", str(arguments.notes)], environment)
+        programs = commands(arguments.question)
+        costs: dict[str, list[Cost]] = {name: [] for name in programs}
+        for number in range(arguments.runs + 1):
+            for name, command in programs.items():
+                cost = run(command, environment)
+                if number:  # the first run of each makes the byte code, and fills the caches
+                    costs[name].append(cost)
+    cpu = {name: Spread.of(cost.cpu * 1000 for cost in found) for name, found in costs.items()}
+    wall = {name: Spread.of(cost.wall * 1000 for cost in found) for name, found in costs.items()}
+    rows = [
+        (
+            name,
+            cpu[name],
+            wall[name],
+            f"{cpu[name].median / cpu[BASE].median:.2f}",
+            f"{wall[name].median / wall[BASE].median:.2f}",
+        )
+        for name in programs
+    ]
+    print(table(("whole process", "CPU, ms", "wall, ms", "CPU ratio", "wall ratio"), rows))
+
+
+def commands(question: str) -> dict[str, list[str]]:
+    """Return what is compared, by name."""
+    spec = find_spec("klaw_model_minilm")
+    if spec is None or not spec.submodule_search_locations:
+        sys.exit("the model is not installed: pip install 'klaw[default]'")
+    model = Path(spec.submodule_search_locations[0])
+    klaw = [sys.executable, "-c", KLAW]
+    return {
+        "python": [sys.executable, "-c", "pass"],
+        IMPORTS: [sys.executable, "-c", IMPORTS],
+        BASE: [sys.executable, "-c", BARE, str(model / "model.onnx"), str(model / "tokenizer.json"), question],
+        "klaw search": [*klaw, "search", question],
+        "klaw search --mode fts": [*klaw, "search", "--mode", "fts", question],
+        "klaw --help": [*klaw, "--help"],
+    }
+
+
+def prepared(place: Path) -> dict[str, str]:
+    """Return an environment with places of its own, one thread for each library, and byte code."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("KLAW_", "PYTHONDONTWRITE"))}
+    places = {f"XDG_{name}_HOME": str(place / name.lower()) for name in ("DATA", "CACHE", "CONFIG")}
+    return {**kept, **ONE_THREAD, **places, "PYTHONPYCACHEPREFIX": str(place / "bytecode")}
+
+
+def run(command: list[str], environment: dict[str, str]) -> Cost:
+    """Run a program to its end and return what it cost; exit with its name if it fails."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"failed with status {process.returncode}: {shlex.join(command)}")
+    return Cost(usage.ru_utime + usage.ru_stime, wall)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Whether quantized vectors are sound: codes and keys are those of the rows, and the rows are of unit length."""
+
+from typing import Any
+
+import apsw
+import numpy as np
+from attrs import define
+
+from klaw_core import RetrievalError
+from klaw_store_sqlitevec.quantized.codes import encode, restore, row_bytes, unpack, words
+from klaw_store_sqlitevec.quantized.tables import CAPACITY, TABLES, Form, Segment, read_form, read_segments
+
+# int8 rounds: the length of what is restored is off by a hundredth.
+_UNIT_TOLERANCE = 0.05
+
+
+@define
+class _Found:
+    """Counts of what is wrong."""
+
+    damaged: int = 0
+    misplaced: int = 0
+    uncoded: int = 0
+    unsound: int = 0
+    rows: int = 0
+
+
+def check_form(connection: apsw.Connection, collection: str, dimension: int | None) -> list[str]:
+    """Return what is wrong with quantized vectors that should have ``dimension`` (None: whatever they have)."""
+    try:
+        form = read_form(connection, collection)
+        rows = connection.execute(f"SELECT COUNT(*) FROM {TABLES[collection]}").get  # noqa: S608  # a name of ours
+        if form is None:
+            return [f"{rows:,} quantized vectors belong to no form"] if rows else []
+        if dimension not in (None, form.dimension):
+            return [f"it holds vectors of {form.dimension} dimensions, the recorded space has {dimension}"]
+        found = _Found()
+        for segment in read_segments(connection, collection):
+            _check_segment(connection, collection, form, segment, found)
+        return _problems(found, rows)
+    except (apsw.Error, ValueError, RetrievalError) as error:
+        return [f"its vectors cannot be read: {error}"]
+
+
+def _check_segment(connection: apsw.Connection, collection: str, form: Form, segment: Segment, found: _Found) -> None:
+    sql = f"SELECT place, key, vector FROM {TABLES[collection]} WHERE place BETWEEN ? AND ? ORDER BY place"  # noqa: S608  # a name of ours
+    rows: list[Any] = connection.execute(sql, (segment.first, segment.first + CAPACITY - 1)).fetchall()
+    found.rows += len(rows)
+    width = words(form.dimension)
+    codes = connection.execute("SELECT codes FROM quantized_codes WHERE segment = ?", (segment.id,)).get or b""
+    keys = connection.execute("SELECT keys FROM quantized_keys WHERE segment = ?", (segment.id,)).get or b""
+    packed = b"".join(vector for _, _, vector in rows)
+    lengths = (width * CAPACITY * 8, CAPACITY * 8, len(rows) * row_bytes(form.dimension))
+    if (len(codes), len(keys), len(packed)) != lengths:
+        found.damaged += 1
+        return
+    places = np.array([place for place, _, _ in rows], dtype=np.int64) - segment.first
+    living = np.setdiff1d(np.arange(segment.used), segment.dead)
+    found.misplaced += len(np.setxor1d(places, living))
+    held = np.frombuffer(keys, "<i8")[places]
+    found.misplaced += int(np.count_nonzero(held != np.array([key for _, key, _ in rows], dtype=np.int64)))
+    vectors = np.frombuffer(packed, np.uint8).reshape(len(rows), row_bytes(form.dimension))
+    planes = np.frombuffer(codes, np.uint64).reshape(width, CAPACITY)[:, places]
+    found.uncoded += int(np.count_nonzero((planes != encode(unpack(vectors)[1])).any(axis=0)))
+    with np.errstate(all="ignore"):
+        sizes = np.linalg.norm(restore(vectors, form.centre), axis=1)
+        found.unsound += int(np.count_nonzero(~(np.abs(sizes - 1.0) <= _UNIT_TOLERANCE)))
+
+
+def _problems(found: _Found, rows: int) -> list[str]:
+    problems = []
+    if found.damaged:
+        problems.append(f"{found.damaged:,} segments of vectors are missing or have the wrong length")
+    if found.misplaced:
+        problems.append(f"{found.misplaced:,} quantized vectors are missing or filed under another chunk")
+    if found.uncoded:
+        problems.append(f"{found.uncoded:,} codes are not those of their vectors")
+    if found.unsound:
+        problems.append(f"{found.unsound:,} quantized vectors are not of unit length (zero, NaN or damaged)")
+    if found.rows != rows:
+        problems.append(f"{rows - found.rows:,} quantized vectors are in no segment")
+    return problems

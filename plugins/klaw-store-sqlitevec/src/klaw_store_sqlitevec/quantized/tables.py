@@ -1,0 +1,315 @@
+"""The tables of quantized vectors, and everything that writes them.
+
+Vectors lie in *segments* of ``CAPACITY`` places. A place is used once: what is removed leaves zeros and a bit in
+``dead``, and a segment of which half is dead is emptied into the last one. Every change of a segment gives it another
+random ``stamp``, so that what was once read of it may be kept for as long as the stamp is the same, by whatever
+connection, process or file it is seen.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apsw
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from klaw_core import Keys, Matrix, Migration, RetrievalError, Vector
+from klaw_store_sqlitevec.quantized.codes import Bytes, Places, encode, quantize, restore, row_bytes, unpack, words
+
+#: So large that a query costs few reads and few calls of numpy, so small that what a change makes others read again
+#: takes a fraction of a millisecond.
+CAPACITY = 16_384
+
+#: Collection to the table of its vectors: the only names that are ever formatted into a statement.
+TABLES = {"memory": "quantized_memory", "docs": "quantized_docs"}
+
+#: A mean of fewer vectors says little of those that will come; so few are found without codes anyway.
+FEWEST_FOR_CENTRE = 1_000
+
+_FLOAT_BYTES = 4
+_KEY_BYTES = 8
+_WORD_BYTES = 8
+_NOWHERE = np.empty(0, np.int64)
+_BATCH = 4_096
+
+_SCHEMA = """
+CREATE TABLE quantized_forms (
+    collection TEXT PRIMARY KEY,
+    dimension INTEGER NOT NULL,
+    centre BLOB                 -- float32, little-endian; NULL while there are few vectors: zero
+) WITHOUT ROWID;
+CREATE TABLE quantized_segments (
+    id INTEGER PRIMARY KEY,
+    collection TEXT NOT NULL,
+    made BLOB NOT NULL,         -- random, as long as it is the same segment
+    stamp BLOB NOT NULL,        -- random, another one after each change
+    used INTEGER NOT NULL,      -- places
+    dead BLOB                   -- a bit a place, the first the highest of its byte; NULL if none is
+);
+CREATE TABLE quantized_codes (
+    segment INTEGER PRIMARY KEY,
+    codes BLOB NOT NULL         -- a bit a dimension, by planes of 64
+);
+CREATE TABLE quantized_keys (
+    segment INTEGER PRIMARY KEY,
+    keys BLOB NOT NULL          -- int64, little-endian, one a place
+);
+CREATE TABLE quantized_memory (
+    place INTEGER PRIMARY KEY,  -- segment * 16384 and the place in it
+    key INTEGER NOT NULL UNIQUE,
+    vector BLOB NOT NULL        -- a float32 scale, little-endian, then int8
+);
+CREATE TABLE quantized_docs (
+    place INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL UNIQUE,
+    vector BLOB NOT NULL
+);
+"""
+
+
+@frozen
+class Form:
+    """What the vectors of a collection are quantized with. ``centred`` is false while they are few."""
+
+    dimension: int
+    centre: Vector = field(eq=False)
+    centred: bool
+
+
+@frozen
+class Segment:
+    """One row of ``quantized_segments``; ``dead`` are its dead places, ascending, counted from its first."""
+
+    id: int
+    made: bytes
+    stamp: bytes
+    used: int
+    dead: Places = field(eq=False)
+
+    @property
+    def first(self) -> int:
+        """The first of its places."""
+        return self.id * CAPACITY
+
+    def follows(self, other: "Segment") -> bool:
+        """Return whether this is a later state of the same segment: places are only ever used, and die."""
+        return self.made == other.made and self.used >= other.used and len(self.dead) >= len(other.dead)
+
+
+def _migrate(connection: apsw.Connection) -> None:
+    connection.execute(_SCHEMA)
+
+
+#: Append-only: a step that has been released is never changed.
+MIGRATIONS = (Migration("0001-quantized", _migrate),)
+
+
+def read_form(connection: apsw.Connection, collection: str) -> Form | None:
+    """Return what a collection's vectors are quantized with, None if they are not. Raise RetrievalError."""
+    sql = "SELECT dimension, centre FROM quantized_forms WHERE collection = ?"
+    row = connection.execute(sql, (collection,)).fetchone()
+    if row is None:
+        return None
+    dimension, blob = row
+    if blob is not None and len(blob) != dimension * _FLOAT_BYTES:
+        raise _damaged(collection)
+    centre = np.zeros(dimension, np.float32) if blob is None else np.frombuffer(blob, "<f4").astype(np.float32)
+    return Form(dimension, centre, blob is not None)
+
+
+def make_form(connection: apsw.Connection, collection: str, dimension: int, centre: Vector | None) -> Form:
+    """Begin a collection's quantized vectors anew, without any."""
+    drop_form(connection, collection)
+    blob = None if centre is None else centre.astype("<f4").tobytes()
+    connection.execute("INSERT INTO quantized_forms VALUES (?, ?, ?)", (collection, dimension, blob))
+    return Form(dimension, np.zeros(dimension, np.float32) if centre is None else centre, centre is not None)
+
+
+def drop_form(connection: apsw.Connection, collection: str) -> None:
+    """Remove a collection's quantized vectors and what they were made with."""
+    connection.execute(f"DELETE FROM {TABLES[collection]}")  # noqa: S608  # a name of ours
+    for segment in read_segments(connection, collection):
+        _drop_segment(connection, segment)
+    connection.execute("DELETE FROM quantized_forms WHERE collection = ?", (collection,))
+
+
+def read_segments(connection: apsw.Connection, collection: str) -> list[Segment]:
+    """Return a collection's segments in order of their places."""
+    sql = "SELECT id, made, stamp, used, dead FROM quantized_segments WHERE collection = ? ORDER BY id"
+    rows: Iterator[Any] = connection.execute(sql, (collection,))
+    return [Segment(key, made, stamp, used, _places(dead)) for key, made, stamp, used, dead in rows]
+
+
+def count(connection: apsw.Connection, collection: str) -> int:
+    """Return how many vectors a collection has here."""
+    return sum(segment.used - len(segment.dead) for segment in read_segments(connection, collection))
+
+
+def read_keys(connection: apsw.Connection, collection: str) -> Keys:
+    """Return every key, ascending."""
+    sql = f"SELECT key FROM {TABLES[collection]} ORDER BY key"  # noqa: S608  # a name of ours
+    return np.fromiter((row[0] for row in connection.execute(sql)), dtype=np.int64)
+
+
+def read_rows(connection: apsw.Connection, collection: str, places: Places, dimension: int) -> tuple[Keys, Bytes]:
+    """Return keys and packed rows at these places, in their order. Raise RetrievalError if one is not there."""
+    sql = f"""
+        SELECT stored.key, stored.vector
+        FROM carray(?) AS wanted CROSS JOIN {TABLES[collection]} AS stored ON stored.place = wanted.value
+    """  # noqa: S608  # a name of ours
+    rows: list[Any] = []
+    if len(places):
+        rows = connection.execute(sql, (apsw.carray(np.ascontiguousarray(places)),)).fetchall()
+    if len(rows) != len(places):
+        raise _damaged(collection)
+    return _packed(collection, rows, dimension)
+
+
+def read_range(
+    connection: apsw.Connection, collection: str, first: int, end: int, dimension: int
+) -> tuple[Places, Bytes]:
+    """Return the places from ``first`` to before ``end`` where a vector lives, and their packed rows."""
+    sql = f"SELECT place, vector FROM {TABLES[collection]} WHERE place >= ? AND place < ? ORDER BY place"  # noqa: S608  # a name of ours
+    return _packed(collection, connection.execute(sql, (first, end)).fetchall(), dimension)
+
+
+def _packed(collection: str, rows: list[Any], dimension: int) -> tuple[NDArray[np.int64], Bytes]:
+    """Return the numbers and the packed rows of (number, vector)."""
+    packed = b"".join([vector for _, vector in rows])
+    if len(packed) != len(rows) * row_bytes(dimension):
+        raise _damaged(collection)
+    numbers = np.fromiter((number for number, _ in rows), dtype=np.int64, count=len(rows))
+    return numbers, np.frombuffer(packed, np.uint8).reshape(len(rows), row_bytes(dimension))
+
+
+def _damaged(collection: str) -> RetrievalError:
+    return RetrievalError(f"the quantized vectors of {collection!r} are damaged", hint="klaw doctor --fix")
+
+
+def add(connection: apsw.Connection, collection: str, form: Form, keys: Sequence[int], vectors: Matrix) -> Form:
+    """Add vectors; return what they are quantized with now: when they are enough for it, all are centred."""
+    held = 0 if form.centred else count(connection, collection)
+    if not form.centred and held + len(keys) >= FEWEST_FOR_CENTRE:
+        places = _places_of(connection, collection, read_keys(connection, collection))
+        old, rows = read_rows(connection, collection, places, form.dimension)
+        vectors = np.vstack([restore(rows, form.centre), vectors])
+        keys = [*old.tolist(), *keys]
+        form = make_form(connection, collection, form.dimension, vectors.mean(axis=0))
+    for first in range(0, len(keys), _BATCH):
+        part = slice(first, first + _BATCH)
+        _append(connection, collection, keys[part], quantize(vectors[part], form.centre))
+    return form
+
+
+def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
+    """Remove vectors and what their codes say of them; unknown keys are ignored."""
+    form = read_form(connection, collection)
+    if form is None:
+        return
+    places = _places_of(connection, collection, np.unique(np.asarray(keys, dtype=np.int64)))
+    if not len(places):
+        return
+    sql = f"DELETE FROM {TABLES[collection]} WHERE place = ?"  # noqa: S608  # a name of ours
+    connection.executemany(sql, ((place,) for place in places.tolist()))
+    for segment in read_segments(connection, collection):
+        gone = places[(places >= segment.first) & (places < segment.first + CAPACITY)] - segment.first
+        if not len(gone):
+            continue
+        dead = np.union1d(segment.dead, gone)
+        if 2 * len(dead) > max(segment.used, FEWEST_FOR_CENTRE):
+            _empty(connection, collection, form, segment, dead)
+            continue
+        _erase(connection, segment.id, gone, words(form.dimension))
+        bits = np.zeros(CAPACITY, np.bool_)
+        bits[dead] = True
+        sql = "UPDATE quantized_segments SET dead = ?, stamp = randomblob(16) WHERE id = ?"
+        connection.execute(sql, (np.packbits(bits).tobytes(), segment.id))
+
+
+def _empty(connection: apsw.Connection, collection: str, form: Form, segment: Segment, dead: Places) -> None:
+    """Move what lives in a segment to the end of the last one, and remove it."""
+    places = np.setdiff1d(np.arange(segment.used), dead) + segment.first
+    keys, rows = read_rows(connection, collection, places, form.dimension)
+    sql = f"DELETE FROM {TABLES[collection]} WHERE place BETWEEN ? AND ?"  # noqa: S608  # a name of ours
+    connection.execute(sql, (segment.first, segment.first + CAPACITY - 1))
+    _drop_segment(connection, segment)
+    for first in range(0, len(keys), _BATCH):
+        _append(connection, collection, keys[first : first + _BATCH].tolist(), rows[first : first + _BATCH])
+
+
+def _append(connection: apsw.Connection, collection: str, keys: Sequence[int], rows: Bytes) -> None:
+    """Write packed rows and their codes to the free places at the end."""
+    planes = encode(unpack(rows)[1])
+    done = 0
+    while done < len(keys):
+        segment, used = _open_segment(connection, collection, len(planes))
+        part = slice(done, min(len(keys), done + CAPACITY - used))
+        first = segment * CAPACITY + used
+        sql = f"INSERT INTO {TABLES[collection]} (place, key, vector) VALUES (?, ?, ?)"  # noqa: S608  # a name of ours
+        fresh = enumerate(zip(keys[part], rows[part], strict=True), first)
+        connection.executemany(sql, ((place, int(key), row.tobytes()) for place, (key, row) in fresh))
+        with connection.blob_open("main", "quantized_codes", "codes", segment, True) as blob:
+            for number, plane in enumerate(planes):
+                blob.seek((number * CAPACITY + used) * _WORD_BYTES)
+                blob.write(plane[part].tobytes())
+        with connection.blob_open("main", "quantized_keys", "keys", segment, True) as blob:
+            blob.seek(used * _KEY_BYTES)
+            blob.write(np.asarray(keys[part], dtype="<i8").tobytes())
+        sql = "UPDATE quantized_segments SET used = ?, stamp = randomblob(16) WHERE id = ?"
+        connection.execute(sql, (used + part.stop - part.start, segment))
+        done = part.stop
+
+
+def _open_segment(connection: apsw.Connection, collection: str, width: int) -> tuple[int, int]:
+    """Return a segment with free places, the last one or a new one, and how many of its places are used."""
+    sql = "SELECT id, used FROM quantized_segments WHERE collection = ? ORDER BY id DESC LIMIT 1"
+    row = connection.execute(sql, (collection,)).fetchone()
+    if row is not None and row[1] < CAPACITY:
+        return int(row[0]), int(row[1])
+    sql = "INSERT INTO quantized_segments (collection, made, stamp, used) VALUES (?, randomblob(16), randomblob(16), 0)"
+    connection.execute(sql, (collection,))
+    fresh = connection.last_insert_rowid()
+    connection.execute("INSERT INTO quantized_codes VALUES (?, zeroblob(?))", (fresh, width * CAPACITY * _WORD_BYTES))
+    connection.execute("INSERT INTO quantized_keys VALUES (?, zeroblob(?))", (fresh, CAPACITY * _KEY_BYTES))
+    return fresh, 0
+
+
+def _erase(connection: apsw.Connection, segment: int, gone: Places, width: int) -> None:
+    """Write zeros over the codes and keys of these places, a run of neighbours at a time."""
+    codes = connection.blob_open("main", "quantized_codes", "codes", segment, True)
+    keys = connection.blob_open("main", "quantized_keys", "keys", segment, True)
+    with codes, keys:
+        for first, length in _runs(gone):
+            keys.seek(first * _KEY_BYTES)
+            keys.write(bytes(length * _KEY_BYTES))
+            for number in range(width):
+                codes.seek((number * CAPACITY + first) * _WORD_BYTES)
+                codes.write(bytes(length * _WORD_BYTES))
+
+
+def _runs(places: Places) -> Iterator[tuple[int, int]]:
+    """Yield the first of each run of neighbours and its length."""
+    for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+        yield int(run[0]), len(run)
+
+
+def _drop_segment(connection: apsw.Connection, segment: Segment) -> None:
+    connection.execute("DELETE FROM quantized_codes WHERE segment = ?", (segment.id,))
+    connection.execute("DELETE FROM quantized_keys WHERE segment = ?", (segment.id,))
+    connection.execute("DELETE FROM quantized_segments WHERE id = ?", (segment.id,))
+
+
+def _places_of(connection: apsw.Connection, collection: str, keys: Keys) -> Places:
+    """Return, ascending, the places of the keys that are there."""
+    sql = f"""
+        SELECT stored.place FROM carray(?) AS wanted CROSS JOIN {TABLES[collection]} AS stored
+        ON stored.key = wanted.value ORDER BY stored.place
+    """  # noqa: S608  # a name of ours
+    if not len(keys):
+        return _NOWHERE
+    return np.fromiter((row[0] for row in connection.execute(sql, (apsw.carray(keys),))), dtype=np.int64)
+
+
+def _places(bits: bytes | None) -> NDArray[np.int64]:
+    return _NOWHERE if bits is None else np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8)))

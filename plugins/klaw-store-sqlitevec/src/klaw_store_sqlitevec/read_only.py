@@ -1,0 +1,59 @@
+"""A database where nothing may be written: on a read-only mount, or in a directory of another user's.
+
+SQLite reads a database in write-ahead mode through two files beside it, the log and its shared memory, and makes them
+if they are missing. Here they cannot be made. If both are there, a program has the database open, or died with it,
+and it is read through them. If the log is missing or empty, the file alone is the whole database: it is opened as
+immutable, for one snapshot, and whether it was changed meanwhile is looked at afterwards (https://sqlite.org/wal.html,
+"Read-Only Databases").
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from klaw_core import StoreLockedError, StoreReadOnlyError
+
+
+def may_be_written(path: Path) -> bool:
+    """Return whether this process may write a database, and the files beside it; so it is said of one to be made."""
+    return not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def open_for_reading(path: Path) -> apsw.Connection:
+    """Open a database that may not be written. Raise StoreReadOnlyError if its log cannot be read here."""
+    log = Path(f"{path}-wal")
+    shared = _has_shared_memory(path)
+    if not shared and log.exists() and log.stat().st_size:
+        raise StoreReadOnlyError(
+            f"{path} cannot be read: what was written last is in {log.name}, and its directory may not be written",
+            hint="copy the directory to another place: --data-dir or KLAW_DATA_DIR",
+        )
+    how = "mode=ro" if shared else "immutable=1"
+    uri = f"{path.absolute().as_uri()}?{how}"
+    return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+@contextmanager
+def watched(path: Path) -> Iterator[None]:
+    """Raise StoreLockedError if a file read as immutable is changed meanwhile, in the place of what came of that."""
+    if may_be_written(path) or _has_shared_memory(path):
+        yield
+        return
+    before = _state(path)
+    try:
+        yield
+    finally:
+        if _state(path) != before:
+            raise StoreLockedError(f"{path} was written to while it was read", hint="try again")
+
+
+def _has_shared_memory(path: Path) -> bool:
+    return all(Path(f"{path}{suffix}").exists() for suffix in ("-wal", "-shm"))
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,0 +1,102 @@
+"""Filters keep what a look at every row would keep, whichever indexes answer, and look at no row they need not."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from klaw_core import Chunk, Document, Filters
+from klaw_core.testing.values import MOMENT
+from klaw_store_sqlitevec import filtering
+from klaw_store_sqlitevec.store import SqliteStore
+
+COLLECTIONS = ("memory", "docs")
+# `docs` are told apart by their file's name, which is their source, and have no chats.
+PATHS = ("a/one.md", "a/two.md", "ab/one.md", "b/one.md", "b/Тетрадь.md")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = SqliteStore(tmp_path_factory.mktemp("filtering") / "klaw.db")
+    with store.write() as transaction:
+        for collection in COLLECTIONS:
+            for number, path in enumerate(PATHS):
+                document = Document(
+                    path,
+                    "text",
+                    path.partition("/")[2],
+                    path.partition("/")[0],
+                    MOMENT + timedelta(hours=number),
+                    f"chat_{number % 2}" if number else None,
+                )
+                chunks = [Chunk(f"{number:08}{i:08}", f"{path} {i}", i, i + 1, 1, 1) for i in range(3)]
+                transaction.replace(collection, document, chunks)
+    yield store
+    store.close()
+
+
+def plainly(snapshot, collection, filters):
+    """Look at every chunk."""
+    chunks = snapshot.chunks(collection, snapshot.keys(collection).tolist())
+    return [
+        chunk.key
+        for chunk in chunks
+        if (filters.source is None or chunk.source == filters.source)
+        and (not filters.path or chunk.path.startswith(filters.path))
+        and (filters.chat_id is None or chunk.chat_id == filters.chat_id)
+        and (filters.since is None or chunk.created_at >= filters.since)
+        and (filters.until is None or chunk.created_at < filters.until)
+    ]
+
+
+moments = st.none() | st.integers(-1, 6).map(lambda hours: MOMENT + timedelta(hours=hours))
+filters = st.builds(
+    Filters,
+    source=st.sampled_from([None, "one.md", "two.md", "Тетрадь.md", "none"]),
+    path=st.sampled_from([None, "a", "a/", "b/", "a/one.md", "c/"]),
+    chat_id=st.sampled_from([None, "chat_0", "chat_1", "none"]),
+    since=moments,
+    until=moments,
+)
+
+
+@given(filters, st.sampled_from(COLLECTIONS), st.sampled_from([0, 2, 1000]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_filters_keep_what_they_say(store, monkeypatch, filters, collection, few):
+    monkeypatch.setattr(filtering, "_FEW", few)  # rows are looked at instead of the next index: never, or at once
+    with store.read() as snapshot:
+        assert snapshot.select(collection, filters).tolist() == plainly(snapshot, collection, filters)
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+@pytest.mark.parametrize(
+    "filters",
+    [
+        Filters(source="one.md"),
+        Filters(path="a/"),
+        Filters(chat_id="chat_1"),
+        Filters(since=MOMENT),
+        Filters(until=MOMENT),
+        Filters(since=MOMENT, until=MOMENT),
+    ],
+    ids=str,
+)
+def test_no_filter_reads_the_text_of_chunks(store, collection, filters):
+    with store.read() as snapshot:
+        statements = []
+        snapshot.resource.trace_v2(1, lambda event: statements.append(event["sql"]))
+        try:
+            snapshot.select(collection, filters)
+        finally:
+            snapshot.resource.trace_v2(0, None)
+        plan = [
+            row[3]
+            for sql in statements
+            for row in snapshot.resource.execute(f"EXPLAIN QUERY PLAN {sql}", ("x",) * sql.count("?"))
+        ]
+
+    if collection == "docs" and filters.chat_id:  # no chunk of theirs has a chat: SQLite may read nothing, or all
+        return
+    assert plan
+    assert all("COVERING INDEX" in step for step in plan), plan

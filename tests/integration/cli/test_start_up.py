@@ -1,0 +1,161 @@
+"""What a fresh process loads: little for the help, for a search what that search needs, and how it ends."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import klaw_core
+from klaw_core.cli import cli
+from klaw_core.cli.program import COMMANDS
+
+# What only some commands need, each of them slow to import.
+HEAVY = {"numpy", "rich", "onnxruntime", "tokenizers", "cattrs", "markdown_it", "apsw", "httpx", "tomlkit", "regex"}
+MODELS = {"onnxruntime", "tokenizers", "klaw_models", "klaw_embed_onnx.embedder"}
+# What a search has no use for, whichever it is. To import sqlite_vec itself would import all of numpy.
+NEVER = {"httpx", "klaw_http", "sqlite_vec", "rich", "cattrs", "markdown_it", "regex", "tomlkit", "importlib.metadata"}
+
+
+def loaded(*arguments: str, entry: str = "cli.main(sys.argv[1:], prog_name='klaw')") -> tuple[str, set[str]]:
+    """Run ``klaw`` in a process of its own; return its standard output, and the modules it has loaded."""
+    program = (
+        "import sys\nfrom klaw_core.cli import cli, main\n"
+        f"try:\n    {entry}\n"
+        "finally:\n    print('\\n@', *sorted(sys.modules))"
+    )
+    if entry == "main()":
+        program = program.replace("cli, main", "main")
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, encoding="utf-8", check=False
+    )
+    output, _, modules = done.stdout.rpartition("\n@")
+    return output, set(modules.split())
+
+
+class TestWhatIsLoaded:
+    @pytest.mark.parametrize(
+        "arguments", [["--help"], ["--version"], ["search", "--help"], ["config", "--help"], ["serch"]]
+    )
+    @pytest.mark.usefixtures("user_home")
+    def test_help_and_usage_errors_import_nothing_heavy(self, arguments):
+        _, modules = loaded(*arguments)
+
+        assert "klaw_core.cli.program" in modules
+        assert not modules & HEAVY
+
+    @pytest.mark.usefixtures("user_home")
+    def test_help_imports_no_command(self):
+        _, modules = loaded("--help", "--quiet")
+
+        assert {name for name in modules if name.startswith("klaw_core.cli.")} == {
+            f"klaw_core.cli.{name}" for name in ("extensions", "group", "program", "settings", "streams")
+        }
+
+    @pytest.mark.usefixtures("user_home")
+    def test_the_help_alone_imports_next_to_nothing(self):
+        output, modules = loaded("--help", entry="main()")
+
+        assert output.startswith("Usage: klaw ")
+        assert {name for name in modules if name.startswith("klaw_core")} == {"klaw_core", "klaw_core.cli"}
+        assert not modules & {"click", "attrs", "typing", "pathlib"}
+
+    @pytest.mark.parametrize("mode", ["fts", "hybrid"])
+    @pytest.mark.usefixtures("indexed")
+    def test_a_search_loads_what_it_needs(self, mode):
+        loaded("search", "bread")  # which plugins there are is remembered from here on
+        output, modules = loaded("search", "--mode", mode, "bread")
+
+        assert "rye bread" in output
+        assert {"apsw", "klaw_fts5.index"} <= modules
+        assert not modules & (NEVER | MODELS)
+        assert not {name for name in modules if name.startswith(("klaw_embed_", "klaw_rerank_"))}
+        assert not modules & {
+            "klaw_core.indexing",
+            "klaw_core.conversations",
+            "klaw_core.saved",
+            "klaw_core.maintenance",
+        }
+
+    @pytest.mark.skipif(find_spec("klaw_model_minilm") is None, reason="no model is installed")
+    @pytest.mark.usefixtures("user_home")
+    def test_with_a_model_only_its_own_libraries_are_loaded(self, notes):
+        loaded("index", str(notes))
+        output, modules = loaded("search", "baking")
+
+        assert "rye bread" in output
+        assert modules >= MODELS
+        assert not modules & NEVER
+
+
+class TestHelp:
+    @pytest.mark.parametrize("columns", ["80", "100", "200"])
+    @pytest.mark.parametrize("option", ["--help", "-h"])
+    def test_what_is_printed_is_what_click_would_print(self, spawn, columns, option):
+        quick = spawn(option, environment={"COLUMNS": columns})
+        slow = spawn("--quiet", option, environment={"COLUMNS": columns})
+
+        assert quick.stdout == slow.stdout
+        assert quick.returncode == slow.returncode == 0
+        assert all(f"  {name}" in quick.stdout for name in COMMANDS)
+
+    def test_a_narrow_terminal_gets_lines_that_fit(self, spawn):
+        assert (
+            "words and by meaning, all\n  in one SQLite file." in spawn("--help", environment={"COLUMNS": "50"}).stdout
+        )
+
+    def test_a_full_disk_is_said(self):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "klaw_core", "--help"], stdout=full, stderr=subprocess.PIPE, check=False
+            )
+
+        assert done.returncode == 1
+        assert b"cannot write to standard output" in done.stderr
+
+
+class TestEnd:
+    """A program ends without taking itself apart; nobody may notice."""
+
+    def run(self, program: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False)
+
+    @pytest.mark.parametrize(("arguments", "status"), [(["--version"], 0), (["serch"], 2), (["get", "nothing"], 1)])
+    @pytest.mark.usefixtures("user_home")
+    def test_the_exit_status_and_all_output_arrive(self, arguments, status):
+        done = subprocess.run(
+            [sys.executable, "-m", "klaw_core", *arguments], capture_output=True, encoding="utf-8", check=False
+        )
+
+        assert done.returncode == status
+        assert (done.stdout + done.stderr).strip()
+
+    def test_what_is_registered_for_the_exit_is_done(self):
+        done = self.run(
+            "import atexit, sys; from klaw_core.cli import run; sys.argv = ['klaw', '--version'];"
+            "atexit.register(print, 'put away'); run()"
+        )
+
+        assert done.stdout.endswith("\nput away\n")
+
+    def test_a_thread_that_is_still_at_work_is_waited_for(self):
+        done = self.run(
+            "import sys, threading, time; from klaw_core.cli import run; sys.argv = ['klaw', '--version'];"
+            "threading.Thread(target=lambda: (time.sleep(0.3), print('finished', flush=True))).start(); run()"
+        )
+
+        assert done.stdout.endswith("\nfinished\n")
+
+
+def test_every_name_of_the_core_is_where_it_is_said_to_be():
+    for name in klaw_core.__all__:
+        assert getattr(klaw_core, name) is not None
+    assert set(klaw_core.__all__) == set(klaw_core._HOMES)
+    assert set(klaw_core.__all__) <= set(dir(klaw_core))
+    with pytest.raises(AttributeError, match="nothing_of_the_kind"):
+        _ = klaw_core.nothing_of_the_kind
+
+
+def test_the_package_gives_the_group_as_ever():
+    assert cli.name == "cli"
