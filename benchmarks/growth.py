@@ -135,15 +135,15 @@ def _write_file(work: Path, texts: Sequence[str], mark: str) -> None:
     (notes / "changing.md").write_text("\n".join(f"{mark}: {text}" for text in texts))
 
 
-def measure(told: Sequence[object], count: int, work: Path, *, naive: bool) -> Mapping[str, float] | None:
-    """Return everything about one number of chunks, every step in a process of its own; None if it failed."""
+def measure(told: Sequence[object], count: int, work: Path, *, naive: bool) -> Mapping[str, float]:
+    """Return everything about one number of chunks, every step in a process of its own; what fails is left out."""
     steps = ["build", "warm", *(f"cold {mode}" for mode in _MODES for _ in range(_REPEATS)), "change"]
     found: dict[str, list[float]] = {}
     for step in [*steps, *(["build naive", "warm naive"] if naive else [])]:
         answer = in_own_process(Path(__file__), *told, "--counts", count, "--work", work, "--step", step)
         if "failed" in answer:
-            print(f"{count:,} chunks: {step}: {answer['failed']}")
-            return None
+            print(f"{count:,} chunks: {step}: {answer['failed']}", flush=True)
+            continue
         for key, value in answer.items():
             found.setdefault(key, []).append(value)
     return {key: statistics.median(values) for key, values in found.items()}
@@ -220,11 +220,9 @@ def main() -> None:
     for count in counts:
         with tempfile.TemporaryDirectory(dir=arguments.work) as work:
             told = (arguments.data, "--cache", arguments.cache)
-            values = measure(told, count, Path(work), naive=arguments.naive)
-        if values is not None:
-            found[count] = values
-            print(f"{report(found)}\n", flush=True)
-    if arguments.plot and found:
+            found[count] = measure(told, count, Path(work), naive=arguments.naive)
+        print(f"{report(found)}\n", flush=True)
+    if arguments.plot:
         plot(found, arguments.plot)
 
 

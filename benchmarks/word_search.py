@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import apsw
 import numpy as np
@@ -30,8 +30,10 @@ from measuring import Spread, disk_megabytes, figure, in_own_process, table, tim
 
 from klaw_core import Keys, Query
 from klaw_core.testing.index import stored
+from klaw_fts5.exact import Answerer, Exact, Weights
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.query import compile_query, render
+from klaw_fts5.sql import COLLECTIONS
 
 _BATCH = 256
 _BEST = 10
@@ -90,12 +92,23 @@ def _ways(path: Path, within: Keys) -> Iterator[dict[str, Answer]]:
         finally:
             fresh.close()
 
-    plain: dict[str, Any] = {"heading_weight": 1.0, "context_weight": 1.0, "pair_weight": 0.0}
+    weights, sql = Weights(1.0, 1.0, 1.0), COLLECTIONS["memory"]
+    plain = Fts5Index(search_by="packed", heading_weight=1.0, context_weight=1.0)
+
+    def rare(answerer: Callable[[], Answerer | None]) -> Answer:
+        def answer(text: str) -> Sequence[int]:
+            asked = answerer()
+            assert asked is not None
+            terms = [term for term in compile_query(text) if not asked.is_everyday(term)]
+            return list(asked.best(terms, _BEST, None))
+
+        return answer
+
     yield {
         "FTS5, OR of all words, ORDER BY rank": by(_RANK),
         "the same, ORDER BY bm25()": by(_BM25),
-        "FTS5, telling words": klaw(Fts5Index(search_by="exact", **plain)),
-        "packed, telling words": klaw(Fts5Index(search_by="packed", **plain)),
+        "FTS5, words of more than half left out": rare(lambda: Exact(connection, sql, weights, len(within) * 100)),
+        "packed, the same words": rare(lambda: plain._packed(connection, "memory", sql)),  # noqa: SLF001  # a part alone
         "Klaw, exact": klaw(Fts5Index(search_by="exact")),
         "Klaw, packed": klaw(Fts5Index(search_by="packed")),
         "Klaw, packed, cold": cold,

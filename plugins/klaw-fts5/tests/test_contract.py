@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import apsw
 import pytest
@@ -41,9 +42,18 @@ class TestInAFile(TestInMemory):
         connection.close()
 
 
+class TestPacked(TestInMemory):
+    @pytest.fixture
+    def index(self) -> Fts5Index:
+        return Fts5Index(search_by="packed")
+
+
+@pytest.mark.parametrize("search_by", ["exact", "packed"])
 @pytest.mark.parametrize("merged", [False, True])
-def test_erased_words_leave_the_pages_and_the_rest_stays(tmp_path: Path, *, merged: bool) -> None:
-    path, index = tmp_path / "klaw.db", Fts5Index()
+def test_erased_words_leave_the_pages_and_the_rest_stays(
+    tmp_path: Path, search_by: Literal["exact", "packed"], *, merged: bool
+) -> None:
+    path, index = tmp_path / "klaw.db", Fts5Index(search_by=search_by)
     connection = apsw.Connection(str(path))
     connection.pragma("secure_delete", 1)  # as the store has it
     for migration in index.migrations():

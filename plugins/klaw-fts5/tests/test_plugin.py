@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,10 +25,13 @@ def test_the_entry_point_leads_to_the_component() -> None:
 def test_the_factory_hands_the_options_on(tmp_path: Path) -> None:
     (component,) = klaw_retrievers()
     built = component.factory(
-        component.options(heading_weight=2.0, text_weight=0.5, context_weight=0.1, pair_weight=0.0),
+        component.options(
+            heading_weight=2.0, text_weight=0.5, context_weight=0.1, pair_weight=0.0, search="exact", exact_up_to=5
+        ),
         Place(tmp_path, tmp_path),
     )
-    assert built == Fts5Index(heading_weight=2.0, text_weight=0.5, context_weight=0.1, pair_weight=0.0)
+    weights = {"heading_weight": 2.0, "text_weight": 0.5, "context_weight": 0.1, "pair_weight": 0.0}
+    assert built == Fts5Index(**weights, search_by="exact", exact_up_to=5)
     assert component.factory(component.options(), Place(tmp_path, tmp_path)) == Fts5Index()
     assert list(tmp_path.iterdir()) == []
 
@@ -36,6 +40,12 @@ def test_the_factory_hands_the_options_on(tmp_path: Path) -> None:
 def test_impossible_weights_are_refused(weight: float) -> None:
     with pytest.raises(ValueError, match="weight"):
         Fts5Options(heading_weight=weight)
+
+
+@pytest.mark.parametrize("options", [{"search": "tantivy"}, {"exact_up_to": -1}])
+def test_impossible_ways_to_search_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        Fts5Options(**options)
 
 
 def test_loading_the_plugin_loads_nothing_heavy() -> None:

@@ -260,11 +260,11 @@ class TestSegments:
         add(index, connection, crowd[:300])
         for _ in range(8):
             keys_of(index, connection, crowd[0])
-        before = dict(index._cache._held["memory"])
+        before = dict(index.forms._cache._held["memory"])
         assert all(held.is_whole for held in before.values())
         add(index, connection, crowd[300:310], first=301)
         assert keys_of(index, connection, crowd[305], 1) == [306]
-        after = index._cache._held["memory"]
+        after = index.forms._cache._held["memory"]
         same = [key for key in after if after[key] is before[key]]
         assert len(same) == len(after) - 1
         assert all(held.is_whole for held in after.values()), "of the changed one only what is new"
@@ -309,7 +309,7 @@ class TestSegments:
         index.remove(writer, "memory", [51])
         for _ in range(3):
             assert keys_of(index, writer, crowd[50], 1) != [51]
-        (held,) = index._cache._held["memory"].values()
+        (held,) = index.forms._cache._held["memory"].values()
         assert held.is_whole
         for _ in range(3):
             assert keys_of(index, reader, crowd[50], 1) == [51]
@@ -363,10 +363,10 @@ class TestSegments:
         connection = opened(index)
         add(index, connection, crowd[:300])
         assert keys_of(index, connection, crowd[200], 1) == [201]
-        assert index._cache._held["memory"] == {}
-        index._cache.most_bytes = 2 * 64 * 16  # the codes and keys of two segments
+        assert index.forms._cache._held["memory"] == {}
+        index.forms._cache.most_bytes = 2 * 64 * 16  # the codes and keys of two segments
         assert keys_of(index, connection, crowd[200], 1) == [201]
-        assert len(index._cache._held["memory"]) == 2
+        assert len(index.forms._cache._held["memory"]) == 2
 
     def test_a_removed_vector_leaves_codes_and_pages(self, opened, path, crowd):
         index = VectorIndex("quantized")

@@ -1,22 +1,31 @@
-"""The full-text index: one contentless FTS5 table for each collection, in the store's own database."""
+"""The full-text index: one contentless FTS5 table for each collection, in the store's own database.
+
+FTS5 is what holds the words. Beside it there are packed postings (:mod:`klaw_fts5.packed`), which answer most questions
+of a large collection in a fraction of the time. They are a cache: where they are missing or damaged, FTS5 answers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import apsw
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
 from klaw_fts5.errors import as_retrieval_error, as_store_error
-from klaw_fts5.plan import Plan, make_plan
-from klaw_fts5.query import Term, compile_query, render
-from klaw_fts5.sql import COLLECTIONS, Statements
+from klaw_fts5.exact import Answerer, Exact, Weights
+from klaw_fts5.packed.answering import Packed
+from klaw_fts5.packed.cache import Cache, read_state
+from klaw_fts5.packed.checking import check_packed
+from klaw_fts5.packed.errors import DamagedError
+from klaw_fts5.packed.upkeep import Upkeep
+from klaw_fts5.plan import make_plan
+from klaw_fts5.query import compile_query
+from klaw_fts5.sql import COLLECTIONS, CREATE_STATE, Statements
 from klaw_fts5.words import index_text
 
-# Among fewer rows half of them is soon reached, and says nothing about a word.
-_FEW = 20
 # How many of the best by single words are looked at for pairs: the order is the same for every smaller limit.
 _CANDIDATES = 200
 _MAX_LIMIT = 2**31 - 1
@@ -24,16 +33,27 @@ _MAX_LIMIT = 2**31 - 1
 
 @frozen
 class Fts5Index:
-    """Finds chunks by their words, best BM25 first. Holds no state: everything is in the database.
+    """Finds chunks by their words, best BM25 first. Whatever it keeps in memory can be lost at any time.
 
     A hit's score is SQLite's ``bm25()`` with its sign turned, so that higher is better, and ``pair_weight`` times
     that of the question's neighbouring words found side by side. Only scores of one query compare.
+
+    ``search`` says who answers: FTS5 itself (``"exact"``), packed postings (``"packed"``), or FTS5 up to
+    ``exact_up_to`` chunks and packed postings beyond (``"auto"``).
     """
 
     heading_weight: float = 3.0
     text_weight: float = 1.0
     context_weight: float = 0.5
     pair_weight: float = 0.25
+    search_by: Literal["auto", "exact", "packed"] = "auto"
+    exact_up_to: int = 10_000
+    _cache: Cache = field(factory=Cache, init=False, repr=False, eq=False)
+    _upkeep: Upkeep = field(init=False, repr=False, eq=False)
+
+    @_upkeep.default
+    def _make_upkeep(self) -> Upkeep:
+        return Upkeep(self._cache)
 
     @property
     def joins(self) -> type[apsw.Connection]:
@@ -47,7 +67,11 @@ class Fts5Index:
 
     def migrations(self) -> Sequence[Migration[apsw.Connection]]:
         """Return the steps that make the tables."""
-        return (Migration("create-tables", _create_tables), Migration("context", _add_context))
+        return (
+            Migration("create-tables", _create_tables),
+            Migration("context", _add_context),
+            Migration("packed", _add_packed),
+        )
 
     def prepare(self, resource: apsw.Connection, /) -> None:
         """Check that this SQLite can hold the index. Raise RetrievalError if it cannot."""
@@ -65,19 +89,25 @@ class Fts5Index:
         del space
         with as_store_error(collection):
             resource.execute(_statements(collection).reset)
+            self._upkeep.reset(resource, collection)
 
     def add(
         self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
     ) -> None:
         """Add the words of these chunks, under keys that are not there yet. Raise StoreError."""
         del vectors
-        rows = ((stored.key, *map(index_text, _columns(stored))) for stored in chunks)
+        rows = [(stored.key, _columns(stored)) for stored in chunks]
         with as_store_error(collection):
-            resource.executemany(_statements(collection).insert, rows)
+            resource.executemany(_statements(collection).insert, ((key, *columns) for key, columns in rows))
+            if self.search_by == "exact":
+                self._upkeep.reset(resource, collection)
+            else:
+                self._upkeep.add(resource, collection, rows)
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
         """Remove the rows of these keys; unknown keys are ignored. Raise StoreError."""
         with as_store_error(collection):
+            self._upkeep.remove(resource, collection, keys)
             resource.executemany(_statements(collection).delete, ((int(key),) for key in keys))
 
     def erase(self, resource: apsw.Connection, collection: str, /) -> None:
@@ -88,18 +118,28 @@ class Fts5Index:
         """
         with as_store_error(collection):
             resource.execute(_statements(collection).erase)
+            self._upkeep.erase(resource, collection)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return every key in the index, ascending. Raise StoreError."""
+        """Return every key in the index, ascending. Raise StoreError.
+
+        A row that FTS5 has and the packed form lacks does not count, so that the next index run adds it to both.
+        """
         with as_store_error(collection):
-            return np.fromiter((key for (key,) in resource.execute(_statements(collection).keys)), dtype=np.int64)
+            rows = resource.execute(_statements(collection).keys)
+            keys = np.fromiter((key for (key,) in rows), dtype=np.int64)
+            packed = None if self.search_by == "exact" else self._upkeep.keys(resource, collection)
+        return keys if packed is None else np.intersect1d(keys, packed, assume_unique=True)
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
-        """Return what SQLite finds wrong with the table: FTS5 compares its inverted index with its own checksums."""
+        """Return what is wrong with the table, which FTS5 compares with its checksums, and with the packed form."""
         del space
+        sql = _statements(collection)
         try:
             # Unlike FTS5's own command this needs no write lock (https://sqlite.org/c3ref/module.html, xIntegrity).
-            found = [str(row[0]) for row in resource.execute(_statements(collection).check)]
+            found = [str(row[0]) for row in resource.execute(sql.check)]
+            keys = np.fromiter((key for (key,) in resource.execute(sql.keys)), dtype=np.int64)
+            found += check_packed(resource, collection, sql, keys)
         except apsw.Error as error:
             return (str(error),)
         return [problem for problem in found if problem != "ok"]
@@ -113,45 +153,55 @@ class Fts5Index:
         if limit < 1 or (query.within is not None and not len(query.within)):
             return ()
         with as_retrieval_error(query.collection):
-            plan = _plan(resource, sql, query.text)
-            depth = min(max(limit, _CANDIDATES), _MAX_LIMIT)
-            answers = (self._scores(resource, sql, step, depth, query.within) for step in plan.steps)
-            scores = next(filter(None, answers), {})
-            if plan.pairs and scores and self.pair_weight:
-                found = np.fromiter(scores, dtype=np.int64)
-                for key, score in self._scores(resource, sql, plan.pairs, depth, found).items():
-                    scores[key] += self.pair_weight * score
+            try:
+                packed = self._packed(resource, query.collection, sql)
+                scores = None if packed is None else self._scores(packed, query, limit)
+            except (DamagedError, UnicodeDecodeError):  # the latter where a blob has become text
+                scores = None
+            if scores is None:
+                rows = int(resource.execute(sql.count).get)
+                scores = self._scores(Exact(resource, sql, self._weights, rows), query, limit)
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
         return tuple(Hit(key, score) for key, score in best)
 
-    def _scores(
-        self, resource: apsw.Connection, sql: Statements, terms: Sequence[Term], limit: int, within: Keys | None
-    ) -> dict[int, float]:
-        """Return the best keys for any of the terms, with their scores."""
-        values = [self.heading_weight, self.text_weight, self.context_weight, render(terms), limit]
-        if within is None:
-            rows = resource.execute(sql.search, values)
-        else:
-            allowed = apsw.carray(np.ascontiguousarray(within, dtype=np.int64))
-            rows = resource.execute(sql.search_within, [*values, allowed])
-        return {key: -score for key, score in rows}
+    @property
+    def _weights(self) -> Weights:
+        return Weights(self.heading_weight, self.text_weight, self.context_weight)
 
+    def _packed(self, resource: apsw.Connection, collection: str, sql: Statements) -> Packed | None:
+        """Return who answers from packed postings; None where FTS5 should. Raise DamagedError."""
+        weights = self._weights
+        # A word that counts nothing is still a find, and has no score to be known by.
+        if self.search_by == "exact" or not all((weights.heading, weights.text, weights.context)):
+            return None
+        try:
+            state = read_state(resource, collection)
+        except apsw.SQLError:  # a file that was opened to be read, from before there was a packed form
+            return None
+        if state is None or not state.rows or state.lacking:
+            return None
+        if self.search_by == "auto" and state.rows <= self.exact_up_to:
+            return None
+        view = self._cache.view(resource, sql.packed, state)
+        return Packed(resource, sql, weights, self._cache, state, view)
 
-def _plan(resource: apsw.Connection, sql: Statements, text: str) -> Plan:
-    """Compile a text and look up how many chunks hold each term, counting no further than half of them."""
-    rows: int = resource.execute(sql.count).get
-    half = (rows + 1) // 2
-
-    def count(term: Term) -> int:
-        return int(resource.execute(sql.matches, (render((term,)), half)).get)
-
-    return make_plan(compile_query(text), count, half if rows >= _FEW else half + 1)
+    def _scores(self, answerer: Answerer, query: Query, limit: int) -> dict[int, float]:
+        """Return the scores of the best chunks, by single words and then by pairs of them."""
+        plan = make_plan(compile_query(query.text), answerer)
+        depth = min(max(limit, _CANDIDATES), _MAX_LIMIT)
+        answers = (answerer.best(step, depth, query.within) for step in plan.steps)
+        scores = next(filter(None, answers), {})
+        if plan.pairs and scores and self.pair_weight:
+            found = np.fromiter(scores, dtype=np.int64)
+            for key, score in answerer.pairs(plan.pairs, found).items():
+                scores[key] += self.pair_weight * score
+        return scores
 
 
 def _columns(stored: StoredChunk) -> tuple[str, str, str]:
-    """Return what goes into the columns: heading, text, context."""
+    """Return what goes into the columns, treated: text, heading, context."""
     chunk = stored.chunk
-    return " ".join(chunk.heading), chunk.text, chunk.context
+    return index_text(chunk.text), index_text(" ".join(chunk.heading)), index_text(chunk.context)
 
 
 def _create_tables(resource: apsw.Connection) -> None:
@@ -163,6 +213,15 @@ def _add_context(resource: apsw.Connection) -> None:
     """Make the tables anew, empty: FTS5 cannot add a column. The next index run fills them from the chunks."""
     for sql in COLLECTIONS.values():
         resource.execute(sql.widen)
+
+
+def _add_packed(resource: apsw.Connection) -> None:
+    """Make the tables of the packed form, and FTS5's anew, empty, with the text as the first column."""
+    resource.execute(CREATE_STATE)
+    for sql in COLLECTIONS.values():
+        resource.execute(sql.rearrange)
+        resource.execute(sql.merge_later)
+        resource.execute(sql.packed.create)
 
 
 def _statements(collection: str) -> Statements:

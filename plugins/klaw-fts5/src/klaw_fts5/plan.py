@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
+from typing import Protocol
 
 from attrs import frozen
 
@@ -34,6 +35,16 @@ _ASKING = frozenset(
 )
 
 
+class Counts(Protocol):
+    """What a plan asks about the chunks."""
+
+    def has(self, term: Term, /) -> bool:
+        """Return whether any chunk holds a term."""
+
+    def is_everyday(self, term: Term, /) -> bool:
+        """Return whether so many chunks hold a term that it tells nothing."""
+
+
 @frozen
 class Plan:
     """What to ask the index for.
@@ -46,16 +57,16 @@ class Plan:
     pairs: tuple[Term, ...] = ()
 
 
-def make_plan(terms: Sequence[Term], count: Callable[[Term], int], everyday: int, /) -> Plan:
-    """Return how to search for compiled terms. ``count`` says how many chunks hold a term, up to ``everyday``.
+def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
+    """Return how to search for compiled terms.
 
     FTS5 gives a term that stands in half of the rows an IDF of a millionth, and takes most of its time to do so.
     A chunk that shares only such words, or only the words that ask, is no find while others share more.
     """
-    counted = cache(count)
-    chosen = select(terms, lambda term: counted(term) > 0)
+    everyday = cache(counts.is_everyday)
+    chosen = select(terms, cache(counts.has))
     content = tuple(term for term in chosen if not _asks(term)) or chosen
-    telling = tuple(term for term in content if counted(term) < everyday) or content
+    telling = tuple(term for term in content if not everyday(term)) or content
     return Plan(tuple(step for step in dict.fromkeys((telling, content, chosen)) if step), _pairs(chosen, telling))
 
 

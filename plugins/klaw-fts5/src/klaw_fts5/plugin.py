@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen, validators
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from klaw_fts5.index import Fts5Index
 
 _is_weight = validators.and_(validators.ge(0.0), validators.le(1000.0))
+_SEARCHES = ("auto", "exact", "packed")
 
 
 @frozen
@@ -23,12 +24,17 @@ class Fts5Options:
     its text and in what was said just before it, as BM25's column weights
     (https://sqlite.org/fts5.html#the_bm25_function). ``pair_weight`` says how much more it counts that two
     neighbouring words of the question stand side by side; 0 does not look.
+
+    ``search`` says how questions are answered: by FTS5 alone (``"exact"``), from packed postings (``"packed"``), or by
+    FTS5 up to ``exact_up_to`` chunks and from packed postings beyond (``"auto"``).
     """
 
     heading_weight: float = field(default=3.0, validator=_is_weight)
     text_weight: float = field(default=1.0, validator=_is_weight)
     context_weight: float = field(default=0.5, validator=_is_weight)
     pair_weight: float = field(default=0.25, validator=_is_weight)
+    search: Literal["auto", "exact", "packed"] = field(default="auto", validator=validators.in_(_SEARCHES))
+    exact_up_to: int = field(default=10_000, validator=validators.ge(0))
 
 
 def build(options: Fts5Options, _place: Place) -> Fts5Index:
@@ -40,6 +46,8 @@ def build(options: Fts5Options, _place: Place) -> Fts5Index:
         text_weight=options.text_weight,
         context_weight=options.context_weight,
         pair_weight=options.pair_weight,
+        search_by=options.search,
+        exact_up_to=options.exact_up_to,
     )
 
 

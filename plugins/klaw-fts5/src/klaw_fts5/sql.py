@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from attrs import frozen
 
-# Contentless: the text is in the store's own table already. Marks count as parts of words, or Hindi falls
-# apart at its vowels. `detail=none` and `columnsize=0` would be smaller and make bm25() many times slower.
+#: SQLite's tokenizer and its arguments. Marks count as parts of words, or Hindi falls apart at its vowels.
+TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2", "categories", "L* N* Mn Mc")
+
+# Contentless: the text is in the store's own table already. Words of the first column take two bytes less each time
+# they occur, so the text is first. `detail=none` and `columnsize=0` would be smaller and
+# make bm25() many times slower.
 _CREATE = """
 CREATE VIRTUAL TABLE {table} USING fts5(
     {columns}, content='', contentless_delete=1,
@@ -20,6 +24,77 @@ WHERE {table} MATCH ?4{within} ORDER BY score, rowid LIMIT ?5
 """
 _WITHIN = " AND +rowid IN (SELECT value FROM carray(?6))"
 
+# Postings in large blobs (see packed/postings.py). Rows of `blocks` and `postings` are written once; what is removed is
+# listed in `dead`. A block's number is random, so that what was read of it holds for any file and any snapshot.
+_CREATE_PACKED = """
+CREATE TABLE {name}_blocks (
+    id INTEGER PRIMARY KEY,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    postings INTEGER NOT NULL,
+    own_at INTEGER NOT NULL,
+    buckets_at INTEGER NOT NULL,
+    buckets INTEGER NOT NULL,
+    check_sum INTEGER NOT NULL,
+    mixes BLOB NOT NULL,
+    keys BLOB NOT NULL,
+    lengths BLOB NOT NULL
+);
+CREATE TABLE {name}_postings (
+    id INTEGER PRIMARY KEY,
+    term INTEGER,
+    count INTEGER NOT NULL,
+    check_sum INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE INDEX {name}_postings_term ON {name}_postings (term, count) WHERE term IS NOT NULL;
+CREATE TABLE {name}_sequences (
+    key INTEGER PRIMARY KEY,
+    data BLOB NOT NULL
+);
+CREATE TABLE {name}_dead (
+    block INTEGER PRIMARY KEY,
+    tokens INTEGER NOT NULL,
+    positions BLOB NOT NULL
+);
+"""
+#: Which collections have a packed form: how many rows it holds and lacks, and a stamp that every change renews.
+CREATE_STATE = """
+CREATE TABLE packed_words (
+    collection TEXT PRIMARY KEY,
+    rows INTEGER NOT NULL,
+    lacking INTEGER NOT NULL,
+    stamp BLOB NOT NULL
+) WITHOUT ROWID
+"""
+READ_STATE = "SELECT rows, lacking, stamp FROM packed_words WHERE collection = ?"
+WRITE_STATE = "INSERT OR REPLACE INTO packed_words VALUES (?, ?, ?, randomblob(16))"
+DELETE_STATE = "DELETE FROM packed_words WHERE collection = ?"
+
+
+@frozen
+class PackedStatements:
+    """The statements of one collection's packed postings."""
+
+    create: str
+    blocks: str
+    block: str
+    insert_block: str
+    delete_block: str
+    next_id: str
+    own: str
+    postings: str
+    own_span: str
+    bucket_span: str
+    insert_postings: str
+    write_dead: str
+    sequences: str
+    insert_sequence: str
+    delete_sequence: str
+    empty: str
+
 
 @frozen
 class Statements:
@@ -27,6 +102,8 @@ class Statements:
 
     create: str
     widen: str
+    rearrange: str
+    merge_later: str
     insert: str
     delete: str
     erase: str
@@ -34,28 +111,91 @@ class Statements:
     keys: str
     check: str
     count: str
+    present: str
     matches: str
     search: str
     search_within: str
+    vocabulary: str
+    drop_vocabulary: str
+    sample_terms: str
+    holders: str
+    packed: PackedStatements
 
 
-def statements(table: str) -> Statements:
-    """Return the statements for ``table``, one of this module's own names."""
+def statements(table: str, name: str) -> Statements:
+    """Return the statements for ``table`` and the packed tables of ``name``, both this module's own names."""
     return Statements(
         create=_CREATE.format(table=table, columns="heading, text"),
         widen=f"DROP TABLE {table};" + _CREATE.format(table=table, columns="heading, text, context"),
-        insert=f"INSERT INTO {table}(rowid, heading, text, context) VALUES (?, ?, ?, ?)",  # noqa: S608  # our own name
+        rearrange=f"DROP TABLE {table};" + _CREATE.format(table=table, columns="text, heading, context"),
+        # Merging segments later: a seventh less time for adding, and none more for a question.
+        merge_later=f"INSERT INTO {table}({table}, rank) VALUES ('automerge', 8)",  # noqa: S608  # our own name
+        insert=f"INSERT INTO {table}(rowid, text, heading, context) VALUES (?, ?, ?, ?)",  # noqa: S608  # our own name
         delete=f"DELETE FROM {table} WHERE rowid = ?",  # noqa: S608  # our own name
         erase=f"INSERT INTO {table}({table}) VALUES ('optimize')",  # noqa: S608  # our own name
         reset=f"INSERT INTO {table}({table}) VALUES ('delete-all')",  # noqa: S608  # our own name
         keys=f"SELECT rowid FROM {table} ORDER BY rowid",  # noqa: S608  # our own name
         check=f"PRAGMA integrity_check({table})",
         count=f"SELECT COUNT(*) FROM {table}_docsize",  # noqa: S608  # our own name
+        present=f"SELECT COUNT(*) FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",  # noqa: S608  # our own name
         matches=f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)",  # noqa: S608  # our own name
         search=_SEARCH.format(table=table, within=""),
         search_within=_SEARCH.format(table=table, within=_WITHIN),
+        vocabulary=(
+            f"CREATE VIRTUAL TABLE temp.{name}_vocabulary USING fts5vocab(main, {table}, row); "
+            f"CREATE VIRTUAL TABLE temp.{name}_instances USING fts5vocab(main, {table}, instance)"
+        ),
+        drop_vocabulary=f"DROP TABLE temp.{name}_vocabulary; DROP TABLE temp.{name}_instances",
+        # Every nth of the terms, and the most frequent ones.
+        sample_terms=(
+            f"WITH numbered AS (SELECT term, doc, row_number() OVER () AS number FROM {name}_vocabulary), "  # noqa: S608  # our own name
+            "size AS (SELECT COUNT(*) / ?1 + 1 AS step FROM numbered) "
+            "SELECT term FROM numbered, size WHERE number % step = 0 OR number IN "
+            "(SELECT number FROM numbered ORDER BY doc DESC LIMIT 5)"
+        ),
+        holders=f"SELECT DISTINCT doc FROM {name}_instances WHERE term = ?",  # noqa: S608  # our own name
+        packed=_packed(name),
+    )
+
+
+def _packed(name: str) -> PackedStatements:
+    return PackedStatements(
+        create=_CREATE_PACKED.format(name=name),
+        blocks=(
+            "SELECT id, first, last, rows, blocks.tokens, postings, own_at, buckets_at, buckets, dead.tokens, "  # noqa: S608  # our own name
+            f"positions FROM {name}_blocks AS blocks LEFT JOIN {name}_dead AS dead ON block = id "
+            "ORDER BY rows DESC, first, id"
+        ),
+        block=f"SELECT check_sum, mixes, keys, lengths FROM {name}_blocks WHERE id = ?",  # noqa: S608  # our own name
+        insert_block=f"INSERT INTO {name}_blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608  # our own name
+        delete_block=(
+            f"DELETE FROM {name}_blocks WHERE id = :block; DELETE FROM {name}_dead WHERE block = :block; "  # noqa: S608  # our own name
+            f"DELETE FROM {name}_postings WHERE id BETWEEN :first AND :last"
+        ),
+        next_id=f"SELECT COALESCE(MAX(id), 0) + 1 FROM {name}_postings",  # noqa: S608  # our own name
+        own=f"SELECT id, count FROM {name}_postings WHERE term = ?",  # noqa: S608  # our own name
+        postings=(
+            f"SELECT id, count, check_sum, data FROM {name}_postings "  # noqa: S608  # our own name
+            "WHERE id IN (SELECT value FROM carray(?))"
+        ),
+        own_span=(
+            f"SELECT term, count, check_sum, data FROM {name}_postings "  # noqa: S608  # our own name
+            "WHERE id >= ? AND id < ? AND term BETWEEN ? AND ? ORDER BY id"
+        ),
+        bucket_span=(
+            f"SELECT check_sum, data FROM {name}_postings WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608  # our own name
+        ),
+        insert_postings=f"INSERT INTO {name}_postings(id, term, count, check_sum, data) VALUES (?, ?, ?, ?, ?)",  # noqa: S608  # our own name
+        write_dead=f"INSERT OR REPLACE INTO {name}_dead VALUES (?, ?, ?)",  # noqa: S608  # our own name
+        sequences=f"SELECT key, data FROM {name}_sequences WHERE key IN (SELECT value FROM carray(?))",  # noqa: S608  # our own name
+        insert_sequence=f"INSERT OR REPLACE INTO {name}_sequences VALUES (?, ?)",  # noqa: S608  # our own name
+        delete_sequence=f"DELETE FROM {name}_sequences WHERE key = ?",  # noqa: S608  # our own name
+        empty=(
+            f"DELETE FROM {name}_blocks; DELETE FROM {name}_postings; DELETE FROM {name}_dead; "  # noqa: S608  # our own name
+            f"DELETE FROM {name}_sequences"
+        ),
     )
 
 
 #: By collection; ``messages_fts`` belongs to the store.
-COLLECTIONS = {"memory": statements("memory_fts"), "docs": statements("docs_fts")}
+COLLECTIONS = {"memory": statements("memory_fts", "memory_words"), "docs": statements("docs_fts", "docs_words")}

@@ -1,25 +1,21 @@
-"""The index ``sqlite-vec``: a collection's vectors in a vec0 table, searched exactly, or quantized.
+"""The index ``sqlite-vec``: what the core holds. The work, which takes numpy, is in :mod:`klaw_store_sqlitevec.forms`.
 
-A vector is in one of both, and a search asks both and merges what they answer. So a collection moves from one form to
-the other inside the transactions that add to it: all at once where everything needed is there, and into vec0, which
-wants more than int8 knows, vector by vector as the core fills it again.
+Every command that opens a memory makes an index, and few ask it anything.
 """
 
 import importlib.util
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
-import numpy as np
 
 from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
-from klaw_store_sqlitevec import exact, quantized
-from klaw_store_sqlitevec.quantized.cache import SegmentCache
+from klaw_store_sqlitevec.quantized_schema import MIGRATIONS
 
-_MOST_NEIGHBOURS = 4096  # vec0 refuses a larger k
-# Vectors that a centre is the mean of, and that are quantized at once.
-_SAMPLE = 20_000
-_BATCH = 4_096
+if TYPE_CHECKING:
+    from klaw_store_sqlitevec.forms import VectorForms
 
 
 class VectorIndex:
@@ -32,13 +28,18 @@ class VectorIndex:
     needs_vectors = True
 
     def __init__(self, search: str = "auto", exact_up_to: int = 10_000, memory_mb: int = 128) -> None:
-        self._search = search
-        self._exact_up_to = exact_up_to
-        self._cache = SegmentCache(memory_mb << 20)
+        self._options = (search, exact_up_to, memory_mb)
+
+    @cached_property
+    def forms(self) -> "VectorForms":
+        """What does the work, with what it keeps in RAM."""
+        from klaw_store_sqlitevec.forms import VectorForms
+
+        return VectorForms(*self._options)
 
     def migrations(self) -> Sequence[Migration[apsw.Connection]]:
         """Return the step that makes the tables of quantized vectors. A vec0 table needs a dimension: see ``reset``."""
-        return quantized.MIGRATIONS
+        return MIGRATIONS
 
     def prepare(self, resource: apsw.Connection, /) -> None:
         """Load the extension; the SQL function load_extension() stays off. Raise RetrievalError."""
@@ -54,114 +55,32 @@ class VectorIndex:
 
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
         """Make the collection's tables anew, empty, for vectors of ``space``."""
-        _check_name(collection)
-        exact.drop(resource, collection)
-        quantized.drop_form(resource, collection)
-        if space is None:
-            return
-        if self._search == "quantized":
-            quantized.make_form(resource, collection, space.dimension, None)
-        else:
-            exact.make(resource, collection, space.dimension)
+        self.forms.reset(resource, collection, space)
 
     def add(
         self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
     ) -> None:
         """Add one vector a chunk. Raise RetrievalError if the collection was not :meth:`reset` yet."""
-        if vectors is None or not chunks:
-            return
-        form = quantized.read_form(resource, collection)
-        tabled = exact.exists(resource, collection)
-        if form is None and not tabled:
-            raise RetrievalError(f"the index of {collection!r} has no vector space yet", hint="klaw index")
-        keys = [stored.key for stored in chunks]
-        if self._quantizes(resource, collection, form, len(keys)):
-            if tabled or form is None:
-                form = _convert(resource, collection, form, vectors.shape[1])
-            quantized.add(resource, collection, form, keys, vectors)
-            return
-        if not tabled:
-            exact.make(resource, collection, vectors.shape[1])
-        exact.add(resource, collection, keys, vectors)
-        if form is not None and not quantized.count(resource, collection):
-            quantized.drop_form(resource, collection)
+        self.forms.add(resource, collection, chunks, vectors)
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
         """Remove the vectors of these keys; unknown keys are ignored."""
-        _check_name(collection)
-        if not keys:
-            return
-        if exact.exists(resource, collection):
-            exact.remove(resource, collection, keys)
-        quantized.remove(resource, collection, keys)
+        self.forms.remove(resource, collection, keys)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return every key in the index, ascending.
 
         Where the search is to be exact, those that are still quantized are not counted: so the core adds them again.
         """
-        _check_name(collection)
-        found = [np.empty(0, dtype=np.int64)]
-        if exact.exists(resource, collection):
-            found.append(exact.read_keys(resource, collection))
-        if self._search != "exact":
-            found.append(quantized.read_keys(resource, collection))
-        return np.sort(np.concatenate(found))
+        return self.forms.keys(resource, collection)
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the tables and the vectors in them, read past vec0."""
-        from klaw_store_sqlitevec.quantized.check import check_form
-        from klaw_store_sqlitevec.vector_check import check_table
-
-        _check_name(collection)
-        dimension = None if space is None else space.dimension
-        problems = check_form(resource, collection, dimension)
-        if exact.exists(resource, collection):
-            return [*check_table(resource, exact.TABLES[collection], dimension), *problems]
-        if space is not None and not problems and quantized.read_form(resource, collection) is None:
-            return [f"it has no table for the vectors of {space}", *problems]
-        return problems
+        return self.forms.check(resource, collection, space)
 
     def search(self, resource: apsw.Connection, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return the nearest chunks; the score is the cosine similarity. Raise RetrievalError."""
-        collection, within = query.collection, query.within
-        _check_name(collection)
-        limit = min(limit, _MOST_NEIGHBOURS)
-        if query.vector is None or limit < 1 or (within is not None and not within.size):
-            return ()
-        hits: list[Hit] = []
-        form = quantized.read_form(resource, collection)
-        if form is not None:
-            hits += quantized.search(resource, self._cache, form, query, limit)
-        if exact.exists(resource, collection):
-            hits += exact.search(resource, query, limit)
-        return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
-
-    def _quantizes(self, resource: apsw.Connection, collection: str, form: quantized.Form | None, more: int) -> bool:
-        """Return whether ``more`` vectors are added quantized."""
-        if self._search != "auto":
-            return self._search == "quantized"
-        return form is not None or exact.count(resource, collection) + more > self._exact_up_to
-
-
-def _convert(resource: apsw.Connection, collection: str, form: quantized.Form | None, dimension: int) -> quantized.Form:
-    """Quantize every vector of the vec0 table, and remove the table."""
-    keys = exact.read_keys(resource, collection)
-    if form is None:
-        sample = keys[:: -(-len(keys) // _SAMPLE) or 1]
-        enough = len(sample) >= quantized.FEWEST_FOR_CENTRE
-        centre = exact.read_vectors(resource, collection, sample).mean(axis=0) if enough else None
-        form = quantized.make_form(resource, collection, dimension, centre)
-    for first in range(0, len(keys), _BATCH):
-        part = keys[first : first + _BATCH]
-        form = quantized.add(resource, collection, form, part.tolist(), exact.read_vectors(resource, collection, part))
-    exact.drop(resource, collection)
-    return form
-
-
-def _check_name(collection: str) -> None:
-    if collection not in exact.TABLES:
-        raise RetrievalError(f"there is no collection {collection!r}")
+        return self.forms.search(resource, query, limit)
 
 
 def _extension() -> Path:

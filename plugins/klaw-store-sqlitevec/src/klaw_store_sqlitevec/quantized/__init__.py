@@ -3,7 +3,6 @@
 from klaw_store_sqlitevec.quantized.stages import search
 from klaw_store_sqlitevec.quantized.tables import (
     FEWEST_FOR_CENTRE,
-    MIGRATIONS,
     Form,
     add,
     count,
@@ -16,7 +15,6 @@ from klaw_store_sqlitevec.quantized.tables import (
 
 __all__ = [
     "FEWEST_FOR_CENTRE",
-    "MIGRATIONS",
     "Form",
     "add",
     "count",

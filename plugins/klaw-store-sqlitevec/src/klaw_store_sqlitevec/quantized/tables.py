@@ -14,7 +14,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from klaw_core import Keys, Matrix, Migration, RetrievalError, Vector
+from klaw_core import Keys, Matrix, RetrievalError, Vector
 from klaw_store_sqlitevec.quantized.codes import Bytes, Places, encode, quantize, restore, row_bytes, unpack, words
 
 #: So large that a query costs few reads and few calls of numpy, so small that what a change makes others read again
@@ -32,40 +32,6 @@ _KEY_BYTES = 8
 _WORD_BYTES = 8
 _NOWHERE = np.empty(0, np.int64)
 _BATCH = 4_096
-
-_SCHEMA = """
-CREATE TABLE quantized_forms (
-    collection TEXT PRIMARY KEY,
-    dimension INTEGER NOT NULL,
-    centre BLOB                 -- float32, little-endian; NULL while there are few vectors: zero
-) WITHOUT ROWID;
-CREATE TABLE quantized_segments (
-    id INTEGER PRIMARY KEY,
-    collection TEXT NOT NULL,
-    made BLOB NOT NULL,         -- random, as long as it is the same segment
-    stamp BLOB NOT NULL,        -- random, another one after each change
-    used INTEGER NOT NULL,      -- places
-    dead BLOB                   -- a bit a place, the first the highest of its byte; NULL if none is
-);
-CREATE TABLE quantized_codes (
-    segment INTEGER PRIMARY KEY,
-    codes BLOB NOT NULL         -- a bit a dimension, by planes of 64
-);
-CREATE TABLE quantized_keys (
-    segment INTEGER PRIMARY KEY,
-    keys BLOB NOT NULL          -- int64, little-endian, one a place
-);
-CREATE TABLE quantized_memory (
-    place INTEGER PRIMARY KEY,  -- segment * 16384 and the place in it
-    key INTEGER NOT NULL UNIQUE,
-    vector BLOB NOT NULL        -- a float32 scale, little-endian, then int8
-);
-CREATE TABLE quantized_docs (
-    place INTEGER PRIMARY KEY,
-    key INTEGER NOT NULL UNIQUE,
-    vector BLOB NOT NULL
-);
-"""
 
 
 @frozen
@@ -95,14 +61,6 @@ class Segment:
     def follows(self, other: "Segment") -> bool:
         """Return whether this is a later state of the same segment: places are only ever used, and die."""
         return self.made == other.made and self.used >= other.used and len(self.dead) >= len(other.dead)
-
-
-def _migrate(connection: apsw.Connection) -> None:
-    connection.execute(_SCHEMA)
-
-
-#: Append-only: a step that has been released is never changed.
-MIGRATIONS = (Migration("0001-quantized", _migrate),)
 
 
 def read_form(connection: apsw.Connection, collection: str) -> Form | None:

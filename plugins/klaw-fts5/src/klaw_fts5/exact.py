@@ -1,0 +1,80 @@
+"""Answers by FTS5 itself: exact, whatever is asked, in time that grows with every row that holds a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import apsw
+import numpy as np
+from attrs import frozen
+
+from klaw_core import Keys
+from klaw_fts5.plan import Counts
+from klaw_fts5.query import Term, render
+from klaw_fts5.sql import Statements
+
+# Among fewer rows half of them is soon reached, and says nothing about a word.
+_FEW = 20
+
+
+@frozen
+class Weights:
+    """How much a word counts in a heading, in the text and in the context of a chunk: BM25's column weights."""
+
+    heading: float
+    text: float
+    context: float
+
+
+class Answerer(Counts, Protocol):
+    """One way to answer: counts terms for the plan, then scores chunks."""
+
+    def best(self, terms: Sequence[Term], depth: int, within: Keys | None) -> dict[int, float]:
+        """Return the scores of the best ``depth`` chunks that hold any of the terms, equal ones by key."""
+
+    def pairs(self, pairs: Sequence[Term], found: Keys) -> dict[int, float]:
+        """Return the scores of those of the found chunks that hold any of these phrases."""
+
+
+def everyday_from(rows: int) -> int:
+    """Return how many of so many rows hold a word that is everyday: half, or more than there are of few."""
+    half = (rows + 1) // 2
+    return half if rows >= _FEW else rows + 1
+
+
+@frozen
+class Exact:
+    """Asks FTS5. ``rows`` is how many it has."""
+
+    connection: apsw.Connection
+    sql: Statements
+    weights: Weights
+    rows: int
+
+    def has(self, term: Term, /) -> bool:
+        """Return whether any chunk holds a term."""
+        return self._holders(term, 1) > 0
+
+    def is_everyday(self, term: Term, /) -> bool:
+        """Return whether half of the chunks hold a term. They are counted no further."""
+        enough = everyday_from(self.rows)
+        return enough <= self.rows and self._holders(term, enough) >= enough
+
+    def best(self, terms: Sequence[Term], depth: int, within: Keys | None) -> dict[int, float]:
+        """Return the scores of the best chunks for any of the terms: ``bm25()`` with its sign turned."""
+        weights = self.weights
+        values = [weights.text, weights.heading, weights.context, render(terms), depth]
+        if within is None:
+            rows = self.connection.execute(self.sql.search, values)
+        else:
+            allowed = apsw.carray(np.ascontiguousarray(within, dtype=np.int64))
+            rows = self.connection.execute(self.sql.search_within, [*values, allowed])
+        return {key: -score for key, score in rows}
+
+    def pairs(self, pairs: Sequence[Term], found: Keys) -> dict[int, float]:
+        """Return the scores of those of the found chunks that hold any of these phrases."""
+        return self.best(pairs, len(found), found)
+
+    def _holders(self, term: Term, limit: int) -> int:
+        return int(self.connection.execute(self.sql.matches, (render((term,)), limit)).get)

@@ -1,0 +1,188 @@
+"""Blocks of rows with their postings: read from, and written to, the collection's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+from zlib import crc32
+
+import apsw
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from klaw_core import Keys
+from klaw_fts5.packed.errors import DamagedError
+from klaw_fts5.packed.postings import (
+    MAX_ROWS,
+    TERM_BITS,
+    Codes,
+    Mixes,
+    Positions,
+    Postings,
+    pick,
+    unpack_bucket,
+    unpack_own,
+)
+from klaw_fts5.sql import PackedStatements
+
+_NO_POSITIONS = np.empty(0, np.uint16)
+#: A power of two, as the number of any block's buckets is.
+MAX_BUCKETS = 1 << 14
+
+
+@frozen(eq=False)
+class Block:
+    """What the table says of a block. ``dead`` are the positions of rows that were removed, ascending.
+
+    Its rows in the table of postings follow each other: from ``own_at`` on those of terms with a blob of their own, by
+    term, from ``buckets_at`` on its ``buckets``, a power of two.
+    """
+
+    id: int
+    first: int
+    last: int
+    rows: int
+    tokens: int
+    postings: int
+    own_at: int
+    buckets_at: int
+    buckets: int
+    dead: NDArray[np.uint16] = field(default=_NO_POSITIONS)
+    dead_tokens: int = 0
+
+    @property
+    def alive(self) -> int:
+        """Return how many rows are still there."""
+        return self.rows - len(self.dead)
+
+    @property
+    def last_id(self) -> int:
+        """Return the last of its rows in the table of postings."""
+        return self.buckets_at + self.buckets - 1
+
+    def bucket_of(self, term: int) -> int:
+        """Return the row in which a term is that has no blob of its own."""
+        return self.buckets_at + (term * self.buckets >> TERM_BITS)
+
+    def living(self) -> NDArray[np.bool_]:
+        """Return which rows are still there, shape (rows,)."""
+        living = np.ones(self.rows, dtype=np.bool_)
+        living[self.dead] = False
+        return living
+
+
+@frozen(eq=False)
+class Rows:
+    """A block's rows: ``keys`` ascending and ``lengths`` in tokens, shape (rows,); ``mixes`` of its codes."""
+
+    keys: Keys
+    lengths: NDArray[np.int64]
+    mixes: Mixes
+
+    @property
+    def cost(self) -> int:
+        """Return about how many bytes this takes."""
+        return self.keys.nbytes + self.lengths.nbytes
+
+
+def read_blocks(connection: apsw.Connection, sql: PackedStatements) -> tuple[Block, ...]:
+    """Return all blocks, largest first. Raise DamagedError."""
+    blocks = []
+    for row in connection.execute(sql.blocks):
+        id_, first, last, rows, tokens, postings, own_at, buckets_at, buckets, dead_tokens, positions = row
+        dead = np.frombuffer(positions or b"", "<u2", len(positions or b"") // 2)
+        plain = (id_, first, last, rows, tokens, postings, own_at, buckets_at, buckets)
+        block = Block(*plain, dead, dead_tokens or 0)
+        if not 0 < block.rows <= MAX_ROWS or not 0 < block.buckets <= MAX_BUCKETS:
+            raise DamagedError(f"block {block.id} is not as it was written")
+        if len(block.dead) and int(block.dead.max()) >= block.rows:
+            raise DamagedError(f"block {block.id} lost rows that it never had")
+        blocks.append(block)
+    return tuple(blocks)
+
+
+def read_rows(connection: apsw.Connection, sql: PackedStatements, block: Block) -> Rows:
+    """Return keys, lengths and mixes of a block. Raise DamagedError."""
+    row = connection.execute(sql.block, (block.id,)).fetchone()
+    if row is None or str in map(type, row) or crc32(b"".join(row[1:])) != row[0]:
+        raise DamagedError(f"the rows of block {block.id} are not as they were written")
+    _, mixes, keys, lengths = row
+    # Keys without a gap are not written out.
+    listed = np.frombuffer(keys, "<i8") if keys else np.arange(block.first, block.last + 1)
+    measured = np.frombuffer(lengths, "<u2" if len(lengths) == 2 * block.rows else "<u4").astype(np.int64)
+    if len(listed) != block.rows or len(measured) != block.rows:
+        raise DamagedError(f"block {block.id} has not as many rows as it says")
+    return Rows(listed, measured, np.frombuffer(mixes, "<u4"))
+
+
+@frozen(eq=False)
+class Listed:
+    """Where a term stands in a block: ``count`` rows, dead ones included; bridges have code 0."""
+
+    count: int
+    positions: Positions
+    codes: Codes
+
+
+def read_own(
+    connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block], term: int
+) -> dict[int, tuple[int, int]]:
+    """Return, for each block in which a term has a blob of its own, by the block's place: its row and its count."""
+    found = {}
+    for row, count in connection.execute(sql.own, (term,)):
+        place = next((place for place, block in enumerate(blocks) if block.own_at <= row < block.buckets_at), None)
+        if place is None:
+            raise DamagedError("postings of a block that is not there")
+        found[place] = (row, count)
+    return found
+
+
+def read_postings(
+    connection: apsw.Connection,
+    sql: PackedStatements,
+    blocks: Sequence[Block],
+    term: int,
+    own: Mapping[int, tuple[int, int]],
+) -> tuple[Listed | None, ...]:
+    """Return where a term stands in each block, given what :func:`read_own` returned. Raise DamagedError."""
+    ids = [own[place][0] if place in own else block.bucket_of(term) for place, block in enumerate(blocks)]
+    rows = connection.execute(sql.postings, (apsw.carray(np.array(ids, dtype=np.int64)),)).fetchall()
+    data = {cast("int", row[0]): cast("tuple[int, int, bytes]", row[1:]) for row in rows}
+    if len(data) != len(blocks):
+        raise DamagedError("some postings are not there")
+    listed: list[Listed | None] = []
+    for place, (row, block) in enumerate(zip(ids, blocks, strict=True)):
+        count, check_sum, blob = data[row]
+        _require_sound(check_sum, blob)
+        if place in own:
+            listed.append(Listed(count, *unpack_own(blob, block.rows)))
+        else:
+            found = pick(blob, block.rows, term)
+            listed.append(None if found is None else Listed(len(found[0]), *found))
+    return tuple(listed)
+
+
+def read_part(
+    connection: apsw.Connection, sql: PackedStatements, block: Block, part: int, parts: int
+) -> Iterator[Postings]:
+    """Yield a block's postings of terms in the ``part``-th of equal ``parts`` of all numbers. Raise DamagedError."""
+    low, high = (part << TERM_BITS) // parts, ((part + 1) << TERM_BITS) // parts - 1
+    own = (block.own_at, block.buckets_at, low, high)
+    for term, count, check_sum, data in connection.execute(sql.own_span, own):
+        _require_sound(check_sum, data)
+        positions, codes = unpack_own(data, block.rows)
+        real = codes > 0
+        if int(real.sum()) != count:
+            raise DamagedError("a list of postings is not as long as it says")
+        yield Postings(np.array([term]), np.array([count]), positions[real].astype(np.uint16), codes[real])
+    buckets = (block.bucket_of(low), block.bucket_of(high))
+    for check_sum, data in connection.execute(sql.bucket_span, buckets):
+        _require_sound(check_sum, data)
+        bucket = unpack_bucket(data, block.rows)
+        yield bucket.where((bucket.terms >= low) & (bucket.terms <= high))
+
+
+def _require_sound(check_sum: int, data: object) -> None:
+    if not isinstance(data, bytes) or crc32(data) != check_sum:
+        raise DamagedError("postings are not as they were written")

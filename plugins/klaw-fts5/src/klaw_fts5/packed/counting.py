@@ -1,0 +1,76 @@
+"""From the texts of chunks to postings: tokenised as FTS5 tokenises them, counted a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+
+import numpy as np
+from attrs import frozen
+
+from klaw_fts5.packed.postings import COLUMNS, Integers, Mixes, Postings, mix_runs, number_mixes
+from klaw_fts5.packed.sequences import write_sequences
+from klaw_fts5.packed.spelling import Spellings, Tokenizer
+
+#: How many spellings are remembered, in some 100 MB: few collections have more.
+_MAX_SPELLINGS = 400_000
+_NARROW = 1 << 16
+
+
+@frozen(eq=False)
+class Counted:
+    """A batch of chunks: its postings, by position; ``lengths`` in tokens, of all columns together, shape (n,).
+
+    ``sequences`` are the terms of each row as they stand, one byte a term; see :mod:`klaw_fts5.packed.sequences`.
+    """
+
+    postings: Postings
+    mixes: Mixes
+    lengths: Integers
+    sequences: tuple[bytes, ...]
+
+
+class Counter:
+    """Counts the terms of batches. Remembers spellings that it has met; one batch at a time, whatever the thread."""
+
+    def __init__(self) -> None:
+        self._spellings = Spellings()
+        self._lock = Lock()
+
+    def count(self, tokenizer: Tokenizer, rows: Sequence[tuple[str, ...]]) -> Counted:
+        """Return the postings of rows, each given as treated text, heading and context."""
+        with self._lock:
+            if len(self._spellings) > _MAX_SPELLINGS:
+                self._spellings = Spellings()
+            places, sizes = self._spellings.read(tokenizer, [text for row in rows for text in row])
+            numbers = np.array(self._spellings.numbers, dtype=np.int64)
+        terms, ranks = _ranks(places, numbers)
+        lengths = sizes.reshape(-1, COLUMNS).sum(axis=1)
+        cells = np.repeat(np.arange(len(sizes)), sizes)
+        postings, mixes = _count(terms, ranks, cells, len(lengths))
+        return Counted(postings, mixes, lengths, write_sequences(terms, ranks, cells, lengths))
+
+
+def _ranks(places: Integers, numbers: Integers) -> tuple[Integers, Integers]:
+    """Return the distinct numbers of terms, ascending, and for each token which of them it is."""
+    used = np.flatnonzero(np.bincount(places, minlength=1)) if len(places) else np.empty(0, np.int64)
+    order = used[np.argsort(numbers[used])]
+    rank_of = np.empty(len(numbers), dtype=np.int64)
+    rank_of[order] = np.arange(len(order))
+    return numbers[order], rank_of[places]
+
+
+def _count(terms: Integers, ranks: Integers, cells: Integers, rows: int) -> tuple[Postings, Mixes]:
+    """Count tokens, given in order of the cells that they stand in: three times the row, and the column."""
+    # Sorting 16 bits by radix takes a fifth of the time.
+    order = np.argsort(ranks.astype(np.uint16) if len(terms) <= _NARROW else ranks, kind="stable")
+    runs = ranks[order] * (COLUMNS * rows) + cells[order]
+    starts = np.flatnonzero(np.diff(runs, prepend=-1))
+    row, column = np.divmod(runs[starts], COLUMNS)
+    firsts = np.flatnonzero(np.diff(row, prepend=-1))
+    mixed = mix_runs(np.diff(starts, append=len(runs)), column, firsts)
+    distinct = np.unique(mixed)
+    mixes, (codes,) = number_mixes([distinct])
+    rank, position = np.divmod(row[firsts], rows)
+    counts = np.bincount(rank, minlength=len(terms))
+    return Postings(terms, counts, position.astype(np.uint16), codes[np.searchsorted(distinct, mixed)]), mixes

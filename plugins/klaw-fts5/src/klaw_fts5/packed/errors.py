@@ -1,0 +1,7 @@
+"""What the packed form says when it cannot be trusted."""
+
+from __future__ import annotations
+
+
+class DamagedError(Exception):
+    """A row of the packed form is missing, or is not what was written. FTS5 answers instead."""

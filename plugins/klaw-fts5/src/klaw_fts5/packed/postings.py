@@ -1,0 +1,199 @@
+"""Postings and how they are written: which terms stand in which rows of a block, and how often.
+
+A block holds at most 65,536 rows, so that a position is two bytes. How often a term stands in a row's heading, text
+and context is one *mix*, a number of 32 bits; a posting names its mix by a *code*, a place in the block's own list of
+at most 256 of them. Code 0 is no occurrence at all. So scores are computed from the very counts that FTS5 has, with
+whatever weights the configuration has today.
+
+A term with :data:`OWN` postings or more has a blob of its own: gaps between positions in one byte each (a larger gap is
+bridged by postings of code 0), then codes. The rarer ones share a *bucket*, by the first bits of their numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from klaw_fts5.packed.errors import DamagedError
+
+#: Positions of at most 16 bits.
+MAX_ROWS = 65_536
+#: From so many postings on a term has a blob of its own: fewer would often need bridges in a full block.
+OWN = 512
+#: Terms are numbered by hashes of so many bits: never negative in SQLite.
+TERM_BITS = 63
+
+#: Text, heading, context.
+COLUMNS = 3
+
+_GAP = 255
+_MAX_CODES = 256
+# Text, heading, context: where each count stands in a mix, and the largest that fits.
+_SHIFTS = np.array([0, 12, 22])
+_LARGEST = np.array([4095, 1023, 1023])
+# Where a block has more mixes than codes, counts are cut at these: 16 * 4 * 4 codes.
+_COARSE = np.array([15, 3, 3])
+
+Integers: TypeAlias = NDArray[np.int64]
+Positions: TypeAlias = NDArray[np.intp]
+Codes: TypeAlias = NDArray[np.uint8]
+Mixes: TypeAlias = NDArray[np.uint32]
+
+
+@frozen(eq=False)
+class Postings:
+    """Some terms of a block: ``terms`` ascending, and for each so many postings, in order of position.
+
+    Shapes: ``terms`` and ``counts`` (t,), ``positions`` and ``codes`` (sum of ``counts``,).
+    """
+
+    terms: Integers
+    counts: Integers
+    positions: NDArray[np.uint16]
+    codes: Codes
+
+    def where(self, chosen: NDArray[np.bool_]) -> Postings:
+        """Return the postings of the chosen terms."""
+        kept = np.repeat(chosen, self.counts)
+        return Postings(self.terms[chosen], self.counts[chosen], self.positions[kept], self.codes[kept])
+
+
+def mix_runs(counts: Integers, columns: Integers, firsts: Integers) -> Mixes:
+    """Return one mix for each term in each row, given how often it stands in each column, one row after the other.
+
+    ``columns`` are 0 for the text, 1 for the heading, 2 for the context; ``firsts`` says where each row's begin. More
+    than 4,095 in the text, or 1,023 elsewhere, count as so many.
+    """
+    mixed = np.minimum(counts, _LARGEST[columns]) << _SHIFTS[columns]
+    return (np.add.reduceat(mixed, firsts) if len(firsts) else mixed).astype(np.uint32)
+
+
+def unmix(mixes: Mixes) -> Mixes:
+    """Return how often a term stands in the text, the heading and the context, shape (3, n)."""
+    counts: Mixes = ((mixes[None, :] >> _SHIFTS[:, None]) & _LARGEST[:, None]).astype(np.uint32)
+    return counts
+
+
+def number_mixes(tables: Sequence[Mixes]) -> tuple[Mixes, list[Codes]]:
+    """Return one list of mixes for several, and for each of them what its codes have become.
+
+    A mix that finds no place, which takes more than 255 in one block, is counted coarsely: at most 15 in the text.
+    """
+    every = np.unique(np.concatenate([np.zeros(1, np.uint32), *tables]))
+    if len(every) > _MAX_CODES:
+        coarse = (np.minimum(unmix(every), _COARSE[:, None]) << _SHIFTS[:, None]).sum(axis=0, dtype=np.uint32)
+        merged, numbers = np.unique(coarse, return_inverse=True)
+    else:
+        merged, numbers = every, np.arange(len(every))
+    codes = numbers.astype(np.uint8)
+    return merged, [codes[np.searchsorted(every, table)] for table in tables]
+
+
+def pack_own(positions: NDArray[np.uint16], codes: Codes) -> bytes:
+    """Return the blob of one term."""
+    gaps = np.diff(positions.astype(np.int64), prepend=0)
+    bridges = np.maximum((gaps - 1) // _GAP, 0)
+    places = np.cumsum(bridges + 1) - 1
+    packed = np.full(int(places[-1]) + 1, _GAP, dtype=np.uint8)
+    packed[places] = gaps - _GAP * bridges
+    spaced = np.zeros(len(packed), dtype=np.uint8)
+    spaced[places] = codes
+    return packed.tobytes() + spaced.tobytes()
+
+
+def unpack_own(data: bytes, rows: int) -> tuple[Positions, Codes]:
+    """Return positions and codes of a term's blob, bridges included. Raise DamagedError."""
+    size, odd = divmod(len(data), 2)
+    positions = np.cumsum(np.frombuffer(data, np.uint8, count=size), dtype=np.intp)
+    if odd or not size or positions[-1] >= rows:
+        raise DamagedError("a list of postings does not fit its block")
+    return positions, np.frombuffer(data, np.uint8, offset=size)
+
+
+def pack_bucket(postings: Postings) -> bytes:
+    """Return the blob of several rare terms: their number, terms, counts, positions, codes; little-endian."""
+    return b"".join(
+        (
+            len(postings.terms).to_bytes(4, "little"),
+            postings.terms.astype("<i8").tobytes(),
+            postings.counts.astype("<u2").tobytes(),
+            postings.positions.astype("<u2").tobytes(),
+            postings.codes.tobytes(),
+        )
+    )
+
+
+def unpack_bucket(data: bytes, rows: int) -> Postings:
+    """Return what :func:`pack_bucket` wrote. Raise DamagedError."""
+    size = int.from_bytes(data[:4], "little")
+    start = 4 + 10 * size
+    if len(data) < start:
+        raise DamagedError("a bucket of postings ends early")
+    counts = np.frombuffer(data, "<u2", count=size, offset=4 + 8 * size).astype(np.int64)
+    total = int(counts.sum())
+    if len(data) != start + 3 * total:
+        raise DamagedError("a bucket of postings is not as long as it says")
+    positions = np.frombuffer(data, "<u2", count=total, offset=start)
+    if total and int(positions.max()) >= rows:
+        raise DamagedError("a bucket of postings does not fit its block")
+    codes = np.frombuffer(data, np.uint8, offset=start + 2 * total)
+    return Postings(np.frombuffer(data, "<i8", count=size, offset=4), counts, positions, codes)
+
+
+def pick(data: bytes, rows: int, term: int) -> tuple[Positions, Codes] | None:
+    """Return positions and codes of one term of a bucket's blob, None if it is not there. Raise DamagedError."""
+    size = int.from_bytes(data[:4], "little")
+    start = 4 + 10 * size
+    if len(data) < start:
+        raise DamagedError("a bucket of postings ends early")
+    terms = np.frombuffer(data, "<i8", size, 4)
+    place = int(terms.searchsorted(term))
+    if place == size or terms[place] != term:
+        return None
+    counts = np.frombuffer(data, "<u2", size, 4 + 8 * size)
+    before, count = int(counts[:place].sum()), int(counts[place])
+    total = (len(data) - start) // 3
+    if before + count > total:
+        raise DamagedError("a bucket of postings is not as long as it says")
+    positions = np.frombuffer(data, "<u2", count, start + 2 * before).astype(np.intp)
+    if not count or positions[-1] >= rows:
+        raise DamagedError("a bucket of postings does not fit its block")
+    return positions, np.frombuffer(data, np.uint8, count, start + 2 * total + before)
+
+
+@frozen(eq=False)
+class Piece:
+    """Postings on their way into another block: with the positions and codes that they will have there.
+
+    ``kept`` says which of them go there at all, None for all.
+    """
+
+    postings: Postings
+    positions: NDArray[np.uint16]
+    codes: Codes
+    kept: NDArray[np.bool_] | None = None
+
+
+def collect(pieces: Sequence[Piece]) -> Postings:
+    """Return the postings of a new block, or of a part of it."""
+    terms = np.unique(np.concatenate([piece.postings.terms for piece in pieces]))
+    packed = np.concatenate([_packed(piece, terms) for piece in pieces])
+    packed.sort(kind="stable")  # the blocks' postings are in order already
+    return Postings(
+        terms,
+        np.bincount(packed >> 24, minlength=len(terms)),
+        ((packed >> 8) & 0xFFFF).astype(np.uint16),
+        (packed & 0xFF).astype(np.uint8),
+    )
+
+
+def _packed(piece: Piece, terms: Integers) -> Integers:
+    """Return one number a posting, that sorts as it should: its term's place, its position, its code."""
+    packed: Integers = np.repeat(np.searchsorted(terms, piece.postings.terms) << 24, piece.postings.counts)
+    packed |= piece.positions.astype(np.int64) << 8
+    packed |= piece.codes
+    return packed if piece.kept is None else packed[piece.kept]

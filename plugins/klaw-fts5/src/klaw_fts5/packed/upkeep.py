@@ -1,0 +1,172 @@
+"""Keeping the packed form in step with FTS5's rows, in the same transaction."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import apsw
+import numpy as np
+from attrs import field, frozen
+
+from klaw_core import Keys
+from klaw_fts5.packed.blocks import Block, read_blocks
+from klaw_fts5.packed.cache import Cache, State, read_state
+from klaw_fts5.packed.counting import Counter
+from klaw_fts5.packed.errors import DamagedError
+from klaw_fts5.packed.postings import MAX_ROWS
+from klaw_fts5.packed.spelling import Tokenizer
+from klaw_fts5.packed.writing import merge, write_batch
+from klaw_fts5.sql import COLLECTIONS, DELETE_STATE, WRITE_STATE, Statements
+
+# Blocks of one size, to a factor of four, are merged when there are four of them.
+_FAN = 4
+# Of a block, as much may be dead before it is written anew.
+_DEAD = 0.25
+_BATCH = 4096
+
+Columns = tuple[str, str, str]
+
+
+@frozen(eq=False)
+class Upkeep:
+    """Adds to the packed form and removes from it.
+
+    What FTS5 held before the packed form was begun, because nothing was packed by the configuration of that day, is
+    ``lacking`` there until it is added again, and until then FTS5 answers. A packed form that turns out damaged is
+    emptied and begun anew in the same way.
+    """
+
+    cache: Cache
+    counter: Counter = field(factory=Counter)
+
+    def add(self, connection: apsw.Connection, collection: str, rows: Sequence[tuple[int, Columns]]) -> None:
+        """Add rows that FTS5 has been given just now."""
+        if not rows:
+            return
+        sql = COLLECTIONS[collection]
+        state = read_state(connection, collection)
+        if state is None:
+            state = State(0, int(connection.execute(sql.count).get) - len(rows), b"")
+        tokenizer = Tokenizer(connection)
+        ordered = sorted(rows, key=lambda row: row[0])
+        for start in range(0, len(ordered), _BATCH):
+            batch = ordered[start : start + _BATCH]
+            counted = self.counter.count(tokenizer, [columns for _, columns in batch])
+            write_batch(connection, sql.packed, [key for key, _ in batch], counted)
+        _write_state(connection, collection, state.rows + len(rows), state.lacking)
+        self._settle(connection, collection)
+
+    def remove(self, connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
+        """Remove rows that FTS5 still has; unknown keys are ignored."""
+        state = read_state(connection, collection)
+        if state is None or not len(keys):
+            return
+        sql = COLLECTIONS[collection]
+        wanted = np.unique(np.array(keys, dtype=np.int64))
+        present = _present(connection, sql, wanted) if state.lacking else 0
+        try:
+            gone = sum(self._kill(connection, sql, block, wanted) for block in read_blocks(connection, sql.packed))
+        except DamagedError:
+            self._begin_anew(connection, collection, _present(connection, sql, wanted))
+            return
+        if gone or present:
+            _write_state(connection, collection, state.rows - gone, max(state.lacking - max(present - gone, 0), 0))
+
+    def erase(self, connection: apsw.Connection, collection: str) -> None:
+        """Leave nothing of removed rows: write the blocks anew that had any."""
+        if read_state(connection, collection) is None:
+            return
+        sql = COLLECTIONS[collection].packed
+        try:
+            for block in read_blocks(connection, sql):
+                if len(block.dead):
+                    merge(connection, sql, [block])
+        except DamagedError:
+            self._begin_anew(connection, collection)
+        else:
+            self._renew(connection, collection)
+
+    def reset(self, connection: apsw.Connection, collection: str) -> None:
+        """Remove the packed form altogether."""
+        connection.execute(COLLECTIONS[collection].packed.empty)
+        connection.execute(DELETE_STATE, (collection,))
+
+    def keys(self, connection: apsw.Connection, collection: str) -> Keys | None:
+        """Return the keys that the packed form holds, ascending; None if there is no packed form."""
+        if read_state(connection, collection) is None:
+            return None
+        sql = COLLECTIONS[collection].packed
+        try:
+            held = [
+                self.cache.rows(connection, sql, block).keys[block.living()] for block in read_blocks(connection, sql)
+            ]
+        except DamagedError:
+            held = []
+        return np.unique(np.concatenate([np.empty(0, np.int64), *held]))
+
+    def _kill(self, connection: apsw.Connection, sql: Statements, block: Block, wanted: Keys) -> int:
+        """Note which rows of a block are dead, and write it anew if too many are; return how many died."""
+        inside = wanted[np.searchsorted(wanted, block.first) : np.searchsorted(wanted, block.last, side="right")]
+        if not len(inside):
+            return 0
+        rows = self.cache.rows(connection, sql.packed, block)
+        places = np.searchsorted(rows.keys, inside)
+        places = places[rows.keys[places] == inside]
+        places = np.setdiff1d(places, block.dead)
+        if not len(places):
+            return 0
+        dead = np.union1d(block.dead, places).astype("<u2")
+        tokens = block.dead_tokens + int(rows.lengths[places].sum())
+        connection.execute(sql.packed.write_dead, (block.id, tokens, dead.tobytes()))
+        connection.executemany(sql.packed.delete_sequence, ((key,) for key in rows.keys[places].tolist()))
+        if len(dead) >= _DEAD * block.rows:
+            (now,) = (other for other in read_blocks(connection, sql.packed) if other.id == block.id)
+            merge(connection, sql.packed, [now])
+        return len(places)
+
+    def _settle(self, connection: apsw.Connection, collection: str) -> None:
+        """Merge blocks until fewer than four are of one size."""
+        sql = COLLECTIONS[collection].packed
+        try:
+            while together := _mergeable(read_blocks(connection, sql)):
+                merge(connection, sql, together)
+        except DamagedError:
+            self._begin_anew(connection, collection)
+
+    def _begin_anew(self, connection: apsw.Connection, collection: str, fewer: int = 0) -> None:
+        """Empty a damaged packed form: it lacks everything that FTS5 has, but for ``fewer`` rows about to go."""
+        sql = COLLECTIONS[collection]
+        connection.execute(sql.packed.empty)
+        _write_state(connection, collection, 0, int(connection.execute(sql.count).get) - fewer)
+
+    def _renew(self, connection: apsw.Connection, collection: str) -> None:
+        state = read_state(connection, collection)
+        if state is not None:
+            _write_state(connection, collection, state.rows, state.lacking)
+
+
+def _write_state(connection: apsw.Connection, collection: str, rows: int, lacking: int) -> None:
+    connection.execute(WRITE_STATE, (collection, rows, lacking))
+
+
+def _present(connection: apsw.Connection, sql: Statements, keys: Keys) -> int:
+    return int(connection.execute(sql.present, (apsw.carray(keys),)).get)
+
+
+def _mergeable(blocks: Sequence[Block]) -> list[Block]:
+    """Return blocks to be made one: four of about one size, or as many of them as one block can hold."""
+    sizes: defaultdict[int, list[Block]] = defaultdict(list)
+    for block in reversed(blocks):
+        if block.alive <= MAX_ROWS // 2:
+            sizes[(max(block.alive, 1).bit_length() - 1) // 2].append(block)
+    for size in sorted(sizes):
+        if len(sizes[size]) >= _FAN:
+            chosen, rows = [], 0
+            for block in sizes[size]:
+                rows += block.alive
+                if rows > MAX_ROWS:
+                    break
+                chosen.append(block)
+            return chosen
+    return []

@@ -1,0 +1,165 @@
+"""New blocks: of a batch of chunks, or of several blocks made one, without the rows that were removed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from zlib import crc32
+
+import apsw
+import numpy as np
+
+from klaw_fts5.packed.blocks import MAX_BUCKETS, Block, Rows, read_part, read_rows
+from klaw_fts5.packed.counting import Counted
+from klaw_fts5.packed.postings import (
+    OWN,
+    TERM_BITS,
+    Codes,
+    Piece,
+    Postings,
+    collect,
+    number_mixes,
+    pack_bucket,
+    pack_own,
+)
+from klaw_fts5.sql import PackedStatements
+
+# A bucket of so many bytes is read in about the time that finding it takes.
+_BUCKET_BYTES = 8192
+# Merging takes some 50 bytes of memory a posting.
+_PART = 1 << 20
+_NARROW = 1 << 16
+
+
+def write_batch(connection: apsw.Connection, sql: PackedStatements, keys: Sequence[int], counted: Counted) -> None:
+    """Write chunks that were counted in the order of their ascending keys as one block, and their sequences."""
+    connection.executemany(sql.insert_sequence, zip(keys, counted.sequences, strict=True))
+    rows = Rows(np.array(keys, dtype=np.int64), counted.lengths, counted.mixes)
+    _write(connection, sql, rows, (counted.postings,))
+
+
+def merge(connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block]) -> None:
+    """Make these blocks one, without what is dead; nothing if all of it is. Raise DamagedError."""
+    held = [read_rows(connection, sql, block) for block in blocks]
+    living = [block.living() for block in blocks]
+    keys = np.concatenate([rows.keys[alive] for rows, alive in zip(held, living, strict=True)])
+    if len(keys):
+        order = np.argsort(keys, kind="stable")
+        lengths = np.concatenate([rows.lengths[alive] for rows, alive in zip(held, living, strict=True)])
+        mixes, codes = number_mixes([rows.mixes for rows in held])
+        parts = _parts(connection, sql, blocks, _moved(living, order), codes)
+        _write(connection, sql, Rows(keys[order], lengths[order], mixes), parts)
+    for block in blocks:
+        connection.execute(sql.delete_block, {"block": block.id, "first": block.own_at, "last": block.last_id})
+
+
+def _moved(living: Sequence[np.ndarray], order: np.ndarray) -> list[np.ndarray]:
+    """Return for each block where its rows come to stand, given the order of those that live."""
+    places = np.empty(len(order), dtype=np.uint16)
+    places[order] = np.arange(len(order))
+    moved, start = [], 0
+    for alive in living:
+        to = np.zeros(len(alive), dtype=np.uint16)
+        to[alive] = places[start : start + int(alive.sum())]
+        start += int(alive.sum())
+        moved.append(to)
+    return moved
+
+
+def _parts(
+    connection: apsw.Connection,
+    sql: PackedStatements,
+    blocks: Sequence[Block],
+    moved: Sequence[np.ndarray],
+    codes: Sequence[Codes],
+) -> Iterator[Postings]:
+    """Yield the postings of several blocks as one's, a part of all terms at a time, so that memory is bounded."""
+    count = 1 << (sum(block.postings for block in blocks) // _PART).bit_length()
+    for part in range(count):
+        pieces = [
+            Piece(
+                postings,
+                to[postings.positions],
+                recoded[postings.codes],
+                block.living()[postings.positions] if len(block.dead) else None,
+            )
+            for block, to, recoded in zip(blocks, moved, codes, strict=True)
+            for postings in read_part(connection, sql, block, part, count)
+        ]
+        if pieces:
+            collected = collect(pieces)
+            yield collected.where(collected.counts > 0)
+
+
+def _write(connection: apsw.Connection, sql: PackedStatements, rows: Rows, parts: Iterable[Postings]) -> None:
+    """Write a block whose postings come in parts, terms ascending."""
+    own_at = next_id = int(connection.execute(sql.next_id).get)
+    total, rare = 0, []
+    for part in parts:
+        often = part.counts >= OWN
+        total += len(part.positions)
+        rare.append(part.where(~often))
+        connection.executemany(sql.insert_postings, _own_rows(next_id, part, often))
+        next_id += int(often.sum())
+    buckets = _joined(rare)
+    number = _bucket_number(buckets)
+    connection.executemany(sql.insert_postings, _bucket_rows(next_id, buckets, number))
+    mixes, keys, lengths = _row_blobs(rows)
+    sizes = (len(rows.keys), int(rows.lengths.sum()), total, own_at, next_id, number)
+    connection.execute(
+        sql.insert_block,
+        (
+            *(secrets.randbits(TERM_BITS), int(rows.keys[0]), int(rows.keys[-1])),
+            *sizes,
+            *(crc32(mixes + keys + lengths), mixes, keys, lengths),
+        ),
+    )
+
+
+def _row_blobs(rows: Rows) -> tuple[bytes, bytes, bytes]:
+    """Return mixes, keys and lengths as they are written: keys only if some are left out, lengths in 2 bytes or 4."""
+    keys = rows.keys
+    without_gap = keys[-1] - keys[0] + 1 == len(keys)
+    narrow = int(rows.lengths.max()) < _NARROW
+    return (
+        rows.mixes.astype("<u4").tobytes(),
+        b"" if without_gap else keys.astype("<i8").tobytes(),
+        rows.lengths.astype("<u2" if narrow else "<u4").tobytes(),
+    )
+
+
+def _own_rows(first: int, part: Postings, often: np.ndarray) -> Iterator[tuple[int, int, int, int, bytes]]:
+    ends = np.cumsum(part.counts)
+    for number, place in enumerate(np.flatnonzero(often).tolist()):
+        count = int(part.counts[place])
+        cut = slice(int(ends[place]) - count, int(ends[place]))
+        data = pack_own(part.positions[cut], part.codes[cut])
+        yield first + number, int(part.terms[place]), count, crc32(data), data
+
+
+def _bucket_number(postings: Postings) -> int:
+    size = 10 * len(postings.terms) + 3 * len(postings.positions)
+    return min(1 << (size // _BUCKET_BYTES).bit_length(), MAX_BUCKETS)
+
+
+def _bucket_rows(first: int, postings: Postings, number: int) -> Iterator[tuple[int, None, int, int, bytes]]:
+    shift = TERM_BITS + 1 - number.bit_length()
+    edges = np.searchsorted(postings.terms >> shift, np.arange(number + 1))
+    ends = np.concatenate([[0], np.cumsum(postings.counts)])
+    for bucket, (low, high) in enumerate(pairwise(edges.tolist())):
+        cut = slice(int(ends[low]), int(ends[high]))
+        inside = Postings(
+            postings.terms[low:high], postings.counts[low:high], postings.positions[cut], postings.codes[cut]
+        )
+        data = pack_bucket(inside)
+        yield first + bucket, None, high - low, crc32(data), data
+
+
+def _joined(parts: Sequence[Postings]) -> Postings:
+    return Postings(
+        np.concatenate([part.terms for part in parts] or [np.empty(0, np.int64)]),
+        np.concatenate([part.counts for part in parts] or [np.empty(0, np.int64)]),
+        np.concatenate([part.positions for part in parts] or [np.empty(0, np.uint16)]),
+        np.concatenate([part.codes for part in parts] or [np.empty(0, np.uint8)]),
+    )

@@ -1,0 +1,316 @@
+"""Packed postings answer as FTS5 does, whatever was added and removed, and never when they are damaged."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from klaw_core import Hit, Query, StoredChunk
+from klaw_core.testing.index import key_array, stored
+from klaw_fts5.index import Fts5Index
+from klaw_fts5.sql import COLLECTIONS
+
+EXACT, PACKED = Fts5Index(search_by="exact", pair_weight=0), Fts5Index(search_by="packed", pair_weight=0)
+# Their adds would drop the packed form: it is only asked.
+EXACT_WITH_PAIRS, PACKED_WITH_PAIRS = Fts5Index(search_by="exact"), Fts5Index(search_by="packed")
+QUESTIONS = (
+    "w1", "w3 w20", "what is w2 of w7 and w90", "w1 w2 w3 w4 w5 w6 w7 w8", "w150 w199", "w1-w4 w30", '"w2 w3"',
+    "w1* w4", "数据 w9", "数", "w0", "w55 w55s", "absent", "absentee w12", "head3 w4", "ctx2",
+)  # fmt: skip
+
+
+def text_of(source: random.Random, words: int) -> str:
+    """Return words of which the first are frequent and the last rare, as in any language."""
+    ranks = (min(int(source.paretovariate(0.7)), 200) for _ in range(words))
+    return " ".join("数据库" if source.random() < 0.02 else f"w{rank}" for rank in ranks)
+
+
+def chunk_of(key: int, seed: int = 0) -> StoredChunk:
+    source = random.Random(key * 1000 + seed)
+    heading = (f"head{key % 7}",) if key % 3 == 0 else ()
+    return stored(key, text_of(source, source.randrange(1, 60)), heading, f"ctx{key % 5} w{key % 9}" if key % 4 else "")
+
+
+@pytest.fixture
+def filled(connection: apsw.Connection) -> apsw.Connection:
+    """Return an index of 700 chunks, enough for terms with blobs of their own, in blocks of several sizes."""
+    chunks = [chunk_of(key) for key in range(1, 701)]
+    PACKED.add(connection, "memory", chunks[:600], None)
+    for start in range(600, 700, 7):
+        PACKED.add(connection, "memory", chunks[start : start + 7], None)
+    return connection
+
+
+def assert_same(
+    connection: apsw.Connection, packed: Fts5Index = PACKED, exact: Fts5Index = EXACT, within: np.ndarray | None = None
+) -> None:
+    for question in QUESTIONS:
+        for limit in (3, 1000):
+            query = Query(question, within=within)
+            expected, found = exact.search(connection, query, limit), packed.search(connection, query, limit)
+            assert [hit.key for hit in found] == [hit.key for hit in expected], question
+            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], rel=1e-12)
+
+
+def is_packed(connection: apsw.Connection) -> bool:
+    """Return whether the packed form would answer."""
+    return PACKED._packed(connection, "memory", COLLECTIONS["memory"]) is not None
+
+
+def test_the_same_chunks_with_the_same_scores(filled: apsw.Connection) -> None:
+    assert is_packed(filled)
+    assert filled.execute("SELECT COUNT(*) FROM memory_words_postings WHERE term IS NOT NULL").get > 0
+    assert_same(filled)
+    assert_same(filled, within=key_array(range(0, 700, 9)))
+    assert_same(filled, within=key_array(range(-5, 5000)))
+    assert_same(filled, within=key_array([5, 10**12]))
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    steps=st.lists(
+        st.one_of(
+            st.tuples(st.just("add"), st.integers(1, 90)),
+            st.tuples(st.just("remove"), st.sets(st.integers(1, 400), max_size=60)),
+            st.tuples(st.just("again"), st.sets(st.integers(1, 400), max_size=9)),
+            st.tuples(st.just("erase"), st.none()),
+        ),
+        max_size=14,
+    )
+)
+def test_law_of_equal_answers(connection: apsw.Connection, steps: list[tuple[str, object]]) -> None:
+    PACKED.reset(connection, "memory", None)
+    held: set[int] = set()
+    following = 1
+    for number, (step, argument) in enumerate(steps):
+        if step == "add":
+            assert isinstance(argument, int)
+            PACKED.add(connection, "memory", [chunk_of(key) for key in range(following, following + argument)], None)
+            held |= set(range(following, following + argument))
+            following += argument
+        elif step == "erase":
+            PACKED.erase(connection, "memory")
+        else:
+            assert isinstance(argument, set)
+            keys = {key for key in argument if key < following}
+            PACKED.remove(connection, "memory", sorted(keys))
+            if step == "again":
+                PACKED.add(connection, "memory", [chunk_of(key, number) for key in keys - held], None)
+                PACKED.add(connection, "memory", [chunk_of(key, number) for key in keys & held], None)
+                held |= keys
+            else:
+                held -= keys
+    assert PACKED.keys(connection, "memory").tolist() == sorted(held)
+    assert PACKED.check(connection, "memory", None) == []
+    assert_same(connection)
+
+
+def test_blocks_are_few_and_hold_no_trace_of_what_was_erased(connection: apsw.Connection) -> None:
+    for key in range(1, 301):
+        PACKED.add(connection, "memory", [chunk_of(key)], None)
+    count = "SELECT COUNT(*) FROM memory_words_blocks"
+    assert connection.execute(count).get <= 3 * 5
+    PACKED.remove(connection, "memory", [5, 6, 7])
+    assert connection.execute("SELECT COUNT(*) FROM memory_words_dead").get
+    PACKED.erase(connection, "memory")
+    assert not connection.execute("SELECT COUNT(*) FROM memory_words_dead").get
+    assert connection.execute("SELECT SUM(rows) FROM memory_words_blocks").get == 297
+    PACKED.remove(connection, "memory", range(1, 301))
+    assert connection.execute(count).get == 0
+    for table in ("postings", "sequences", "dead"):
+        assert connection.execute(f"SELECT COUNT(*) FROM memory_words_{table}").get == 0
+
+
+@pytest.mark.parametrize(
+    "weights", [(3.0, 1.0, 0.5), (1.0, 1.0, 1.0), (0.3, 0.7, 7.1), (0.0, 1.0, 1.0), (1.0, 1.0, 0.0)]
+)
+def test_any_weights_are_those_of_today(filled: apsw.Connection, weights: tuple[float, float, float]) -> None:
+    options = dict(zip(("heading_weight", "text_weight", "context_weight"), weights, strict=True))
+    assert_same(
+        filled,
+        Fts5Index(search_by="packed", pair_weight=0, **options),
+        Fts5Index(search_by="exact", pair_weight=0, **options),
+    )
+
+
+def test_neighbouring_words_rank_nearly_as_with_fts5(filled: apsw.Connection) -> None:
+    source = random.Random(3)
+    shares = []
+    for _ in range(60):
+        question = Query(text_of(source, 8).replace("数据库", ""))
+        expected = {hit.key for hit in EXACT_WITH_PAIRS.search(filled, question, 10)}
+        found = {hit.key for hit in PACKED_WITH_PAIRS.search(filled, question, 10)}
+        shares.append(len(expected & found) / 10)
+    assert np.mean(shares) > 0.85  # of 200 words; in English text .98
+
+
+def test_words_side_by_side_rank_higher_in_the_packed_form(connection: apsw.Connection) -> None:
+    texts = ("a hall in a town", "hall of that town", "an old town hall", *("nothing of this here",) * 20)
+    index = Fts5Index(search_by="packed")
+    index.add(connection, "memory", [stored(key, text) for key, text in enumerate(texts, start=1)], None)
+    assert [hit.key for hit in index.search(connection, Query("town hall"), 5)] == [3, 2, 1]
+
+
+@pytest.mark.parametrize("rows", [10, 11])
+def test_up_to_a_bound_fts5_answers(connection: apsw.Connection, rows: int) -> None:
+    index = Fts5Index(exact_up_to=10, pair_weight=0)
+    index.add(connection, "memory", [chunk_of(key) for key in range(1, rows + 1)], None)
+    assert is_packed(connection)
+    assert (index._packed(connection, "memory", COLLECTIONS["memory"]) is not None) == (rows > 10)
+    assert_same(connection, index)
+
+
+def test_what_was_never_packed_is_added_again_and_until_then_fts5_answers(connection: apsw.Connection) -> None:
+    EXACT.add(connection, "memory", [chunk_of(key) for key in range(1, 11)], None)
+    PACKED.add(connection, "memory", [chunk_of(11)], None)
+    assert not is_packed(connection)
+    assert_same(connection)
+    assert PACKED.keys(connection, "memory").tolist() == [11]
+    PACKED.remove(connection, "memory", range(1, 11))
+    PACKED.add(connection, "memory", [chunk_of(key) for key in range(1, 11)], None)
+    assert is_packed(connection)
+    assert PACKED.keys(connection, "memory").tolist() == list(range(1, 12))
+    assert_same(connection)
+
+
+def test_removing_what_was_never_packed_leaves_the_rest_in_use(connection: apsw.Connection) -> None:
+    EXACT.add(connection, "memory", [chunk_of(key) for key in range(1, 11)], None)
+    PACKED.add(connection, "memory", [chunk_of(key) for key in range(11, 31)], None)
+    PACKED.remove(connection, "memory", [*range(1, 11), 15, 99])
+    assert is_packed(connection)
+    assert_same(connection)
+
+
+def test_without_packing_the_packed_form_goes(filled: apsw.Connection) -> None:
+    Fts5Index(search_by="exact").add(filled, "memory", [chunk_of(1000)], None)
+    assert not is_packed(filled)
+    assert filled.execute("SELECT COUNT(*) FROM memory_words_postings").get == 0
+    assert_same(filled)
+
+
+DAMAGES: dict[str, str] = {
+    "a list is cut": "UPDATE memory_words_postings SET data = substr(data, 1, length(data) / 2)",
+    "a byte is another": "UPDATE memory_words_postings SET data = CAST(x'00' || substr(data, 2) AS BLOB)",
+    "a blob is text": "UPDATE memory_words_postings SET data = CAST(data AS TEXT)",
+    "postings are gone": "DELETE FROM memory_words_postings WHERE id % 3 = 0",
+    "all postings are gone": "DELETE FROM memory_words_postings",
+    "a block is gone": "DELETE FROM memory_words_blocks WHERE id = (SELECT MIN(id) FROM memory_words_blocks)",
+    "lengths are gone": "UPDATE memory_words_blocks SET lengths = x''",
+    "blocks are of another size": "UPDATE memory_words_blocks SET rows = 100000",
+    "dead rows are not there": "INSERT INTO memory_words_dead SELECT id, 0, x'ffff' FROM memory_words_blocks",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_packed_form_is_reported_and_fts5_answers(filled: apsw.Connection, damage: str) -> None:
+    filled.execute(damage)
+    packed = Fts5Index(search_by="packed", pair_weight=0)
+    assert_same(filled, packed)
+    assert any("klaw reindex" in problem for problem in packed.check(filled, "memory", None))
+    chunks = [chunk_of(key) for key in range(1, 701)]
+    packed.remove(filled, "memory", range(1, 701))
+    packed.reset(filled, "memory", None)
+    packed.add(filled, "memory", chunks, None)
+    assert packed.check(filled, "memory", None) == []
+    assert is_packed(filled)
+
+
+def test_a_damaged_packed_form_is_begun_anew_by_what_comes_next(filled: apsw.Connection) -> None:
+    filled.execute(DAMAGES["lengths are gone"])
+    packed = Fts5Index(search_by="packed", pair_weight=0)
+    packed.remove(filled, "memory", [1])
+    assert packed.keys(filled, "memory").tolist() == []
+    packed.remove(filled, "memory", range(2, 701))
+    packed.add(filled, "memory", [chunk_of(key) for key in range(2, 701)], None)
+    assert is_packed(filled)
+    assert_same(filled, packed)
+
+
+def test_missing_sequences_are_noticed(filled: apsw.Connection) -> None:
+    filled.execute("DELETE FROM memory_words_sequences")
+    for question in QUESTIONS:
+        assert PACKED_WITH_PAIRS.search(filled, Query(question), 9) == EXACT_WITH_PAIRS.search(
+            filled, Query(question), 9
+        )
+
+
+def test_a_file_without_the_tables_is_searched(connection: apsw.Connection) -> None:
+    EXACT.add(connection, "memory", [chunk_of(1)], None)
+    connection.execute("DROP TABLE packed_words")
+    assert PACKED.search(connection, Query("w1"), 5) == EXACT.search(connection, Query("w1"), 5)
+
+
+@pytest.fixture
+def open_again(tmp_path: Path) -> Iterator[Callable[[], apsw.Connection]]:
+    """Return what opens a file with 200 chunks once more."""
+    connections: list[apsw.Connection] = []
+
+    def open_again() -> apsw.Connection:
+        connection = apsw.Connection(str(tmp_path / "klaw.db"))
+        connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
+        connections.append(connection)
+        return connection
+
+    connection = open_again()
+    for migration in PACKED.migrations():
+        migration.apply(connection)
+    PACKED.add(connection, "memory", [chunk_of(key) for key in range(1, 201)], None)
+    yield open_again
+    for connection in connections:
+        connection.close()
+
+
+def test_what_another_writer_changes_is_seen(open_again: Callable[[], apsw.Connection]) -> None:
+    reader, writer, mine = open_again(), open_again(), Fts5Index(search_by="packed", pair_weight=0)
+    assert_same(reader, mine)
+    reader.execute("BEGIN")
+    before = mine.search(reader, Query("w1 w9"), 300)
+    other = Fts5Index(search_by="packed")
+    other.remove(writer, "memory", [before[0].key])
+    other.add(writer, "memory", [chunk_of(key) for key in range(300, 420)], None)
+    assert mine.search(writer, Query("w1 w9"), 300) != before
+    assert mine.search(reader, Query("w1 w9"), 300) == before, "a snapshot stays as it was"
+    reader.execute("COMMIT")
+    assert_same(reader, mine)
+
+
+def test_another_file_with_the_same_index(filled: apsw.Connection) -> None:
+    other = apsw.Connection(":memory:")
+    for migration in PACKED.migrations():
+        migration.apply(other)
+    PACKED.add(other, "memory", [chunk_of(key, seed=1) for key in range(1, 300)], None)
+    assert_same(filled)
+    assert_same(other)
+    other.close()
+
+
+def test_several_threads_ask_one_index(open_again: Callable[[], apsw.Connection]) -> None:
+    index = Fts5Index(search_by="packed", pair_weight=0)
+
+    def ask(connection: apsw.Connection) -> list[tuple[Hit, ...]]:
+        return [tuple(index.search(connection, Query(question), 20)) for question in QUESTIONS]
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(ask, [open_again() for _ in range(4)]))
+    assert answers[1:] == answers[:-1]
+    expected = [EXACT.search(open_again(), Query(question), 20) for question in QUESTIONS]
+    assert [[hit.key for hit in found] for found in answers[0]] == [[hit.key for hit in found] for found in expected]
+
+
+def test_undone_changes_leave_nothing_behind(filled: apsw.Connection) -> None:
+    before = PACKED.search(filled, Query("w1 w3"), 50)
+    filled.execute("BEGIN")
+    PACKED.remove(filled, "memory", range(1, 300))
+    PACKED.add(filled, "memory", [chunk_of(key) for key in range(800, 900)], None)
+    assert PACKED.search(filled, Query("w1 w3"), 50) != before
+    filled.execute("ROLLBACK")
+    assert PACKED.search(filled, Query("w1 w3"), 50) == before
+    assert PACKED.check(filled, "memory", None) == []

@@ -1,0 +1,139 @@
+"""What is packed comes out as it went in, and words are counted as FTS5 counts them."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+
+import apsw
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from klaw_core.testing.index import queries
+from klaw_fts5.packed.counting import Counter
+from klaw_fts5.packed.errors import DamagedError
+from klaw_fts5.packed.postings import (
+    Postings,
+    number_mixes,
+    pack_bucket,
+    pack_own,
+    pick,
+    unmix,
+    unpack_bucket,
+    unpack_own,
+)
+from klaw_fts5.packed.sequences import read_sequences
+from klaw_fts5.packed.spelling import Tokenizer, term_number
+from klaw_fts5.words import index_text
+
+_positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorted)
+
+
+@given(positions=_positions)
+def test_a_term_of_its_own(positions: list[int]) -> None:
+    codes = np.arange(len(positions), dtype=np.uint8) % 255 + 1
+    data = pack_own(np.array(positions, dtype=np.uint16), codes)
+    found, found_codes = unpack_own(data, 65_536)
+    assert found[found_codes > 0].tolist() == positions
+    assert found_codes[found_codes > 0].tolist() == codes.tolist()
+    assert (np.diff(found) > 0).all(), "a score is added once to each row"
+    with pytest.raises(DamagedError):
+        unpack_own(data, positions[-1])
+    with pytest.raises(DamagedError):
+        unpack_own(data[1:], 65_536)
+
+
+@given(terms=st.dictionaries(st.integers(0, 2**63 - 1), _positions, min_size=1, max_size=8))
+def test_a_bucket_of_terms(terms: dict[int, list[int]]) -> None:
+    ordered = sorted(terms)
+    positions = np.array([position for term in ordered for position in terms[term]], dtype=np.uint16)
+    counts = np.array([len(terms[term]) for term in ordered])
+    codes = np.arange(len(positions)).astype(np.uint8)
+    data = pack_bucket(Postings(np.array(ordered), counts, positions, codes))
+    whole = unpack_bucket(data, 65_536)
+    assert whole.terms.tolist() == ordered
+    assert whole.positions.tolist() == positions.tolist()
+    start = 0
+    for term in ordered:
+        picked = pick(data, 65_536, term)
+        assert picked is not None
+        assert picked[0].tolist() == terms[term]
+        assert picked[1].tolist() == codes[start : start + len(terms[term])].tolist()
+        start += len(terms[term])
+    absent = next(number for number in range(len(terms) + 1) if number not in terms)
+    assert pick(data, 65_536, absent) is None
+    for cut in (data[:-1], data[:3]):
+        with pytest.raises(DamagedError):
+            unpack_bucket(cut, 65_536)
+
+
+@given(tables=st.lists(st.lists(st.integers(0, 2**32 - 1), max_size=120), max_size=5))
+def test_mixes_are_numbered_within_a_byte(tables: list[list[int]]) -> None:
+    arrays = [np.array(table, dtype=np.uint32) for table in tables]
+    mixes, codes = number_mixes(arrays)
+    assert mixes[0] == 0
+    assert len(mixes) <= 256
+    distinct = {mix for table in tables for mix in table} | {0}
+    for table, coded in zip(arrays, codes, strict=True):
+        if len(distinct) <= 256:
+            assert mixes[coded].tolist() == table.tolist()
+        else:
+            assert (unmix(mixes[coded]) == np.minimum(unmix(table), [[15], [3], [3]])).all()
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(st.tuples(queries, queries, queries), min_size=1, max_size=5))
+def test_words_are_counted_as_fts5_counts_them(connection: apsw.Connection, rows: list[tuple[str, str, str]]) -> None:
+    treated = [tuple(map(index_text, row)) for row in rows]
+    counted = Counter().count(Tokenizer(connection), treated)
+    connection.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
+    connection.executemany(
+        "INSERT INTO memory_fts(rowid, text, heading, context) VALUES (?, ?, ?, ?)",
+        ((number, *row) for number, row in enumerate(treated)),
+    )
+    connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.instances USING fts5vocab(main, memory_fts, instance)")
+    expected: Tally[tuple[int, int, str]] = Tally()
+    for term, row, column in connection.execute("SELECT term, doc, col FROM instances"):
+        expected[term_number(term), row, column] += 1
+    found: dict[tuple[int, int, str], int] = {}
+    postings = counted.postings
+    terms = np.repeat(postings.terms, postings.counts).tolist()
+    counts = unmix(counted.mixes[postings.codes]).T.tolist()
+    for term, row, often in zip(terms, postings.positions.tolist(), counts, strict=True):
+        found |= {(term, row, column): n for column, n in zip(("text", "heading", "context"), often, strict=True) if n}
+    assert found == dict(expected)
+    lengths = Tally(row for _, row, _ in expected.elements())
+    assert counted.lengths.tolist() == [lengths[row] for row in range(len(rows))]
+
+
+def test_words_side_by_side_are_found_by_column(connection: apsw.Connection) -> None:
+    rows = [("old town", "the old town hall of the old town", ""), ("", "", ""), ("town", "old", "hall the lantern")]
+    counter, tokenizer = Counter(), Tokenizer(connection)
+    sequences = read_sequences(counter.count(tokenizer, rows).sequences)
+    assert sequences.lengths.tolist() == [10, 0, 5]
+
+    def cells(*words: str) -> list[int]:
+        return sequences.find([term_number(tokenizer(word.encode())[0]) for word in words]).tolist()
+
+    assert cells("old", "town") == [0, 1, 1]
+    assert cells("the", "lantern") == [8]
+    assert cells("town", "old") == []
+    assert cells("hall", "of", "the") == [1]
+
+
+def test_a_sequence_that_is_cut_is_noticed(connection: apsw.Connection) -> None:
+    (sequence,) = Counter().count(Tokenizer(connection), [("a", "b", "c")]).sequences
+    with pytest.raises(DamagedError):
+        read_sequences([sequence[:-1]])
+
+
+def test_remembered_spellings_are_bounded(connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("klaw_fts5.packed.counting._MAX_SPELLINGS", 3)
+    counter, tokenizer = Counter(), Tokenizer(connection)
+    rows = [("", "green lantern ship harbour", "")]
+    first = counter.count(tokenizer, rows).postings
+    assert len(counter._spellings) == 4
+    counter.count(tokenizer, [("", "gull", "")])
+    assert len(counter._spellings) == 1
+    assert counter.count(tokenizer, rows).postings.terms.tolist() == first.terms.tolist()

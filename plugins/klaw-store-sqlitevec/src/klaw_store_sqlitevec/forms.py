@@ -1,0 +1,140 @@
+"""The two forms of a collection's vectors: in a vec0 table, searched exactly, or quantized.
+
+A vector is in one of both, and a search asks both and merges what they answer. So a collection moves from one form to
+the other inside the transactions that add to it: all at once where everything needed is there, and into vec0, which
+wants more than int8 knows, vector by vector as the core fills it again.
+"""
+
+from collections.abc import Sequence
+
+import apsw
+import numpy as np
+
+from klaw_core import Hit, Keys, Matrix, Query, RetrievalError, StoredChunk, VectorSpace
+from klaw_store_sqlitevec import exact, quantized
+from klaw_store_sqlitevec.quantized.cache import SegmentCache
+
+_MOST_NEIGHBOURS = 4096  # vec0 refuses a larger k
+# Vectors that a centre is the mean of, and that are quantized at once.
+_SAMPLE = 20_000
+_BATCH = 4_096
+
+
+class VectorForms:
+    """What :class:`~klaw_store_sqlitevec.vectors.VectorIndex` does once there is something to do."""
+
+    def __init__(self, search: str, exact_up_to: int, memory_mb: int) -> None:
+        self._search = search
+        self._exact_up_to = exact_up_to
+        self._cache = SegmentCache(memory_mb << 20)
+
+    def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
+        """Make the collection's tables anew, empty, for vectors of ``space``."""
+        _check_name(collection)
+        exact.drop(resource, collection)
+        quantized.drop_form(resource, collection)
+        if space is None:
+            return
+        if self._search == "quantized":
+            quantized.make_form(resource, collection, space.dimension, None)
+        else:
+            exact.make(resource, collection, space.dimension)
+
+    def add(
+        self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
+    ) -> None:
+        """Add one vector a chunk. Raise RetrievalError if the collection was not :meth:`reset` yet."""
+        if vectors is None or not chunks:
+            return
+        form = quantized.read_form(resource, collection)
+        tabled = exact.exists(resource, collection)
+        if form is None and not tabled:
+            raise RetrievalError(f"the index of {collection!r} has no vector space yet", hint="klaw index")
+        keys = [stored.key for stored in chunks]
+        if self._quantizes(resource, collection, form, len(keys)):
+            if tabled or form is None:
+                form = _convert(resource, collection, form, vectors.shape[1])
+            quantized.add(resource, collection, form, keys, vectors)
+            return
+        if not tabled:
+            exact.make(resource, collection, vectors.shape[1])
+        exact.add(resource, collection, keys, vectors)
+        if form is not None and not quantized.count(resource, collection):
+            quantized.drop_form(resource, collection)
+
+    def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
+        """Remove the vectors of these keys; unknown keys are ignored."""
+        _check_name(collection)
+        if not keys:
+            return
+        if exact.exists(resource, collection):
+            exact.remove(resource, collection, keys)
+        quantized.remove(resource, collection, keys)
+
+    def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
+        """Return every key in the index, ascending.
+
+        Where the search is to be exact, those that are still quantized are not counted: so the core adds them again.
+        """
+        _check_name(collection)
+        found = [np.empty(0, dtype=np.int64)]
+        if exact.exists(resource, collection):
+            found.append(exact.read_keys(resource, collection))
+        if self._search != "exact":
+            found.append(quantized.read_keys(resource, collection))
+        return np.sort(np.concatenate(found))
+
+    def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
+        """Return what is wrong with the tables and the vectors in them, read past vec0."""
+        from klaw_store_sqlitevec.quantized.check import check_form
+        from klaw_store_sqlitevec.vector_check import check_table
+
+        _check_name(collection)
+        dimension = None if space is None else space.dimension
+        problems = check_form(resource, collection, dimension)
+        if exact.exists(resource, collection):
+            return [*check_table(resource, exact.TABLES[collection], dimension), *problems]
+        if space is not None and not problems and quantized.read_form(resource, collection) is None:
+            return [f"it has no table for the vectors of {space}", *problems]
+        return problems
+
+    def search(self, resource: apsw.Connection, query: Query, limit: int, /) -> Sequence[Hit]:
+        """Return the nearest chunks; the score is the cosine similarity. Raise RetrievalError."""
+        collection, within = query.collection, query.within
+        _check_name(collection)
+        limit = min(limit, _MOST_NEIGHBOURS)
+        if query.vector is None or limit < 1 or (within is not None and not within.size):
+            return ()
+        hits: list[Hit] = []
+        form = quantized.read_form(resource, collection)
+        if form is not None:
+            hits += quantized.search(resource, self._cache, form, query, limit)
+        if exact.exists(resource, collection):
+            hits += exact.search(resource, query, limit)
+        return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
+
+    def _quantizes(self, resource: apsw.Connection, collection: str, form: quantized.Form | None, more: int) -> bool:
+        """Return whether ``more`` vectors are added quantized."""
+        if self._search != "auto":
+            return self._search == "quantized"
+        return form is not None or exact.count(resource, collection) + more > self._exact_up_to
+
+
+def _convert(resource: apsw.Connection, collection: str, form: quantized.Form | None, dimension: int) -> quantized.Form:
+    """Quantize every vector of the vec0 table, and remove the table."""
+    keys = exact.read_keys(resource, collection)
+    if form is None:
+        sample = keys[:: -(-len(keys) // _SAMPLE) or 1]
+        enough = len(sample) >= quantized.FEWEST_FOR_CENTRE
+        centre = exact.read_vectors(resource, collection, sample).mean(axis=0) if enough else None
+        form = quantized.make_form(resource, collection, dimension, centre)
+    for first in range(0, len(keys), _BATCH):
+        part = keys[first : first + _BATCH]
+        form = quantized.add(resource, collection, form, part.tolist(), exact.read_vectors(resource, collection, part))
+    exact.drop(resource, collection)
+    return form
+
+
+def _check_name(collection: str) -> None:
+    if collection not in exact.TABLES:
+        raise RetrievalError(f"there is no collection {collection!r}")
