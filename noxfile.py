@@ -159,12 +159,23 @@ def packaging(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Run a benchmark: nox -s bench -- onnx_precision PATH …; without arguments, list them."""
-    programs = {path.stem: path for path in sorted((ROOT / "benchmarks").glob("*.py"))}
+    run_benchmark(session, "requirements.txt")
+
+
+@nox.session(name="bench-peers")
+def bench_peers(session: nox.Session) -> None:
+    """Run a benchmark with the other systems installed beside Klaw: nox -s bench-peers -- hybrid_search PATH …"""
+    run_benchmark(session, "requirements.txt", "requirements-peers.txt")
+
+
+def run_benchmark(session: nox.Session, *requirements: str) -> None:
+    """Run the program that is named first, with what Klaw and these requirements bring."""
+    places = sorted((ROOT / "benchmarks").glob("*.py"))
+    programs = {path.stem: path for path in places if "__main__" in path.read_text("utf-8")}
     if not session.posargs or session.posargs[0] not in programs:
         session.error(f"name one of: {', '.join(programs)}")
     name, *arguments = session.posargs
     install_everything(session)
-    requirements = ROOT / "benchmarks" / "requirements.txt"
-    if requirements.exists():
-        session.install("-r", str(requirements))
+    for file in requirements:
+        session.install("-r", str(ROOT / "benchmarks" / file))
     session.run("python", str(programs[name]), *arguments)

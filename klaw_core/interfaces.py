@@ -48,8 +48,9 @@ class Embedder(Protocol):
     pooled, never cut in silence. Constructing an embedder is cheap; the model loads at the first call.
 
     Two attributes are optional. ``texts_per_call`` (64): how many texts one call of ``embed_documents`` holds at most;
-    what it answers is kept before the next is made. ``remote`` (False): it asks a server, so that a question that
-    waits for a minute has waited too long, and not for a model that loads.
+    what it answers is kept before the next is made. A call to a local model holds at most 80,000 characters as well.
+    ``remote`` (False): it asks a server, so that a question that waits for a minute has waited too long, and not for a
+    model that loads.
 
     EmbedderUnavailableError, ModelNotFoundError and ModelCorruptError mean that the next call would fail as well: a
     run then stops asking, and a fallback takes over. Any other EmbeddingError is this call's alone.
