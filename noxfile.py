@@ -164,7 +164,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(name="bench-peers")
 def bench_peers(session: nox.Session) -> None:
-    """Run a benchmark with the other systems installed beside Klaw: nox -s bench-peers -- hybrid_search PATH …"""
+    """Run a benchmark beside other systems, which it installs: nox -s bench-peers -- hybrid_search PATH …, as above."""
     run_benchmark(session, "requirements.txt", "requirements-peers.txt")
 
 
