@@ -119,7 +119,18 @@ def _table_of_queries(asked: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
                 rounds[0]["summary"],
             )
         )
-    head = ("", "CPU ms, mean", "median (quartiles)", "× Klaw", "wall ms", "cold ms", "× Klaw", "recall@10", "RSS MB", "what")
+    head = (
+        "",
+        "CPU ms, mean",
+        "median (quartiles)",
+        "× Klaw",
+        "wall ms",
+        "cold ms",
+        "× Klaw",
+        "recall@10",
+        "RSS MB",
+        "what",
+    )
     return table(head, rows)
 
 

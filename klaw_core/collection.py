@@ -146,9 +146,9 @@ class Collection:
         With the ``manifest`` that the caller saw before it read them, a document that another run has written since
         is refused: its text may be the newer one.
         """
-        lacking: list[int] = []
+        removed: list[int] = []
+        added: list[StoredChunk] = []
         refused: set[str] = set()
-        cached = 0
         with self._write() as transaction:
             record = transaction.space(self.name) if self.uses_vectors else None
             for document, chunks in documents:
@@ -156,13 +156,14 @@ class Collection:
                     refused.add(document.path)
                     continue
                 change = transaction.replace(self.name, document, chunks)
-                vectors = _cached(transaction, record, change.added)
-                cached += len(vectors)
-                lacking += [stored.key for stored in change.added if stored.chunk.passage_hash not in vectors]
-                for _, index in self.indexes:
-                    index.remove(transaction.resource, self.name, change.removed)
-                    self._add(transaction, index, change.added, vectors)
-        return Written(tuple(lacking), cached, frozenset(refused))
+                removed += change.removed
+                added += change.added
+            vectors = _cached(transaction, record, added)
+            for _, index in self.indexes:  # once for all documents: an index has a price for each call
+                index.remove(transaction.resource, self.name, removed)
+                self._add(transaction, index, added, vectors)
+        lacking = tuple(stored.key for stored in added if stored.chunk.passage_hash not in vectors)
+        return Written(lacking, len(vectors), frozenset(refused))
 
     def touch(self, document: Document, manifest: Manifest) -> bool:
         """Give an unchanged document its date and labels; False if it is refused, as in :meth:`replace`."""

@@ -79,7 +79,7 @@ def _recall(path: Path) -> Sequence[Remembered]:
         if content.get("stamp") != _stamp(content["modules"]):
             return ()
         return [
-            Remembered(name, value, distribution, version, offers and frozenset(map(tuple, offers)))
+            Remembered(name, value, distribution, version, None if offers is None else frozenset(map(tuple, offers)))
             for name, value, distribution, version, offers in content["plugins"]
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

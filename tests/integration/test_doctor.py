@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pytest
 
-from klaw_core import API, Component, Diagnosis, Finding, Memory, SpaceRecord, VectorSpace
+from klaw_core import API, Chunk, Component, Diagnosis, Finding, Memory, SpaceRecord, StoredChunk, VectorSpace
 from klaw_core.conversations import Message
 from klaw_core.core_memory import CoreMemory
 from klaw_core.interfaces import CheckedIndex
@@ -51,6 +51,13 @@ def writing(memory: Memory):
 
 def index_of(memory: Memory, name: str):
     return dict(memory._parts.indexes())[name]
+
+
+def add_orphan(memory: Memory) -> None:
+    """Put the words of a chunk that is not there into their index."""
+    with writing(memory) as connection:
+        orphan = StoredChunk(999, Chunk("orphan", "nobody", 0, 6, 1, 1), "notes/gone.md", "gone.md", MOMENT)
+        index_of(memory, "fts5").add(connection, "memory", [orphan], None)
 
 
 def expect(memory: Memory, check: str, *, where: str = "", fixable: bool, severity: str = "error") -> None:
@@ -98,8 +105,7 @@ class TestIndexes:
         assert memory.search("harbour master", mode="fts" if name == "fts5" else "vector")
 
     def test_orphaned_keys(self, memory):
-        with writing(memory) as connection:
-            connection.execute("INSERT INTO memory_fts (rowid, heading, text) VALUES (999, '', 'nobody')")
+        add_orphan(memory)
         expect(memory, "index-orphans", where="memory/fts5", fixable=True)
 
     def test_an_inverted_index_that_is_damaged(self, memory):
@@ -349,14 +355,12 @@ class TestParts:
 
     def test_the_worst_comes_first(self, home, memory):
         home.write("new.md", "# New\n\nPelicans.\n")
-        with writing(memory) as connection:
-            connection.execute("INSERT INTO memory_fts (rowid, heading, text) VALUES (999, '', 'nobody')")
+        add_orphan(memory)
         assert [item.severity for item in memory.doctor().findings] == ["error", "warning"]
 
     def test_nothing_is_mended_while_another_process_holds_the_lock(self, home, memory):
         (home.root / "data" / "klaw.db").chmod(0o644)
-        with writing(memory) as connection:
-            connection.execute("INSERT INTO memory_fts (rowid, heading, text) VALUES (999, '', 'nobody')")
+        add_orphan(memory)
         with home.open(store={"type": "sqlite", "busy_timeout_seconds": 0.05}) as other:
             holder = apsw.Connection(str(home.root / "data" / "klaw.db"))
             holder.execute("BEGIN IMMEDIATE")

@@ -64,6 +64,7 @@ def test_no_more_chunks_are_held_than_are_read_at_once(make_home, monkeypatch):
         most.append(sum(type(item) is StoredChunk for item in gc.get_objects()))
 
     with home.open(chunking={"type": "markdown", "max_tokens": 8, "overlap_tokens": 0}) as memory:
+        gc.collect()
         before = sum(type(item) is StoredChunk for item in gc.get_objects())
         watch(memory, monkeypatch, look)
         memory.index(home.notes)

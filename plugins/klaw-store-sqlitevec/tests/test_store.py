@@ -227,25 +227,3 @@ def test_a_cache_in_single_precision_becomes_one_in_half(tmp_path):
         assert snapshot.resource.execute("SELECT length(vector) FROM embedding_cache").get == 2 * row.size
     assert list(store.check()) == []
     store.close()
-
-
-@pytest.mark.parametrize("left_behind", [None, 8192])
-def test_a_database_with_small_pages_keeps_them_when_it_is_rebuilt(tmp_path, left_behind):
-    path = tmp_path / "klaw.db"
-    store = SqliteStore(path, page_bytes=4096)
-    put(store, make_document("notes/a.md", "one"))
-    if left_behind:  # by a rebuild of another file of this name
-        SqliteStore(tmp_path / "klaw.db.rebuild", page_bytes=left_behind).close()
-    with store.rebuild() as fresh:
-        put(fresh, make_document("notes/b.md", "two"))
-    with store.read() as snapshot:
-        assert snapshot.resource.pragma("page_size") == 4096
-        assert list(snapshot.manifest("memory", "notes")) == ["notes/b.md"]
-    store.close()
-
-
-def test_a_new_database_has_large_pages(tmp_path):
-    store = SqliteStore(tmp_path / "klaw.db")
-    with store.read() as snapshot:
-        assert snapshot.resource.pragma("page_size") == 8192
-    store.close()

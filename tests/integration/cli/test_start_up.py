@@ -71,6 +71,8 @@ class TestWhatIsLoaded:
         assert {"apsw", "klaw_fts5.index"} <= modules
         assert not modules & (NEVER | MODELS)
         assert not {name for name in modules if name.startswith(("klaw_embed_", "klaw_rerank_"))}
+        if mode == "fts":
+            assert "numpy" not in modules
         assert not modules & {
             "klaw_core.indexing",
             "klaw_core.conversations",

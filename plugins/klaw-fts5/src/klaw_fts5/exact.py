@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Protocol
 
 import apsw
-import numpy as np
 from attrs import frozen
 
 from klaw_core import Keys
@@ -33,7 +33,7 @@ class Answerer(Counts, Protocol):
     def best(self, terms: Sequence[Term], depth: int, within: Keys | None) -> dict[int, float]:
         """Return the scores of the best ``depth`` chunks that hold any of the terms, equal ones by key."""
 
-    def pairs(self, pairs: Sequence[Term], found: Keys) -> dict[int, float]:
+    def pairs(self, pairs: Sequence[Term], found: Sequence[int]) -> dict[int, float]:
         """Return the scores of those of the found chunks that hold any of these phrases."""
 
 
@@ -63,18 +63,20 @@ class Exact:
 
     def best(self, terms: Sequence[Term], depth: int, within: Keys | None) -> dict[int, float]:
         """Return the scores of the best chunks for any of the terms: ``bm25()`` with its sign turned."""
+        return self._best(terms, depth, None if within is None else within.astype("int64", order="C", copy=False))
+
+    def pairs(self, pairs: Sequence[Term], found: Sequence[int]) -> dict[int, float]:
+        """Return the scores of those of the found chunks that hold any of these phrases."""
+        return self._best(pairs, len(found), array("q", found))
+
+    def _best(self, terms: Sequence[Term], depth: int, allowed: Keys | array[int] | None) -> dict[int, float]:
         weights = self.weights
         values = [weights.text, weights.heading, weights.context, render(terms), depth]
-        if within is None:
+        if allowed is None:
             rows = self.connection.execute(self.sql.search, values)
         else:
-            allowed = apsw.carray(np.ascontiguousarray(within, dtype=np.int64))
-            rows = self.connection.execute(self.sql.search_within, [*values, allowed])
+            rows = self.connection.execute(self.sql.search_within, [*values, apsw.carray(allowed)])
         return {key: -score for key, score in rows}
-
-    def pairs(self, pairs: Sequence[Term], found: Keys) -> dict[int, float]:
-        """Return the scores of those of the found chunks that hold any of these phrases."""
-        return self.best(pairs, len(found), found)
 
     def _holders(self, term: Term, limit: int) -> int:
         return int(self.connection.execute(self.sql.matches, (render((term,)), limit)).get)

@@ -7,24 +7,25 @@ of a large collection in a fraction of the time. They are a cache: where they ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
 import apsw
-import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 
 from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
 from klaw_fts5.errors import as_retrieval_error, as_store_error
 from klaw_fts5.exact import Answerer, Exact, Weights
-from klaw_fts5.packed.answering import Packed
-from klaw_fts5.packed.cache import Cache, read_state
-from klaw_fts5.packed.checking import check_packed
 from klaw_fts5.packed.errors import DamagedError
-from klaw_fts5.packed.upkeep import Upkeep
+from klaw_fts5.packed.state import read_state
 from klaw_fts5.plan import make_plan
 from klaw_fts5.query import compile_query
 from klaw_fts5.sql import COLLECTIONS, CREATE_STATE, Statements
 from klaw_fts5.words import index_text
+
+if TYPE_CHECKING:
+    from klaw_fts5.packed.answering import Packed
+    from klaw_fts5.packed.upkeep import Upkeep
 
 # How many of the best by single words are looked at for pairs: the order is the same for every smaller limit.
 _CANDIDATES = 200
@@ -48,12 +49,13 @@ class Fts5Index:
     pair_weight: float = 0.25
     search_by: Literal["auto", "exact", "packed"] = "auto"
     exact_up_to: int = 10_000
-    _cache: Cache = field(factory=Cache, init=False, repr=False, eq=False)
-    _upkeep: Upkeep = field(init=False, repr=False, eq=False)
 
-    @_upkeep.default
-    def _make_upkeep(self) -> Upkeep:
-        return Upkeep(self._cache)
+    @cached_property
+    def _upkeep(self) -> Upkeep:
+        """What writes the packed form, with what is kept in memory of it. It takes numpy: only once it is needed."""
+        from klaw_fts5.packed.upkeep import Upkeep
+
+        return Upkeep()
 
     @property
     def joins(self) -> type[apsw.Connection]:
@@ -125,6 +127,8 @@ class Fts5Index:
 
         A row that FTS5 has and the packed form lacks does not count, so that the next index run adds it to both.
         """
+        import numpy as np
+
         with as_store_error(collection):
             rows = resource.execute(_statements(collection).keys)
             keys = np.fromiter((key for (key,) in rows), dtype=np.int64)
@@ -134,6 +138,10 @@ class Fts5Index:
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the table, which FTS5 compares with its checksums, and with the packed form."""
         del space
+        import numpy as np
+
+        from klaw_fts5.packed.checking import check_packed
+
         sql = _statements(collection)
         try:
             # Unlike FTS5's own command this needs no write lock (https://sqlite.org/c3ref/module.html, xIntegrity).
@@ -182,8 +190,10 @@ class Fts5Index:
             return None
         if self.search_by == "auto" and state.rows <= self.exact_up_to:
             return None
-        view = self._cache.view(resource, sql.packed, state)
-        return Packed(resource, sql, weights, self._cache, state, view)
+        from klaw_fts5.packed.answering import Packed
+
+        cache = self._upkeep.cache
+        return Packed(resource, sql, weights, cache, state, cache.view(resource, sql.packed, state))
 
     def _scores(self, answerer: Answerer, query: Query, limit: int) -> dict[int, float]:
         """Return the scores of the best chunks, by single words and then by pairs of them."""
@@ -192,8 +202,7 @@ class Fts5Index:
         answers = (answerer.best(step, depth, query.within) for step in plan.steps)
         scores = next(filter(None, answers), {})
         if plan.pairs and scores and self.pair_weight:
-            found = np.fromiter(scores, dtype=np.int64)
-            for key, score in answerer.pairs(plan.pairs, found).items():
+            for key, score in answerer.pairs(plan.pairs, list(scores)).items():
                 scores[key] += self.pair_weight * score
         return scores
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import islice
 
 from attrs import evolve, frozen
@@ -31,10 +32,7 @@ _LETTER_GRAM = 4  # about a syllable of Thai
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
 _PIECE = re.compile(r'"(?P<quoted>[^"]*)"|[^ "]+')
 _PUNCTUATION = "."
-# A word, or a run of a script without spaces, in text that `_plain` has left.
-_WORD = re.compile(
-    rf'(?P<syllables>[{SYLLABLES}]+)|(?P<letters>[{LETTERS}]+)|(?P<word>[^ .*"{SYLLABLES}{LETTERS}]+)(?P<star>\*?)'
-)
+_ASCII_WORD = re.compile(r'(?P<word>[^ .*"]+)(?P<star>\*?)')
 
 
 @frozen
@@ -133,17 +131,29 @@ def _phrase(quoted: str) -> Iterator[Term]:
 
 def _words(text: str) -> Iterator[str]:
     """Yield the words of ``text`` in the order in which the tokenizer will number them."""
-    for match in _WORD.finditer(text):
+    for match in _matches(text):
         if match["word"] is None:
             yield from match[0]
         else:
             yield stem(match["word"])
 
 
+def _matches(text: str) -> Iterator[re.Match[str]]:
+    """Find words, and runs of scripts without spaces, in text that ``_plain`` has left."""
+    return (_ASCII_WORD if text.isascii() else _any_word()).finditer(text)
+
+
+@cache
+def _any_word() -> re.Pattern[str]:
+    return re.compile(  # at first use: it takes milliseconds
+        rf'(?P<syllables>[{SYLLABLES}]+)|(?P<letters>[{LETTERS}]+)|(?P<word>[^ .*"{SYLLABLES}{LETTERS}]+)(?P<star>\*?)'
+    )
+
+
 def _joined(piece: str) -> Iterator[Term]:
     """Yield the terms of a piece without spaces: runs of one script, or words joined by punctuation."""
     compound: list[Term] = []
-    for match in _WORD.finditer(piece):
+    for match in _matches(piece):
         if match["word"] is None:
             yield from _compound(compound)
             compound = []

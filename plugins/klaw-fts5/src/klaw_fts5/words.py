@@ -35,7 +35,7 @@ LETTERS = (
 
 # Lone surrogates, which UTF-8 cannot say; default ignorable code points (soft hyphens, joiners, variation
 # selectors); accents that NFKC left on their own; Hebrew points, Arabic vowel signs and the tatweel.
-_DROPPED = re.compile(
+_DROPPED = (
     "[\ud800-\udfff"
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -43,11 +43,11 @@ _DROPPED = re.compile(
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4"
     "\u06e7\u06e8\u06ea-\u06ed]"
 )
-_UNSPACED = re.compile(f"[{SYLLABLES}{LETTERS}]")
-_CYRILLIC = re.compile("[\u0400-\u052f]+")
+_UNSPACED = f"[{SYLLABLES}{LETTERS}]"
+_CYRILLIC = "[\u0400-\u052f]+"
 # Letters and digits that touch anything outside ASCII: NFKC joins an "e" and the accent after it. The
 # look-behind keeps long runs of ASCII linear.
-_RUN = re.compile(r"(?<![0-9A-Za-z])[0-9A-Za-z]*+[^\x00-\x7f][0-9A-Za-z\x80-\U0010ffff]*")
+_RUN = r"(?<![0-9A-Za-z])[0-9A-Za-z]*+[^\x00-\x7f][0-9A-Za-z\x80-\U0010ffff]*"
 
 # Words repeat and sentences do not: longer runs would only fill the cache.
 _CACHED_LENGTH = 32
@@ -67,7 +67,7 @@ class _Table(dict[int, str]):
 
 def index_text(text: str, /) -> str:
     """Return ``text`` as SQLite's tokenizer should read it; ASCII is left as it is, case included."""
-    return text if text.isascii() else _RUN.sub(_treated, text)
+    return text if text.isascii() else _pattern(_RUN).sub(_treated, text)
 
 
 def fold(text: str, /) -> str:
@@ -89,7 +89,7 @@ def stem(folded: str, /) -> str:
 
     Other Cyrillic languages go through the Russian rules as well: queries and text lose the same endings.
     """
-    return _CYRILLIC.sub(_stem_of, folded)
+    return folded if folded.isascii() else _pattern(_CYRILLIC).sub(_stem_of, folded)
 
 
 def _stem_of(word: re.Match[str]) -> str:
@@ -114,7 +114,7 @@ def _nfkc_casefold(text: str) -> str:
 
 
 def _folded(character: str) -> str:
-    if _DROPPED.match(character):
+    if _pattern(_DROPPED).match(character):
         return ""
     return "е" if character == "ё" else character
 
@@ -125,9 +125,11 @@ def _indexed(character: str) -> str:
         return ""
     if not is_word_character(folded):
         return " "
-    return f" {folded} " if _UNSPACED.match(folded) else folded
+    return f" {folded} " if _pattern(_UNSPACED).match(folded) else folded
 
 
+# Compiled at first use: classes of many characters take milliseconds, and a question in English none of them.
+_pattern = cache(re.compile)
 _FOLDING, _INDEXING = _Table(_folded), _Table(_indexed)
 
 

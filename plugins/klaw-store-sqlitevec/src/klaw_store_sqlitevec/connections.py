@@ -16,10 +16,6 @@ from klaw_store_sqlitevec.read_only import may_be_written, open_for_reading, wat
 from klaw_store_sqlitevec.rebuilding import RebuildLock
 from klaw_store_sqlitevec.schema import OLDEST_SQLITE
 
-#: A chunk's row, some 2 kB with its text, seldom fills pages of 4 kB: half a page is lost for each. In pages of 8 kB
-#: whole files are a tenth smaller; larger ones save little more, and a commit writes whole pages.
-PAGE_BYTES = 8192
-
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _CACHE_KIB = 16 * 1024
 # While the log is emptied, writers wait: well below what they wait at most.
@@ -31,19 +27,11 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class Connections:
     """One writer and as many readers as threads ask for at once; readers are kept for the next.
 
-    ``prepare`` is called with every fresh connection. A file that is new gets pages of ``page_bytes``.
+    ``prepare`` is called with every fresh connection.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        busy_timeout_seconds: float,
-        prepare: Callable[[apsw.Connection], None],
-        page_bytes: int = PAGE_BYTES,
-    ) -> None:
+    def __init__(self, path: Path, *, busy_timeout_seconds: float, prepare: Callable[[apsw.Connection], None]) -> None:
         self._path = path
-        self._page_bytes = page_bytes
         self._busy_timeout_ms = round(busy_timeout_seconds * 1000)
         self._prepare = prepare
         self._idle: list[apsw.Connection] = []
@@ -163,7 +151,6 @@ class Connections:
         connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         if not connection.readonly("main"):
-            connection.pragma("page_size", self._page_bytes)  # of a file that is new; any other keeps its own
             self._enter_wal(connection)
             # FULL, not NORMAL: after a power cut NORMAL may lose the last commits that were acknowledged.
             connection.pragma("synchronous", "full")

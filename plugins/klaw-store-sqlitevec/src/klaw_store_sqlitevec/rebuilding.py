@@ -8,7 +8,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from klaw_core import StoreLockedError, StoreReadOnlyError
@@ -42,7 +42,8 @@ class RebuildLock:
         """Hold the lock alone, and write this process's number into it. Raise StoreLockedError."""
         with self._held(fcntl.LOCK_EX) as descriptor:
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            with suppress(OSError):  # on a full disk the lock holds as well, and does not say whose it is
+                os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
             try:
                 yield
             finally:

@@ -8,7 +8,7 @@ import apsw
 
 from klaw_core import Finding, Index, Snapshot, Store, StoreError, StoreLockedError, Transaction
 from klaw_store_sqlitevec.cache import facts, has_other_weights, prune_cache, take_cache
-from klaw_store_sqlitevec.connections import PAGE_BYTES, Connections, check_version
+from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, Owned, check_file, migrate, pending
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
@@ -27,14 +27,12 @@ class SqliteStore:
 
     offers = apsw.Connection
 
-    def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0, page_bytes: int = PAGE_BYTES) -> None:
+    def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0) -> None:
         check_version()
         self._path = path
         self._busy_timeout_seconds = busy_timeout_seconds
         self._indexes: dict[str, Index[apsw.Connection]] = {}
-        self._connections = Connections(
-            path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare, page_bytes=page_bytes
-        )
+        self._connections = Connections(path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare)
         self._migrate(Owned(OWNER, MIGRATIONS))
 
     @property
@@ -86,11 +84,7 @@ class SqliteStore:
         try:
             with lock.exclusive():
                 self._discard_outdated()
-                with self.read() as snapshot:
-                    page_bytes = snapshot.resource.pragma("page_size")  # SQLite copies pages, of one size
-                fresh = SqliteStore(
-                    self._beside, busy_timeout_seconds=self._busy_timeout_seconds, page_bytes=page_bytes
-                )
+                fresh = SqliteStore(self._beside, busy_timeout_seconds=self._busy_timeout_seconds)
                 try:
                     for owner, index in self._indexes.items():
                         fresh.enlist(owner, index)
@@ -107,16 +101,11 @@ class SqliteStore:
             lock.close()
 
     def _discard_outdated(self) -> None:
-        """Remove what an interrupted rebuild left if it cannot be gone on with.
-
-        That is if its vectors are of other weights than those cached here, or its pages of another size.
-        """
+        """Remove what an interrupted rebuild left if its vectors are of other weights than those cached here."""
         if not self._beside.exists():
             return
         with closing(SqliteStore(self._beside)) as left, left.read() as old, self.read() as current:
-            outdated = old.resource.pragma("page_size") != current.resource.pragma("page_size") or has_other_weights(
-                SqliteSnapshot(old.resource), SqliteSnapshot(current.resource)
-            )
+            outdated = has_other_weights(SqliteSnapshot(old.resource), SqliteSnapshot(current.resource))
         if outdated:
             _remove_database(self._beside)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from math import log
 from typing import cast
@@ -14,11 +15,12 @@ from numpy.typing import NDArray
 from klaw_core import Keys
 from klaw_fts5.exact import Exact, Weights, everyday_from
 from klaw_fts5.packed.blocks import Block, Listed, read_own, read_postings
-from klaw_fts5.packed.cache import K1, B, Cache, State, View
+from klaw_fts5.packed.cache import K1, B, Cache, View
 from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.postings import COLUMNS, Positions, unmix
 from klaw_fts5.packed.sequences import read_sequences
 from klaw_fts5.packed.spelling import Tokenizer, term_number
+from klaw_fts5.packed.state import State
 from klaw_fts5.query import Term, render
 from klaw_fts5.sql import Statements
 
@@ -101,7 +103,7 @@ class Packed:
             self._restrict(scores, within)
         return self._top(scores, depth)
 
-    def pairs(self, pairs: Sequence[Term], found: Keys) -> dict[int, float]:
+    def pairs(self, pairs: Sequence[Term], found: Sequence[int]) -> dict[int, float]:
         """Return the scores of those of the found chunks that hold any of these phrases.
 
         They are BM25 but for the phrase's document frequency, which is estimated: counting it would cost more than
@@ -109,8 +111,7 @@ class Packed:
         """
         numbered = [[self._number(word) for word in pair.words] for pair in pairs]
         wanted = [[number for number in numbers if number is not None] for numbers in numbered if None not in numbers]
-        allowed = apsw.carray(np.ascontiguousarray(found, dtype=np.int64))
-        read = self.connection.execute(self.sql.packed.sequences, (allowed,)).fetchall()
+        read = self.connection.execute(self.sql.packed.sequences, (apsw.carray(array("q", found)),)).fetchall()
         rows = cast("list[tuple[int, bytes]]", read)
         if len(rows) != len(found):
             raise DamagedError("some rows have no sequence")

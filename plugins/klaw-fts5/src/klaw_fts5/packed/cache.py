@@ -7,12 +7,13 @@ from threading import Lock
 
 import apsw
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
 from klaw_fts5.packed.blocks import Block, Rows, read_blocks, read_rows
 from klaw_fts5.packed.errors import DamagedError
-from klaw_fts5.sql import READ_STATE, PackedStatements
+from klaw_fts5.packed.state import State
+from klaw_fts5.sql import PackedStatements
 
 # BM25's, as FTS5 has them (https://sqlite.org/fts5.html#the_bm25_function).
 K1, B = 1.2, 0.75
@@ -20,21 +21,6 @@ K1, B = 1.2, 0.75
 _MAX_BYTES = 48 << 20
 #: Both collections, before a change and after it.
 _MAX_VIEWS = 4
-
-
-@frozen
-class State:
-    """What a collection's packed form holds: ``rows`` that live, and how many of FTS5's it is ``lacking``."""
-
-    rows: int
-    lacking: int
-    stamp: bytes = field(repr=False)
-
-
-def read_state(connection: apsw.Connection, collection: str) -> State | None:
-    """Return the state of a collection's packed form, None if it has none."""
-    row = connection.execute(READ_STATE, (collection,)).fetchone()
-    return None if row is None else State(*row)
 
 
 @frozen(eq=False)

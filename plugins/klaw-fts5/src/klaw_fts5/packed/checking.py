@@ -9,9 +9,9 @@ import numpy as np
 
 from klaw_core import Keys
 from klaw_fts5.packed.blocks import Block, read_blocks, read_own, read_part, read_postings, read_rows
-from klaw_fts5.packed.cache import State, read_state
 from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.spelling import term_number
+from klaw_fts5.packed.state import State, read_state
 from klaw_fts5.sql import Statements
 
 _MEND = "search goes on without it; klaw reindex makes it anew"

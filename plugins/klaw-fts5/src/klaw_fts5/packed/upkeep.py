@@ -11,11 +11,12 @@ from attrs import field, frozen
 
 from klaw_core import Keys
 from klaw_fts5.packed.blocks import Block, read_blocks
-from klaw_fts5.packed.cache import Cache, State, read_state
+from klaw_fts5.packed.cache import Cache
 from klaw_fts5.packed.counting import Counter
 from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.postings import MAX_ROWS
 from klaw_fts5.packed.spelling import Tokenizer
+from klaw_fts5.packed.state import State, read_state
 from klaw_fts5.packed.writing import merge, write_batch
 from klaw_fts5.sql import COLLECTIONS, DELETE_STATE, WRITE_STATE, Statements
 
@@ -37,7 +38,7 @@ class Upkeep:
     emptied and begun anew in the same way.
     """
 
-    cache: Cache
+    cache: Cache = field(factory=Cache)
     counter: Counter = field(factory=Counter)
 
     def add(self, connection: apsw.Connection, collection: str, rows: Sequence[tuple[int, Columns]]) -> None:

@@ -1,0 +1,23 @@
+"""What the file says of a collection's packed form; read before every question, so without numpy."""
+
+from __future__ import annotations
+
+import apsw
+from attrs import field, frozen
+
+from klaw_fts5.sql import READ_STATE
+
+
+@frozen
+class State:
+    """What a collection's packed form holds: ``rows`` that live, and how many of FTS5's it is ``lacking``."""
+
+    rows: int
+    lacking: int
+    stamp: bytes = field(repr=False)
+
+
+def read_state(connection: apsw.Connection, collection: str) -> State | None:
+    """Return the state of a collection's packed form, None if it has none."""
+    row = connection.execute(READ_STATE, (collection,)).fetchone()
+    return None if row is None else State(*row)
