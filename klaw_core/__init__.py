@@ -227,12 +227,14 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"klaw_core.{_HOMES[name]}"), name)
-    globals()[name] = value  # found without this function from now on
-    return value
+if not TYPE_CHECKING:  # or every name would be one for a type checker
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"klaw_core.{_HOMES[name]}"), name)
+        globals()[name] = value  # found without this function from now on
+        return value
 
 
 def __dir__() -> list[str]:

@@ -183,23 +183,20 @@ class Collection:
         With ``forget`` their vectors leave the embedding cache as well, and their words the pages of the indexes.
         With a ``manifest`` those stay that another run has written since, as in :meth:`replace`.
         """
-        removed = 0
+        removed: list[int] = []
         with self._write() as transaction:
             for path in paths:
                 if manifest is not None and self._overtaken(transaction, manifest[path].origin, path, manifest):
                     continue
                 hashes = {stored.chunk.passage_hash for stored in transaction.outline(self.name, path)}
-                keys = transaction.delete(self.name, path)
-                for _, index in self.indexes:
-                    index.remove(transaction.resource, self.name, keys)
+                removed += transaction.delete(self.name, path)
                 if forget:
                     transaction.forget_vectors(sorted(hashes))
-                removed += len(keys)
-            if forget:
-                for _, index in self.indexes:
-                    if isinstance(index, ErasingIndex):
-                        index.erase(transaction.resource, self.name)
-        return removed
+            for _, index in self.indexes:
+                index.remove(transaction.resource, self.name, removed)
+                if forget and isinstance(index, ErasingIndex):
+                    index.erase(transaction.resource, self.name)
+        return len(removed)
 
     def backfill(
         self, run: EmbeddingRun, on_progress: OnProgress = lambda _done, _total: None, *, limit: int | None = None
@@ -312,9 +309,9 @@ class Collection:
         moved to another space meanwhile.
         """
         with self._write() as transaction:
-            # A key's text never changes: what is still there needs no second reading.
-            held = transaction.held(self.name, [stored.key for stored in chunks])
-            chunks = [stored for stored in chunks if stored.key in held]
+            # Not by key alone: a rebuild that has replaced everything meanwhile gives keys anew.
+            ids = transaction.chunk_ids(self.name, [stored.key for stored in chunks])
+            chunks = [stored for stored in chunks if ids.get(stored.key) == stored.chunk.chunk_id]
             if new:
                 there = {stored.chunk.passage_hash for stored in chunks}
                 transaction.cache_vectors(space, {digest: row for digest, row in vectors.items() if digest in there})

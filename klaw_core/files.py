@@ -6,7 +6,7 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
@@ -107,11 +107,12 @@ def require_regular(descriptor: int) -> None:
 
 
 @contextmanager
-def locked(directory: Path) -> Iterator[None]:
+def locked(directory: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold a directory's lock, so that what is read from a file in it is still true when it is written back.
 
     Excludes other threads and other processes that ask for the same lock; made if missing. The kernel drops
-    the lock with the process. Raise StoreReadOnlyError if the directory cannot be used.
+    the lock with the process. Where somebody else has it, ``on_wait`` is called once, before waiting. Raise
+    StoreReadOnlyError if the directory cannot be used.
     """
     make_private_directory(directory)
     try:
@@ -121,7 +122,11 @@ def locked(directory: Path) -> Iterator[None]:
             f"{directory} cannot be opened: {error.strerror}", hint="check the directory's permissions"
         ) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)

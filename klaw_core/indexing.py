@@ -6,9 +6,12 @@ what the scan no longer found is removed → what lacks a vector gets one, unles
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
 
 from attrs import define, evolve, field, frozen
 
@@ -17,6 +20,7 @@ from klaw_core.collection import BATCH, Collection, Manifest
 from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.embedding import EmbeddingRun
 from klaw_core.errors import EmbeddingError, KlawError, PluginError
+from klaw_core.files import EMBEDDING_LOCK, locked
 from klaw_core.interfaces import Chunker, Source
 from klaw_core.saved_source import SAVED
 from klaw_core.values import Chunk, Document, DocumentRecord, Entry, IndexReport, Progress, Skipped, SpaceRecord
@@ -101,6 +105,19 @@ class Cutter:
     @property
     def _estimated(self) -> str:
         return f"{self.recipe} estimated"
+
+
+@contextmanager
+def turn_to_embed(data_dir: Path, run: EmbeddingRun, on_progress: ProgressCallback) -> Iterator[None]:
+    """Let one run at a time embed: what another is about to be answered must not be asked, and paid for, twice.
+
+    A run that will not embed waits for nobody, nor does one where nothing can be written.
+    """
+    if run.stopped or not os.access(data_dir, os.W_OK):
+        yield
+        return
+    with locked(data_dir / EMBEDDING_LOCK, partial(on_progress, Progress("wait", 0, 0))):
+        yield
 
 
 @frozen
@@ -278,7 +295,10 @@ class Indexer:
         missing = [path for path in manifest if path not in tally.seen and not stays(path, tally.skipped)]
         if missing:
             self.collection.remove(missing, forget=forget, manifest=manifest)
-        tally.removed = len(missing)
+            with self.collection.store.read() as snapshot:  # what another run has written meanwhile stays
+                tally.removed = sum(
+                    snapshot.record(self.collection.name, manifest[path].origin, path) is None for path in missing
+                )
 
 
 def stays(path: str, skipped: Iterable[Skipped]) -> bool:

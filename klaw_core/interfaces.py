@@ -271,8 +271,8 @@ class Snapshot(Protocol[R_co]):
     def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
         """Return the chunks of these keys in the order given; unknown keys are left out."""
 
-    def held(self, collection: str, keys: Sequence[int], /) -> frozenset[int]:
-        """Return those of the keys that a chunk has."""
+    def chunk_ids(self, collection: str, keys: Sequence[int], /) -> Mapping[int, str]:
+        """Return the id of the chunk of each key; unknown keys are left out."""
 
     def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
         """Return one document's chunks in order of position; empty if it is not indexed."""

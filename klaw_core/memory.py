@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,7 +15,6 @@ from klaw_core.assembly import Parts, option_problems
 from klaw_core.config import Config, Selection, load_config, named_embedding
 from klaw_core.embedding import EmbeddingRun
 from klaw_core.errors import ConfigError, KlawError, NotFoundError, QueryError, WorkspaceError
-from klaw_core.files import EMBEDDING_LOCK, locked
 from klaw_core.plugins import Registry, discover
 from klaw_core.values import (
     COLLECTIONS,
@@ -366,11 +364,10 @@ class Memory:
         on_progress: ProgressCallback,
         limit: int | None = None,
     ) -> IndexReport:
-        """Embed what lacks a vector in these collections, and keep the cache within its bounds.
+        """Embed what lacks a vector in these collections, and keep the cache within its bounds."""
+        from klaw_core.indexing import turn_to_embed
 
-        One run at a time: what another is about to be answered must not be asked, and paid for, twice.
-        """
-        with locked(self.config.data_dir / EMBEDDING_LOCK) if not run.stopped else nullcontext():
+        with turn_to_embed(self.config.data_dir, run, on_progress):
             for name in collections:
                 left = None if limit is None else max(limit - report.embedded - report.cached, 0)
                 indexer = self._indexer(name)

@@ -100,9 +100,9 @@ class MemorySnapshot:
         found = (self.resource.chunks.get((collection, key)) for key in keys)
         return tuple(chunk for chunk in found if chunk is not None)
 
-    def held(self, collection: str, keys: Sequence[int], /) -> frozenset[int]:
-        """Return those of the keys that a chunk has."""
-        return frozenset(key for key in keys if (collection, key) in self.resource.chunks)
+    def chunk_ids(self, collection: str, keys: Sequence[int], /) -> Mapping[int, str]:
+        """Return the id of the chunk of each key."""
+        return {stored.key: stored.chunk.chunk_id for stored in self.chunks(collection, keys)}
 
     def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
         """Return one document's chunks in order of position."""

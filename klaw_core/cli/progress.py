@@ -45,14 +45,14 @@ class _Painter:
 
     def show(self, progress: Progress) -> None:
         """Paint one value."""
+        if progress.stage == "wait":
+            self._begin("waiting for another run that embeds", None)
+            return
         if progress.total <= 0:
             return
         stage = (progress.stage, progress.total)
         if stage != self._stage or progress.done < self._done:
-            for task in self._bar.task_ids:
-                self._bar.remove_task(task)
-            label = "reading notes" if progress.stage == "index" else "embedding"
-            self._bar.add_task(label, total=progress.total, counts="", rate="", ends=None)
+            self._begin("reading notes" if progress.stage == "index" else "embedding", progress.total)
             self._stage = stage
             self._began = time.monotonic()
         self._done = progress.done
@@ -62,6 +62,11 @@ class _Painter:
             rate = _rate(progress, progress.done / taken)
             ends = self._began + taken * progress.total / progress.done
         self._bar.update(self._bar.task_ids[0], completed=progress.done, counts=_counts(progress), rate=rate, ends=ends)
+
+    def _begin(self, label: str, total: int | None) -> None:
+        for task in self._bar.task_ids:
+            self._bar.remove_task(task)
+        self._bar.add_task(label, total=total, counts="", rate="", ends=None)
 
 
 def _counts(progress: Progress) -> str:

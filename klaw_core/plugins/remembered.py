@@ -56,7 +56,7 @@ def installed(cache_dir: Path, needed: Collection[tuple[str, str]], *, disabled:
     Where nothing is remembered every plugin is discovered, and remembered if that can be.
     """
     discover_all = partial(discover, disabled=disabled)
-    path = cache_dir / f"plugins-{crc32(sys.prefix.encode()):08x}.json"
+    path = cache_dir / f"plugins-{crc32(_who().encode()):08x}.json"
     remembered = _recall(path)
     wanted = set(needed)
     if wanted <= {offer for plugin in remembered for offer in plugin.offers or ()}:
@@ -66,6 +66,11 @@ def installed(cache_dir: Path, needed: Collection[tuple[str, str]], *, disabled:
     registry = discover_all()
     _remember(path, registry)
     return registry
+
+
+def _who() -> str:
+    """Return what tells environments apart, and ``klaw`` from ``python -m klaw_core``, which imports from elsewhere."""
+    return f"{sys.prefix}\0{Path(sys.argv[0]).name}"
 
 
 def _recall(path: Path) -> Sequence[Remembered]:

@@ -143,8 +143,10 @@ class StoreContract(CacheLaws):
             keys = snapshot.keys(C).tolist()
             wanted = [keys[2], 10_000, keys[0]]
             assert [item.key for item in snapshot.chunks(C, wanted)] == [keys[2], keys[0]]
-            assert snapshot.held(C, wanted) == {keys[0], keys[2]}
-            assert snapshot.held("docs", wanted) == snapshot.held(C, []) == set()
+            first, _, third = snapshot.outline(C, "notes/a.md")
+            ids = {keys[0]: first.chunk.chunk_id, keys[2]: third.chunk.chunk_id}
+            assert dict(snapshot.chunk_ids(C, wanted)) == ids
+            assert dict(snapshot.chunk_ids("docs", wanted)) == dict(snapshot.chunk_ids(C, [])) == {}
 
     def test_filters_select_exactly(self, store: Store[Any]) -> None:
         items = [

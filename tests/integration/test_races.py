@@ -56,6 +56,18 @@ def test_a_vector_of_the_old_model_never_enters_the_new_index(home, monkeypatch,
         check(new)
 
 
+def test_a_vector_never_goes_to_another_chunk_that_has_its_key_after_a_rebuild(home, monkeypatch, check):
+    home.write("0.md", "the harbour at night")
+    with home.open() as saving, home.open() as other:
+        saving.index(home.notes)
+        home.write("1.md", "trains to the north")
+        meanwhile(monkeypatch, saving, "embed_documents", other.reindex)
+        saving.save("a lantern on the pier")
+        assert saving.index().lacking == 0
+        check(saving)
+        assert [finding for finding in saving.doctor().findings if finding.check != "disk-space"] == []
+
+
 def test_an_index_run_whose_space_is_gone_stops_and_says_so(home, monkeypatch, check):
     home.write("a.md", "the harbour at night")
     with home.open() as old, home.open(embedding={"type": "counting", "model": "other"}) as new:
@@ -195,7 +207,7 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
             quick.index()
 
         after(monkeypatch, "scan", overtake)
-        slow.index()
+        assert slow.index().removed == 0
         assert found(slow, "heron") == ["notes/a.md"]
         check(slow)
 

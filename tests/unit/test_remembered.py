@@ -89,6 +89,13 @@ class TestWhatIsRemembered:
         assert [module in sys.modules for module in modules] == [True, False]
         assert {plugin.name for plugin in registry.plugins} == {"alpha"}
 
+    def test_a_plugin_that_offers_nothing_or_fails_is_no_obstacle(self, site, modules, tmp_path):
+        site.install("empty", "")
+        site.install("broken", "raise RuntimeError('a defect')")
+        for _ in range(2):
+            assert installed(tmp_path, NEEDED).component("embedder", "alpha").name == "alpha"
+            fresh(modules)
+
     def test_the_others_are_found_when_asked_for(self, modules, tmp_path):
         installed(tmp_path, NEEDED)
         fresh(modules)

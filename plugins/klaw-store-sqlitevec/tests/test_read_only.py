@@ -2,6 +2,7 @@
 
 import shutil
 
+import apsw
 import pytest
 
 from klaw_core import StoreLockedError, StoreReadOnlyError
@@ -131,3 +132,25 @@ def test_what_is_read_while_the_file_is_changed_is_not_believed(path, forbid):
     with store.read() as snapshot:
         assert snapshot.keys(C).size == 2
     store.close()
+
+
+def test_a_database_from_before_says_that_it_must_be_brought_up_to_date(path, forbid):
+    with apsw.Connection(str(path)) as old:
+        old.execute("DELETE FROM klaw_migrations WHERE name = (SELECT MAX(name) FROM klaw_migrations)")
+    old.close()  # which empties the log
+    forbid(path)
+    with pytest.raises(StoreReadOnlyError, match="made by an older version"):
+        SqliteStore(path)
+
+
+def test_through_a_link_to_the_file_the_log_is_read_as_well(path, tmp_path):
+    writer = SqliteStore(path)
+    put(writer, make_document("notes/b.md", "three"))
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    store = SqliteStore(link)
+    with store.read() as snapshot:
+        assert set(snapshot.manifest(C, "notes")) == {"notes/a.md", "notes/b.md"}
+    assert store.location == str(path)
+    store.close()
+    writer.close()

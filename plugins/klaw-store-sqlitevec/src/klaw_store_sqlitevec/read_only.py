@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from klaw_core import StoreLockedError, StoreReadOnlyError
+from klaw_core import StoreError, StoreLockedError, StoreReadOnlyError
 
 
 def may_be_written(path: Path) -> bool:
@@ -43,17 +43,24 @@ def watched(path: Path) -> Iterator[None]:
         yield
         return
     before = _state(path)
+    changed = StoreLockedError(f"{path} was written to while it was read", hint="try again")
     try:
         yield
-    finally:
+    except (apsw.Error, StoreError) as error:
         if _state(path) != before:
-            raise StoreLockedError(f"{path} was written to while it was read", hint="try again")
+            raise changed from error
+        raise
+    if _state(path) != before:
+        raise changed
 
 
 def _has_shared_memory(path: Path) -> bool:
     return all(Path(f"{path}{suffix}").exists() for suffix in ("-wal", "-shm"))
 
 
-def _state(path: Path) -> tuple[int, int, int]:
-    status = path.stat()
+def _state(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
     return status.st_ino, status.st_size, status.st_mtime_ns

@@ -5,7 +5,7 @@ numpy is imported where an array is wanted: a search for words alone does withou
 
 import json
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -74,12 +74,13 @@ class SqliteSnapshot:
         found = {stored.key: stored for stored in rows}
         return tuple(found[key] for key in keys if key in found)
 
-    def held(self, collection: str, keys: Sequence[int], /) -> frozenset[int]:
-        """Return those of the keys that a chunk has."""
+    def chunk_ids(self, collection: str, keys: Sequence[int], /) -> Mapping[int, str]:
+        """Return the id of the chunk of each key; unknown keys are left out."""
         if not keys:
-            return frozenset()
-        sql = f"SELECT id FROM {chunk_table(collection).name} WHERE id IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours
-        return frozenset(key for (key,) in self.resource.execute(sql, (apsw.carray(array("q", keys)),)))
+            return {}
+        sql = f"SELECT id, chunk_id FROM {chunk_table(collection).name} WHERE id IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours
+        rows: Iterator[Any] = self.resource.execute(sql, (apsw.carray(array("q", keys)),))
+        return dict(rows)
 
     def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
         """Return one document's chunks in order of position; empty if it is not indexed."""

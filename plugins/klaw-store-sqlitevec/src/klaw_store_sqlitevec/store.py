@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from klaw_core import Finding, Index, Snapshot, Store, StoreError, StoreLockedError, Transaction
+from klaw_core import Finding, Index, Snapshot, Store, StoreError, StoreLockedError, StoreReadOnlyError, Transaction
 from klaw_store_sqlitevec.cache import facts, has_other_weights, prune_cache, take_cache
 from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
@@ -29,7 +29,7 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0) -> None:
         check_version()
-        self._path = path
+        self._path = path = path.resolve()  # through a link: SQLite keeps the log beside the file itself
         self._busy_timeout_seconds = busy_timeout_seconds
         self._indexes: dict[str, Index[apsw.Connection]] = {}
         self._connections = Connections(path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare)
@@ -205,12 +205,21 @@ class SqliteStore:
     def _migrate(self, owned: Owned) -> None:
         """Bring the schema up to date; a file that is needs no write."""
         with self._connections.reader() as connection:
-            if connection.pragma("application_id") and not pending(connection, owned, self.location):
+            made = bool(connection.pragma("application_id"))
+            if made and not pending(connection, owned, self.location):
                 check_file(connection, self.location)
                 return
-        with self._connections.writer() as connection:
-            check_file(connection, self.location)
-            migrate(connection, owned, self.location)
+        try:
+            with self._connections.writer() as connection:
+                check_file(connection, self.location)
+                migrate(connection, owned, self.location)
+        except StoreReadOnlyError as error:
+            if not made:
+                raise
+            raise StoreReadOnlyError(
+                f"{self.location} was made by an older version and must be brought up to date before it can be read",
+                hint="open it once where it may be written, for instance with `klaw status`",
+            ) from error
 
 
 def _remove_database(path: Path) -> None:
