@@ -30,11 +30,14 @@ class Weights:
 class Answerer(Counts, Protocol):
     """One way to answer: counts terms for the plan, then scores chunks."""
 
+    def expect(self, terms: Sequence[Term]) -> None:
+        """Be told which terms are going to be asked about."""
+
     def best(self, terms: Sequence[Term], depth: int, within: Keys | None) -> dict[int, float]:
         """Return the scores of the best ``depth`` chunks that hold any of the terms, equal ones by key."""
 
     def pairs(self, pairs: Sequence[Term], found: Sequence[int]) -> dict[int, float]:
-        """Return the scores of those of the found chunks that hold any of these phrases."""
+        """Return the scores of those of the found chunks, best first, that hold any of these phrases."""
 
 
 def everyday_from(rows: int) -> int:
@@ -51,6 +54,9 @@ class Exact:
     sql: Statements
     weights: Weights
     rows: int
+
+    def expect(self, terms: Sequence[Term]) -> None:
+        """Do nothing: FTS5 is asked term by term."""
 
     def has(self, term: Term, /) -> bool:
         """Return whether any chunk holds a term."""

@@ -197,7 +197,9 @@ class Fts5Index:
 
     def _scores(self, answerer: Answerer, query: Query, limit: int) -> dict[int, float]:
         """Return the scores of the best chunks, by single words and then by pairs of them."""
-        plan = make_plan(compile_query(query.text), answerer)
+        terms = compile_query(query.text)
+        answerer.expect(terms)
+        plan = make_plan(terms, answerer)
         depth = min(max(limit, _CANDIDATES), _MAX_LIMIT)
         answers = (answerer.best(step, depth, query.within) for step in plan.steps)
         scores = next(filter(None, answers), {})

@@ -173,11 +173,8 @@ def _packed(name: str) -> PackedStatements:
             f"DELETE FROM {name}_postings WHERE id BETWEEN :first AND :last"
         ),
         next_id=f"SELECT COALESCE(MAX(id), 0) + 1 FROM {name}_postings",  # noqa: S608  # our own name
-        own=f"SELECT id, count FROM {name}_postings WHERE term = ?",  # noqa: S608  # our own name
-        postings=(
-            f"SELECT id, count, check_sum, data FROM {name}_postings "  # noqa: S608  # our own name
-            "WHERE id IN (SELECT value FROM carray(?))"
-        ),
+        own=f"SELECT term, id, some.count FROM carray(?) CROSS JOIN {name}_postings some ON term = value",  # noqa: S608  # our own name
+        postings=f"SELECT id, some.count, check_sum, data FROM carray(?) CROSS JOIN {name}_postings some ON id = value",  # noqa: S608  # our own name
         own_span=(
             f"SELECT term, count, check_sum, data FROM {name}_postings "  # noqa: S608  # our own name
             "WHERE id >= ? AND id < ? AND term BETWEEN ? AND ? ORDER BY id"
@@ -187,7 +184,7 @@ def _packed(name: str) -> PackedStatements:
         ),
         insert_postings=f"INSERT INTO {name}_postings(id, term, count, check_sum, data) VALUES (?, ?, ?, ?, ?)",  # noqa: S608  # our own name
         write_dead=f"INSERT OR REPLACE INTO {name}_dead VALUES (?, ?, ?)",  # noqa: S608  # our own name
-        sequences=f"SELECT key, data FROM {name}_sequences WHERE key IN (SELECT value FROM carray(?))",  # noqa: S608  # our own name
+        sequences=f"SELECT key, data FROM carray(?) CROSS JOIN {name}_sequences ON key = value",  # noqa: S608  # our own name
         insert_sequence=f"INSERT OR REPLACE INTO {name}_sequences VALUES (?, ?)",  # noqa: S608  # our own name
         delete_sequence=f"DELETE FROM {name}_sequences WHERE key = ?",  # noqa: S608  # our own name
         empty=(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
 from typing import cast
 
@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from klaw_core import Keys
 from klaw_fts5.exact import Exact, Weights, everyday_from
-from klaw_fts5.packed.blocks import Block, Listed, read_own, read_postings
-from klaw_fts5.packed.cache import K1, B, Cache, View
+from klaw_fts5.packed.blocks import Listed, Own, read_own, read_postings
+from klaw_fts5.packed.cache import Cache, Held, Scored
 from klaw_fts5.packed.errors import DamagedError
-from klaw_fts5.packed.postings import COLUMNS, Positions, unmix
+from klaw_fts5.packed.postings import COLUMNS, OWN
 from klaw_fts5.packed.sequences import read_sequences
 from klaw_fts5.packed.spelling import Tokenizer, term_number
 from klaw_fts5.packed.state import State
+from klaw_fts5.packed.view import K1, B, View
 from klaw_fts5.query import Term, render
 from klaw_fts5.sql import Statements
 
@@ -35,14 +36,6 @@ _SAMPLE = 64
 
 
 @frozen(eq=False)
-class _Holders:
-    """Who holds a term: postings in each block of the view, None where there are none; how many rows live."""
-
-    lists: tuple[Listed | None, ...]
-    living: int
-
-
-@frozen(eq=False)
 class Packed:
     """Asks the packed form, and FTS5 for what it does not know: phrases and the beginnings of words."""
 
@@ -53,19 +46,26 @@ class Packed:
     state: State
     view: View
     _tokenize: Tokenizer = field(init=False)
-    _known: dict[int, _Holders] = field(init=False, factory=dict)
-    _own: dict[int, dict[int, tuple[int, int]]] = field(init=False, factory=dict)
+    _held: dict[int, Held] = field(init=False, factory=dict)
     _numbers: dict[str, int | None] = field(init=False, factory=dict)
 
     @_tokenize.default
     def _make_tokenizer(self) -> Tokenizer:
         return Tokenizer(self.connection)
 
+    def expect(self, terms: Sequence[Term]) -> None:
+        """Read at once what is going to be asked about these terms."""
+        words = {word for term in terms if not term.prefix for word in term.words}
+        numbers = [number for number in map(self._number, words) if number is not None]
+        self._look_up(numbers)
+        # Of a rare term nothing is known before its postings are.
+        self._read([number for number in numbers if not self._held[number].least])
+
     def has(self, term: Term, /) -> bool:
         """Return whether any chunk holds a term."""
         if not term.prefix:
             numbers = [self._number(word) for word in term.words]
-            if any(number is not None and not self._has(number) for number in numbers):
+            if any(number is not None and not self._holds(number, 1) for number in numbers):
                 return False
             if len(term.words) == 1 and numbers[0] is not None:
                 return True
@@ -96,11 +96,18 @@ class Packed:
             found = self._exact.best(others, _MOST_OTHERS, None)
             if len(found) == _MOST_OTHERS:
                 return self._exact.best(terms, depth, within)
-        scores = [self._scores(place, words) for place in range(len(self.view.blocks))]
+        self._read(words)
+        scores = np.zeros(len(self.view.keys))
+        for number in words:  # one after the other, as FTS5 adds them up
+            scored = self._scored(number)
+            np.add.at(scores, scored.rows, scored.values)
         if found:
             self._add(scores, found)
         if within is not None:
-            self._restrict(scores, within)
+            rows, _ = self.view.find(within)
+            kept = scores[rows]
+            scores[:] = 0.0
+            scores[rows] = kept
         return self._top(scores, depth)
 
     def pairs(self, pairs: Sequence[Term], found: Sequence[int]) -> dict[int, float]:
@@ -111,7 +118,8 @@ class Packed:
         """
         numbered = [[self._number(word) for word in pair.words] for pair in pairs]
         wanted = [[number for number in numbers if number is not None] for numbers in numbered if None not in numbers]
-        read = self.connection.execute(self.sql.packed.sequences, (apsw.carray(array("q", found)),)).fetchall()
+        keys = apsw.carray(array("q", sorted(found)))
+        read = self.connection.execute(self.sql.packed.sequences, (keys,)).fetchall()
         rows = cast("list[tuple[int, bytes]]", read)
         if len(rows) != len(found):
             raise DamagedError("some rows have no sequence")
@@ -135,7 +143,7 @@ class Packed:
         """
         rows, both = self.view.rows, 1.0
         for number in numbers:
-            both *= (rows if self._holds(number, everyday_from(rows)) else self._holders(number).living) / rows
+            both *= (rows if self._holds(number, everyday_from(rows)) else len(self._scored(number).rows)) / rows
         return max(found, _SIDE_BY_SIDE * both * rows)
 
     @property
@@ -156,101 +164,89 @@ class Packed:
             self._numbers[word] = term_number(terms[0]) if len(terms) == 1 else None
         return self._numbers[word]
 
-    def _has(self, number: int) -> bool:
-        return self._holds(number, 1)
-
     def _holds(self, number: int, enough: int) -> bool:
         """Return whether so many living rows hold a term. Of frequent terms only the counts are read for it."""
-        if number not in self._known and number not in self._own:
-            self._own[number] = read_own(self.connection, self.sql.packed, self.view.blocks, number)
-        if number in self._own and sum(count for _, count in self._own[number].values()) - self.view.dead >= enough:
-            return True
-        return self._holders(number).living >= enough
+        self._look_up((number,))
+        held = self._held[number]
+        if held.least < enough <= held.most:
+            return len(self._scored(number).rows) >= enough
+        return held.least >= enough
 
-    def _holders(self, number: int) -> _Holders:
-        """Return who holds a term, read once a query."""
-        if number not in self._known:
-            if number not in self._own:
-                self._own[number] = read_own(self.connection, self.sql.packed, self.view.blocks, number)
-            blocks = self.view.blocks
-            lists = read_postings(self.connection, self.sql.packed, blocks, number, self._own[number])
-            living = sum(_living(block, held) for block, held in zip(blocks, lists, strict=True) if held is not None)
-            self._known[number] = _Holders(lists, living)
-        return self._known[number]
+    @property
+    def _scope(self) -> tuple[bytes, Weights]:
+        return (self.state.stamp, self.weights)
 
-    def _scores(self, place: int, words: Sequence[int]) -> NDArray[np.float64]:
-        """Return BM25 of every row of a block, in the order of operations in which FTS5 computes it."""
-        block = self.view.blocks[place]
-        norms = self.cache.norms(self.connection, self.sql.packed, self.state, self.view, block)
-        weights = self._weights_of_codes(block)
-        scores = np.zeros(block.rows)
-        upper = weights * (K1 + 1)
-        for number in words:
-            holders = self._holders(number)
-            held = holders.lists[place]
-            if held is not None:
-                value, below = upper.take(held.codes), weights.take(held.codes)
-                below += norms.take(held.positions)
-                value /= below
-                value *= _idf(self.view.rows, holders.living)
-                scores[held.positions] += value
-        scores[block.dead] = 0.0
-        return scores
+    def _look_up(self, numbers: Collection[int]) -> None:
+        """Learn how many rows hold each of these terms, as far as it can be said without their postings."""
+        unknown = [number for number in numbers if number not in self._held]
+        if not unknown:
+            return
+        self._held.update(self.cache.words(self._scope, unknown))
+        unknown = [number for number in unknown if number not in self._held]
+        if unknown:
+            own = read_own(self.connection, self.sql.packed, self.view.blocks, unknown)
+            self._keep({number: self._counted(held) for number, held in own.items()})
 
-    def _weights_of_codes(self, block: Block) -> NDArray[np.float64]:
-        """Return the weighted frequency for each code of a block; all 256, so that no code is out of range."""
-        text, heading, context = unmix(self.cache.rows(self.connection, self.sql.packed, block).mixes)
-        weights = np.zeros(256)
-        weights[: len(text)] = (
-            text * self.weights.text + heading * self.weights.heading + context * self.weights.context
-        )
-        return weights
+    def _counted(self, own: Own) -> Held:
+        listed = sum(count for _, count in own.values())
+        rare = sum(min(OWN, block.rows) for place, block in enumerate(self.view.blocks) if place not in own)
+        return Held(max(listed - self.view.dead, 0), listed + rare, own)
 
-    def _add(self, scores: Sequence[NDArray[np.float64]], found: dict[int, float]) -> None:
+    def _read(self, numbers: Iterable[int]) -> None:
+        """Read the postings of those of these terms, which were looked up, that are not known yet."""
+        own = {number: self._held[number].own for number in numbers if self._held[number].scored is None}
+        if own:
+            lists = read_postings(self.connection, self.sql.packed, self.view.blocks, own)
+            weights = self._weights_of_codes()
+            self._keep({number: self._score(held, weights) for number, held in lists.items()})
+
+    def _keep(self, words: Mapping[int, Held]) -> None:
+        self._held.update(words)
+        self.cache.keep_words(self._scope, words)
+
+    def _scored(self, number: int) -> Scored:
+        """Return where a term stands, and what it adds there."""
+        self._look_up((number,))
+        self._read((number,))
+        scored = self._held[number].scored
+        assert scored is not None
+        return scored
+
+    def _score(self, lists: Sequence[Listed | None], weights: NDArray[np.float64]) -> Held:
+        """Return BM25 of every row that holds a term, in the order of operations in which FTS5 computes it."""
+        rows, codes = self.view.join(lists)
+        often = weights.take(codes)
+        values = often * (K1 + 1)
+        often += self.view.norms.take(rows)
+        values /= often
+        values *= _idf(self.view.rows, len(rows))
+        return Held(len(rows), len(rows), {}, Scored(rows.astype(np.int32), values))
+
+    def _weights_of_codes(self) -> NDArray[np.float64]:
+        """Return the weighted frequency for each code of each block; all 256, so that no code is out of range."""
+        text, heading, context = self.view.counts
+        return np.asarray(text * self.weights.text + heading * self.weights.heading + context * self.weights.context)
+
+    def _add(self, scores: NDArray[np.float64], found: dict[int, float]) -> None:
         """Add what FTS5 scored to what was scored here."""
         keys = np.fromiter(found, dtype=np.int64)
-        values = np.fromiter(found.values(), dtype=np.float64)
         order = np.argsort(keys)
-        keys, values = keys[order], values[order]
-        for block, some in zip(self.view.blocks, scores, strict=True):
-            places, chosen = self._places(block, keys)
-            some[places] += values[chosen]
-            some[block.dead] = 0.0
+        rows, chosen = self.view.find(keys[order])
+        scores[rows] += np.fromiter(found.values(), dtype=np.float64)[order][chosen]
+        if self.view.alive is not None:
+            scores[~self.view.alive] = 0.0
 
-    def _restrict(self, scores: Sequence[NDArray[np.float64]], within: Keys) -> None:
-        """Leave only the scores of keys that may be found."""
-        for block, some in zip(self.view.blocks, scores, strict=True):
-            places, _ = self._places(block, within)
-            kept = some[places]
-            some[:] = 0.0
-            some[places] = kept
-
-    def _places(self, block: Block, keys: Keys) -> tuple[Positions, NDArray[np.int64]]:
-        """Return the rows of a block that have one of these keys, and which key each has."""
-        low, high = np.searchsorted(keys, (block.first, block.last + 1))
-        inside = keys[low:high]
-        held = self.cache.rows(self.connection, self.sql.packed, block).keys
-        places = np.searchsorted(held, inside) if block.last - block.first + 1 > block.rows else inside - block.first
-        right = held[places] == inside
-        return places[right], np.flatnonzero(right) + low
-
-    def _top(self, scores: Sequence[NDArray[np.float64]], depth: int) -> dict[int, float]:
+    def _top(self, scores: NDArray[np.float64], depth: int) -> dict[int, float]:
         """Return the best scores above nothing, by key."""
-        above = _threshold(scores, depth)
-        keys, values = [], []
-        for block, some in zip(self.view.blocks, scores, strict=True):
-            places = np.flatnonzero(some > above)
-            if len(places):
-                values.append(some[places])
-                keys.append(self.cache.rows(self.connection, self.sql.packed, block).keys[places])
-        if not keys:
-            return {}
-        found, value = np.concatenate(keys), np.concatenate(values)
-        if len(value) > depth:
-            enough = value >= np.partition(value, len(value) - depth)[len(value) - depth]
-            found, value = found[enough], value[enough]
-        order = np.lexsort((found, -value))[:depth]
-        return dict(zip(found[order].tolist(), value[order].tolist(), strict=True))
+        rows = np.flatnonzero(scores > _threshold(scores, depth))
+        if len(rows) < depth:
+            rows = np.flatnonzero(scores > 0.0)
+        keys, values = self.view.keys[rows], scores[rows]
+        if len(values) > depth:
+            enough = values >= np.partition(values, len(values) - depth)[len(values) - depth]
+            keys, values = keys[enough], values[enough]
+        order = np.lexsort((keys, -values))[:depth]
+        return dict(zip(keys[order].tolist(), values[order].tolist(), strict=True))
 
 
 def _idf(rows: int, holders: float) -> float:
@@ -259,16 +255,10 @@ def _idf(rows: int, holders: float) -> float:
     return idf if idf > 0 else _LEAST_IDF
 
 
-def _living(block: Block, held: Listed) -> int:
-    return int(block.living()[held.positions][held.codes > 0].sum()) if len(block.dead) else held.count
-
-
-def _threshold(scores: Sequence[NDArray[np.float64]], depth: int) -> float:
-    """Return a score that at least ``depth`` rows exceed, or 0: guessed from a sample, then tried."""
-    sample = np.concatenate([some[::_SAMPLE] for some in scores])
+def _threshold(scores: NDArray[np.float64], depth: int) -> float:
+    """Return a score that about one and a half times ``depth`` rows exceed, guessed from a sample; 0 if few rows do."""
+    sample = scores[::_SAMPLE]
     rank = 3 * depth // (2 * _SAMPLE) + 8
     if len(sample) <= rank:
         return 0.0
-    guess = float(np.partition(sample, len(sample) - rank)[len(sample) - rank])
-    enough = guess > 0 and sum(int(np.count_nonzero(some > guess)) for some in scores) >= depth
-    return guess if enough else 0.0
+    return float(np.partition(sample, len(sample) - rank)[len(sample) - rank])

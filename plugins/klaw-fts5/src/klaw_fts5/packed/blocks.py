@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from array import array
+from bisect import bisect
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeAlias
 from zlib import crc32
 
 import apsw
@@ -29,6 +31,9 @@ from klaw_fts5.sql import PackedStatements
 _NO_POSITIONS = np.empty(0, np.uint16)
 #: A power of two, as the number of any block's buckets is.
 MAX_BUCKETS = 1 << 14
+
+#: Of a term, by the place of each block in which it has a blob of its own: its row in the table, and its count.
+Own: TypeAlias = Mapping[int, tuple[int, int]]
 
 
 @frozen(eq=False)
@@ -77,7 +82,7 @@ class Rows:
     """A block's rows: ``keys`` ascending and ``lengths`` in tokens, shape (rows,); ``mixes`` of its codes."""
 
     keys: Keys
-    lengths: NDArray[np.int64]
+    lengths: NDArray[np.integer]
     mixes: Mixes
 
     @property
@@ -110,7 +115,7 @@ def read_rows(connection: apsw.Connection, sql: PackedStatements, block: Block) 
     _, mixes, keys, lengths = row
     # Keys without a gap are not written out.
     listed = np.frombuffer(keys, "<i8") if keys else np.arange(block.first, block.last + 1)
-    measured = np.frombuffer(lengths, "<u2" if len(lengths) == 2 * block.rows else "<u4").astype(np.int64)
+    measured = np.frombuffer(lengths, "<u2" if len(lengths) == 2 * block.rows else "<u4")
     if len(listed) != block.rows or len(measured) != block.rows:
         raise DamagedError(f"block {block.id} has not as many rows as it says")
     return Rows(listed, measured, np.frombuffer(mixes, "<u4"))
@@ -126,41 +131,45 @@ class Listed:
 
 
 def read_own(
-    connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block], term: int
-) -> dict[int, tuple[int, int]]:
-    """Return, for each block in which a term has a blob of its own, by the block's place: its row and its count."""
-    found = {}
-    for row, count in connection.execute(sql.own, (term,)):
-        place = next((place for place, block in enumerate(blocks) if block.own_at <= row < block.buckets_at), None)
-        if place is None:
+    connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block], terms: Collection[int]
+) -> dict[int, Own]:
+    """Return for each of these terms in which blocks it has a blob of its own. Raise DamagedError."""
+    found: dict[int, dict[int, tuple[int, int]]] = {term: {} for term in terms}
+    starts = sorted((block.own_at, place) for place, block in enumerate(blocks))
+    for term, row, count in connection.execute(sql.own, (apsw.carray(array("q", terms)),)):
+        place = starts[bisect(starts, (row, len(blocks))) - 1][1] if starts else 0
+        if not starts or not blocks[place].own_at <= row < blocks[place].buckets_at:
             raise DamagedError("postings of a block that is not there")
-        found[place] = (row, count)
-    return found
+        found[term][place] = (row, count)
+    return dict(found)
 
 
 def read_postings(
-    connection: apsw.Connection,
-    sql: PackedStatements,
-    blocks: Sequence[Block],
-    term: int,
-    own: Mapping[int, tuple[int, int]],
-) -> tuple[Listed | None, ...]:
-    """Return where a term stands in each block, given what :func:`read_own` returned. Raise DamagedError."""
-    ids = [own[place][0] if place in own else block.bucket_of(term) for place, block in enumerate(blocks)]
-    rows = connection.execute(sql.postings, (apsw.carray(np.array(ids, dtype=np.int64)),)).fetchall()
-    data = {cast("int", row[0]): cast("tuple[int, int, bytes]", row[1:]) for row in rows}
-    if len(data) != len(blocks):
-        raise DamagedError("some postings are not there")
-    listed: list[Listed | None] = []
-    for place, (row, block) in enumerate(zip(ids, blocks, strict=True)):
-        count, check_sum, blob = data[row]
+    connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block], own: Mapping[int, Own]
+) -> dict[int, list[Listed | None]]:
+    """Return where terms stand in each block, given what :func:`read_own` returned of them. Raise DamagedError."""
+    ids = {
+        term: [held[place][0] if place in held else block.bucket_of(term) for place, block in enumerate(blocks)]
+        for term, held in own.items()
+    }
+    wanted = array("q", sorted(set().union(*ids.values())))
+    data: dict[int, tuple[int, bytes]] = {}
+    for row, count, check_sum, blob in connection.execute(sql.postings, (apsw.carray(wanted),)):
         _require_sound(check_sum, blob)
-        if place in own:
-            listed.append(Listed(count, *unpack_own(blob, block.rows)))
-        else:
-            found = pick(blob, block.rows, term)
-            listed.append(None if found is None else Listed(len(found[0]), *found))
-    return tuple(listed)
+        data[row] = (count, blob)
+    if len(data) != len(wanted):
+        raise DamagedError("some postings are not there")
+    return {
+        term: [_listed(term, *data[row], place in own[term], block) for place, (row, block) in enumerate(held)]
+        for term, held in ((term, list(zip(rows, blocks, strict=True))) for term, rows in ids.items())
+    }
+
+
+def _listed(term: int, count: int, blob: bytes, is_own: bool, block: Block) -> Listed | None:  # noqa: FBT001  # private
+    if is_own:
+        return Listed(count, *unpack_own(blob, block.rows))
+    found = pick(blob, block.rows, term)
+    return None if found is None else Listed(len(found[0]), *found)
 
 
 def read_part(

@@ -1,41 +1,83 @@
-"""What is kept in memory between questions: rows of blocks, and what one state of a collection comes to."""
+"""What is kept in memory between questions: rows of blocks, views of states, and words as they score in one view."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Mapping
 from threading import Lock
+from typing import Generic, Protocol, TypeVar
 
 import apsw
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from klaw_fts5.packed.blocks import Block, Rows, read_blocks, read_rows
+from klaw_fts5.packed.blocks import Block, Own, Rows, read_blocks, read_rows
 from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.state import State
+from klaw_fts5.packed.view import View, make_view
 from klaw_fts5.sql import PackedStatements
 
-# BM25's, as FTS5 has them (https://sqlite.org/fts5.html#the_bm25_function).
-K1, B = 1.2, 0.75
-#: 24 bytes a row: two million rows.
-_MAX_BYTES = 48 << 20
-#: Both collections, before a change and after it.
-_MAX_VIEWS = 4
+# 10 bytes a row, 16 a row, 12 a posting: with a million chunks 10 MB, 16 MB, and all of this for the last.
+_ROWS_BYTES = 24 << 20
+_VIEWS_BYTES = 48 << 20
+_WORDS_BYTES = 32 << 20
 
 
 @frozen(eq=False)
-class View:
-    """The blocks of one state, largest first, with what BM25 needs of them all."""
+class Scored:
+    """A term's living rows, of a view, and what it adds to the score of each; both of shape (living,)."""
 
-    blocks: tuple[Block, ...]
-    rows: int
-    dead: int
-    tokens: int
+    rows: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+
+@frozen(eq=False)
+class Held:
+    """How many living rows of a view hold a term, at least and at most; ``scored`` once its postings were read."""
+
+    least: int
+    most: int
+    own: Own
+    scored: Scored | None = None
 
     @property
-    def average(self) -> float:
-        """Return how many tokens a row has on average, as FTS5 counts them."""
-        return self.tokens / self.rows
+    def cost(self) -> int:
+        """Return about how many bytes this takes."""
+        return 1024 if self.scored is None else 1024 + self.scored.rows.nbytes + self.scored.values.nbytes
+
+
+class _Costly(Protocol):
+    @property
+    def cost(self) -> int: ...
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value", bound=_Costly)
+
+
+class _Bounded(Generic[_Key, _Value]):
+    """Lets go of what was used least recently when the rest costs more than ``most``; never of the last one."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._total = most, 0
+        self._kept: OrderedDict[_Key, _Value] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: _Key) -> _Value | None:
+        with self._lock:
+            value = self._kept.get(key)
+            if value is not None:
+                self._kept.move_to_end(key)
+            return value
+
+    def put(self, key: _Key, value: _Value) -> None:
+        with self._lock:
+            old = self._kept.pop(key, None)
+            self._kept[key] = value
+            self._total += value.cost - (0 if old is None else old.cost)
+            while self._total > self._most and len(self._kept) > 1:
+                self._total -= self._kept.popitem(last=False)[1].cost
 
 
 class Cache:
@@ -46,63 +88,35 @@ class Cache:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._views: dict[bytes, View] = {}
-        self._rows: OrderedDict[int, Rows] = OrderedDict()
-        self._norms: OrderedDict[tuple[bytes, int], NDArray[np.float64]] = OrderedDict()
+        self._rows: _Bounded[int, Rows] = _Bounded(_ROWS_BYTES)
+        self._views: _Bounded[bytes, View] = _Bounded(_VIEWS_BYTES)
+        self._words: _Bounded[Hashable, Held] = _Bounded(_WORDS_BYTES)
 
     def view(self, connection: apsw.Connection, sql: PackedStatements, state: State) -> View:
         """Return the blocks as they are in this state. Raise DamagedError if they are not as it says."""
-        with self._lock:
-            view = self._views.get(state.stamp)
+        view = self._views.get(state.stamp)
         if view is None:
             blocks = read_blocks(connection, sql)
-            alive = sum(block.alive for block in blocks)
-            tokens = sum(block.tokens - block.dead_tokens for block in blocks)
-            view = View(blocks, alive, sum(len(block.dead) for block in blocks), tokens)
-            with self._lock:
-                if len(self._views) >= _MAX_VIEWS:
-                    self._views.clear()
-                self._views[state.stamp] = view
+            view = make_view(blocks, [self.rows(connection, sql, block) for block in blocks])
+            self._views.put(state.stamp, view)
         if view.rows != state.rows:
             raise DamagedError(f"the packed form has {view.rows} rows and should have {state.rows}")
         return view
 
     def rows(self, connection: apsw.Connection, sql: PackedStatements, block: Block) -> Rows:
         """Return the rows of a block. Raise DamagedError."""
-        with self._lock:
-            rows = self._rows.get(block.id)
-            if rows is not None:
-                self._rows.move_to_end(block.id)
-                return rows
-        rows = read_rows(connection, sql, block)
-        with self._lock:
-            self._rows[block.id] = rows
-            self._shrink()
+        rows = self._rows.get(block.id)
+        if rows is None:
+            rows = read_rows(connection, sql, block)
+            self._rows.put(block.id, rows)
         return rows
 
-    def norms(
-        self, connection: apsw.Connection, sql: PackedStatements, state: State, view: View, block: Block
-    ) -> NDArray[np.float64]:
-        """Return what a row's length adds to BM25's denominator, for each row of a block. Raise DamagedError."""
-        key = (state.stamp, block.id)
-        with self._lock:
-            if key in self._norms:
-                return self._norms[key]
-        lengths = self.rows(connection, sql, block).lengths
-        norms = np.asarray(K1 * (1 - B + B * lengths / view.average), dtype=np.float64)
-        with self._lock:
-            for other in [other for other in self._norms if other[0] not in self._views]:
-                del self._norms[other]
-            self._norms[key] = norms
-            self._shrink()
-        return norms
+    def words(self, scope: Hashable, terms: Iterable[int]) -> dict[int, Held]:
+        """Return what is known of these terms in ``scope``: a state's stamp, and all else that scores depend on."""
+        found = ((term, self._words.get((scope, term))) for term in terms)
+        return {term: held for term, held in found if held is not None}
 
-    def _shrink(self) -> None:
-        """Let go of what was used least recently, down to the bound."""
-        total = sum(rows.cost for rows in self._rows.values()) + sum(norms.nbytes for norms in self._norms.values())
-        while total > _MAX_BYTES and (self._rows or self._norms):
-            if self._norms:
-                total -= self._norms.popitem(last=False)[1].nbytes
-            if self._rows:
-                total -= self._rows.popitem(last=False)[1].cost
+    def keep_words(self, scope: Hashable, words: Mapping[int, Held]) -> None:
+        """Keep what was read of terms."""
+        for term, held in words.items():
+            self._words.put((scope, term), held)

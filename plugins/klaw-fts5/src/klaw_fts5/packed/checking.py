@@ -70,9 +70,10 @@ def _holders(
     connection: apsw.Connection, sql: Statements, blocks: Sequence[Block], keys: Sequence[Keys], term: int
 ) -> list[int]:
     """Return the keys of the living rows that hold a term."""
-    own = read_own(connection, sql.packed, blocks, term)
+    own = read_own(connection, sql.packed, blocks, [term])
     found: list[int] = []
-    for block, some, listed in zip(blocks, keys, read_postings(connection, sql.packed, blocks, term, own), strict=True):
+    lists = read_postings(connection, sql.packed, blocks, own)[term]
+    for block, some, listed in zip(blocks, keys, lists, strict=True):
         if listed is not None:
             positions = listed.positions[listed.codes > 0]
             found += some[positions[block.living()[positions]]].tolist()

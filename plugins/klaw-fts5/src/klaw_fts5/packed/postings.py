@@ -29,9 +29,10 @@ TERM_BITS = 63
 
 #: Text, heading, context.
 COLUMNS = 3
+#: A code is a byte.
+MAX_CODES = 256
 
 _GAP = 255
-_MAX_CODES = 256
 # Text, heading, context: where each count stands in a mix, and the largest that fits.
 _SHIFTS = np.array([0, 12, 22])
 _LARGEST = np.array([4095, 1023, 1023])
@@ -84,7 +85,7 @@ def number_mixes(tables: Sequence[Mixes]) -> tuple[Mixes, list[Codes]]:
     A mix that finds no place, which takes more than 255 in one block, is counted coarsely: at most 15 in the text.
     """
     every = np.unique(np.concatenate([np.zeros(1, np.uint32), *tables]))
-    if len(every) > _MAX_CODES:
+    if len(every) > MAX_CODES:
         coarse = (np.minimum(unmix(every), _COARSE[:, None]) << _SHIFTS[:, None]).sum(axis=0, dtype=np.uint32)
         merged, numbers = np.unique(coarse, return_inverse=True)
     else:
@@ -154,7 +155,7 @@ def pick(data: bytes, rows: int, term: int) -> tuple[Positions, Codes] | None:
     place = int(terms.searchsorted(term))
     if place == size or terms[place] != term:
         return None
-    counts = np.frombuffer(data, "<u2", size, 4 + 8 * size)
+    counts = np.frombuffer(data, "<u2", place + 1, 4 + 8 * size)
     before, count = int(counts[:place].sum()), int(counts[place])
     total = (len(data) - start) // 3
     if before + count > total:

@@ -27,6 +27,8 @@ just about more than then them been were had did doe could should mai onli also 
 most such these those new two first time make get go know think need want see look wai work good well back veri even
 here now
 """
+# The bytes of all other words are these and above.
+_WIDE = 128
 _COMMON = np.unique(np.array([term_number(term) for term in _COMMON_TERMS.split()], dtype=np.int64))
 
 
@@ -37,8 +39,8 @@ def write_sequences(terms: Integers, ranks: Integers, cells: Integers, lengths: 
     """
     places = np.minimum(np.searchsorted(_COMMON, terms), len(_COMMON) - 1)
     short = _COMMON[places] == terms
-    first = np.where(short, places + 1, 128 + terms % 128).astype(np.uint8)
-    second = (128 + (terms >> 7) % 128).astype(np.uint8)
+    first = np.where(short, places + 1, _WIDE + terms % 128).astype(np.uint8)
+    second = (_WIDE + (terms >> 7) % 128).astype(np.uint8)
     wide = ~short[ranks]
     ends = np.cumsum(1 + wide) + cells
     rows = len(lengths)
@@ -64,10 +66,12 @@ class Sequences:
         """Return the cell of each place at which these terms stand side by side."""
         wanted = _pattern(numbers)
         last = len(self.data) - len(wanted) + 1
-        matches = self.data[:last] == wanted[0]
-        for offset, byte in enumerate(wanted[1:], start=1):
-            matches &= self.data[offset : last + offset] == byte
-        return np.searchsorted(self.ends, np.flatnonzero(matches))
+        # Bytes of common words are common: first one of another word's.
+        order = sorted(range(len(wanted)), key=lambda offset: wanted[offset] < _WIDE)
+        places = np.flatnonzero(self.data[order[0] : last + order[0]] == wanted[order[0]])
+        for offset in order[1:]:
+            places = places[self.data[places + offset] == wanted[offset]]
+        return np.searchsorted(self.ends, places)
 
 
 def read_sequences(sequences: Sequence[bytes]) -> Sequences:
@@ -89,5 +93,5 @@ def _pattern(numbers: Sequence[int]) -> bytes:
         if place < len(_COMMON) and _COMMON[place] == number:
             wanted.append(place + 1)
         else:
-            wanted += bytes((128 + number % 128, 128 + (number >> 7) % 128))
+            wanted += bytes((_WIDE + number % 128, _WIDE + (number >> 7) % 128))
     return bytes(wanted)
