@@ -7,7 +7,7 @@ hydrate → collapse what overlaps → the reranking stages, if any
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from operator import ge, index
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from klaw_core.errors import (
     as_klaw_error,
     contained,
 )
-from klaw_core.interfaces import Embedder, Fusion, Snapshot, Store
+from klaw_core.interfaces import Embedder, Fusion, Index, Snapshot, Store
 from klaw_core.questions import Questions, record_identity
 from klaw_core.reranking import Stage, rerank
 from klaw_core.values import (
@@ -179,9 +179,24 @@ class Searcher:
                 notices.append(f"searched without {leg.name}: {problem}")
             else:
                 rankings.append(Ranking(leg.name, hits, leg.weight))
+                if not hits and query.within is None:
+                    notices.extend(_gaps(snapshot, leg, query.collection))
         if failure is not None and not rankings:
             raise failure
         return rankings
+
+
+def _gaps(snapshot: Snapshot[Any], leg: Leg, collection: str) -> Iterator[str]:
+    """Say so if a leg that found nothing lacks chunks: after an upgrade, or a run that was interrupted."""
+    if not isinstance(leg.retriever, Index):
+        return
+    try:
+        lacking = snapshot.keys(collection).size - leg.retriever.keys(snapshot.resource, collection).size
+    except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the answer stands
+        yield f"{leg.name} cannot say what it holds: {as_klaw_error(error)}"
+        return
+    if lacking > 0:
+        yield f"{leg.name} lacks {lacking:,} chunks: klaw index"
 
 
 def _leave_out(these: Sequence[Leg], legs: list[Leg]) -> None:

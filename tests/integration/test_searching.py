@@ -151,6 +151,19 @@ class TestQueries:
             assert results.notices == (), text
             assert all(math.isfinite(result.score) for result in results), text
 
+    def test_an_index_that_finds_nothing_and_lacks_chunks_is_named(self, small):
+        with small._parts.store.write() as transaction:
+            for _, index in small._parts.indexes():
+                if not index.needs_vectors:
+                    index.reset(transaction.resource, "memory", None)
+        found = small.search("tokens", mode="fts")
+        assert not found
+        assert [notice.partition(" ")[2] for notice in found.notices] == ["lacks 3 chunks: klaw index"]
+        small.index()
+        again = small.search("tokens", mode="fts")
+        assert (len(again), again.notices) == (2, ())
+        assert small.search("xylophone", mode="fts").notices == ()
+
     def test_nothing_indexed_is_an_empty_answer(self, home, memory):
         for mode in MODES:
             results = memory.search("anything", mode=mode)
