@@ -2,6 +2,7 @@
 
 import re
 import threading
+import tracemalloc
 from contextlib import suppress
 
 import apsw
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from klaw_core import Query, RetrievalError, VectorSpace
 from klaw_core.testing.index import stored
 from klaw_store_sqlitevec import exact, quantized
-from klaw_store_sqlitevec.quantized import codes, tables
+from klaw_store_sqlitevec.quantized import cache, codes, tables
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.vectors import VectorIndex
 
@@ -120,8 +121,12 @@ class TestWhatIsFound:
     def test_the_same_text_ten_thousand_times_is_answered_by_key(self, opened, crowd):
         index = VectorIndex("quantized")
         connection = opened(index)
-        add(index, connection, np.vstack([np.tile(crowd[:1], (10_000, 1)), crowd[1:2000]]))
-        assert keys_of(index, connection, crowd[0], 30) == list(range(1, 31))
+        add(index, connection, crowd[1:2000], first=10_001)
+        for first in range(7_501, 0, -2_500):  # so that places and keys are in another order
+            add(index, connection, np.tile(crowd[:1], (2_500, 1)), first=first)
+        for _ in range(4):  # from the file, and with more and more in RAM
+            assert keys_of(index, connection, crowd[0], 30) == list(range(1, 31))
+        assert keys_of(index, connection, crowd[0], 3, np.arange(40, 12_000)) == [40, 41, 42]
 
     @pytest.mark.parametrize("dimension", [1, 8, 64, 65, 130])
     def test_any_dimension(self, dimension, opened):
@@ -194,6 +199,38 @@ class TestForms:
         remove(index, connection, range(1, 1400))
         add(index, connection, crowd[:3])
         assert forms(connection) == (False, True), "it does not go back and forth"
+
+    def test_every_vector_is_taken_over_from_a_table_with_holes(self, opened, crowd):
+        index = VectorIndex("auto", exact_up_to=5_000)
+        connection = opened(index)
+        add(index, connection, crowd[:3000])
+        remove(index, connection, [*range(5, 15), *range(1025, 2049), 3000])  # a whole block of vec0's among them
+        add(index, connection, crowd[3000:3010], first=9001)
+        steps = []
+        connection.set_exec_trace(lambda _, sql, __: steps.append(sql) or True)
+        VectorIndex("quantized").add(connection, "memory", [stored(9011, "")], crowd[3010:3011])
+        connection.set_exec_trace(None)
+        assert not [sql for sql in steps if re.search(r"SELECT.*FROM.* vec_memory\b", sql, re.DOTALL)]
+        living = np.setdiff1d(np.arange(3000), [*range(4, 14), *range(1024, 2048), 2999])
+        keys = [*(living + 1).tolist(), *range(9001, 9012)]
+        assert forms(connection) == (False, True)
+        assert index.keys(connection, "memory").tolist() == keys
+        assert index.check(connection, "memory", SPACE) == []
+        rows = np.vstack([crowd[living], crowd[3000:3010]])
+        form = quantized.read_form(connection, "memory")
+        assert form.centre == pytest.approx(rows.mean(axis=0), abs=1e-6)
+        for number in (0, 14, 2048, 2998):
+            assert keys_of(index, connection, crowd[number], 1) == [number + 1]
+        assert keys_of(index, connection, crowd[3009], 1) == [9010]
+
+    def test_a_damaged_table_is_not_converted(self, opened, crowd):
+        index = VectorIndex("auto", exact_up_to=100)
+        connection = opened(index)
+        add(index, connection, crowd[:100])
+        connection.execute("UPDATE vec_memory_vector_chunks00 SET vectors = x'00'")
+        with pytest.raises(RetrievalError, match="damaged"):
+            add(index, connection, crowd[100:101], first=101)
+        assert forms(connection) == (True, False)
 
     def test_a_conversion_is_undone_with_its_transaction(self, opened, crowd):
         index = VectorIndex("auto", exact_up_to=100)
@@ -281,6 +318,43 @@ class TestSegments:
         assert index.check(connection, "memory", SPACE) == []
         assert keys_of(index, connection, crowd[104], 1) == [105]
 
+    def test_a_segment_that_others_were_emptied_into_loses_nothing_when_it_is_emptied_too(self, opened, crowd):
+        index = VectorIndex("quantized")
+        connection = opened(index)
+        add(index, connection, crowd[:84])
+        remove(index, connection, range(31, 76))  # of the first 64 more than half, and of the last 20
+        assert index.keys(connection, "memory").tolist() == [*range(1, 31), *range(76, 85)]
+        assert index.check(connection, "memory", SPACE) == []
+        for number in (0, 29, 75, 83):
+            assert keys_of(index, connection, crowd[number], 1) == [number + 1]
+
+    def test_two_segments_are_emptied_in_one_call(self, opened, crowd):
+        index = VectorIndex("quantized")
+        connection = opened(index)
+        add(index, connection, crowd[:114])
+        living = [*range(1, 6), *range(105, 115)]
+        remove(index, connection, range(6, 105))
+        assert index.keys(connection, "memory").tolist() == living
+        assert index.check(connection, "memory", SPACE) == []
+        assert sorted(keys_of(index, connection, crowd[0], 100)) == living
+
+    def test_rows_of_a_file_that_was_put_back_and_written_on_are_read_again(self, opened, crowd):
+        index = VectorIndex("quantized")
+        connection = opened(index)
+        add(index, connection, crowd[:20])
+        with apsw.Connection(":memory:") as kept:
+            with kept.backup("main", connection, "main") as backup:
+                backup.step()
+            add(index, connection, crowd[20:30], first=21)
+            for _ in range(3):
+                keys_of(index, connection, crowd[25])
+            with connection.backup("main", kept, "main") as backup:
+                backup.step()
+        add(index, connection, crowd[500:520], first=21)
+        query = Query("", vector=crowd[505])
+        assert index.search(connection, query, 20) == VectorIndex("quantized").search(connection, query, 20)
+        assert keys_of(index, connection, crowd[505], 1) == [26]
+
     def test_another_connections_write_is_seen_and_an_older_snapshot_stays(self, opened, crowd):
         index = VectorIndex("quantized")
         reader, writer = opened(index), opened(index)
@@ -358,6 +432,24 @@ class TestSegments:
         store.close()
         assert wrong == []
 
+    def test_rows_that_another_thread_reads_meanwhile_are_kept(self, opened, crowd, monkeypatch):
+        index = VectorIndex("quantized")
+        connection = opened(index)
+        add(index, connection, crowd[:60])
+        keys_of(index, connection, crowd[0])
+        (held,) = index.forms._cache._held["memory"].values()
+        form, plain = quantized.read_form(connection, "memory"), cache.row_bytes
+
+        def meanwhile(dimension):
+            monkeypatch.setattr(cache, "row_bytes", plain)
+            cache._read_more_rows(connection, "memory", form, [held])
+            return plain(dimension)
+
+        monkeypatch.setattr(cache, "row_bytes", meanwhile)
+        cache._read_more_rows(connection, "memory", form, [held])
+        assert held.is_whole
+        assert held.rows[:60].any(axis=1).all()
+
     def test_what_does_not_fit_is_not_kept(self, opened, crowd):
         index = VectorIndex("quantized", memory_mb=0)
         connection = opened(index)
@@ -394,6 +486,17 @@ DAMAGE = {
     "UPDATE quantized_memory SET vector = x'00' WHERE key = 9": "wrong length",
     "DELETE FROM quantized_segments": "in no segment",
     "DELETE FROM quantized_forms": "no form",
+    "UPDATE quantized_segments SET dead = zeroblob(1)": "damaged",
+    "UPDATE quantized_segments SET dead = unhex(hex(zeroblob(2047)) || '01')": "damaged",
+    "UPDATE quantized_segments SET dead = 'a text'": "damaged",
+    "UPDATE quantized_segments SET used = 16385": "damaged",
+    "UPDATE quantized_segments SET used = -1": "damaged",
+    "UPDATE quantized_segments SET used = 'many'": "damaged",
+    "UPDATE quantized_segments SET used = 1100": "missing or filed",
+    "UPDATE quantized_memory SET vector = 'a text' WHERE key = 9": "cannot be read",
+    "UPDATE quantized_codes SET codes = 'a text'": "missing or have the wrong length",
+    "UPDATE quantized_forms SET dimension = 'wide'": "damaged",
+    "UPDATE quantized_forms SET dimension = 'wide', centre = NULL": "damaged",
     "UPDATE quantized_forms SET dimension = 7": "damaged|dimensions",
     "UPDATE quantized_forms SET centre = x'00'": "damaged|cannot be read",
     "DROP TABLE quantized_memory": "no such table",
@@ -409,8 +512,11 @@ def test_damage_is_found_and_nothing_but_our_own_errors_is_raised(opened, crowd,
     problems = index.check(connection, "memory", SPACE)
     assert problems
     assert any(re.search(DAMAGE[sql], problem) for problem in problems), problems
-    with suppress(RetrievalError, apsw.SQLError):
+    with suppress(RetrievalError):
         keys_of(VectorIndex("quantized"), connection, crowd[5])
+    if not sql.startswith("DROP"):
+        index.reset(connection, "memory", SPACE)
+        assert index.check(connection, "memory", SPACE) == []
 
 
 def test_a_vector_that_is_no_number_is_damage(opened, crowd):
@@ -430,6 +536,20 @@ def test_a_code_is_the_signs_of_the_steps():
     assert planes.shape == (2, 1)
     bits = np.unpackbits(np.ascontiguousarray(planes.T).view(np.uint8), axis=1)[0]
     assert bits.tolist() == [1, 0, 0, 1] * 20 + [0] * 48
+
+
+def test_estimates_are_made_a_slice_at_a_time():
+    random = np.random.default_rng(2)
+    planes = random.integers(0, 2**63, (16, 20_000), dtype=np.uint64)
+    query = random.standard_normal(1024).astype(np.float32)
+    tracemalloc.start()
+    found = codes.estimates(planes, 1024, query)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 32 << 20, "a float32 for each bit would be 78 MiB"
+    for number in (0, 4095, 4096, 19_999):
+        bits = np.unpackbits(np.ascontiguousarray(planes[:, number]).view(np.uint8))
+        assert found[number] == pytest.approx(bits @ query, rel=1e-3, abs=1e-2)
 
 
 def test_what_is_quantized_comes_back():
@@ -457,7 +577,7 @@ def test_members_are_those_of_isin(keys, wanted, small):
 @given(far=st.lists(st.integers(0, 20), min_size=1), count=st.integers(1, 30))
 def test_nearest_are_at_least_so_many_and_none_nearer_is_left_out(far, count):
     distances = np.array(far, dtype=np.uint16)
-    found = codes.nearest(distances, count, 20)
+    found = codes.nearest(distances, count, 20, lambda found: -found)
     assert len(found) >= min(count, len(far))
     left = np.delete(distances, found)
     assert not len(left) or distances[found].max() <= left.min()

@@ -15,6 +15,10 @@ from klaw_core import Hit, Keys, Matrix, Query, RetrievalError
 #: Collection to its vec0 table: the only names that are ever formatted into a statement.
 TABLES = {"memory": "vec_memory", "docs": "vec_docs"}
 
+_FLOAT_BYTES = 4
+_KEY_BYTES = 8
+_PLACES_A_BYTE = 8
+
 
 def exists(connection: apsw.Connection, collection: str) -> bool:
     """Return whether the collection has its table."""
@@ -43,14 +47,26 @@ def read_keys(connection: apsw.Connection, collection: str) -> Keys:
     return np.fromiter((row[0] for row in connection.execute(sql)), dtype=np.int64)
 
 
-def read_vectors(connection: apsw.Connection, collection: str, keys: Keys) -> Matrix:
-    """Return the vectors of keys that are there, in their order, float32 of shape (n, d)."""
+def read_blocks(connection: apsw.Connection, collection: str, dimension: int) -> Iterator[tuple[Keys, Matrix]]:
+    """Yield the keys and the vectors, float32 of shape (n, d), of each block that vec0 keeps them in.
+
+    Its shadow tables are read directly: vec0, asked for one vector after another, takes many times as long. Raise
+    RetrievalError if they are damaged.
+    """
+    table = TABLES[collection]
     sql = f"""
-        SELECT stored.embedding FROM carray(?) AS wanted
-        CROSS JOIN {TABLES[collection]} AS stored ON stored.rowid = wanted.value
+        SELECT block.size, block.validity, block.rowids, stored.vectors
+        FROM {table}_chunks AS block LEFT JOIN {table}_vector_chunks00 AS stored ON stored.rowid = block.chunk_id
+        ORDER BY block.chunk_id
     """  # noqa: S608  # a name of ours
-    rows: Iterator[Any] = connection.execute(sql, (apsw.carray(np.ascontiguousarray(keys)),))
-    return np.stack([np.frombuffer(blob, "<f4") for (blob,) in rows]).astype(np.float32, copy=False)
+    rows: Iterator[Any] = connection.execute(sql)
+    for size, validity, rowids, vectors in rows:
+        lengths = [len(blob or b"") for blob in (validity, rowids, vectors)]
+        if lengths != [size // _PLACES_A_BYTE, size * _KEY_BYTES, size * dimension * _FLOAT_BYTES]:
+            raise RetrievalError(f"the vectors of {collection!r} are damaged", hint="klaw reindex")
+        places = np.flatnonzero(np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little"))
+        held = np.frombuffer(vectors, "<f4").reshape(size, dimension)[places]
+        yield np.frombuffer(rowids, "<i8")[places].astype(np.int64), held.astype(np.float32, copy=False)
 
 
 def add(connection: apsw.Connection, collection: str, keys: Sequence[int], vectors: Matrix) -> None:
@@ -67,14 +83,11 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
 
 
 def search(connection: apsw.Connection, query: Query, limit: int) -> list[Hit]:
-    """Return the nearest, best first. Raise RetrievalError."""
+    """Return the nearest, best first."""
     sql = f"SELECT rowid, distance FROM {TABLES[query.collection]} WHERE embedding MATCH ? AND k = ?"  # noqa: S608  # a name of ours
     values: tuple[object, ...] = (np.ascontiguousarray(query.vector, dtype="<f4").tobytes(), limit)
     if query.within is not None:
         sql += " AND rowid IN (SELECT value FROM carray(?))"
         values = (*values, apsw.carray(np.ascontiguousarray(query.within, dtype=np.int64)))
-    try:
-        rows: list[Any] = connection.execute(sql, values).fetchall()
-    except apsw.Error as error:
-        raise RetrievalError(f"vec0 could not search: {error}", hint="klaw reindex") from error
+    rows: list[Any] = connection.execute(sql, values).fetchall()
     return [Hit(key, 1.0 - distance * distance / 2.0) for key, distance in rows]

@@ -10,14 +10,11 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from klaw_core import Hit, Keys, Matrix, Query, RetrievalError, StoredChunk, VectorSpace
+from klaw_core import Hit, Keys, Matrix, Query, RetrievalError, StoredChunk, Vector, VectorSpace
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
 
 _MOST_NEIGHBOURS = 4096  # vec0 refuses a larger k
-# Vectors that a centre is the mean of, and that are quantized at once.
-_SAMPLE = 20_000
-_BATCH = 4_096
 
 
 class VectorForms:
@@ -105,13 +102,22 @@ class VectorForms:
         limit = min(limit, _MOST_NEIGHBOURS)
         if query.vector is None or limit < 1 or (within is not None and not within.size):
             return ()
+        try:
+            hits = self._hits(resource, query, limit)
+        except (apsw.Error, TypeError, ValueError, IndexError) as error:  # numpy's, where what is stored makes no sense
+            problem = f"the vectors of {collection!r} could not be searched: {error}"
+            raise RetrievalError(problem, hint="klaw reindex") from error
+        return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
+
+    def _hits(self, resource: apsw.Connection, query: Query, limit: int) -> list[Hit]:
+        """Return the nearest of each form."""
         hits: list[Hit] = []
-        form = quantized.read_form(resource, collection)
+        form = quantized.read_form(resource, query.collection)
         if form is not None:
             hits += quantized.search(resource, self._cache, form, query, limit)
-        if exact.exists(resource, collection):
+        if exact.exists(resource, query.collection):
             hits += exact.search(resource, query, limit)
-        return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
+        return hits
 
     def _quantizes(self, resource: apsw.Connection, collection: str, form: quantized.Form | None, more: int) -> bool:
         """Return whether ``more`` vectors are added quantized."""
@@ -122,17 +128,21 @@ class VectorForms:
 
 def _convert(resource: apsw.Connection, collection: str, form: quantized.Form | None, dimension: int) -> quantized.Form:
     """Quantize every vector of the vec0 table, and remove the table."""
-    keys = exact.read_keys(resource, collection)
     if form is None:
-        sample = keys[:: -(-len(keys) // _SAMPLE) or 1]
-        enough = len(sample) >= quantized.FEWEST_FOR_CENTRE
-        centre = exact.read_vectors(resource, collection, sample).mean(axis=0) if enough else None
-        form = quantized.make_form(resource, collection, dimension, centre)
-    for first in range(0, len(keys), _BATCH):
-        part = keys[first : first + _BATCH]
-        form = quantized.add(resource, collection, form, part.tolist(), exact.read_vectors(resource, collection, part))
+        form = quantized.make_form(resource, collection, dimension, _centre(resource, collection, dimension))
+    for keys, vectors in exact.read_blocks(resource, collection, dimension):
+        form = quantized.add(resource, collection, form, keys.tolist(), vectors)
     exact.drop(resource, collection)
     return form
+
+
+def _centre(resource: apsw.Connection, collection: str, dimension: int) -> Vector | None:
+    """Return the mean of the vec0 table's vectors, None if they are too few."""
+    many, sums = 0, np.zeros(dimension)
+    for keys, vectors in exact.read_blocks(resource, collection, dimension):
+        many += len(keys)
+        sums += vectors.sum(axis=0, dtype=np.float64)
+    return (sums / many).astype(np.float32) if many >= quantized.FEWEST_FOR_CENTRE else None
 
 
 def _check_name(collection: str) -> None:

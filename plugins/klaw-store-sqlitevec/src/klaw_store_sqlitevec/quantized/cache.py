@@ -3,7 +3,8 @@
 A segment's stamp changes whenever its content does, in the same transaction. So the codes that were read under a
 stamp are right for every snapshot that has this stamp: another process's write, a transaction that is rolled back and
 a file that is replaced need nothing else. The rows of a segment are read on from where they ended as long as what is
-seen is a later state of it: a place is written once. What a transaction sees that may still be rolled back is not kept.
+seen is a later state of it, with the same codes: a place is written once. What a transaction sees that may still be
+rolled back is not kept.
 """
 
 import threading
@@ -29,7 +30,8 @@ _NO_ROWS = np.empty((0, 0), np.uint8)
 class Held:
     """One segment in RAM: codes of shape (words, used), its keys once they were read, and its first rows.
 
-    ``rows`` has room for every place, or for none; the first ``filled`` were read, and never change.
+    ``rows`` has room for every place, or for none; the first ``filled`` were read, and never change. Other threads may
+    be reading rows for the same object: ``rows`` is written before ``filled``, and read after it.
     """
 
     segment: Segment
@@ -101,22 +103,36 @@ def _update(connection: apsw.Connection, form: Form, segment: Segment, held: Hel
     planes = np.empty((words(form.dimension), CAPACITY), np.uint64)
     _read(connection, segment, "codes", planes)
     fresh = Held(segment, planes[:, : segment.used])
-    if held is not None and segment.follows(held.segment):
-        fresh.rows, fresh.filled = held.rows, held.filled
+    if held is not None and segment.follows(held.segment) and _continues(fresh, held):
+        fresh.filled, fresh.rows = held.filled, held.rows
     return fresh
+
+
+def _continues(fresh: Held, held: Held) -> bool:
+    """Return whether what lives now where codes are held has those codes.
+
+    A file that was put back to an earlier state and then written on looks like a later state and has other vectors.
+    """
+    end = held.segment.used
+    differ = (fresh.planes[:, :end] != held.planes).any(axis=0)
+    dead = fresh.segment.dead
+    differ[dead[dead < end]] = False
+    return not differ.any()
 
 
 def _read_more_rows(connection: apsw.Connection, collection: str, form: Form, segments: Sequence[Held]) -> None:
     """Read the rows of one segment, and those that were added to others whose rows are held."""
     first = next((held for held in segments if not len(held.rows)), None)
     for held in segments:
-        if held.is_whole or not (len(held.rows) or held is first):
-            continue
-        buffer = held.rows if len(held.rows) else np.zeros((CAPACITY, row_bytes(form.dimension)), np.uint8)
         base, used = held.segment.first, held.segment.used
-        places, rows = read_range(connection, collection, base + held.filled, base + used, form.dimension)
+        filled, buffer = held.filled, held.rows
+        if filled >= used or not (len(buffer) or held is first):
+            continue
+        if not len(buffer):
+            buffer = np.zeros((CAPACITY, row_bytes(form.dimension)), np.uint8)
+        places, rows = read_range(connection, collection, base + filled, base + used, form.dimension)
         buffer[places - base] = rows
-        held.rows = buffer  # in this order: another thread may be doing the same
+        held.rows = buffer
         held.filled = used
 
 

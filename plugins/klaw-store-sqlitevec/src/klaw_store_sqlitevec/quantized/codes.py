@@ -8,6 +8,7 @@ Without the centre, the bits of a model whose vectors all point roughly the same
 those of that common way.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,22 +20,26 @@ Planes = NDArray[np.uint64]
 Steps = NDArray[np.int8]
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
+KeysAt = Callable[[Places], Keys]
 
 #: Further than any two codes are.
 FURTHEST = np.uint16(np.iinfo(np.uint16).max)
 
+#: Of a plane.
+WORD_BITS = 64
+
 _MOST_STEPS = 127
 _QUERY_STEPS = 2047
-_WORD_BITS = 64
 _SCALE = np.dtype("<f4")
 _MOST_EVEN = 4
 _EVEN = 1e-5  # the sums of equal codes, in different blocks of a matrix product, differ by less
+_SLICE = 4_096
 _LARGEST_TABLE = 32 << 20
 
 
 def words(dimension: int) -> int:
     """Return how many words of 64 bits a code has."""
-    return -(-dimension // _WORD_BITS)
+    return -(-dimension // WORD_BITS)
 
 
 def row_bytes(dimension: int) -> int:
@@ -78,10 +83,11 @@ def distances(planes: Planes, code: Planes) -> NDArray[np.uint16]:
     return sums
 
 
-def nearest(far: NDArray[np.uint16], count: int, most: int) -> Places:
+def nearest(far: NDArray[np.uint16], count: int, most: int, keys: KeysAt) -> Places:
     """Return, ascending, where the ``count`` smallest of ``far`` stand, and others that are as small as the last.
 
-    ``most`` is the largest distance there can be; what is further is left out. Bisection: counting what is below a
+    ``most`` is the largest distance there can be; what is further is left out. ``keys`` is asked only where many more
+    are as small, of which those with the first keys are returned. Bisection: counting what is below a
     bound is the fastest thing numpy does here, selecting by ``partition`` takes three times as long.
     """
     low, high = 0, most
@@ -92,19 +98,22 @@ def nearest(far: NDArray[np.uint16], count: int, most: int) -> Places:
         else:
             low = middle + 1
     found = np.flatnonzero(far <= low)
-    return found if len(found) <= _MOST_EVEN * count else _first(found, far[found], count)
+    return found if len(found) <= _MOST_EVEN * count else _first(found, far[found], count, keys)
 
 
-def best(scores: NDArray[np.float32], count: int) -> Places:
-    """Return, ascending, where the ``count`` largest scores stand, and others that are as large as the last."""
+def best(scores: NDArray[np.float32], count: int, keys: KeysAt) -> Places:
+    """Return, ascending, where the ``count`` largest scores stand, and others that are as large as the last.
+
+    ``keys`` is asked only where those are many more, of which those with the first keys are returned.
+    """
     bound = np.partition(scores, -count)[-count]
     found = np.flatnonzero(scores >= bound - _EVEN)
-    return found if len(found) <= _MOST_EVEN * count else _first(found, -scores[found], count)
+    return found if len(found) <= _MOST_EVEN * count else _first(found, scores[found] <= bound + _EVEN, count, keys)
 
 
-def _first(found: Places, order: NDArray[Any], count: int) -> Places:
+def _first(found: Places, order: NDArray[Any], count: int, keys: KeysAt) -> Places:
     """Bound what is even: the same text may be there ten thousand times."""
-    return np.sort(found[np.argsort(order, kind="stable")[: _MOST_EVEN * count]])
+    return np.sort(found[np.lexsort((keys(found), order))[: _MOST_EVEN * count]])
 
 
 def members(keys: Keys, wanted: Keys) -> NDArray[np.bool_]:
@@ -122,9 +131,15 @@ def members(keys: Keys, wanted: Keys) -> NDArray[np.bool_]:
 
 
 def estimates(planes: Planes, dimension: int, query: Vector) -> NDArray[np.float32]:
-    """Return what grows with the similarity of a query, less the centre, to each code: sharper than counting bits."""
-    bits = np.unpackbits(np.ascontiguousarray(planes.T).view(np.uint8), axis=1, count=dimension)
-    sums: NDArray[np.float32] = bits.astype(np.float32) @ query
+    """Return what grows with the similarity of a query, less the centre, to each code: sharper than counting bits.
+
+    A slice at a time, because a float32 a bit is 32 times what the codes take.
+    """
+    sums = np.empty(planes.shape[1], np.float32)
+    for first in range(0, len(sums), _SLICE):
+        part = slice(first, first + _SLICE)
+        bits = np.unpackbits(np.ascontiguousarray(planes[:, part].T).view(np.uint8), axis=1, count=dimension)
+        sums[part] = bits.astype(np.float32) @ query
     return sums
 
 

@@ -44,6 +44,10 @@ class _View:
         """Return where in the table these positions, which ascend, stand."""
         return np.concatenate([part + held.segment.first for held, part in self._parts(positions)])
 
+    def keys(self, connection: apsw.Connection, positions: Places) -> Keys:
+        """Return the keys at these positions, which ascend."""
+        return np.concatenate([read_keys(connection, held).take(part) for held, part in self._parts(positions)])
+
     def planes(self, positions: Places) -> arithmetic.Planes:
         """Return the codes at these positions, which ascend."""
         return np.hstack([held.planes.take(part, axis=1) for held, part in self._parts(positions)])
@@ -86,14 +90,14 @@ def search(connection: apsw.Connection, cache: SegmentCache, form: Form, query: 
     warm = all(each.is_whole for each in held)
     pool = max(_WARM, _WARM_A_HIT * limit) if warm else max(_POOL, _POOL_A_HIT * limit)
     rest = query.vector - form.centre
-    positions = _pool(view, arithmetic.encode(rest[None]), allowed, pool, form.dimension)
+    positions = _pool(connection, view, arithmetic.encode(rest[None]), allowed, pool)
     if warm:
         keys, rows = view.rows(connection, positions)
     else:
         rescored = max(_RESCORED, _RESCORED_A_HIT * limit)
         if len(positions) > rescored:
             scores = arithmetic.estimates(view.planes(positions), form.dimension, rest)
-            positions = positions[arithmetic.best(scores, rescored)]
+            positions = positions[arithmetic.best(scores, rescored, _keys_at(connection, view, positions))]
         keys, rows = read_rows(connection, query.collection, view.places(positions), form.dimension)
     similarities = arithmetic.similarities(rows, form.centre, query.vector)
     best = np.lexsort((keys, -similarities))[:limit]
@@ -107,17 +111,24 @@ def _allowed(connection: apsw.Connection, view: _View, within: Keys) -> NDArray[
     return wanted
 
 
-def _pool(view: _View, code: arithmetic.Planes, allowed: NDArray[np.bool_] | None, count: int, most: int) -> Places:
+def _keys_at(connection: apsw.Connection, view: _View, positions: Places) -> arithmetic.KeysAt:
+    return lambda found: view.keys(connection, positions[found])
+
+
+def _pool(
+    connection: apsw.Connection, view: _View, code: arithmetic.Planes, allowed: NDArray[np.bool_] | None, count: int
+) -> Places:
     """Return, ascending, the positions whose codes are nearest, of those allowed."""
+    most = len(code) * arithmetic.WORD_BITS
     if allowed is not None and _FEW * np.count_nonzero(allowed) <= max(allowed.size, _FEW * count):
         positions = np.flatnonzero(allowed)
         if len(positions) <= count:
             return positions
         far = arithmetic.distances(view.planes(positions), code)
-        return positions[arithmetic.nearest(far, count, most)]
+        return positions[arithmetic.nearest(far, count, most, _keys_at(connection, view, positions))]
     far = np.concatenate([arithmetic.distances(held.planes, code) for held in view.held])
     if allowed is None:
         far[view.dead] = arithmetic.FURTHEST
     else:
         far = np.where(allowed, far, arithmetic.FURTHEST)
-    return arithmetic.nearest(far, count, most)
+    return arithmetic.nearest(far, count, most, lambda found: view.keys(connection, found))

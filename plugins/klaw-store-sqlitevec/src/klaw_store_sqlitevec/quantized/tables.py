@@ -30,6 +30,7 @@ FEWEST_FOR_CENTRE = 1_000
 _FLOAT_BYTES = 4
 _KEY_BYTES = 8
 _WORD_BYTES = 8
+_PLACES_A_BYTE = 8
 _NOWHERE = np.empty(0, np.int64)
 _BATCH = 4_096
 
@@ -70,7 +71,9 @@ def read_form(connection: apsw.Connection, collection: str) -> Form | None:
     if row is None:
         return None
     dimension, blob = row
-    if blob is not None and len(blob) != dimension * _FLOAT_BYTES:
+    if not isinstance(dimension, int) or dimension < 1:
+        raise _damaged(collection)
+    if blob is not None and not (isinstance(blob, bytes) and len(blob) == dimension * _FLOAT_BYTES):
         raise _damaged(collection)
     centre = np.zeros(dimension, np.float32) if blob is None else np.frombuffer(blob, "<f4").astype(np.float32)
     return Form(dimension, centre, blob is not None)
@@ -85,18 +88,40 @@ def make_form(connection: apsw.Connection, collection: str, dimension: int, cent
 
 
 def drop_form(connection: apsw.Connection, collection: str) -> None:
-    """Remove a collection's quantized vectors and what they were made with."""
+    """Remove a collection's quantized vectors and what they were made with, damaged or not."""
     connection.execute(f"DELETE FROM {TABLES[collection]}")  # noqa: S608  # a name of ours
-    for segment in read_segments(connection, collection):
+    for segment in _segment_ids(connection, collection):
         _drop_segment(connection, segment)
     connection.execute("DELETE FROM quantized_forms WHERE collection = ?", (collection,))
 
 
 def read_segments(connection: apsw.Connection, collection: str) -> list[Segment]:
-    """Return a collection's segments in order of their places."""
+    """Return a collection's segments in order of their places. Raise RetrievalError if they are damaged."""
     sql = "SELECT id, made, stamp, used, dead FROM quantized_segments WHERE collection = ? ORDER BY id"
-    rows: Iterator[Any] = connection.execute(sql, (collection,))
-    return [Segment(key, made, stamp, used, _places(dead)) for key, made, stamp, used, dead in rows]
+    return [_segment(collection, row) for row in connection.execute(sql, (collection,))]
+
+
+def _read_segment(connection: apsw.Connection, collection: str, segment: int) -> Segment:
+    sql = "SELECT id, made, stamp, used, dead FROM quantized_segments WHERE id = ?"
+    return _segment(collection, connection.execute(sql, (segment,)).fetchone())
+
+
+def _segment(collection: str, row: Any) -> Segment:
+    """Return a row as a segment: a place beyond those that are used would be another segment's."""
+    number, made, stamp, used, bits = row
+    if not isinstance(used, int) or not 0 <= used <= CAPACITY:
+        raise _damaged(collection)
+    if bits is not None and not (isinstance(bits, bytes) and len(bits) == CAPACITY // _PLACES_A_BYTE):
+        raise _damaged(collection)
+    dead = _NOWHERE if bits is None else np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8)))
+    if len(dead) and dead[-1] >= used:
+        raise _damaged(collection)
+    return Segment(number, made, stamp, used, dead)
+
+
+def _segment_ids(connection: apsw.Connection, collection: str) -> list[int]:
+    sql = "SELECT id FROM quantized_segments WHERE collection = ? ORDER BY id"
+    return [row[0] for row in connection.execute(sql, (collection,))]
 
 
 def count(connection: apsw.Connection, collection: str) -> int:
@@ -170,10 +195,12 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
         return
     sql = f"DELETE FROM {TABLES[collection]} WHERE place = ?"  # noqa: S608  # a name of ours
     connection.executemany(sql, ((place,) for place in places.tolist()))
-    for segment in read_segments(connection, collection):
-        gone = places[(places >= segment.first) & (places < segment.first + CAPACITY)] - segment.first
+    for number in _segment_ids(connection, collection):
+        gone = places[places // CAPACITY == number] - number * CAPACITY
         if not len(gone):
             continue
+        # Read only now: what lived in one that was emptied before may stand in it.
+        segment = _read_segment(connection, collection, number)
         dead = np.union1d(segment.dead, gone)
         if 2 * len(dead) > max(segment.used, FEWEST_FOR_CENTRE):
             _empty(connection, collection, form, segment, dead)
@@ -191,7 +218,7 @@ def _empty(connection: apsw.Connection, collection: str, form: Form, segment: Se
     keys, rows = read_rows(connection, collection, places, form.dimension)
     sql = f"DELETE FROM {TABLES[collection]} WHERE place BETWEEN ? AND ?"  # noqa: S608  # a name of ours
     connection.execute(sql, (segment.first, segment.first + CAPACITY - 1))
-    _drop_segment(connection, segment)
+    _drop_segment(connection, segment.id)
     for first in range(0, len(keys), _BATCH):
         _append(connection, collection, keys[first : first + _BATCH].tolist(), rows[first : first + _BATCH])
 
@@ -252,10 +279,10 @@ def _runs(places: Places) -> Iterator[tuple[int, int]]:
         yield int(run[0]), len(run)
 
 
-def _drop_segment(connection: apsw.Connection, segment: Segment) -> None:
-    connection.execute("DELETE FROM quantized_codes WHERE segment = ?", (segment.id,))
-    connection.execute("DELETE FROM quantized_keys WHERE segment = ?", (segment.id,))
-    connection.execute("DELETE FROM quantized_segments WHERE id = ?", (segment.id,))
+def _drop_segment(connection: apsw.Connection, segment: int) -> None:
+    connection.execute("DELETE FROM quantized_codes WHERE segment = ?", (segment,))
+    connection.execute("DELETE FROM quantized_keys WHERE segment = ?", (segment,))
+    connection.execute("DELETE FROM quantized_segments WHERE id = ?", (segment,))
 
 
 def _places_of(connection: apsw.Connection, collection: str, keys: Keys) -> Places:
@@ -267,7 +294,3 @@ def _places_of(connection: apsw.Connection, collection: str, keys: Keys) -> Plac
     if not len(keys):
         return _NOWHERE
     return np.fromiter((row[0] for row in connection.execute(sql, (apsw.carray(keys),))), dtype=np.int64)
-
-
-def _places(bits: bytes | None) -> NDArray[np.int64]:
-    return _NOWHERE if bits is None else np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8)))
