@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import apsw
 import numpy as np
@@ -181,6 +182,43 @@ def test_what_was_never_packed_is_added_again_and_until_then_fts5_answers(connec
     assert_same(connection)
 
 
+def backfill(connection: apsw.Connection, index: Fts5Index, wanted: range) -> int:
+    """Add what the index lacks, as an index run does; return how many chunks that were."""
+    missing = np.setdiff1d(wanted, index.keys(connection, "memory")).tolist()
+    for start in range(0, len(missing), 8):
+        keys = missing[start : start + 8]
+        index.remove(connection, "memory", keys)
+        index.add(connection, "memory", [chunk_of(key) for key in keys], None)
+    return len(missing)
+
+
+@pytest.mark.parametrize("search_by", ["auto", "packed"])
+def test_the_next_index_run_packs_what_was_never_packed_and_only_once(
+    connection: apsw.Connection, search_by: Literal["auto", "packed"]
+) -> None:
+    EXACT.add(connection, "memory", [chunk_of(key) for key in range(1, 31)], None)
+    assert backfill(connection, EXACT, range(1, 31)) == 0
+    index = Fts5Index(search_by=search_by, pair_weight=0)
+    assert [backfill(connection, index, range(1, 31)) for _ in range(2)] == [30, 0]
+    assert is_packed(connection)
+    assert index.check(connection, "memory", None) == []
+    assert_same(connection)
+
+
+@pytest.mark.parametrize("exact_up_to", [0, 10_000])
+def test_a_new_index_lacks_nothing_once_it_is_filled(connection: apsw.Connection, exact_up_to: int) -> None:
+    index = Fts5Index(exact_up_to=exact_up_to)
+    assert [backfill(connection, index, range(1, 1)), backfill(connection, index, range(1, 21))] == [0, 20]
+    index.remove(connection, "memory", range(1, 21))
+    assert [backfill(connection, index, range(1, 21)) for _ in range(2)] == [20, 0]
+
+
+def test_a_word_longer_than_fts5_keeps(connection: apsw.Connection) -> None:
+    texts = ("a" * 40_000 + " tail", "normal words here", "aä" * 20_000)
+    PACKED.add(connection, "memory", [stored(key, text) for key, text in enumerate(texts, start=1)], None)
+    assert PACKED.check(connection, "memory", None) == []
+
+
 def test_removing_what_was_never_packed_leaves_the_rest_in_use(connection: apsw.Connection) -> None:
     EXACT.add(connection, "memory", [chunk_of(key) for key in range(1, 11)], None)
     PACKED.add(connection, "memory", [chunk_of(key) for key in range(11, 31)], None)
@@ -206,6 +244,28 @@ DAMAGES: dict[str, str] = {
     "lengths are gone": "UPDATE memory_words_blocks SET lengths = x''",
     "blocks are of another size": "UPDATE memory_words_blocks SET rows = 100000",
     "dead rows are not there": "INSERT INTO memory_words_dead SELECT id, 0, x'ffff' FROM memory_words_blocks",
+    "a row is dead twice": "INSERT INTO memory_words_dead SELECT id, 0, x'00000000' FROM memory_words_blocks",
+    "half a row is dead": "INSERT INTO memory_words_dead SELECT id, 0, x'00' FROM memory_words_blocks",
+    "a dead row had no words": "INSERT INTO memory_words_dead SELECT id, 0, x'0000' FROM memory_words_blocks",
+    "dead rows are text": "INSERT INTO memory_words_dead SELECT id, 0, 'abc' FROM memory_words_blocks",
+    "dead rows are no text": "INSERT INTO memory_words_dead SELECT id, 0, CAST(x'ff' AS TEXT) FROM memory_words_blocks",
+    "dead rows are a number": "INSERT INTO memory_words_dead SELECT id, 0, 5 FROM memory_words_blocks",
+    "dead words are text": "INSERT INTO memory_words_dead SELECT id, 'a', x'0000' FROM memory_words_blocks",
+    "no words": "UPDATE memory_words_blocks SET tokens = 0",
+    "words are text": "UPDATE memory_words_blocks SET tokens = 'abc'",
+    "rows are text": "UPDATE memory_words_blocks SET rows = 'abc'",
+    "keys begin with text": "UPDATE memory_words_blocks SET first = 'abc'",
+    "keys begin later": "UPDATE memory_words_blocks SET first = first + 1",
+    "keys end later": "UPDATE memory_words_blocks SET last = last + 50",
+    "a term stands in more chunks": "UPDATE memory_words_postings SET count = count + 1 WHERE term IS NOT NULL",
+    "a term stands in text": "UPDATE memory_words_postings SET count = 'abc' WHERE term IS NOT NULL",
+    "a sequence is gone": "DELETE FROM memory_words_sequences WHERE key = 12",
+    "a sequence too many": "INSERT INTO memory_words_sequences VALUES (5000, x'000000')",
+    "sequences are text": "UPDATE memory_words_sequences SET data = 'abc'",
+    "sequences are numbers": "UPDATE memory_words_sequences SET data = 3",
+    "the state is gone": "DELETE FROM packed_words",
+    "the state is text": "UPDATE packed_words SET rows = 'abc'",
+    "the stamp is no text": "UPDATE packed_words SET stamp = CAST(x'ff' AS TEXT)",
 }
 
 
@@ -214,6 +274,8 @@ def test_a_damaged_packed_form_is_reported_and_fts5_answers(filled: apsw.Connect
     filled.execute(damage)
     packed = Fts5Index(search_by="packed", pair_weight=0)
     assert_same(filled, packed)
+    for question in QUESTIONS:
+        Fts5Index(search_by="packed").search(filled, Query(question), 9)
     assert any("klaw reindex" in problem for problem in packed.check(filled, "memory", None))
     chunks = [chunk_of(key) for key in range(1, 701)]
     packed.remove(filled, "memory", range(1, 701))
@@ -221,6 +283,34 @@ def test_a_damaged_packed_form_is_reported_and_fts5_answers(filled: apsw.Connect
     packed.add(filled, "memory", chunks, None)
     assert packed.check(filled, "memory", None) == []
     assert is_packed(filled)
+
+
+@pytest.mark.parametrize("knows", [False, True], ids=["cold", "warm"])
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_nothing_fails_for_a_damaged_packed_form(filled: apsw.Connection, damage: str, *, knows: bool) -> None:
+    packed = Fts5Index(search_by="packed", pair_weight=0)
+    if knows:
+        assert_same(filled, packed)
+    filled.execute(damage)
+    packed.keys(filled, "memory")
+    packed.add(filled, "memory", [chunk_of(key) for key in range(801, 804)], None)
+    packed.remove(filled, "memory", [3, 650, 801])
+    packed.erase(filled, "memory")
+    assert_same(filled, packed)
+
+
+def test_a_packed_form_without_its_state_is_begun_anew(filled: apsw.Connection) -> None:
+    filled.execute(DAMAGES["the state is gone"])
+    backfill(filled, PACKED, range(1, 701))
+    assert is_packed(filled)
+    assert PACKED.check(filled, "memory", None) == []
+    assert_same(filled)
+
+
+def test_erasing_leaves_nothing_of_a_packed_form_without_its_state(filled: apsw.Connection) -> None:
+    filled.execute(DAMAGES["the state is gone"])
+    PACKED.erase(filled, "memory")
+    assert filled.execute("SELECT COUNT(*) FROM memory_words_sequences").get == 0
 
 
 def test_a_damaged_packed_form_is_begun_anew_by_what_comes_next(filled: apsw.Connection) -> None:
@@ -240,12 +330,6 @@ def test_missing_sequences_are_noticed(filled: apsw.Connection) -> None:
         assert PACKED_WITH_PAIRS.search(filled, Query(question), 9) == EXACT_WITH_PAIRS.search(
             filled, Query(question), 9
         )
-
-
-def test_a_file_without_the_tables_is_searched(connection: apsw.Connection) -> None:
-    EXACT.add(connection, "memory", [chunk_of(1)], None)
-    connection.execute("DROP TABLE packed_words")
-    assert PACKED.search(connection, Query("w1"), 5) == EXACT.search(connection, Query("w1"), 5)
 
 
 @pytest.fixture

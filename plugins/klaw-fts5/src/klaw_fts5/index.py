@@ -16,7 +16,7 @@ from attrs import frozen
 from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
 from klaw_fts5.errors import as_retrieval_error, as_store_error
 from klaw_fts5.exact import Answerer, Exact, Weights
-from klaw_fts5.packed.errors import DamagedError
+from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import read_state
 from klaw_fts5.plan import make_plan
 from klaw_fts5.query import compile_query
@@ -132,8 +132,9 @@ class Fts5Index:
         with as_store_error(collection):
             rows = resource.execute(_statements(collection).keys)
             keys = np.fromiter((key for (key,) in rows), dtype=np.int64)
-            packed = None if self.search_by == "exact" else self._upkeep.keys(resource, collection)
-        return keys if packed is None else np.intersect1d(keys, packed, assume_unique=True)
+            if self.search_by == "exact":
+                return keys
+            return np.intersect1d(keys, self._upkeep.keys(resource, collection), assume_unique=True)
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the table, which FTS5 compares with its checksums, and with the packed form."""
@@ -164,7 +165,7 @@ class Fts5Index:
             try:
                 packed = self._packed(resource, query.collection, sql)
                 scores = None if packed is None else self._scores(packed, query, limit)
-            except (DamagedError, UnicodeDecodeError):  # the latter where a blob has become text
+            except DAMAGE:
                 scores = None
             if scores is None:
                 rows = int(resource.execute(sql.count).get)
@@ -182,10 +183,7 @@ class Fts5Index:
         # A word that counts nothing is still a find, and has no score to be known by.
         if self.search_by == "exact" or not all((weights.heading, weights.text, weights.context)):
             return None
-        try:
-            state = read_state(resource, collection)
-        except apsw.SQLError:  # a file that was opened to be read, from before there was a packed form
-            return None
+        state = read_state(resource, collection)
         if state is None or not state.rows or state.lacking:
             return None
         if self.search_by == "auto" and state.rows <= self.exact_up_to:

@@ -91,6 +91,7 @@ class PackedStatements:
     insert_postings: str
     write_dead: str
     sequences: str
+    every_sequence: str
     insert_sequence: str
     delete_sequence: str
     empty: str
@@ -146,14 +147,14 @@ def statements(table: str, name: str) -> Statements:
             f"CREATE VIRTUAL TABLE temp.{name}_instances USING fts5vocab(main, {table}, instance)"
         ),
         drop_vocabulary=f"DROP TABLE temp.{name}_vocabulary; DROP TABLE temp.{name}_instances",
-        # Every nth of the terms, and the most frequent ones.
+        # Every nth of the terms, and the most frequent ones; as bytes, because a long one may end within a character.
         sample_terms=(
             f"WITH numbered AS (SELECT term, doc, row_number() OVER () AS number FROM {name}_vocabulary), "  # noqa: S608  # our own name
             "size AS (SELECT COUNT(*) / ?1 + 1 AS step FROM numbered) "
-            "SELECT term FROM numbered, size WHERE number % step = 0 OR number IN "
+            "SELECT CAST(term AS BLOB) FROM numbered, size WHERE number % step = 0 OR number IN "
             "(SELECT number FROM numbered ORDER BY doc DESC LIMIT 5)"
         ),
-        holders=f"SELECT DISTINCT doc FROM {name}_instances WHERE term = ?",  # noqa: S608  # our own name
+        holders=f"SELECT DISTINCT doc FROM {name}_instances WHERE term = CAST(? AS TEXT)",  # noqa: S608  # our own name
         packed=_packed(name),
     )
 
@@ -185,6 +186,7 @@ def _packed(name: str) -> PackedStatements:
         insert_postings=f"INSERT INTO {name}_postings(id, term, count, check_sum, data) VALUES (?, ?, ?, ?, ?)",  # noqa: S608  # our own name
         write_dead=f"INSERT OR REPLACE INTO {name}_dead VALUES (?, ?, ?)",  # noqa: S608  # our own name
         sequences=f"SELECT key, data FROM carray(?) CROSS JOIN {name}_sequences ON key = value",  # noqa: S608  # our own name
+        every_sequence=f"SELECT key, data FROM {name}_sequences ORDER BY key",  # noqa: S608  # our own name
         insert_sequence=f"INSERT OR REPLACE INTO {name}_sequences VALUES (?, ?)",  # noqa: S608  # our own name
         delete_sequence=f"DELETE FROM {name}_sequences WHERE key = ?",  # noqa: S608  # our own name
         empty=(

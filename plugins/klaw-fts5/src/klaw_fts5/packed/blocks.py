@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import NoneType
 from typing import TypeAlias
 from zlib import crc32
 
@@ -29,6 +30,8 @@ from klaw_fts5.packed.postings import (
 from klaw_fts5.sql import PackedStatements
 
 _NO_POSITIONS = np.empty(0, np.uint16)
+# Their tokens and their positions; none where no row was removed.
+_TYPES_OF_DEAD = ((NoneType, NoneType), (int, bytes))
 #: A power of two, as the number of any block's buckets is.
 MAX_BUCKETS = 1 << 14
 
@@ -96,12 +99,15 @@ def read_blocks(connection: apsw.Connection, sql: PackedStatements) -> tuple[Blo
     blocks = []
     for row in connection.execute(sql.blocks):
         id_, first, last, rows, tokens, postings, own_at, buckets_at, buckets, dead_tokens, positions = row
-        dead = np.frombuffer(positions or b"", "<u2", len(positions or b"") // 2)
         plain = (id_, first, last, rows, tokens, postings, own_at, buckets_at, buckets)
-        block = Block(*plain, dead, dead_tokens or 0)
-        if not 0 < block.rows <= MAX_ROWS or not 0 < block.buckets <= MAX_BUCKETS:
+        # SQLite keeps a value of any type in any column.
+        if set(map(type, plain)) != {int} or (type(dead_tokens), type(positions)) not in _TYPES_OF_DEAD:
+            raise DamagedError(f"block {id_} is not as it was written")
+        size, odd = divmod(len(positions or b""), 2)
+        block = Block(*plain, np.frombuffer(positions or b"", "<u2", size), dead_tokens or 0)
+        if odd or not 0 < block.rows <= MAX_ROWS or not 0 < block.buckets <= MAX_BUCKETS:
             raise DamagedError(f"block {block.id} is not as it was written")
-        if len(block.dead) and int(block.dead.max()) >= block.rows:
+        if size and (int(block.dead[-1]) >= block.rows or (block.dead[1:] <= block.dead[:-1]).any()):
             raise DamagedError(f"block {block.id} lost rows that it never had")
         blocks.append(block)
     return tuple(blocks)
@@ -116,9 +122,19 @@ def read_rows(connection: apsw.Connection, sql: PackedStatements, block: Block) 
     # Keys without a gap are not written out.
     listed = np.frombuffer(keys, "<i8") if keys else np.arange(block.first, block.last + 1)
     measured = np.frombuffer(lengths, "<u2" if len(lengths) == 2 * block.rows else "<u4")
-    if len(listed) != block.rows or len(measured) != block.rows:
+    found = Rows(listed, measured, np.frombuffer(mixes, "<u4"))
+    require_agreement(block, found)
+    return found
+
+
+def require_agreement(block: Block, rows: Rows) -> None:
+    """Check what no checksum covers: the block's bounds and sums. Raise DamagedError if its rows say otherwise."""
+    if len(rows.keys) != block.rows or len(rows.lengths) != block.rows:
         raise DamagedError(f"block {block.id} has not as many rows as it says")
-    return Rows(listed, measured, np.frombuffer(mixes, "<u4"))
+    if (rows.keys[0], rows.keys[-1]) != (block.first, block.last):
+        raise DamagedError(f"block {block.id} has not the keys that it says")
+    if (rows.lengths.sum(), rows.lengths[block.dead].sum()) != (block.tokens, block.dead_tokens):
+        raise DamagedError(f"block {block.id} has not as many words as it says")
 
 
 @frozen(eq=False)
@@ -138,7 +154,7 @@ def read_own(
     starts = sorted((block.own_at, place) for place, block in enumerate(blocks))
     for term, row, count in connection.execute(sql.own, (apsw.carray(array("q", terms)),)):
         place = starts[bisect(starts, (row, len(blocks))) - 1][1] if starts else 0
-        if not starts or not blocks[place].own_at <= row < blocks[place].buckets_at:
+        if not starts or not blocks[place].own_at <= row < blocks[place].buckets_at or not isinstance(count, int):
             raise DamagedError("postings of a block that is not there")
         found[term][place] = (row, count)
     return dict(found)
@@ -167,7 +183,10 @@ def read_postings(
 
 def _listed(term: int, count: int, blob: bytes, is_own: bool, block: Block) -> Listed | None:  # noqa: FBT001  # private
     if is_own:
-        return Listed(count, *unpack_own(blob, block.rows))
+        positions, codes = unpack_own(blob, block.rows)
+        if np.count_nonzero(codes) != count:
+            raise DamagedError("a list of postings is not as long as it says")
+        return Listed(count, positions, codes)
     found = pick(blob, block.rows, term)
     return None if found is None else Listed(len(found[0]), *found)
 

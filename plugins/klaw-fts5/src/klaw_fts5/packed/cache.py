@@ -12,7 +12,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from klaw_fts5.packed.blocks import Block, Own, Rows, read_blocks, read_rows
+from klaw_fts5.packed.blocks import Block, Own, Rows, read_blocks, read_rows, require_agreement
 from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.state import State
 from klaw_fts5.packed.view import View, make_view
@@ -109,6 +109,8 @@ class Cache:
         if rows is None:
             rows = read_rows(connection, sql, block)
             self._rows.put(block.id, rows)
+        else:
+            require_agreement(block, rows)
         return rows
 
     def words(self, scope: Hashable, terms: Iterable[int]) -> dict[int, Held]:

@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class DamagedError(Exception):
     """A row of the packed form is missing, or is not what was written. FTS5 answers instead."""
+
+
+#: What reading a damaged row raises: the latter where a blob has become text.
+DAMAGE = (DamagedError, UnicodeDecodeError)

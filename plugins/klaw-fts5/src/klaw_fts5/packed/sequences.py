@@ -29,7 +29,7 @@ here now
 """
 # The bytes of all other words are these and above.
 _WIDE = 128
-_COMMON = np.unique(np.array([term_number(term) for term in _COMMON_TERMS.split()], dtype=np.int64))
+_COMMON = np.unique(np.array([term_number(term.encode()) for term in _COMMON_TERMS.split()], dtype=np.int64))
 
 
 def write_sequences(terms: Integers, ranks: Integers, cells: Integers, lengths: Integers) -> tuple[bytes, ...]:
@@ -76,6 +76,8 @@ class Sequences:
 
 def read_sequences(sequences: Sequence[bytes]) -> Sequences:
     """Return sequences ready to be searched. Raise DamagedError."""
+    if set(map(type, sequences)) != {bytes}:
+        raise DamagedError("a sequence is not what was written")
     data = np.frombuffer(b"".join(sequences), dtype=np.uint8)
     sizes = np.fromiter(map(len, sequences), dtype=np.int64)
     ends = np.flatnonzero(data == 0)

@@ -22,6 +22,8 @@ from klaw_fts5.sql import TOKENIZER
 
 Hashes = NDArray[np.uint64]
 
+# Where FTS5 cuts a term, even within a character (FTS5_MAX_TOKEN_SIZE: https://sqlite.org/src/file/ext/fts5/fts5Int.h).
+_LONGEST_TERM = 32_768
 _SLOT_BITS = 18
 _MASK = (1 << TERM_BITS) - 1
 _FACTOR = secrets.randbits(64) | 1
@@ -52,15 +54,15 @@ class Tokenizer:
     def __init__(self, connection: apsw.Connection) -> None:
         self._tokenize = connection.fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
 
-    def __call__(self, text: bytes) -> list[str]:
-        """Return the terms of a text in UTF-8."""
+    def __call__(self, text: bytes) -> list[bytes]:
+        """Return the terms of a text in UTF-8, as FTS5 keeps them."""
         terms = self._tokenize(text, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
-        return cast("list[str]", terms)
+        return [term.encode()[:_LONGEST_TERM] for term in cast("list[str]", terms)]
 
 
-def term_number(term: str) -> int:
+def term_number(term: bytes) -> int:
     """Return the number of a term: 63 bits of its BLAKE2b hash, so that no dictionary has to be kept."""
-    return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "little") & _MASK
+    return int.from_bytes(blake2b(term, digest_size=8).digest(), "little") & _MASK
 
 
 class Spellings:
@@ -68,7 +70,7 @@ class Spellings:
 
     def __init__(self) -> None:
         self.numbers = array("q")
-        self._places: dict[str, int] = {}
+        self._places: dict[bytes, int] = {}
         self._terms: list[tuple[int, ...]] = []
         self._known: dict[int, int] = {}
         # Most spellings are found by the first bits of their hash; those that find another there are in `_known` only.
@@ -107,7 +109,7 @@ class Spellings:
             spellings[word] = spelling
         return spellings
 
-    def _learn(self, terms: Sequence[str], hashed: int) -> int:
+    def _learn(self, terms: Sequence[bytes], hashed: int) -> int:
         """Remember what a spelling stands for, and return which one it is."""
         spelling = self._known[hashed] = len(self._terms)
         places = tuple(map(self._place, terms))
@@ -121,7 +123,7 @@ class Spellings:
             self._slots[slot], self._slot_spellings[slot] = hashed, spelling
         return spelling
 
-    def _place(self, term: str) -> int:
+    def _place(self, term: bytes) -> int:
         place = self._places.get(term)
         if place is None:
             place = self._places[term] = len(self.numbers)

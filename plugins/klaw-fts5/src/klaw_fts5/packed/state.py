@@ -18,6 +18,9 @@ class State:
 
 
 def read_state(connection: apsw.Connection, collection: str) -> State | None:
-    """Return the state of a collection's packed form, None if it has none."""
-    row = connection.execute(READ_STATE, (collection,)).fetchone()
-    return None if row is None else State(*row)
+    """Return the state of a collection's packed form, None if it has none, or none that can be read."""
+    try:
+        row = connection.execute(READ_STATE, (collection,)).fetchone()
+    except UnicodeDecodeError:
+        return None
+    return None if row is None or tuple(map(type, row)) != (int, int, bytes) else State(*row)

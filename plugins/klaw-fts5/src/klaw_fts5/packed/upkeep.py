@@ -13,7 +13,7 @@ from klaw_core import Keys
 from klaw_fts5.packed.blocks import Block, read_blocks
 from klaw_fts5.packed.cache import Cache
 from klaw_fts5.packed.counting import Counter
-from klaw_fts5.packed.errors import DamagedError
+from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.postings import MAX_ROWS
 from klaw_fts5.packed.spelling import Tokenizer
 from klaw_fts5.packed.state import State, read_state
@@ -48,7 +48,7 @@ class Upkeep:
         sql = COLLECTIONS[collection]
         state = read_state(connection, collection)
         if state is None:
-            state = State(0, int(connection.execute(sql.count).get) - len(rows), b"")
+            state = self._begin_anew(connection, collection, len(rows))
         tokenizer = Tokenizer(connection)
         ordered = sorted(rows, key=lambda row: row[0])
         for start in range(0, len(ordered), _BATCH):
@@ -60,15 +60,18 @@ class Upkeep:
 
     def remove(self, connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
         """Remove rows that FTS5 still has; unknown keys are ignored."""
+        if not len(keys):
+            return
         state = read_state(connection, collection)
-        if state is None or not len(keys):
+        if state is None:
+            self.reset(connection, collection)
             return
         sql = COLLECTIONS[collection]
         wanted = np.unique(np.array(keys, dtype=np.int64))
         present = _present(connection, sql, wanted) if state.lacking else 0
         try:
             gone = sum(self._kill(connection, sql, block, wanted) for block in read_blocks(connection, sql.packed))
-        except DamagedError:
+        except DAMAGE:
             self._begin_anew(connection, collection, _present(connection, sql, wanted))
             return
         if gone or present:
@@ -76,33 +79,35 @@ class Upkeep:
 
     def erase(self, connection: apsw.Connection, collection: str) -> None:
         """Leave nothing of removed rows: write the blocks anew that had any."""
-        if read_state(connection, collection) is None:
+        state = read_state(connection, collection)
+        if state is None:
+            self.reset(connection, collection)
             return
         sql = COLLECTIONS[collection].packed
         try:
             for block in read_blocks(connection, sql):
                 if len(block.dead):
                     merge(connection, sql, [block])
-        except DamagedError:
+        except DAMAGE:
             self._begin_anew(connection, collection)
         else:
-            self._renew(connection, collection)
+            _write_state(connection, collection, state.rows, state.lacking)
 
     def reset(self, connection: apsw.Connection, collection: str) -> None:
         """Remove the packed form altogether."""
         connection.execute(COLLECTIONS[collection].packed.empty)
         connection.execute(DELETE_STATE, (collection,))
 
-    def keys(self, connection: apsw.Connection, collection: str) -> Keys | None:
-        """Return the keys that the packed form holds, ascending; None if there is no packed form."""
+    def keys(self, connection: apsw.Connection, collection: str) -> Keys:
+        """Return the keys that the packed form holds, ascending; none if there is no packed form."""
         if read_state(connection, collection) is None:
-            return None
+            return np.empty(0, np.int64)
         sql = COLLECTIONS[collection].packed
         try:
             held = [
                 self.cache.rows(connection, sql, block).keys[block.living()] for block in read_blocks(connection, sql)
             ]
-        except DamagedError:
+        except DAMAGE:
             held = []
         return np.unique(np.concatenate([np.empty(0, np.int64), *held]))
 
@@ -132,19 +137,16 @@ class Upkeep:
         try:
             while together := _mergeable(read_blocks(connection, sql)):
                 merge(connection, sql, together)
-        except DamagedError:
+        except DAMAGE:
             self._begin_anew(connection, collection)
 
-    def _begin_anew(self, connection: apsw.Connection, collection: str, fewer: int = 0) -> None:
-        """Empty a damaged packed form: it lacks everything that FTS5 has, but for ``fewer`` rows about to go."""
+    def _begin_anew(self, connection: apsw.Connection, collection: str, fewer: int = 0) -> State:
+        """Empty the packed form, and return its state: it lacks all that FTS5 has, but for ``fewer`` rows."""
         sql = COLLECTIONS[collection]
         connection.execute(sql.packed.empty)
-        _write_state(connection, collection, 0, int(connection.execute(sql.count).get) - fewer)
-
-    def _renew(self, connection: apsw.Connection, collection: str) -> None:
-        state = read_state(connection, collection)
-        if state is not None:
-            _write_state(connection, collection, state.rows, state.lacking)
+        lacking = int(connection.execute(sql.count).get) - fewer
+        _write_state(connection, collection, 0, lacking)
+        return State(0, lacking, b"")
 
 
 def _write_state(connection: apsw.Connection, collection: str, rows: int, lacking: int) -> None:
