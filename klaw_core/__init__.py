@@ -13,6 +13,18 @@ if TYPE_CHECKING:
     from klaw_core.candidates import Candidate, Scored, has_clear_winner
     from klaw_core.config import Config
     from klaw_core.conversations import Message
+    from klaw_core.documents import (
+        Document,
+        DocumentRecord,
+        Entry,
+        Forgotten,
+        IndexReport,
+        Passage,
+        Progress,
+        Replacement,
+        Skipped,
+        Status,
+    )
     from klaw_core.errors import (
         ConfigError,
         EmbedderUnavailableError,
@@ -51,6 +63,7 @@ if TYPE_CHECKING:
         ErasingIndex,
         Fusion,
         Index,
+        LaggingIndex,
         MessageReader,
         MessageWriter,
         Reranker,
@@ -58,6 +71,7 @@ if TYPE_CHECKING:
         Snapshot,
         Source,
         Store,
+        TalliedIndex,
         Transaction,
     )
     from klaw_core.memory import Memory
@@ -67,31 +81,22 @@ if TYPE_CHECKING:
         StoredMessage,
         Summary,
     )
+    from klaw_core.tally import Tally
     from klaw_core.tokens import estimate_tokens
     from klaw_core.values import (
         Chunk,
         Contribution,
-        Document,
-        DocumentRecord,
-        Entry,
         Filters,
-        Forgotten,
         Hit,
-        IndexReport,
         Keys,
         Matrix,
         Migration,
-        Passage,
-        Progress,
         Query,
         Ranking,
-        Replacement,
         SearchResult,
         SearchResults,
-        Skipped,
         SpaceRecord,
         Span,
-        Status,
         StoredChunk,
         TokenCounter,
         Vector,
@@ -133,6 +138,7 @@ __all__ = [
     "IndexReport",
     "Keys",
     "KlawError",
+    "LaggingIndex",
     "Matrix",
     "Memory",
     "Message",
@@ -177,6 +183,8 @@ __all__ = [
     "StoredChunk",
     "StoredMessage",
     "Summary",
+    "TalliedIndex",
+    "Tally",
     "TokenCounter",
     "Transaction",
     "Vector",
@@ -201,6 +209,7 @@ _NAMES = {
     "candidates": "Candidate Scored has_clear_winner",
     "config": "Config",
     "conversations": "Message",
+    "documents": ("Document DocumentRecord Entry Forgotten IndexReport Passage Progress Replacement Skipped Status"),
     "errors": (
         "ConfigError EmbedderUnavailableError EmbeddingError KlawError ModelCorruptError ModelNotFoundError "
         "NotFoundError PluginConflictError PluginContractError PluginError PluginNotFoundError QueryError "
@@ -211,16 +220,16 @@ _NAMES = {
     "findings": "Diagnosis Finding",
     "hookspecs": "API Component Place hookimpl",
     "interfaces": (
-        "CheckedIndex Chunker Embedder ErasingIndex Fusion Index MessageReader MessageWriter Reranker "
-        "Retriever Snapshot Source Store Transaction"
+        "CheckedIndex Chunker Embedder ErasingIndex Fusion Index LaggingIndex MessageReader MessageWriter Reranker "
+        "Retriever Snapshot Source Store TalliedIndex Transaction"
     ),
     "memory": "Memory",
     "mirror": "MirroredFile Session StoredMessage Summary",
+    "tally": "Tally",
     "tokens": "estimate_tokens",
     "values": (
-        "Chunk Contribution Document DocumentRecord Entry Filters Forgotten Hit IndexReport Keys Matrix "
-        "Migration Passage Progress Query Ranking Replacement SearchResult SearchResults Skipped SpaceRecord "
-        "Span Status StoredChunk TokenCounter Vector VectorSpace"
+        "Chunk Contribution Filters Hit Keys Matrix Migration Query Ranking SearchResult SearchResults "
+        "SpaceRecord Span StoredChunk TokenCounter Vector VectorSpace"
     ),
     "windows": "cut_windows embed_in_windows halves pool_windows unit_rows",
 }

@@ -3,16 +3,16 @@
 This is the only place where hooks are asked. Afterwards everything is a plain call on a typed object.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve, frozen
 
-from klaw_core.builtin.transcript import TranscriptChunker, TranscriptOptions
-from klaw_core.builtin.workspace import Workspace
-from klaw_core.config import Config, Selection, build_options
+from klaw_core.config import AUTO, Config, Selection, build_options
 from klaw_core.errors import (
     ConfigError,
     KlawError,
@@ -23,13 +23,18 @@ from klaw_core.errors import (
     contained,
     reason,
 )
-from klaw_core.fallback import AUTO, FallbackEmbedder, Option, auto_types
 from klaw_core.files import make_private_directory
 from klaw_core.hookspecs import Component, Place
-from klaw_core.interfaces import Chunker, Fusion, Index, Retriever, Source, Store
-from klaw_core.plugins import GuardedSource, Registry, discover
-from klaw_core.reranking import Stage
+from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Retriever, Source, Store
+from klaw_core.plugins import Registry, discover
 from klaw_core.values import COLLECTIONS, SpaceRecord
+
+if TYPE_CHECKING:  # what a search for words does without is imported where it is used
+    from klaw_core.fallback import FallbackEmbedder
+    from klaw_core.reranking import Stage
+
+# Embedders, by what the configuration calls them, and what builds each at its first call.
+_Embedders: TypeAlias = Sequence[tuple[str, Callable[[], Embedder]]]
 
 # What must be there before anything is asked; an embedder and a reranker are built when their answers are checked.
 _METHODS: Mapping[str, Sequence[str]] = {
@@ -41,7 +46,7 @@ _METHODS: Mapping[str, Sequence[str]] = {
 }
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Leg:
     """One retriever as configured. ``problem`` says why it cannot take part; then it is not asked."""
 
@@ -69,7 +74,7 @@ class Parts:
         build_store = self._prepare(config.store)
         build_fusion = self._prepare(config.fusion)
         build_legs = [(selection, self._prepare(selection)) for selection in config.retrieval]
-        self.stages = tuple(Stage(selection.type, self._prepare(selection)) for selection in config.reranking)
+        self.stages = self._stages_of(config.reranking)
         build_sources = [self._prepare(selection) for selection in config.sources]
         self._raise_problems()
         self.fusion: Fusion = build_fusion()
@@ -88,16 +93,16 @@ class Parts:
     @cached_property
     def embedder(self) -> FallbackEmbedder:
         """The embedder, in the space of the index where it can be; built at its first use, as its model is loaded."""
-        return FallbackEmbedder(self._embedders, self._record)
+        return _fallback(self._embedders, self._records)
 
     def embedder_for_new_index(self, selection: Selection | None = None) -> FallbackEmbedder:
         """Return an embedder (default: the configured one) that serves in its own space, whatever the index is in.
 
         Raise ConfigError, PluginError.
         """
-        options = self._embedders if selection is None else self._embedders_of(selection)
+        embedders = self._embedders if selection is None else self._embedders_of(selection)
         self._raise_problems()
-        return FallbackEmbedder(options, lambda: None)
+        return _fallback(embedders, lambda: ())
 
     def move_to(self, embedder: FallbackEmbedder, selection: Selection | None) -> None:
         """Go on with another embedder, whose space the index is in from now on."""
@@ -119,6 +124,8 @@ class Parts:
     @cached_property
     def formats(self) -> Mapping[str, Chunker]:
         """The chunkers of documents that are not Markdown, by their format."""
+        from klaw_core.builtin.transcript import TranscriptChunker, TranscriptOptions
+
         settings = self.config.conversations
         options = TranscriptOptions(settings.max_tokens, settings.packed_tokens, settings.context_tokens)
         return {"transcript": TranscriptChunker(options)}
@@ -129,20 +136,30 @@ class Parts:
             (leg.name, leg.retriever) for leg in self.legs if isinstance(leg.retriever, Index) and not leg.problem
         )
 
-    def _record(self) -> SpaceRecord | None:
-        """Return the vector space that the collections are in."""
+    def _records(self) -> Sequence[SpaceRecord]:
+        """Return the vector spaces that the collections are in, each collection's own: as a rule they are one."""
         with self.store.read() as snapshot:
-            return next(filter(None, map(snapshot.space, COLLECTIONS)), None)
+            return [record for record in map(snapshot.space, COLLECTIONS) if record is not None]
 
-    def _embedders_of(self, selection: Selection) -> tuple[Option, ...]:
+    def _stages_of(self, selections: Sequence[Selection]) -> Sequence[Stage]:
+        """Return what reranks, in order."""
+        if not selections:
+            return ()
+        from klaw_core.reranking import Stage
+
+        return tuple(Stage(selection.type, self._prepare(selection)) for selection in selections)
+
+    def _embedders_of(self, selection: Selection) -> _Embedders:
         """Return what may serve where this is configured, in order."""
         chain = selection.fallback
         several = bool(chain) or selection.type == AUTO
-        first = [Option(selection.type, cache(self._prepare(selection, or_else=several)))]
+        first = [(selection.type, cache(self._prepare(selection, or_else=several)))]
         if selection.type == AUTO:
+            from klaw_core.fallback import auto_types
+
             found = auto_types(self.registry.names("embedder"), os.environ)
-            first = [Option(name, cache(self._prepare(evolve(selection, type=name), or_else=True))) for name in found]
-        others = (Option(f"{item.type} ({item.place})", cache(self._prepare(item, or_else=True))) for item in chain)
+            first = [(name, cache(self._prepare(evolve(selection, type=name), or_else=True))) for name in found]
+        others = ((f"{item.type} ({item.place})", cache(self._prepare(item, or_else=True))) for item in chain)
         return (*first, *others)
 
     def _raise_problems(self) -> None:
@@ -219,8 +236,17 @@ class Parts:
         return Leg(selection.type, retriever, selection.weight, problem)
 
 
+def _fallback(embedders: _Embedders, get_records: Callable[[], Sequence[SpaceRecord]]) -> FallbackEmbedder:
+    from klaw_core.fallback import FallbackEmbedder, Option
+
+    return FallbackEmbedder([Option(name, build) for name, build in embedders], get_records)
+
+
 def _guarded(source: Source, name: str) -> Source:
     """Return a source of a plugin behind a wall, and Klaw's own, whose fields others read, as it is."""
+    from klaw_core.builtin.workspace import Workspace
+    from klaw_core.plugins.guarded import GuardedSource
+
     return source if isinstance(source, Workspace) else GuardedSource.of(source, name)
 
 

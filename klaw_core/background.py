@@ -8,9 +8,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from klaw_core.documents import Progress
     from klaw_core.memory import Memory
 
 _LOG = logging.getLogger("klaw")
+
+# So long after it was put off, embedding is tried again if nothing asks for a run before.
+_RETRY_SECONDS = 5.0
 
 
 class BackgroundIndexer:
@@ -20,9 +24,13 @@ class BackgroundIndexer:
             memory.conversations.append(message)
             indexer.request()       # returns at once
 
-    Requests within ``debounce_seconds`` of each other are one run. An error is logged (logger ``klaw``) and
-    never raised; the next request tries again. A good run logs "memory index ready". Leaving the block
-    waits for the run that is under way.
+    Requests within ``debounce_seconds`` of each other are one run. Words come first: they are written whatever else
+    goes on, and embedding gives way to them as soon as what was answered is kept. While another process embeds,
+    embedding is put off and tried again every few seconds.
+
+    An error is logged (logger ``klaw``) and never raised; the next request tries again. A good run logs "memory index
+    ready". Leaving the block waits for the words that are being written, or for the embedder's answer; what then has
+    no vector gets it from the next run, here or elsewhere.
     """
 
     def __init__(self, memory: Memory, *, debounce_seconds: float = 1.5) -> None:
@@ -32,6 +40,8 @@ class BackgroundIndexer:
         self._requests = 1  # the run at the start
         self._handled = 0
         self._running = False
+        self._asked = False
+        self._put_off = False
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="klaw-index", daemon=True)
         self._thread.start()
@@ -51,14 +61,17 @@ class BackgroundIndexer:
             self._changed.notify_all()
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until nothing is asked for or under way; return whether that came about in time."""
+        """Wait until nothing is asked for or under way; return whether that came about in time.
+
+        Embedding that is put off is not waited for: words find what was asked for.
+        """
         with self._changed:
             return self._changed.wait_for(
                 lambda: self._requests == self._handled and not self._running, timeout_seconds
             )
 
     def close(self) -> None:
-        """Stop after the run that is under way; closing twice is allowed."""
+        """Stop once words are written, or the embedder has answered; closing twice is allowed."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -68,8 +81,14 @@ class BackgroundIndexer:
         first = True
         while self._next(at_once=first):
             first = False
+            put_off = False
+            # What was put off is a smaller run: no file is read for it.
+            run = self._memory.index if self._asked else self._memory.embed
             try:
-                report = self._memory.index()
+                report = run(on_progress=self._give_way)
+            except _PutOffError as error:
+                put_off = True
+                _LOG.info("memory index ready for words; embedding is put off: %s", error)
             except Exception as error:  # noqa: BLE001  # whatever it is, whoever asked has gone on
                 _LOG.warning("memory index not brought up to date: %s", error)
             else:
@@ -77,14 +96,24 @@ class BackgroundIndexer:
                     _LOG.warning("%d chunks are found by words alone: %s", report.lacking, notice)
                 _LOG.info("memory index ready")
             with self._changed:
-                self._running = False
+                self._running, self._put_off = False, put_off
                 self._changed.notify_all()
 
+    def _give_way(self, progress: Progress) -> None:
+        """Stop a run that has written its words and would wait, or keep somebody waiting. Nothing is lost by it."""
+        if progress.stage == "wait":
+            raise _PutOffError("another process is embedding")
+        if progress.stage == "embed":
+            with self._changed:
+                if self._closing or self._requests > self._handled:
+                    raise _PutOffError("there is something else to do first")
+
     def _next(self, *, at_once: bool) -> bool:
-        """Wait for a request and for the burst to end; return False when it is time to stop."""
+        """Wait for a request and for the burst to end, or to try again; return False when it is time to stop."""
         with self._changed:
-            self._changed.wait_for(lambda: self._requests > self._handled or self._closing)
-            while not (at_once or self._closing) and self._more_come(self._requests):
+            retry = _RETRY_SECONDS if self._put_off else None
+            self._asked = self._changed.wait_for(lambda: self._requests > self._handled or self._closing, retry)
+            while self._asked and not (at_once or self._closing) and self._more_come(self._requests):
                 pass
             self._handled = self._requests
             self._running = not self._closing
@@ -93,3 +122,7 @@ class BackgroundIndexer:
     def _more_come(self, seen: int) -> bool:
         """Wait, for at most the time between two requests of one burst, for more than the ``seen`` ones."""
         return self._changed.wait_for(lambda: self._requests > seen or self._closing, self._debounce_seconds)
+
+
+class _PutOffError(Exception):
+    """Ends a run that was not to embed now."""

@@ -6,11 +6,12 @@ from typing import Any
 
 from attrs import define
 
+from klaw_core.documents import Document
 from klaw_core.errors import EmbeddingError, PluginContractError, PluginError, contained
 from klaw_core.interfaces import Chunker, Embedder
 from klaw_core.lines import line_of, line_starts
 from klaw_core.tokens import estimate_tokens
-from klaw_core.values import Chunk, Document, Span, TokenCounter, text_hash
+from klaw_core.values import Chunk, Span, TokenCounter, text_hash
 
 _ID_LENGTH = 32  # hexadecimal digits, 128 bits
 

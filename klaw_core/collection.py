@@ -13,23 +13,27 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
+from klaw_core.differences import count_lacking, differences
+from klaw_core.documents import Document, DocumentRecord
 from klaw_core.embedding import (
+    SAME_MODEL,
     SAME_WEIGHTS,
     EmbeddingRun,
     ModelChangedError,
     agreement,
     embed_passages,
+    gathered,
     make_space_record,
     require_same_space,
     stack,
 )
 from klaw_core.errors import VectorSpaceError, contained
 from klaw_core.interfaces import Embedder, ErasingIndex, Index, Snapshot, Store, Transaction
-from klaw_core.values import Chunk, Document, DocumentRecord, SpaceRecord, StoredChunk, Vector, VectorSpace
+from klaw_core.values import COLLECTIONS, Chunk, SpaceRecord, StoredChunk, Vector, VectorSpace
 
 # So many chunks are read, or written with their words, at once: enough that a commit costs nothing beside them, few
 # enough that a crash costs little.
-BATCH = 256
+BATCH = 512
 
 # So many chunks are read at once to be embedded, some megabytes: calls of them hold texts of similar length.
 POOL = 1024
@@ -108,6 +112,7 @@ class Collection:
                 record = transaction.space(self.name)  # another process may have begun meanwhile
                 if record is None:
                     record = wanted
+                    _retire_other_weights(transaction, wanted)
                     self._begin_space(transaction, wanted)
         require_same_space(record, self.embedder.space, self.name)
         return record
@@ -160,7 +165,8 @@ class Collection:
                 added += change.added
             vectors = _cached(transaction, record, added)
             for _, index in self.indexes:  # once for all documents: an index has a price for each call
-                index.remove(transaction.resource, self.name, removed)
+                if removed:
+                    index.remove(transaction.resource, self.name, removed)
                 self._add(transaction, index, added, vectors)
         lacking = tuple(stored.key for stored in added if stored.chunk.passage_hash not in vectors)
         return Written(lacking, len(vectors), frozenset(refused))
@@ -200,24 +206,30 @@ class Collection:
 
     def backfill(
         self, run: EmbeddingRun, on_progress: OnProgress = lambda _done, _total: None, *, limit: int | None = None
-    ) -> None:
+    ) -> int:
         """Give every index exactly the chunks there are, in order of key; embed at most ``limit``.
 
         Idempotent and safe to stop: what a crash or a failed embedding left out, the next call adds; what was
         removed while an index was switched off goes from it now. Where the embedder fails, ``run`` says why, and
-        the chunks are left without a vector.
+        the chunks are left without a vector. Return how many are.
         """
-        for index, missing, stale in self._differences():
+        lacking = 0
+        with self._read() as snapshot:
+            indexes = [index for _, index in self.indexes]
+            found = differences(snapshot, self.name, indexes, run.waiting.pop(self.name, ()))
+        for index, missing, stale in found:
             if stale:
                 with self._write() as transaction:
                     index.remove(transaction.resource, self.name, stale)
             if index.needs_vectors:
-                self._embed_missing(index, missing[:limit], run, on_progress)
+                done = self._embed_missing(index, missing[:limit], run, on_progress)
+                lacking = max(lacking, len(missing) - done)
                 continue
             for first in range(0, len(missing), BATCH):
                 with self._write() as transaction:
                     chunks = transaction.chunks(self.name, missing[first : first + BATCH])
                     self._put(transaction, index, chunks, {})
+        return self.lacking() if lacking else 0
 
     def embed(self, keys: Sequence[int], run: EmbeddingRun) -> None:
         """Give these chunks their vectors; where the embedder fails, ``run`` says why."""
@@ -228,14 +240,12 @@ class Collection:
     def lacking(self) -> int:
         """Return how many chunks are without a vector that they should have."""
         with self._read() as snapshot:
-            count: int = snapshot.keys(self.name).size
-            held = (index.keys(snapshot.resource, self.name).size for _, index in self.indexes if index.needs_vectors)
-            return max((count - size for size in held), default=0)
+            return count_lacking(snapshot, self.name, [index for _, index in self.indexes if index.needs_vectors])
 
     def cache(self, chunks: Sequence[Chunk], run: EmbeddingRun, record: SpaceRecord) -> None:
         """Put the vectors of these chunks, in the space of ``record``, into the cache, and nowhere else.
 
-        What one call answered is committed before the next is sent.
+        For what is committed when, see :func:`~klaw_core.embedding.gathered`.
         """
         space = record.space
         passages = {chunk.passage_hash: chunk.passage for chunk in chunks}
@@ -243,40 +253,41 @@ class Collection:
             known = snapshot.cached_vectors(space, list(passages))
         run.cached += len(known)
         missing = {digest: text for digest, text in passages.items() if digest not in known}
-        for part in embed_passages(missing, self.embedder, run, record):
+        for part in gathered(embed_passages(missing, self.embedder, run, record), self.embedder):
             with self._write() as transaction:
                 transaction.cache_vectors(space, part)
 
-    def _embed_missing(self, index: Index[Any], missing: Sequence[int], run: EmbeddingRun, report: OnProgress) -> None:
-        """Compute the vectors that one index lacks, as long as the embedder answers."""
+    def _embed_missing(self, index: Index[Any], missing: Sequence[int], run: EmbeddingRun, report: OnProgress) -> int:
+        """Compute the vectors that one index lacks, as long as the embedder answers; return how many it now has."""
+        done = 0
         if run.stopped:
-            return
-        report(0, len(missing))
+            return done
+        report(done, len(missing))
         try:
             if not missing and self.record() is None:
-                return
+                return done
             record = self.prepare_space()
             size = max(POOL, run.call_size(self.embedder))
         except Exception as error:  # noqa: BLE001  # an embedder may raise anything
             if missing or isinstance(error, VectorSpaceError):  # where nothing is missing it need not work now
                 run.fail(error)
                 run.stopped = True
-            return
-        done = 0
+            return done
         for first in range(0, len(missing), size):  # also after a failure: what is cached needs no embedder
             for count in self._embed_keys(index, missing[first : first + size], record, run):
                 done += count
                 report(done, len(missing))
         if isinstance(run.error, ModelChangedError):
             self._retire(record)
+        return done
 
     def _embed_keys(
         self, index: Index[Any], keys: Sequence[int], record: SpaceRecord, run: EmbeddingRun
     ) -> Iterator[int]:
         """Add the vectors of these chunks to an index; yield how many after each transaction.
 
-        No transaction is open while the embedder works. What one call answered is committed, to the cache and to the
-        index, before the next is sent.
+        No transaction is open while the embedder works. What is committed, to the cache and to the index, before
+        it goes on, says :func:`~klaw_core.embedding.gathered`.
         """
         with self._read() as snapshot:
             chunks: dict[str, list[StoredChunk]] = {}
@@ -285,7 +296,8 @@ class Collection:
             known = snapshot.cached_vectors(record.space, list(chunks))
         run.cached += len(known)
         missing = {digest: group[0].chunk.passage for digest, group in chunks.items() if digest not in known}
-        for vectors in chain([known] if known else [], embed_passages(missing, self.embedder, run, record)):
+        answers = gathered(embed_passages(missing, self.embedder, run, record), self.embedder)
+        for vectors in chain([known] if known else [], answers):
             group = [stored for digest in vectors for stored in chunks[digest]]
             try:
                 self._keep(index, group, vectors, record.space, new=vectors is not known)
@@ -334,22 +346,6 @@ class Collection:
             if now is not None and now.space == record.space and agreement(now.probe, record.probe) >= SAME_WEIGHTS:
                 transaction.retire_space(record.space)
 
-    def _differences(self) -> list[tuple[Index[Any], list[int], list[int]]]:
-        """Return of each index the keys that it lacks, and those that it holds for chunks that are gone."""
-        import numpy as np
-
-        with self._read() as snapshot:
-            wanted = snapshot.keys(self.name)
-            present = [(index, index.keys(snapshot.resource, self.name)) for _, index in self.indexes]
-        return [
-            (
-                index,
-                np.setdiff1d(wanted, keys, assume_unique=True).tolist(),
-                np.setdiff1d(keys, wanted, assume_unique=True).tolist(),
-            )
-            for index, keys in present
-        ]
-
     def _put(
         self,
         transaction: Transaction[Any],
@@ -377,6 +373,13 @@ class Collection:
         if embedded:
             matrix = stack([stored.chunk.passage_hash for stored in embedded], vectors)
             index.add(transaction.resource, self.name, embedded, matrix)
+
+
+def _retire_other_weights(transaction: Transaction[Any], now: SpaceRecord) -> None:
+    """Where the model of another collection has changed under its name, let none of its vectors be taken for one's."""
+    records = [record for record in map(transaction.space, COLLECTIONS) if record is not None]
+    if any(old.space == now.space and agreement(old.probe, now.probe) < SAME_MODEL for old in records):
+        transaction.retire_space(now.space)
 
 
 def _cached(

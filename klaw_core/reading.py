@@ -9,10 +9,11 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.builtin.workspace import Workspace
+from klaw_core.documents import Entry, Passage, Skipped
 from klaw_core.errors import NotFoundError
 from klaw_core.interfaces import Store
 from klaw_core.lines import count_lines, line_starts, take_lines
-from klaw_core.values import Entry, Passage, Skipped, StoredChunk
+from klaw_core.values import StoredChunk
 
 _SHORTEST_ID = 6
 

@@ -30,7 +30,7 @@ _LARGEST_SCORE = 1e6
 _MOST_CANDIDATES = 100
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Stage:
     """One reranker as configured; it is built at its first use, and again if that failed."""
 

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 from attrs import field, frozen
 
+from klaw_core.documents import Document, Entry, Skipped
 from klaw_core.errors import QueryError
 from klaw_core.saved import Saved, SavedJournal
-from klaw_core.values import Document, Entry, Skipped, text_hash
+from klaw_core.values import text_hash
 
 #: The origin of saved memories, and the beginning of their paths.
 SAVED = "saved"

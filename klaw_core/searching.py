@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
 from operator import ge, index
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import field, frozen
+from attrs import frozen
 
-from klaw_core.assembly import Leg
 from klaw_core.errors import (
     PluginContractError,
     QueryError,
@@ -22,22 +23,15 @@ from klaw_core.errors import (
     as_klaw_error,
     contained,
 )
-from klaw_core.interfaces import Embedder, Fusion, Index, Snapshot, Store
-from klaw_core.questions import Questions, record_identity
-from klaw_core.reranking import Stage, rerank
-from klaw_core.values import (
-    Chunk,
-    Filters,
-    Hit,
-    Keys,
-    Query,
-    Ranking,
-    SearchResult,
-    SearchResults,
-    SpaceRecord,
-    StoredChunk,
-    Vector,
-)
+from klaw_core.interfaces import Index
+from klaw_core.values import Filters, Hit, Query, Ranking, SearchResult, SearchResults, StoredChunk
+
+if TYPE_CHECKING:  # what only vectors or stages need is imported with them
+    from klaw_core.assembly import Leg
+    from klaw_core.interfaces import Embedder, Fusion, Snapshot, Store
+    from klaw_core.questions import Questions
+    from klaw_core.reranking import Stage
+    from klaw_core.values import Chunk, Keys, SpaceRecord, Vector
 
 Mode = Literal["hybrid", "fts", "vector"]
 
@@ -48,7 +42,11 @@ _DEEPEST = 4096
 _LARGEST_KEY = 2**63
 
 
-@frozen
+class _OutdatedError(Exception):
+    """What was known of a collection from the search before does not hold any more."""
+
+
+@frozen(eq=False, repr=False)
 class Searcher:
     """Searches the collections of one store. ``get_embedder`` is called only if a leg needs a vector."""
 
@@ -57,7 +55,17 @@ class Searcher:
     legs: Sequence[Leg]
     fusion: Fusion
     stages: Sequence[Stage] = ()
-    questions: Questions = field(factory=Questions)
+
+    @cached_property
+    def _questions(self) -> Questions:
+        from klaw_core.questions import Questions
+
+        return Questions()
+
+    @cached_property
+    def _spaces(self) -> dict[str, SpaceRecord]:
+        """The space of each collection when it was last searched."""
+        return {}
 
     def search(
         self,
@@ -76,19 +84,46 @@ class Searcher:
         leg could answer.
         """
         _check(text, limit)
+        search = partial(
+            self._search, text, limit=limit, mode=mode, filters=filters, collection=collection, min_score=min_score
+        )
+        known = self._spaces.pop(collection, None)
+        if known is not None:
+            with suppress(_OutdatedError):
+                return search(known=known)
+        return search(known=None)
+
+    def _search(
+        self,
+        text: str,
+        *,
+        limit: int,
+        mode: Mode,
+        filters: Filters,
+        collection: str,
+        min_score: float | None,
+        known: SpaceRecord | None,
+    ) -> SearchResults:
+        """Search as :meth:`search` does. Raise _OutdatedError if the collection has left the space ``known``."""
         notices: list[str] = []
         legs = self._usable(mode, notices)
-        vector, embedded_in = self._embed(text, legs, collection, notices)
+        vector, embedded_in = self._embed(text, legs, collection, notices, known)
         with self.store.read() as snapshot:
-            self._drop_moved(snapshot, collection, embedded_in, legs, notices)
+            if embedded_in is not None and not self._is_in(snapshot, collection, embedded_in):
+                if known is not None:
+                    raise _OutdatedError
+                _drop_moved(collection, legs, notices)
             within = snapshot.select(collection, filters) if filters else None
             query = Query(text, collection, vector, within)
             found = self._find(snapshot, legs, query, limit, notices)
             if not found and not snapshot.keys(collection).size:
                 notices.append("nothing is indexed yet: klaw index DIR")
-        reranked, failures = rerank(self.stages, self.store, query, found, limit)
-        notices.extend(failures)
-        good = reranked if min_score is None else [(stored, hit) for stored, hit in reranked if hit.score >= min_score]
+        if self.stages:
+            from klaw_core.reranking import rerank
+
+            found, failures = rerank(self.stages, self.store, query, found, limit)
+            notices.extend(failures)
+        good = found if min_score is None else [(stored, hit) for stored, hit in found if hit.score >= min_score]
         results = tuple(_result(stored, hit) for stored, hit in good[:limit])
         return SearchResults(results, tuple(dict.fromkeys(notices)))
 
@@ -104,20 +139,29 @@ class Searcher:
         return usable
 
     def _embed(
-        self, text: str, legs: list[Leg], collection: str, notices: list[str]
+        self, text: str, legs: list[Leg], collection: str, notices: list[str], known: SpaceRecord | None
     ) -> tuple[Vector | None, SpaceRecord | None]:
-        """Embed the question if a leg needs it, and say in which space; where that fails, leave those legs out."""
+        """Embed the question if a leg needs it, and say in which space; where that fails, leave those legs out.
+
+        ``known`` is the space of the last search: so a question in a row needs no other snapshot before its own.
+        """
         needing = [leg for leg in legs if leg.retriever.needs_vectors]
         if not needing:
             return None, None
-        with self.store.read() as snapshot:
-            record = snapshot.space(collection)
+        record = known
+        if record is None:
+            with self.store.read() as snapshot:
+                record = snapshot.space(collection)
         if record is None:  # nothing was indexed with vectors yet: no reason to load a model
             _leave_out(needing, legs)
             return None, None
         try:
-            return self.questions.embed(text, self.get_embedder(), record, collection), record
+            return self._questions.embed(text, self.get_embedder(), record, collection), record
         except Exception as error:  # an embedder may raise anything; words can still answer
+            if known is not None:
+                with self.store.read() as snapshot:
+                    if not self._is_in(snapshot, collection, known):
+                        raise _OutdatedError from error
             _leave_out(needing, legs)
             problem = as_klaw_error(error)
             if not legs:
@@ -125,25 +169,15 @@ class Searcher:
             notices.append(f"searched without vectors: {problem}")
             return None, None
 
-    def _drop_moved(
-        self,
-        snapshot: Snapshot[Any],
-        collection: str,
-        embedded_in: SpaceRecord | None,
-        legs: list[Leg],
-        notices: list[str],
-    ) -> None:
-        """Leave out the legs that need vectors if, since the question was embedded, the index has moved."""
-        if embedded_in is None:
-            return
+    def _is_in(self, snapshot: Snapshot[Any], collection: str, known: SpaceRecord) -> bool:
+        """Return whether the collection is in the known space, of the same weights; remember it for the next search."""
+        from klaw_core.questions import record_identity
+
         record = snapshot.space(collection)
-        if record is not None and record_identity(record) == record_identity(embedded_in):
-            return
-        _leave_out([leg for leg in legs if leg.retriever.needs_vectors], legs)
-        problem = VectorSpaceError(f"the collection {collection!r} was rebuilt meanwhile", hint="search again")
-        if not legs:
-            raise problem
-        notices.append(f"searched without vectors: {problem}")
+        if record is None or record_identity(record) != record_identity(known):
+            return False
+        self._spaces[collection] = record
+        return True
 
     def _find(
         self, snapshot: Snapshot[Any], legs: Sequence[Leg], query: Query, limit: int, notices: list[str]
@@ -156,12 +190,24 @@ class Searcher:
         wanted = None if self.stages else limit
         while True:
             rankings = self._ask(snapshot, legs, query, depth, notices)
-            fused = _fuse(self.fusion, rankings, depth * len(rankings)) if rankings else ()
-            found = _hydrate(snapshot, query.collection, fused, wanted)
+            found = self._first(snapshot, query.collection, rankings, depth * len(rankings), wanted)
             exhausted = all(len(ranking.hits) < depth for ranking in rankings)
             if len(found) >= limit or exhausted or depth >= _DEEPEST:
                 return found
             depth = min(4 * depth, _DEEPEST)
+
+    def _first(
+        self, snapshot: Snapshot[Any], collection: str, rankings: Sequence[Ranking], most: int, wanted: int | None
+    ) -> Sequence[tuple[StoredChunk, Hit]]:
+        """Return the ``wanted`` first of at most ``most`` (None: all).
+
+        They are looked for among the first twice as many: a smaller limit cuts off the end of what a fusion returns.
+        """
+        if wanted is not None and 2 * wanted < sum(len(ranking.hits) for ranking in rankings):
+            found = _hydrate(snapshot, collection, _fuse(self.fusion, rankings, 2 * wanted), wanted)
+            if len(found) == wanted:
+                return found
+        return _hydrate(snapshot, collection, _fuse(self.fusion, rankings, most), wanted) if rankings else ()
 
     def _ask(
         self, snapshot: Snapshot[Any], legs: Sequence[Leg], query: Query, depth: int, notices: list[str]
@@ -190,13 +236,24 @@ def _gaps(snapshot: Snapshot[Any], leg: Leg, collection: str) -> Iterator[str]:
     """Say so if a leg that found nothing lacks chunks: after an upgrade, or a run that was interrupted."""
     if not isinstance(leg.retriever, Index):
         return
+    from klaw_core.differences import count_lacking
+
     try:
-        lacking = snapshot.keys(collection).size - leg.retriever.keys(snapshot.resource, collection).size
+        lacking = count_lacking(snapshot, collection, (leg.retriever,))
     except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the answer stands
         yield f"{leg.name} cannot say what it holds: {as_klaw_error(error)}"
         return
     if lacking > 0:
-        yield f"{leg.name} lacks {lacking:,} chunks: klaw index"
+        yield f"{leg.name} lacks {lacking:,} {'chunk' if lacking == 1 else 'chunks'}: klaw index"
+
+
+def _drop_moved(collection: str, legs: list[Leg], notices: list[str]) -> None:
+    """Leave out the legs that need vectors, since after the question was embedded the index has moved."""
+    _leave_out([leg for leg in legs if leg.retriever.needs_vectors], legs)
+    problem = VectorSpaceError(f"the collection {collection!r} was rebuilt meanwhile", hint="search again")
+    if not legs:
+        raise problem
+    notices.append(f"searched without vectors: {problem}")
 
 
 def _leave_out(these: Sequence[Leg], legs: list[Leg]) -> None:
@@ -234,10 +291,12 @@ def _fuse(fusion: Fusion, rankings: Sequence[Ranking], limit: int) -> Sequence[H
 
 def _check_hits(hits: Sequence[Any], depth: int, within: Keys | None, who: str) -> None:
     """Raise PluginContractError unless the hits are hits, distinct, in order, allowed and not too many."""
-    if not all(isinstance(hit, Hit) and abs(index(hit.key)) < _LARGEST_KEY for hit in hits):
+    kinds = set(map(type, hits))
+    numbers = [index(hit.key) for hit in hits] if all(issubclass(kind, Hit) for kind in kinds) else None
+    if numbers is None or (numbers and not -_LARGEST_KEY < min(numbers) <= max(numbers) < _LARGEST_KEY):
         raise PluginContractError(f"{who} returned what are no hits, or keys that no store gives")
     scores = [hit.score for hit in hits]
-    keys = {hit.key for hit in hits}
+    keys = set(numbers)
     ordered = all(map(ge, scores, scores[1:]))
     if (
         not (ordered and all(map(math.isfinite, scores)) and _allowed(keys, within))
@@ -272,9 +331,9 @@ def _hydrate(
     kept: list[tuple[StoredChunk, Hit]] = []
     texts: set[str] = set()
     shown: dict[str, list[Chunk]] = {}
-    size = len(hits) if wanted is None else 2 * wanted
-    first = 0
+    first, times = 0, 1
     while first < len(hits):
+        size = len(hits) if wanted is None else times * (wanted - len(kept))
         part = hits[first : first + size]
         stored = {chunk.key: chunk for chunk in snapshot.chunks(collection, [hit.key for hit in part])}
         for hit in part:
@@ -289,7 +348,7 @@ def _hydrate(
             others.append(chunk)
             texts.add(chunk.text)
         first += size
-        size *= 2
+        times *= 2
     return kept
 
 

@@ -7,6 +7,7 @@ synonyms, vectors), so nothing here decides what is found, only what is shown of
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 
 from attrs import frozen
 
@@ -20,7 +21,8 @@ _SHORTEST_STEM = 4
 _STEM_SHARE = 0.7
 # Kana, Han and Hangul: written without spaces, so pairs of characters stand for words.
 _CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
-_TOKEN = re.compile(rf"(?P<cjk>[{_CJK}]+)|[^\W{_CJK}]+")
+_FIRST_CJK = "\u3040"
+_WORD = re.compile(r"(?P<cjk>(?!))|\w+")
 _JOINERS = {"\u200d", "\ufe0e", "\ufe0f"}
 _HEADING = re.compile(r"\s{0,3}#{1,6}[ \t]+(?=\S)")
 _BULLET = re.compile(r"\s*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?")
@@ -46,7 +48,7 @@ class Snippet:
     marks: tuple[tuple[int, int], ...] = ()
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class _Terms:
     """What to look for: whole words, beginnings of words, and pairs of CJK characters."""
 
@@ -65,7 +67,7 @@ class _Terms:
         return ""
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class _Match:
     start: int
     end: int
@@ -112,14 +114,27 @@ def _plain(line: str) -> str:
     return line.strip().strip("|") if line.lstrip().startswith("|") else line
 
 
+@lru_cache(maxsize=1)  # every result of an answer is marked with the same question
 def _terms(query: str) -> _Terms:
-    tokens = list(_TOKEN.finditer(query))
+    tokens = list(_tokens(query))
     words = [token[0].casefold() for token in tokens if not token["cjk"]]
     telling = [_fold(word) for word in words if word not in _COMMON_WORDS] or [_fold(word) for word in words]
     stems = frozenset(stem for word in telling if (stem := _stem(word)))
     runs = [token["cjk"] for token in tokens if token["cjk"]]
     pairs = frozenset(run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1)))
     return _Terms(frozenset(telling), stems, pairs, max(map(len, stems), default=0))
+
+
+def _tokens(text: str) -> Iterator[re.Match[str]]:
+    """Yield the words and the runs of CJK characters of a text."""
+    pattern = _word_or_cjk() if max(text, default="") >= _FIRST_CJK else _WORD
+    return pattern.finditer(text)
+
+
+@cache
+def _word_or_cjk() -> re.Pattern[str]:
+    # Compiled at its first use: that takes as long as a search in a small collection.
+    return re.compile(rf"(?P<cjk>[{_CJK}]+)|[^\W{_CJK}]+")
 
 
 def _stem(word: str) -> str:
@@ -131,13 +146,15 @@ def _stem(word: str) -> str:
 
 def _fold(word: str) -> str:
     """Return a word without case and accents, as full-text indexes compare it."""
+    if word.isascii():
+        return word.lower()
     decomposed = unicodedata.normalize("NFKD", word.casefold())
     return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
 def _matches(text: str, terms: _Terms) -> Iterator[_Match]:
     """Yield every match, in order of where it starts."""
-    for token in _TOKEN.finditer(text):
+    for token in _tokens(text):
         if token["cjk"]:
             yield from _pairs(token[0], token.start(), terms.cjk)
         elif term := terms.match(_fold(token[0])):

@@ -10,9 +10,10 @@ from attrs import frozen
 
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
+from klaw_core.documents import Skipped
 from klaw_core.errors import WorkspaceError
 from klaw_core.saved_source import SavedSource
-from klaw_core.values import COLLECTIONS, Skipped
+from klaw_core.values import COLLECTIONS
 from klaw_core.workspaces import RESERVED, Workspaces
 
 if TYPE_CHECKING:

@@ -3,10 +3,15 @@
 import math
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from typing import Final
 
 from attrs import field, frozen, validators
 
 from klaw_core.values import Contribution, Hit, Ranking
+
+# What a contribution is made of.
+_Part = tuple[str, int, float, float, float]
+_VALUE: Final = 4
 
 
 @frozen
@@ -33,12 +38,13 @@ class ReciprocalRankFusion:
 
     def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, ties by key. A contribution's weight includes the confidence."""
+        sure = 1 - self.min_confidence
         return _combine(
             (
-                (hit.key, Contribution(ranking.leg, rank, hit.score, weight, weight / (self.k + rank)))
-                for ranking in rankings
+                (hit.key, (ranking.leg, rank, hit.score, weight, weight / (self.k + rank)))
+                for ranking in sorted(rankings, key=_by_leg)
                 for rank, (hit, standing) in enumerate(self._standings(ranking.hits), start=1)
-                for weight in (ranking.weight * (self.min_confidence + (1 - self.min_confidence) * standing),)
+                for weight in (ranking.weight * (self.min_confidence + sure * standing),)
             ),
             limit,
         )
@@ -75,8 +81,8 @@ class WeightedFusion:
         total = math.fsum(ranking.weight for ranking in rankings if ranking.hits) or 1.0
         return _combine(
             (
-                (hit.key, Contribution(ranking.leg, rank, hit.score, weight, weight * scaled))
-                for ranking in rankings
+                (hit.key, (ranking.leg, rank, hit.score, weight, weight * scaled))
+                for ranking in sorted(rankings, key=_by_leg)
                 for weight in (ranking.weight / total,)
                 for rank, (hit, scaled) in enumerate(_scaled(ranking.hits), start=1)
             ),
@@ -93,24 +99,15 @@ def _scaled(hits: Sequence[Hit]) -> Iterable[tuple[Hit, float]]:
     return ((hit, (hit.score - low) / span if span > 0 else 1.0) for hit in hits)
 
 
-def _combine(parts: Iterable[tuple[int, Contribution]], limit: int) -> Sequence[Hit]:
-    """Add up each key's contributions; the sum is taken in order of leg name, whatever order they came in."""
-    contributions: dict[int, list[Contribution]] = {}
-    for key, contribution in parts:
-        contributions.setdefault(key, []).append(contribution)
-    hits = []
-    for key, found in contributions.items():
-        if len(found) == 1:  # as most are: legs seldom agree
-            hits.append(Hit(key, found[0].value, tuple(found)))
-        else:
-            found.sort(key=_by_leg)
-            hits.append(Hit(key, sum([part.value for part in found]), tuple(found)))
-    hits.sort(key=_best_first)
-    return hits[:limit]
-
-
-def _best_first(hit: Hit) -> tuple[float, int]:
-    return -hit.score, hit.key
+def _combine(parts: Iterable[tuple[int, _Part]], limit: int) -> Sequence[Hit]:
+    """Add up what each key has from the legs, which come in order of name; explain those that are returned."""
+    found: dict[int, list[_Part]] = {}
+    for key, part in parts:
+        found.setdefault(key, []).append(part)
+    # As most have one part, since legs seldom agree, it is added to nothing.
+    scores = [(-sum([part[_VALUE] for part in own]) if own[1:] else -own[0][_VALUE], key) for key, own in found.items()]
+    scores.sort()
+    return [Hit(key, -score, tuple([Contribution(*part) for part in found[key]])) for score, key in scores[:limit]]
 
 
 _by_leg = attrgetter("leg")

@@ -17,21 +17,12 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from klaw_core.builtin.memory_messages import MemoryMessages
+from klaw_core.documents import Document, DocumentRecord, Replacement
 from klaw_core.findings import Finding
 from klaw_core.interfaces import Index, Snapshot, Store, Transaction
 from klaw_core.mirror import MirroredFile, StoredMessage, Summary
-from klaw_core.values import (
-    Chunk,
-    Document,
-    DocumentRecord,
-    Filters,
-    Keys,
-    Replacement,
-    SpaceRecord,
-    StoredChunk,
-    Vector,
-    VectorSpace,
-)
+from klaw_core.tally import Tally
+from klaw_core.values import Chunk, Filters, Keys, SpaceRecord, StoredChunk, Vector, VectorSpace
 
 
 @define
@@ -116,6 +107,10 @@ class MemorySnapshot:
     def keys(self, collection: str, /) -> Keys:
         """Return every chunk's key, ascending."""
         return _keys(key for key, _ in self._chunks(collection))
+
+    def tally(self, collection: str, /) -> Tally:
+        """Return the tally of the keys."""
+        return Tally.of(self.keys(collection))
 
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in."""

@@ -1,21 +1,20 @@
-"""The hooks of what ships with the core. Like any plugin's: light here, heavy in the factories."""
+"""The hooks of what ships with the core. Like any plugin's: light here, heavy in the factories.
+
+What a kind of component needs its hook imports: a hook is asked only if its kind is configured.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from klaw_core.builtin.fusion import ReciprocalRankFusion, WeightedFusion
-from klaw_core.builtin.importance import Importance, ImportanceOptions
-from klaw_core.builtin.markdown import MarkdownChunker, MarkdownOptions
-from klaw_core.builtin.mmr import MaximalMarginalRelevance, MmrOptions
-from klaw_core.builtin.none_embedder import NoEmbedder
-from klaw_core.builtin.recency import Recency, RecencyOptions
-from klaw_core.builtin.transcript import TranscriptChunker, TranscriptOptions
-from klaw_core.builtin.workspace import Workspace, WorkspaceOptions
 from klaw_core.hookspecs import API, Component, Place, hookimpl
-from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Reranker, Retriever, Source, Store
+
+if TYPE_CHECKING:
+    from klaw_core.builtin.workspace import WorkspaceOptions
+    from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Reranker, Retriever, Source, Store
 
 
 @frozen
@@ -26,6 +25,8 @@ class NoOptions:
 @hookimpl
 def klaw_embedders() -> Iterable[Component[Any, Embedder]]:
     """Yield the embedder that does not embed, and the name of the one that is chosen among those installed."""
+    from klaw_core.builtin.none_embedder import NoEmbedder
+
     yield Component("none", NoEmbedder, lambda options, _: options, API, "no vectors: search by words alone")
     summary = "the first that works: local ones, then those whose server or key is there"
     # Which that is only the assembly can tell, which knows what is installed, and asks it in this one's place.
@@ -35,6 +36,9 @@ def klaw_embedders() -> Iterable[Component[Any, Embedder]]:
 @hookimpl
 def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
     """Yield the chunker of Markdown and that of transcripts."""
+    from klaw_core.builtin.markdown import MarkdownChunker, MarkdownOptions
+    from klaw_core.builtin.transcript import TranscriptChunker, TranscriptOptions
+
     summary = "Markdown by its block structure, sizes by the embedder's tokens"
     yield Component("markdown", MarkdownOptions, lambda options, _: MarkdownChunker(options), API, summary)
     summary = "who said what, a line each: whole messages, session by session"
@@ -44,6 +48,8 @@ def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
 @hookimpl
 def klaw_fusions() -> Iterable[Component[Any, Fusion]]:
     """Yield the two fusions."""
+    from klaw_core.builtin.fusion import ReciprocalRankFusion, WeightedFusion
+
     yield Component("rrf", ReciprocalRankFusion, lambda options, _: options, API, "reciprocal rank fusion")
     yield Component("weighted", WeightedFusion, lambda options, _: options, API, "min-max scores, convex combination")
 
@@ -51,6 +57,10 @@ def klaw_fusions() -> Iterable[Component[Any, Fusion]]:
 @hookimpl
 def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
     """Yield the three stages that need no model."""
+    from klaw_core.builtin.importance import Importance, ImportanceOptions
+    from klaw_core.builtin.mmr import MaximalMarginalRelevance, MmrOptions
+    from klaw_core.builtin.recency import Recency, RecencyOptions
+
     yield Component("recency", RecencyOptions, lambda options, _: Recency(options), API, "what is old counts less")
     summary = "some sources count more than others"
     yield Component("importance", ImportanceOptions, lambda options, _: Importance(options), API, summary)
@@ -61,6 +71,8 @@ def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
 @hookimpl
 def klaw_sources() -> Iterable[Component[Any, Source]]:
     """Yield the directory of notes."""
+    from klaw_core.builtin.workspace import WorkspaceOptions
+
     yield Component("workspace", WorkspaceOptions, _workspace, API, "a directory of Markdown notes")
 
 
@@ -78,6 +90,10 @@ def klaw_retrievers() -> Iterable[Component[Any, Retriever[Any]]]:
 
 
 def _workspace(options: WorkspaceOptions, _place: Place) -> Source:
+    from pathlib import Path
+
+    from klaw_core.builtin.workspace import Workspace
+
     root = Path(options.path).expanduser().absolute()
     return Workspace(root, options.name or root.name, options.include, options.exclude, options.max_bytes)
 

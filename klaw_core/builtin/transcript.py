@@ -39,7 +39,7 @@ class TranscriptOptions:
     context_tokens: int = field(default=96, validator=validators.ge(0))
 
 
-@frozen
+@frozen(eq=False)
 class TranscriptChunker:
     """Cuts a transcript between its messages."""
 
@@ -57,7 +57,7 @@ class TranscriptChunker:
             yield from _Session(messages, _measure(messages, gauge), gauge, self.options).spans()
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class _Session:
     """The messages of a session. ``sizes`` are their tokens, those of the white space after them included.
 

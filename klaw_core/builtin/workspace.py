@@ -16,8 +16,8 @@ from pathlib import Path
 
 from attrs import field, frozen, validators
 
+from klaw_core.documents import Document, Entry, Skipped
 from klaw_core.errors import WorkspaceError
-from klaw_core.values import Document, Entry, Skipped
 
 # The two files that agents' memory conventions read first.
 _FIRST = ("MEMORY.md", "memory.md")

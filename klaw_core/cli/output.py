@@ -31,7 +31,7 @@ _CONTROLS = {
 _NARROWEST = 20  # columns; below this lines run over
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Part:
     """A piece of a line. ``style`` is rich's (``"bold cyan"``), ``link`` a URL that terminals may open."""
 

@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
-from klaw_core.cli.output import counted, size
+from klaw_core.cli.output import counted, notify, size
 from klaw_core.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -17,17 +18,25 @@ if TYPE_CHECKING:
     from rich.progress import Task
     from rich.text import Text
 
-    from klaw_core.values import Progress
+    from klaw_core.documents import Progress
+
+
+_WAITING = "waiting for another run that embeds"
 
 
 @contextmanager
 def progress_bar(settings: Settings) -> Iterator[Callable[[Progress], None]]:
-    """Show a bar while the block runs; yield what takes its progress. Silent unless stderr is a terminal."""
+    """Show a bar while the block runs; yield what takes its progress. Only a line where it waits, off a terminal."""
     if settings.quiet or not sys.stderr.isatty():
-        yield lambda _: None
+        yield partial(_tell_if_waiting, settings)
         return
     with _make_bar() as bar:
         yield _Painter(bar).show
+
+
+def _tell_if_waiting(settings: Settings, progress: Progress) -> None:
+    if progress.stage == "wait":
+        notify(settings, f"{_WAITING} (nothing is lost by Ctrl-C: words find all that is new)")
 
 
 class _Painter:
@@ -46,7 +55,7 @@ class _Painter:
     def show(self, progress: Progress) -> None:
         """Paint one value."""
         if progress.stage == "wait":
-            self._begin("waiting for another run that embeds", None)
+            self._begin(_WAITING, None)
             return
         if progress.total <= 0:
             return

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +18,7 @@ _HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
 _COLUMNS = ("rank", "score", "path", "start_line", "end_line", "heading", "source", "created_at", "chunk_id", "content")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Look:
     """How results are to be shown. ``roots`` are the workspaces' directories by name, for links."""
 
@@ -139,6 +137,9 @@ def as_markdown(results: Sequence[SearchResult], look: Look) -> str:
 
 def as_csv(results: Sequence[SearchResult], _look: Look) -> str:
     """Return results as CSV (RFC 4180) with a header line; headings are joined by `` > ``."""
+    import csv
+    import io
+
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore")
     writer.writeheader()

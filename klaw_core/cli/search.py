@@ -90,9 +90,12 @@ def command(
         data_dir = memory.config.data_dir
     from klaw_core.cli.output import data
     from klaw_core.cli.results import Look
-    from klaw_core.cli.roots import workspace_roots
 
-    roots = workspace_roots(data_dir) if data().is_terminal else {}
+    roots = {}
+    if data().is_terminal:
+        from klaw_core.cli.roots import workspace_roots
+
+        roots = workspace_roots(data_dir)
     look = Look(text, full=full, explain=explain, roots=roots)
     _print(settings, found, look, "json" if settings.json else form or "text")
 

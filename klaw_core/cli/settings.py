@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-@define
+@define(eq=False, repr=False)
 class Settings:
     """What the common options say. Filled while click parses, so that both places of an option count."""
 

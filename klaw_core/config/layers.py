@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FREE_FOR_PROJECTS = ("memory.chunking", "memory.fusion")
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Layer:
     """One source of settings: a file, or the environment."""
 
@@ -51,6 +50,8 @@ def read_file(path: Path, problems: list[str]) -> Table | None:
         elif _DEEP_KEY.search(_QUOTED.sub("q", text)):
             problems.append(f"{path}: nested too deeply")
         else:
+            import tomllib  # here, because most commands find one file or none
+
             table = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from klaw_core.config.conversations import KEYS, conversation_settings
 from klaw_core.config.layers import (
     Layer,
@@ -23,13 +21,14 @@ from klaw_core.config.layers import (
     read_file,
     shown,
 )
-from klaw_core.config.model import COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, CacheSettings, Config, Selection
+from klaw_core.config.model import AUTO, COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, CacheSettings, Config, Selection
+from klaw_core.config.places import user_directory
 from klaw_core.errors import ConfigError
 
 _TOP = ("memory", "plugins", "trusted_projects")
 _MEMORY = (*COMPONENTS, *COMPONENT_ARRAYS, "conversations", "cache")
 # What is not one embedder: neither makes sense after another.
-_NO_FALLBACK = {"auto", "none"}
+_NO_FALLBACK = {AUTO, "none"}
 _MOST_ENTRIES = 2**63
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"", "0", "false", "no", "off"}
@@ -38,7 +37,7 @@ _FALSE = {"", "0", "false", "no", "off"}
 def user_config_file(environment: Mapping[str, str] = os.environ) -> Path:
     """Return where the user's configuration stands: ``KLAW_CONFIG``, or the platform's place. Raise ConfigError."""
     named = environment.get("KLAW_CONFIG")
-    return _at_home(Path(named), "KLAW_CONFIG") if named else Path(platformdirs.user_config_dir("klaw")) / "config.toml"
+    return _at_home(Path(named), "KLAW_CONFIG") if named else user_directory("config") / "config.toml"
 
 
 def load_config(
@@ -78,10 +77,11 @@ def load_config(
         picked = (item for group in chosen for item in group if isinstance(item, Selection) and item.type)
         problems.extend(check(list(picked)))
         raise ConfigError(list(dict.fromkeys(problems)), hint="`klaw config path` names the file")
-    place = data_dir or Path(environment.get("KLAW_DATA_DIR") or platformdirs.user_data_dir("klaw"))
+    named = environment.get("KLAW_DATA_DIR")
+    place = data_dir or (Path(named) if named else user_directory("data"))
     return Config(
         data_dir=_at_home(place, "--data-dir" if data_dir else "KLAW_DATA_DIR").absolute(),
-        cache_dir=Path(platformdirs.user_cache_dir("klaw")),
+        cache_dir=user_directory("cache"),
         disabled_plugins=disabled,
         offline=offline,
         files=tuple(layer.path for layer in layers if layer.path is not None),

@@ -30,6 +30,9 @@ DEFAULTS: Mapping[str, Any] = {
     "trusted_projects": [],
 }
 
+#: The ``type`` of an embedder that stands for the first that works among those installed.
+AUTO = "auto"
+
 #: The tables under ``memory`` that name one component each, and the kind of that component.
 COMPONENTS: Mapping[str, str] = {
     "store": "store",

@@ -20,12 +20,12 @@ from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
 from klaw_core.conversations.redaction import BUILTIN_PATTERNS, Redactor
 from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.documents import Skipped
 from klaw_core.errors import RecordError
 from klaw_core.files import open_regular
 from klaw_core.interfaces import Store
 from klaw_core.jsonl import BadLine
 from klaw_core.mirror import MirroredFile, StoredMessage
-from klaw_core.values import Skipped
 
 # Messages of one transaction.
 _BATCH = 1000

@@ -14,13 +14,13 @@ from klaw_core.conversations import Chat, Journal
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.core_memory import FILE_NAME as CORE_FILE
 from klaw_core.core_memory import SECTIONS, CoreMemory
+from klaw_core.documents import Skipped
 from klaw_core.errors import RecordError
 from klaw_core.files import make_private_directory, sync_directory, writing_failed
 from klaw_core.jsonl import BadLine, encode
 from klaw_core.maintenance.owned_checks import CONVERSATIONS, SAVED_FILE, WORKSPACES_FILE
 from klaw_core.maintenance.records import SUMMARIES, CoreFact, Item, Said, Told, as_line, end, header, kind_of
 from klaw_core.saved import SavedJournal
-from klaw_core.values import Skipped
 from klaw_core.workspaces import Workspaces
 
 

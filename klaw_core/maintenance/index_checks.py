@@ -1,9 +1,10 @@
 """Whether the indexes hold exactly the chunks there are, soundly, in the vector space that is configured."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from klaw_core.collection import Collection
+from klaw_core.differences import compare
 from klaw_core.embedding import SAME_WEIGHTS, agreement, make_space_record
 from klaw_core.errors import EmbeddingError, as_klaw_error
 from klaw_core.findings import FIX, Finding, Severity
@@ -78,19 +79,20 @@ def _compare_spaces(record: SpaceRecord, embedder: Embedder, where: str) -> Iter
 
 
 def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:
-    present = set(index.keys(snapshot.resource, collection.name).tolist())
-    wanted = set(snapshot.keys(collection.name).tolist())
+    compared = compare(snapshot, collection.name, index)
     missing: tuple[Severity, str] = ("error", "chunks are not in it and cannot be found by it")
     if index.needs_vectors:  # an embedder that fails, or is not asked, leaves vectors for later
         missing = ("warning", "chunks have no vector yet and are found by words alone")
-    differences: tuple[tuple[str, Severity, str, set[int], str], ...] = (
-        ("index-missing", *missing, wanted - present, "klaw embed" if index.needs_vectors else FIX),
-        ("index-orphans", "error", "entries are of chunks that are gone", present - wanted, FIX),
+    lagging = "chunks are found by it, but more slowly: they are not in the configured form yet"
+    mend = "klaw embed" if index.needs_vectors else "klaw index"
+    findings: tuple[tuple[str, Severity, str, Sequence[int], str], ...] = (
+        ("index-missing", *missing, compared.missing, mend),
+        ("index-lagging", "warning", lagging, compared.lagging, mend),
+        ("index-orphans", "error", "entries are of chunks that are gone", compared.stale, FIX),
     )
-    for check, severity, what, keys, mend in differences:
+    for check, severity, what, keys, command in findings:
         if keys:
-            shown = tuple(map(str, sorted(keys)[:_KEYS_NAMED]))
-            yield Finding(check, severity, f"{len(keys):,} {what}", where, mend, shown)
+            yield Finding(check, severity, f"{len(keys):,} {what}", where, command, tuple(map(str, keys[:_KEYS_NAMED])))
 
 
 def _check_content(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:

@@ -19,13 +19,14 @@ from klaw_core.assembly import Parts
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.collection import Collection
 from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
+from klaw_core.documents import Document, IndexReport, Skipped
 from klaw_core.embedding import PROBE, SAME_WEIGHTS, EmbeddingRun, agreement, make_space_record
 from klaw_core.files import EMBEDDING_LOCK, locked
 from klaw_core.forgetting import drop_forgotten
 from klaw_core.indexing import Indexer, ProgressCallback, stays
 from klaw_core.interfaces import Embedder, Source, Store
 from klaw_core.sources import Sources, bad_lines
-from klaw_core.values import COLLECTIONS, Document, IndexReport, Skipped, SpaceRecord, StoredChunk, text_hash
+from klaw_core.values import COLLECTIONS, SpaceRecord, StoredChunk, text_hash
 
 _MOVING_LOCK = f"{EMBEDDING_LOCK}/moving"
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve
 
 from klaw_core.collection import Collection
+from klaw_core.documents import DocumentRecord, Entry, Skipped
 from klaw_core.errors import KlawError
 from klaw_core.findings import FIX, Finding, named
 from klaw_core.indexing import Indexer
 from klaw_core.interfaces import Source
 from klaw_core.saved_source import SAVED, SavedSource
-from klaw_core.values import DocumentRecord, Entry, Skipped
 
 _UPDATE = "klaw index"
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from klaw_core.assembly import Parts
+from klaw_core.differences import compare
+from klaw_core.documents import Status
 from klaw_core.embedding import require_same_space
 from klaw_core.errors import EmbeddingError, PluginError, VectorSpaceError, contained, reason
 from klaw_core.interfaces import Snapshot
 from klaw_core.sources import Sources
-from klaw_core.values import COLLECTIONS, SpaceRecord, Status
+from klaw_core.values import COLLECTIONS, SpaceRecord
 
 
 def take_status(parts: Parts, sources: Sources) -> Status:
@@ -18,7 +20,7 @@ def take_status(parts: Parts, sources: Sources) -> Status:
     with parts.store.read() as snapshot:
         records = {name: record for name in COLLECTIONS if (record := snapshot.space(name)) is not None}
         counts = {name: value for each in COLLECTIONS for name, value in snapshot.counts(each).items()}
-        lacking, broken = _held(parts, snapshot)
+        indexes = tuple(_index_problems(parts, snapshot))
     embedder = parts.embedder.name() if parts.config.embedding.type != "none" else ""
     return Status(
         location=parts.store.location,
@@ -34,31 +36,25 @@ def take_status(parts: Parts, sources: Sources) -> Status:
             *_embedder_problems(parts, records),
             *(f"plugin {item.name}: {item.problem}" for item in parts.registry.whole.plugins if item.problem),
             *(f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(sources.strays())),
-            *_lacking(parts, lacking),
-            *broken,
+            *indexes,
         ),
     )
 
 
-def _held(parts: Parts, snapshot: Snapshot[Any]) -> tuple[dict[str, int], list[str]]:
-    """Return how many chunks each index lacks, and why others cannot say."""
-    lacking: dict[str, int] = {}
-    broken: list[str] = []
-    total = sum(snapshot.keys(name).size for name in COLLECTIONS)
+def _index_problems(parts: Parts, snapshot: Snapshot[Any]) -> Iterator[str]:
+    """Say which indexes lack chunks, and which cannot tell."""
     for name, index in parts.indexes():
+        mend = "klaw embed" if index.needs_vectors else "klaw index"
         try:
             with contained(f"{name} cannot say what it holds"):
-                lacking[name] = total - sum(index.keys(snapshot.resource, each).size for each in COLLECTIONS)
+                found = [compare(snapshot, each, index) for each in COLLECTIONS]
         except PluginError as error:
-            broken.append(str(error))
-    return lacking, broken
-
-
-def _lacking(parts: Parts, counts: Mapping[str, int]) -> Iterator[str]:
-    for name, index in parts.indexes():
-        if (count := counts.get(name, 0)) > 0:
-            mend = "klaw embed" if index.needs_vectors else "klaw index"
-            yield f"{name} lacks {count:,} {'chunk' if count == 1 else 'chunks'}: run `{mend}`"
+            yield str(error)
+            continue
+        if missing := sum(len(each.missing) for each in found):
+            yield f"{name} lacks {missing:,} {'chunk' if missing == 1 else 'chunks'}: run `{mend}`"
+        if lagging := sum(len(each.lagging) for each in found):
+            yield f"{name} finds {lagging:,} {'chunk' if lagging == 1 else 'chunks'} more slowly: run `{mend}`"
 
 
 def _embedder_problems(parts: Parts, records: Mapping[str, SpaceRecord]) -> Iterator[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import redirect_stdout
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "klaw"
+_ALL_KINDS = frozenset(KINDS.values())
 
 
 class Point(Protocol):
@@ -55,13 +57,14 @@ def load_plugins(
     points: Iterable[tuple[Point, str, str]],
     *,
     disabled: Collection[str] = (),
+    kinds: Mapping[Any, Collection[str]] = MappingProxyType({}),
     whole: Callable[[], Registry] | None = None,
 ) -> Registry:
     """Load these plugins, each with its distribution's name and version, and return what they offer.
 
     ``disabled`` names entry points or distributions that are not to be loaded, compared as package indexes do.
-    Nothing a plugin raises escapes: it becomes the plugin's ``problem``. ``whole`` finds the plugins that are not
-    among these, if there are any.
+    Nothing a plugin raises escapes: it becomes the plugin's ``problem``. A point that ``kinds`` has is asked for
+    components of these kinds only; ``whole`` finds what is left out, by that or because it is not among these plugins.
     """
     refused = {_normalized(name) for name in disabled}
     manager = pluggy.PluginManager(GROUP)
@@ -74,7 +77,7 @@ def load_plugins(
             plugins.append(evolve(plugin, disabled=True))
             continue
         try:
-            components = _load(manager, point, distribution)
+            components = _load(manager, point, distribution, kinds.get(point, _ALL_KINDS))
         except KeyboardInterrupt as interrupt:  # what hangs here has no other way to be named
             interrupt.add_note(f"{distribution} was loading; KLAW_DISABLE_PLUGINS={distribution} leaves it out")
             raise
@@ -90,8 +93,10 @@ def load_plugins(
     return Registry(tuple(plugins), offers, whole)
 
 
-def _load(manager: pluggy.PluginManager, point: Point, distribution: str) -> list[tuple[str, Component[Any, Any]]]:
-    """Import one plugin, register it, and collect what its hooks yield."""
+def _load(
+    manager: pluggy.PluginManager, point: Point, distribution: str, kinds: Collection[str]
+) -> list[tuple[str, Component[Any, Any]]]:
+    """Import one plugin, register it, and collect what its hooks of these kinds yield."""
     name = f"{distribution}:{point.name}"
     with redirect_stdout(sys.stderr):  # standard output is for data; a plugin may greet whom it likes, elsewhere
         module = point.load()
@@ -100,6 +105,7 @@ def _load(manager: pluggy.PluginManager, point: Point, distribution: str) -> lis
     components = [
         (kind, component)
         for hook, kind in KINDS.items()
+        if kind in kinds
         for implementation in getattr(manager.hook, hook).get_hookimpls()
         if implementation.plugin_name == name
         for component in implementation.function()

@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import frozen
 
+from klaw_core.documents import Document, Entry, Skipped
 from klaw_core.errors import PluginContractError, contained
 from klaw_core.interfaces import Source
-from klaw_core.values import Document, Entry, Skipped
 
 
 @frozen

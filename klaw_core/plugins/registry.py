@@ -43,7 +43,7 @@ class Plugin:
     value: str = ""  # the module that the entry point names
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Offer:
     """A component and the distribution that offers it. ``problem`` says why it cannot be used."""
 
@@ -52,13 +52,13 @@ class Offer:
     problem: str = ""
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Registry:
     """What is installed, looked up by kind and name; where ``discover`` is given, ``plugins`` are not all of it."""
 
     plugins: tuple[Plugin, ...] = ()
     offers: Mapping[tuple[str, str], Sequence[Offer]] = field(factory=dict)
-    discover: "Callable[[], Registry] | None" = field(default=None, eq=False, repr=False)
+    discover: "Callable[[], Registry] | None" = None
 
     @cached_property
     def whole(self) -> "Registry":

@@ -31,7 +31,7 @@ _FORMAT = 1
 _MOST_BYTES = 1_000_000
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Remembered:
     """An entry point as it was found, and what it offered: (kind, name); None if it was not loaded then."""
 
@@ -62,7 +62,8 @@ def installed(cache_dir: Path, needed: Collection[tuple[str, str]], *, disabled:
     if wanted <= {offer for plugin in remembered for offer in plugin.offers or ()}:
         chosen = [plugin for plugin in remembered if plugin.offers is None or plugin.offers & wanted]
         points = ((plugin, plugin.distribution, plugin.version) for plugin in chosen)
-        return load_plugins(points, disabled=disabled, whole=discover_all)
+        kinds = {plugin: {kind for kind, _ in plugin.offers & wanted} for plugin in chosen if plugin.offers is not None}
+        return load_plugins(points, disabled=disabled, kinds=kinds, whole=discover_all)
     registry = discover_all()
     _remember(path, registry)
     return registry

@@ -27,7 +27,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from klaw_core import Chunk, Hit, Index, Keys, Matrix, Query, Retriever, StoredChunk, Vector, VectorSpace
+from klaw_core import (
+    Chunk,
+    Hit,
+    Index,
+    Keys,
+    LaggingIndex,
+    Matrix,
+    Query,
+    Retriever,
+    StoredChunk,
+    TalliedIndex,
+    Tally,
+    Vector,
+    VectorSpace,
+)
 
 R = TypeVar("R")
 
@@ -268,6 +282,10 @@ class IndexContract(RetrieverContract[R]):
         assert keys.dtype == np.int64
         assert keys.ndim == 1
         assert keys.tolist() == sorted(set(keys.tolist()))
+        if isinstance(index, TalliedIndex):
+            assert index.tally(resource, collection) in {Tally.of(keys), None}
+        if isinstance(index, LaggingIndex):
+            assert index.lagging(resource, collection).tolist() == []
         listed: list[int] = keys.tolist()
         return listed
 

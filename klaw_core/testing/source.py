@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from klaw_core.documents import Document, Entry, Skipped
 from klaw_core.interfaces import Source
-from klaw_core.values import Document, Entry, Skipped
 
 
 class SourceContract:

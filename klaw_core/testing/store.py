@@ -27,10 +27,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from klaw_core.builtin.memory_store import MemoryStore
+from klaw_core.documents import Document
 from klaw_core.interfaces import Snapshot, Store
+from klaw_core.tally import Tally
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_core.testing.values import MOMENT, cut_lines, documents, make_document, paths
-from klaw_core.values import Document, Filters, SpaceRecord, VectorSpace, text_hash
+from klaw_core.values import Filters, SpaceRecord, VectorSpace, text_hash
 
 OpenStore = Callable[[], Store[Any]]
 
@@ -42,6 +44,7 @@ class InjectedError(Exception):
 def dump(snapshot: Snapshot[Any], *, collection: str = C) -> object:
     """Return everything a snapshot shows, as plain comparable data."""
     keys = snapshot.keys(collection).tolist()
+    assert snapshot.tally(collection) == Tally.of(snapshot.keys(collection))
     record = snapshot.space(collection)
     return {
         "chunks": list(snapshot.chunks(collection, keys)),

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from klaw_core.documents import Document
 from klaw_core.interfaces import Store
 from klaw_core.testing.values import cut_lines, make_document
-from klaw_core.values import Document, SpaceRecord, Vector, VectorSpace, text_hash
+from klaw_core.values import SpaceRecord, Vector, VectorSpace, text_hash
 
 C = "memory"
 SPACE = VectorSpace("test", "r1", 4)

@@ -5,13 +5,23 @@ import threading
 
 import pytest
 
-from klaw_core import IndexReport
+from klaw_core import IndexReport, background, embedding
 from klaw_core.background import BackgroundIndexer
+from klaw_core.files import EMBEDDING_LOCK, locked
 
 
 @pytest.fixture
 def home(make_home):
     return make_home("sqlite")
+
+
+def _lacking(memory):
+    return memory._collection_named("memory").lacking()
+
+
+def _wait_for_vectors(memory):
+    while _lacking(memory):
+        threading.Event().wait(0.01)
 
 
 def test_it_runs_at_the_start_and_after_a_request(home, caplog):
@@ -32,7 +42,7 @@ def test_it_runs_at_the_start_and_after_a_request(home, caplog):
 def test_requests_that_come_together_are_one_run(home, monkeypatch):
     with home.open() as memory:
         runs = []
-        monkeypatch.setattr(memory, "index", lambda: runs.append("run") or IndexReport())
+        monkeypatch.setattr(memory, "index", lambda **_: runs.append("run") or IndexReport())
         with BackgroundIndexer(memory, debounce_seconds=0.2) as indexer:
             assert indexer.wait(20)
             for _ in range(50):
@@ -60,7 +70,7 @@ def test_a_request_never_waits_and_closing_waits_for_the_run(home, monkeypatch):
     with home.open() as memory:
         entered, leave = threading.Event(), threading.Event()
 
-        def index(_memory):
+        def index(_memory, **_):
             entered.set()
             leave.wait(20)
             return IndexReport()
@@ -74,3 +84,65 @@ def test_a_request_never_waits_and_closing_waits_for_the_run(home, monkeypatch):
         indexer.close()
         indexer.close()
         assert not indexer._thread.is_alive()
+
+
+def test_words_are_written_while_another_process_embeds_and_vectors_follow(home, caplog, monkeypatch):
+    monkeypatch.setattr(background, "_RETRY_SECONDS", 0.05)
+    home.write("a.md", "the harbour at night")
+    with home.open() as memory, caplog.at_level(logging.INFO, "klaw"):
+        memory.index(home.notes)
+        home.write("b.md", "a lantern on the pier")
+        with locked(memory.config.data_dir / EMBEDDING_LOCK):
+            with BackgroundIndexer(memory, debounce_seconds=0.01) as indexer:
+                assert indexer.wait(20)  # not for the lock
+                assert memory.search("lantern", mode="fts")
+                assert _lacking(memory) == 1
+                home.write("c.md", "a buoy")
+                indexer.request()
+                assert indexer.wait(20)
+                assert memory.search("buoy", mode="fts")
+            assert any("another process is embedding" in message for message in caplog.messages)
+        with BackgroundIndexer(memory, debounce_seconds=0.01):
+            _wait_for_vectors(memory)
+
+
+def test_what_was_put_off_is_embedded_without_being_asked_for(home, monkeypatch):
+    monkeypatch.setattr(background, "_RETRY_SECONDS", 0.05)
+    home.write("a.md", "the harbour at night")
+    with home.open() as memory:
+        memory.index(home.notes, embed=False)
+        lock = locked(memory.config.data_dir / EMBEDDING_LOCK)
+        lock.__enter__()
+        with BackgroundIndexer(memory) as indexer:
+            assert indexer.wait(20)
+            assert _lacking(memory) == 1
+            lock.__exit__(None, None, None)
+            _wait_for_vectors(memory)
+
+
+def test_embedding_gives_way_to_words_and_to_closing(home, monkeypatch):
+    for number in range(200):
+        home.write(f"{number}.md", f"buoy {number}")
+    with home.open() as memory:
+        memory.index(home.notes, embed=False)
+        asked, answers = threading.Semaphore(0), threading.Semaphore(0)
+        embed = memory._parts.embedder.embed_documents
+
+        def slow(texts):
+            if texts == [embedding.PROBE]:
+                return embed(texts)
+            asked.release()
+            assert answers.acquire(timeout=20)
+            return embed(texts)
+
+        monkeypatch.setattr(memory._parts.embedder, "embed_documents", slow)
+        monkeypatch.setattr(embedding, "SECONDS_PER_COMMIT", 0.0)
+        with BackgroundIndexer(memory, debounce_seconds=0.01) as indexer:
+            assert asked.acquire(timeout=20)
+            home.write("late.md", "a lantern on the pier")
+            indexer.request()
+            answers.release()
+            assert asked.acquire(timeout=20)  # of the next run, which has written its words
+            assert memory.search("lantern", mode="fts")
+            threading.Timer(0.1, answers.release).start()
+        assert _lacking(memory)  # most of them were left for another run

@@ -18,6 +18,7 @@ from klaw_core.interfaces import CheckedIndex
 from klaw_core.maintenance.doctor import diagnose_unopened, guarded
 from klaw_core.workspaces import Workspaces
 
+UNPACKED = [{"type": "sqlite-vec"}, {"type": "fts5", "search": "exact"}]
 MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)
 
 
@@ -103,6 +104,41 @@ class TestIndexes:
             index_of(memory, name).remove(connection, "memory", keys[:2])
         expect(memory, "index-missing", where=f"memory/{name}", fixable=True, severity=severity)
         assert memory.search("harbour master", mode="fts" if name == "fts5" else "vector")
+
+    def test_keys_that_only_the_compact_form_lacks_are_found_all_the_same(self, home):
+        home.write("a.md", "The harbour master writes down every ship.\n")
+        with home.open(retrieval=UNPACKED) as exact:
+            exact.index(home.notes)
+        with home.open() as memory:
+            (finding,) = memory.doctor().findings
+            assert (finding.check, finding.severity, finding.mend) == ("index-lagging", "warning", "klaw index")
+            assert memory.search("harbour master", mode="fts")
+            assert memory.status().problems == ("fts5 finds 1 chunk more slowly: run `klaw index`",)
+            memory.index()
+            assert memory.status().problems == ()
+            assert memory.doctor().findings == ()
+
+    def test_the_compact_form_is_made_by_fixing_too(self, home):
+        home.write("a.md", "The harbour master writes down every ship.\n")
+        with home.open(retrieval=UNPACKED) as exact:
+            exact.index(home.notes)
+        with home.open() as memory:
+            expect(memory, "index-lagging", where="memory/fts5", fixable=True, severity="warning")
+
+    def test_words_of_what_went_while_nothing_was_packed_and_they_were_switched_off(self, home):
+        home.write("a.md", "The harbour master writes down every ship.\n")
+        gone = home.write("b.md", "Gulls sleep on the roof.\n")
+        with home.open(retrieval=UNPACKED) as exact:
+            exact.index(home.notes)
+        gone.unlink()
+        with home.open(retrieval=UNPACKED[:1]) as wordless:
+            wordless.index()
+        with home.open() as memory:
+            memory.index()
+            with memory._parts.store.read() as snapshot:
+                rows = [row for (row,) in snapshot.resource.execute("SELECT rowid FROM memory_fts ORDER BY rowid")]
+                assert rows == snapshot.keys("memory").tolist()
+            assert memory.doctor().findings == ()
 
     def test_orphaned_keys(self, memory):
         add_orphan(memory)

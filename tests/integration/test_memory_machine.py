@@ -8,6 +8,7 @@ process that was killed then. 30 lives by default, 200 with ``--hypothesis-profi
 
 import shutil
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from itertools import count
 
 import pytest
@@ -23,6 +24,7 @@ CHATS = (Chat("telegram", "1"), Chat("telegram", "2"))
 NAMES = ("a.md", "b.md", "sub/c.md")
 WORDS = ("harbour", "lantern", "heron", "tide", "память", "quay")
 EVERYTHING = 500  # more than there ever is
+LEGS = {"sqlite-vec": "vectors", "cosine": "vectors", "fts5": "words"}  # what both memories' legs are
 
 names = st.sampled_from(NAMES)
 words = st.sampled_from(WORDS)
@@ -129,7 +131,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(question=texts)
     def ask_both_ways(self, question):
-        self.both(lambda memory, _: memory.search(question, EVERYTHING).notices)
+        self.both(lambda memory, _: notices(memory.search(question, EVERYTHING)))
 
     # What happens to the model
 
@@ -261,7 +263,12 @@ def rebuild_report(report):
 
 def found(results):
     """Return the texts that were found. Of two documents with one text, either may stand for both."""
-    return sorted({result.content for result in results}), results.notices
+    return sorted({result.content for result in results}), notices(results)
+
+
+def notices(results):
+    """Return what was said, with the legs by what they do."""
+    return [reduce(lambda said, leg: said.replace(leg, LEGS[leg]), LEGS, notice) for notice in results.notices]
 
 
 def scores(results):

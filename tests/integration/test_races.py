@@ -6,11 +6,12 @@ from itertools import count
 
 import pytest
 
-from klaw_core import SpaceRecord, StoreLockedError, VectorSpaceError
+from klaw_core import EmbeddingError, SpaceRecord, StoreLockedError, VectorSpaceError
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.conversations import Chat, Message
-from klaw_core.saved import Saved
+from klaw_core.saved import Saved, SavedJournal
 from klaw_core.testing.values import MOMENT
+from klaw_core.workspaces import Workspaces
 
 
 @pytest.fixture
@@ -115,6 +116,50 @@ def test_only_vectors_and_the_index_moved_is_an_error(home, monkeypatch):
             old.search("harbour", mode="vector")
 
 
+def test_what_the_last_search_knew_of_the_index_is_not_believed_when_it_has_moved(home):
+    home.write("a.md", "the harbour at night")
+    with home.open() as old, home.open(embedding={"type": "counting", "model": "other"}) as new:
+        old.index(home.notes)
+        assert len(old.search("harbour")[0].explain) == 2
+        new.reindex()
+        for question in ("harbour", "harbour", "night"):
+            found = old.search(question)
+            assert [part.leg for result in found for part in result.explain] == ["fts5"]
+            assert any("was indexed with" in notice for notice in found.notices)
+        old.reindex()
+        assert len(old.search("harbour")[0].explain) == 2
+
+
+def test_other_weights_since_the_last_search_are_taken_as_they_are(home):
+    home.write("a.md", "the harbour at night")
+    with home.open() as memory:
+        memory.index(home.notes)
+        memory.search("harbour")
+        with memory._parts.store.write() as transaction:
+            record = transaction.space("memory")
+            transaction.set_space("memory", SpaceRecord(record.space, record.probe[::-1].copy()))
+        found = memory.search("harbour")
+        assert len(found[0].explain) == 2
+        assert found.notices == ()
+
+
+def test_an_embedder_that_fails_is_asked_once_a_search(home, monkeypatch):
+    home.write("a.md", "the harbour at night")
+    with home.open() as memory:
+        memory.index(home.notes)
+        memory.search("harbour")
+        asked = []
+        for _ in range(3):
+
+            def fail():
+                asked.append(1)
+                raise EmbeddingError("not now")
+
+            meanwhile(monkeypatch, memory, "embed_query", fail)
+            assert any("not now" in notice for notice in memory.search("night").notices)
+        assert len(asked) == 3
+
+
 @pytest.mark.parametrize("moment", ["count_tokens", "embed_documents"])
 @pytest.mark.parametrize("target", ["notes/", "notes/b.md"])
 def test_what_is_forgotten_during_an_index_run_stays_forgotten(home, monkeypatch, check, target, moment):
@@ -127,6 +172,28 @@ def test_what_is_forgotten_during_an_index_run_stays_forgotten(home, monkeypatch
         meanwhile(monkeypatch, one, moment, lambda: two.forget(target))
         one.index(home.notes)
         assert not one.search("lantern", mode="fts")
+        check(one)
+
+
+@pytest.mark.parametrize("target", ["notes/", "notes/b.md", "saved"])
+def test_what_is_indexed_between_its_removal_and_the_record_of_it_goes_too(home, monkeypatch, check, target):
+    home.write("a.md", "the harbour at night")
+    home.write("b.md", "a lantern on the pier")
+    with home.open() as one, home.open() as two:
+        one.index(home.notes)
+        saved = one.save("a lantern of blue glass").path
+        record = {"notes/": "forget", "notes/b.md": "exclude", "saved": "forget"}[target]
+        kind = SavedJournal if target == "saved" else Workspaces
+        original = getattr(kind, record)
+
+        def late(self, *arguments):
+            two.index()  # a whole run: nothing says yet that anything was forgotten
+            return original(self, *arguments)
+
+        monkeypatch.setattr(kind, record, late)
+        one.forget(saved if target == "saved" else target)
+        left = {"notes/": {saved}, "notes/b.md": {saved}, "saved": {"notes/b.md"}}[target]
+        assert set(found(one, "lantern")) == left
         check(one)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from klaw_core import Chunk, Contribution, Hit, Ranking, StoredChunk
 from klaw_core.builtin.fusion import ReciprocalRankFusion
-from klaw_core.searching import _allowed, _hydrate
+from klaw_core.searching import Searcher, _allowed, _hydrate
 
 MOMENT = datetime(2026, 2, 24, tzinfo=UTC)
 
@@ -75,7 +75,19 @@ def test_no_more_is_fetched_than_is_shown_where_nothing_is_left_out(wanted):
     rows = Rows([StoredChunk(k, Chunk(f"id{k}", f"{k}", 0, 9, 1, 1), f"{k}.md", "note", MOMENT) for k in range(200)])
 
     assert len(_hydrate(rows, "memory", [Hit(key, -float(key)) for key in range(200)], wanted)) == wanted
-    assert rows.fetched == 2 * wanted
+    assert rows.fetched == wanted
+
+
+@given(found(), st.integers(1, 30))
+def test_fusing_no_more_than_are_likely_to_do_finds_the_same(found, wanted):
+    rows, hits = found
+    fusion = ReciprocalRankFusion()
+    searcher = Searcher(store=None, get_embedder=None, legs=[], fusion=fusion)
+    rankings = [Ranking("a", tuple(hits)), Ranking("b", tuple(Hit(hit.key, hit.score) for hit in hits[::3]))]
+    most = 2 * max(len(hits), 1)
+
+    first = searcher._first(rows, "memory", rankings, most, wanted)
+    assert first == plainly(rows, fusion.fuse(rankings, most))[:wanted]
 
 
 SCORES = st.floats(-10, 10).map(lambda score: round(score, 2))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import EmbeddingError, VectorSpace
-from klaw_core.embedding import CHARACTERS_PER_CALL, EmbeddingRun, embed_passages
+from klaw_core.embedding import CHARACTERS_PER_CALL, EmbeddingRun, embed_passages, gathered
 
 SPACE = VectorSpace("calls", "1", 2)
 
@@ -91,3 +91,32 @@ def test_the_next_call_is_not_made_before_the_answer_of_the_last_is_taken():
     embedder = Embedder(2)
     for taken, _ in enumerate(embed_passages(passages, embedder, EmbeddingRun()), start=1):
         assert len(embedder.calls) == taken
+
+
+@pytest.mark.parametrize(("remote", "sizes"), [(True, [100] * 6), (False, [600])])
+def test_answers_of_a_local_model_are_gathered(remote, sizes, monkeypatch):
+    monkeypatch.setattr("klaw_core.embedding.SECONDS_PER_COMMIT", float("inf"))
+    passages = {str(number): "x" for number in range(600)}
+    embedder = Embedder(100)
+    embedder.remote = remote
+    parts = list(gathered(embed_passages(passages, embedder, EmbeddingRun()), embedder))
+    assert [len(part) for part in parts] == sizes
+    assert {digest for part in parts for digest in part} == set(passages)
+
+
+def test_answers_are_not_kept_waiting(monkeypatch):
+    monkeypatch.setattr("klaw_core.embedding.SECONDS_PER_COMMIT", 0.0)
+    embedder = Embedder(2)
+    answers = embed_passages({str(number): "x" for number in range(6)}, embedder, EmbeddingRun())
+    assert [len(part) for part in gathered(answers, embedder)] == [2, 2, 2]
+
+
+def test_what_was_answered_before_an_interruption_comes_before_it():
+    def answers():
+        yield {"a": np.ones(1)}
+        raise KeyboardInterrupt
+
+    parts = gathered(answers(), Embedder(1))
+    assert list(next(parts)) == ["a"]
+    with pytest.raises(KeyboardInterrupt):
+        next(parts)

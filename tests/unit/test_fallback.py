@@ -59,7 +59,9 @@ def record_of(fake):
 
 
 def chain(*fakes, record=None):
-    return FallbackEmbedder([Option(fake.name, lambda fake=fake: fake) for fake in fakes], lambda: record)
+    return FallbackEmbedder(
+        [Option(fake.name, lambda fake=fake: fake) for fake in fakes], lambda: [record] if record else []
+    )
 
 
 AWAY = EmbedderUnavailableError("the server is away")
@@ -85,7 +87,7 @@ class TestWithoutAnIndex:
             raise PluginNotFoundError("not installed")
 
         second = Fake("second")
-        embedder = FallbackEmbedder([Option("first", refuse), Option("second", lambda: second)], lambda: None)
+        embedder = FallbackEmbedder([Option("first", refuse), Option("second", lambda: second)], lambda: ())
         assert embedder.name() == "second"
         assert embedder.problems() == ["embedder first: not installed"]
         assert embedder.count_tokens(["abc"]) == [3]
@@ -164,7 +166,7 @@ class TestWithAnIndex:
         monkeypatch.setattr("klaw_core.fallback.time.monotonic", lambda: now[0])
         embedder = FallbackEmbedder(
             [Option(name, lambda: Hanging("same")) for name in ("first", "second")],
-            lambda: record_of(Fake("same")),
+            lambda: [record_of(Fake("same"))],
         )
         with pytest.raises(EmbedderUnavailableError, match="the server is away"):
             embedder.embed_documents(["x"])

@@ -36,13 +36,14 @@ def threads():
 
 
 @pytest.fixture
-def slow():
+def slow(monkeypatch):
+    monkeypatch.setattr("klaw_core.questions.IDLE_SECONDS", 0.05)
     embedder = Slow()
     yield embedder
     embedder.go.set()
     for thread in threads():
         thread.join(20)
-    assert threads() == [], "no thread outlives its answer"
+    assert threads() == [], "no thread outlives its answer for long"
 
 
 def test_a_question_is_embedded_once_in_each_space(slow):
@@ -132,3 +133,32 @@ def test_a_server_is_given_a_minute_and_a_model_five_to_load(slow):
     slow.go.set()
     questions.embed("where", slow, RECORD, "memory")
     assert questions._limit(slow) == 60
+
+
+def test_questions_in_a_row_take_one_thread(slow, monkeypatch):
+    monkeypatch.setattr("klaw_core.questions.IDLE_SECONDS", 2)
+    slow.go.set()
+    questions = Questions()
+    served = set()
+    slow.embed_query = lambda _text: served.add(threading.get_ident()) or VECTOR
+    for number in range(20):
+        questions.embed(str(number), slow, RECORD, "memory")
+    assert len(served) <= 2, "the second may be asked for before the first waits"
+    assert len(threads()) <= 2
+
+
+def test_questions_that_come_as_a_thread_leaves_are_answered(slow, monkeypatch):
+    monkeypatch.setattr("klaw_core.questions.IDLE_SECONDS", 0.0001)
+    slow.go.set()
+    questions = Questions()
+    for number in range(300):
+        questions.embed(str(number), slow, RECORD, "memory")
+    assert len(slow.asked) == 300
+
+
+def test_a_process_that_was_forked_waits_for_no_thread_of_its_parent(slow, monkeypatch):
+    slow.go.set()
+    questions = Questions((5, 5, 5))
+    questions.embed("in the parent", slow, RECORD, "memory")
+    monkeypatch.setattr("os.getpid", lambda: 0)
+    assert questions.embed("in the child", slow, RECORD, "memory") is VECTOR

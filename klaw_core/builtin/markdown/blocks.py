@@ -7,7 +7,6 @@ turned back into offsets of the text as given, carriage returns and all.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -18,6 +17,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from klaw_core.builtin.markdown.cuts import cluster_boundary, content
+from klaw_core.lines import line_starts
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -26,8 +26,6 @@ Kind: TypeAlias = Literal[
     "heading", "paragraph", "code", "table", "html", "front matter", "quote", "list item", "thematic break", "message"
 ]
 
-# What markdown-it-py takes for the end of a line (its rules_core/normalize.py).
-_LINE_END = re.compile(r"\r\n?|\n")
 _KINDS: dict[str, Kind] = {
     "heading_open": "heading",
     "paragraph_open": "paragraph",
@@ -83,7 +81,8 @@ def parse(text: str) -> tuple[Block, ...]:
     tokens = _parser().parse(text.removeprefix("\ufeff"))
     root = _Frame("paragraph", 0, len(text))
     frames = [root]
-    lines = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
+    # markdown-it-py takes for the end of a line (its rules_core/normalize.py) what the core does.
+    lines = [*line_starts(text), len(text)]
     for index, token in enumerate(tokens):
         if token.type in _CLOSINGS:
             frame = frames.pop()

@@ -32,7 +32,7 @@ class MarkdownOptions:
     overlap_tokens: int = field(default=80, validator=_at_most_half)
 
 
-@frozen
+@frozen(eq=False)
 class MarkdownChunker:
     """Cuts Markdown between its blocks, keeping what belongs together in one passage.
 

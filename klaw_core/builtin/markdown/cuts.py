@@ -26,11 +26,13 @@ _FIRST_JOINING = "\u0300"
 
 # Terminators are consumed with the closers after them, so that a run of dots is read once. Full-width ones
 # end a sentence wherever they stand, the others before white space. So do a hard line break and the line end
-# before a link definition or a footnote.
+# before a link definition or a footnote. One set of characters comes first, or `re` would try every position.
 _SENTENCE_END = re.compile(
-    r"""(?P<wide>[。！？｡]+["'”’»」』）》〉】*`)\]]*)
-      | (?P<narrow>[.!?…]+["'”’»」』）)\]*_`]*)
-      | (?P<line>(?:[ ]{2}|\\)(?:\r\n?|\n) | [\r\n](?=[ ]{0,3}\[[^\]\r\n]{1,99}\]:))""",
+    r"""[。！？｡.!?…\r\n]
+      (?: (?<=[。！？｡])[。！？｡]*["'”’»」』）》〉】*`)\]]*
+        | (?<=[.!?…])[.!?…]*["'”’»」』）)\]*_`]*(?P<narrow>)
+        | (?:(?<=[ ]{2}\r)\n? | (?<=[ ]{2}\n) | (?<=\\\r)\n? | (?<=\\\n)
+            | (?<=[\r\n])(?=[ ]{0,3}\[[^\]\r\n]{1,99}\]:))(?P<line>) )""",
     re.VERBOSE,
 )
 _WORD_END = re.compile(r"[,;|、，；：]*\s+|[,;|、，；：]+")
@@ -93,9 +95,11 @@ def sentences(text: str, start: int, end: int, _grain: int) -> list[int]:
             if solid is None:
                 break
             following = solid.start()
-        if match["narrow"] and (following == after or not _ends_sentence(text, start, match.start(), following)):
+        if match.lastgroup == "narrow" and (
+            following == after or not _ends_sentence(text, start, match.start(), following)
+        ):
             continue
-        cut = after if match["line"] else following
+        cut = after if match.lastgroup == "line" else following
         if cluster_boundary(text, cut) and not (cuts and cut <= cuts[-1]):
             cuts.append(cut)
     return cuts

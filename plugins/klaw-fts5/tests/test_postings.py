@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
+from itertools import product
 
 import apsw
 import numpy as np
@@ -16,15 +17,15 @@ from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.postings import (
     Postings,
     number_mixes,
-    pack_bucket,
+    pack_buckets,
     pack_own,
     pick,
     unmix,
-    unpack_bucket,
+    unpack_buckets,
     unpack_own,
 )
 from klaw_fts5.packed.sequences import read_sequences
-from klaw_fts5.packed.spelling import Tokenizer, term_number
+from klaw_fts5.packed.spelling import Tokenizer, _find, term_number
 from klaw_fts5.words import index_text
 
 _positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorted)
@@ -33,7 +34,7 @@ _positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorte
 @given(positions=_positions)
 def test_a_term_of_its_own(positions: list[int]) -> None:
     codes = np.arange(len(positions), dtype=np.uint8) % 255 + 1
-    data = pack_own(np.array(positions, dtype=np.uint16), codes)
+    (data,) = pack_own(Postings(np.array([7]), np.array([len(codes)]), np.array(positions, dtype=np.uint16), codes))
     found, found_codes = unpack_own(data, 65_536)
     assert found[found_codes > 0].tolist() == positions
     assert found_codes[found_codes > 0].tolist() == codes.tolist()
@@ -50,8 +51,9 @@ def test_a_bucket_of_terms(terms: dict[int, list[int]]) -> None:
     positions = np.array([position for term in ordered for position in terms[term]], dtype=np.uint16)
     counts = np.array([len(terms[term]) for term in ordered])
     codes = np.arange(len(positions)).astype(np.uint8)
-    data = pack_bucket(Postings(np.array(ordered), counts, positions, codes))
-    whole = unpack_bucket(data, 65_536)
+    postings = Postings(np.array(ordered), counts, positions, codes)
+    (data,) = pack_buckets(postings, [0, len(ordered)])
+    whole = unpack_buckets(list(pack_buckets(postings, [0, 0, len(ordered) // 2, len(ordered)])), 65_536)
     assert whole.terms.tolist() == ordered
     assert whole.positions.tolist() == positions.tolist()
     start = 0
@@ -65,7 +67,7 @@ def test_a_bucket_of_terms(terms: dict[int, list[int]]) -> None:
     assert pick(data, 65_536, absent) is None
     for cut in (data[:-1], data[:3]):
         with pytest.raises(DamagedError):
-            unpack_bucket(cut, 65_536)
+            unpack_buckets([cut], 65_536)
 
 
 @given(tables=st.lists(st.lists(st.integers(0, 2**32 - 1), max_size=120), max_size=5))
@@ -108,19 +110,47 @@ def test_words_are_counted_as_fts5_counts_them(connection: apsw.Connection, rows
     assert counted.lengths.tolist() == [lengths[row] for row in range(len(rows))]
 
 
+@given(words=st.lists(st.text("abAB01é", min_size=1, max_size=40), min_size=1, max_size=60))
+def test_law_of_hashes(words: list[str]) -> None:
+    """A word has the same hash wherever it stands and in either case of ASCII, and no other word has it."""
+    data = " ".join(words).encode()
+    starts, ends, hashes = _find(data)
+    assert [data[start:end].decode() for start, end in zip(starts, ends, strict=True)] == words
+    folded = [word.lower() for word in words]
+    assert len(set(folded)) == len(set(hashes.tolist())) == len(set(zip(folded, hashes.tolist(), strict=True)))
+
+
+def test_long_words_that_differ_little_have_hashes_of_their_own() -> None:
+    letters = "abcdefghij01234"
+    words = ["aaaaaaa".join(("", *ends)) for ends in product(letters, repeat=3)]
+    _, _, hashes = _find(" ".join(words).encode())
+    assert len(set(hashes.tolist())) == len(words)
+
+
+def test_many_texts_are_tokenized_at_once(connection: apsw.Connection) -> None:
+    texts = [b"", b"Running ships", "日本 x".encode(), b"...", b"harbour", b""]
+    tokenizer = Tokenizer(connection)
+    assert tokenizer.each(texts) == [tokenizer(text) for text in texts]
+    assert tokenizer.each(texts)[1:3] == [[b"run", b"ship"], ["日本".encode(), b"x"]]
+    assert tokenizer.each([]) == []
+
+
 def test_words_side_by_side_are_found_by_column(connection: apsw.Connection) -> None:
     rows = [("old town", "the old town hall of the old town", ""), ("", "", ""), ("town", "old", "hall the lantern")]
     counter, tokenizer = Counter(), Tokenizer(connection)
     sequences = read_sequences(counter.count(tokenizer, rows).sequences)
-    assert sequences.lengths.tolist() == [10, 0, 5]
-
-    def cells(*words: str) -> list[int]:
-        return sequences.find([term_number(tokenizer(word.encode())[0]) for word in words]).tolist()
-
-    assert cells("old", "town") == [0, 1, 1]
-    assert cells("the", "lantern") == [8]
-    assert cells("town", "old") == []
-    assert cells("hall", "of", "the") == [1]
+    phrases = [("old", "town"), ("the", "lantern"), ("town", "old"), ("hall", "of", "the"), ("the", "old", "town")]
+    numbers = [[term_number(tokenizer(word.encode())[0]) for word in phrase] for phrase in phrases]
+    cells, which = sequences.find(numbers)
+    assert list(zip(which.tolist(), cells.tolist(), strict=True)) == [
+        (0, 0),
+        (0, 1),
+        (0, 1),
+        (1, 8),
+        (3, 1),
+        (4, 1),
+        (4, 1),
+    ]
 
 
 def test_a_sequence_that_is_cut_is_noticed(connection: apsw.Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,18 @@ import attrs
 import pytest
 from pytest_httpserver import HTTPServer
 
+from klaw_http.download import DownloadLimits
 from klaw_models import KNOWN, KnownFile, KnownModel
+from klaw_models.adding import Adding, OnBytes
+from klaw_models.fetching import Hub
 
 #: What the small models' files hold. No test here runs a model.
 GRAPH, TOKENIZER = b"a graph" * 5000, b'{"model": "words"}'
 
 ModelDirectory = Callable[..., Path]
+Add = Callable[..., Adding]
+
+LIMITS = DownloadLimits(retries=1, pause=lambda _seconds: None)
 
 
 def manifest_of(name: str, **changes: Any) -> dict[str, Any]:
@@ -94,3 +101,25 @@ def hub(httpserver: HTTPServer, cdn: HTTPServer, bge: KnownModel) -> HTTPServer:
     httpserver.expect_request(f"{base}/tokenizer.json").respond_with_data(TOKENIZER)
     cdn.expect_request("/blob").respond_with_data(GRAPH)
     return httpserver
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def counts() -> list[int]:
+    """What the progress bar was told: first the whole, then how much was there."""
+    return []
+
+
+@pytest.fixture
+def adding(cache: Path, counts: list[int], monkeypatch: pytest.MonkeyPatch) -> Add:
+    @contextmanager
+    def bar(total: int) -> Iterator[OnBytes]:
+        counts.append(total)
+        yield counts.append
+
+    monkeypatch.setattr("klaw_models.adding.Hub", lambda url: Hub(url, LIMITS))
+    return lambda url="http://127.0.0.1:9", **options: Adding(cache, bar, hub_url=url, **options)

@@ -1,9 +1,13 @@
 """``klaw embed``, ``index --no-embed``, ``reindex --embedding``: vectors later, and other vectors."""
 
 import json
+import sys
+from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 
+from klaw_core.files import EMBEDDING_LOCK, locked
 from klaw_embed_openai.testing import FakeOpenAI
 
 CONFIG = """\
@@ -114,3 +118,14 @@ def test_a_configuration_that_would_not_be_heard_is_refused_before_anything_is_e
     assert result.exit_code == 1
     assert "KLAW_EMBEDDER" in result.stderr
     assert provider.answered.total() == paid
+
+
+def test_a_run_that_waits_for_another_says_so_where_there_is_no_bar(embedding, notes):
+    embedding("index", str(notes), "--no-embed")
+    data_dir = Path(json.loads(embedding("status", "--json").stdout)["location"]).parent
+    with locked(data_dir / EMBEDDING_LOCK):
+        waiting = Popen([sys.executable, "-m", "klaw_core", "embed"], stdout=PIPE, stderr=PIPE, text=True)
+        assert "waiting for another run that embeds" in waiting.stderr.readline()
+        assert "notes/auth.md" in embedding("search", "tokens expire").stdout
+    waiting.communicate(timeout=60)
+    assert waiting.returncode == 0

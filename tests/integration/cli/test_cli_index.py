@@ -9,7 +9,7 @@ import pytest
 
 from klaw_core.cli.reports import by_reason, records, summary
 from klaw_core.config import load_config
-from klaw_core.values import IndexReport, Skipped
+from klaw_core.documents import IndexReport, Skipped
 
 
 def mode(path):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from threading import Lock
-from typing import Generic, TypeVar
 
 import numpy as np
 
 from klaw_core import Matrix, Vector, VectorSpace
+from klaw_embed_onnx.lazy import Lazy
 from klaw_embed_onnx.session import ModelSession
 from klaw_embed_onnx.tokenizer import Ids, TextTokenizer, TextWindow
 from klaw_embed_onnx.windows import pool
@@ -17,27 +16,6 @@ from klaw_models import OnnxEmbedderManifest
 
 #: So much text is tokenised at once, some eight batches, while the model computes what was tokenised before.
 GROUP_CHARACTERS = 16_384
-
-T = TypeVar("T")
-
-
-class Lazy(Generic[T]):
-    """A value made at its first use, once, whichever thread comes first. A failure is tried again."""
-
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
-        self._lock = Lock()
-        self._made: T | None = None
-
-    def get(self) -> T:
-        """Return the value, making it if need be."""
-        made = self._made
-        if made is None:
-            with self._lock:
-                made = self._made
-                if made is None:
-                    made = self._made = self._make()
-        return made
 
 
 class OnnxEmbedder:

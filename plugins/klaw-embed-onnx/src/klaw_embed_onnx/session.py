@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ import numpy as np
 from attrs import frozen
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, Matrix, Vector
+from klaw_embed_onnx.lazy import Lazy
 from klaw_embed_onnx.tokenizer import Ids
 from klaw_embed_onnx.windows import to_unit_length
 from klaw_models import OnnxEmbedderManifest
@@ -48,9 +48,9 @@ class ModelSession:
         The file is read and hashed while onnxruntime is imported, which takes longer; the session is made
         of the very bytes that were checked.
         """
-        with ThreadPoolExecutor(1, "klaw-model") as executor:
-            reading = executor.submit(manifest.read, manifest.model)
-            session = _open(reading, manifest)
+        content = Lazy(lambda: manifest.read(manifest.model))
+        content.begin()
+        session = _open(content, manifest)
         inputs, outputs = ([value.name for value in values] for values in (session.get_inputs(), session.get_outputs()))
         types_input = manifest.types_input if manifest.types_input in inputs else None
         output = manifest.output or outputs[0]
@@ -72,6 +72,8 @@ class ModelSession:
         first = list(islice(batches, 2))
         if self.threads == 1 or len(first) == 1:
             return self._assemble((batch, self._run(windows)) for batch, windows in chain(first, batches))
+        from concurrent.futures import ThreadPoolExecutor  # and logging with it, for nothing where there is one batch
+
         executor = ThreadPoolExecutor(self.threads, "klaw-embed")  # it begins a thread when there is work for one
         try:
             futures = [(batch, executor.submit(self._run, windows)) for batch, windows in chain(first, batches)]
@@ -127,19 +129,19 @@ def usable_processors() -> int:
     return os.cpu_count() or 1
 
 
-def _open(reading: Future[bytes], manifest: OnnxEmbedderManifest) -> InferenceSession:
+def _open(content: Lazy[bytes], manifest: OnnxEmbedderManifest) -> InferenceSession:
     try:
         import onnxruntime
     except (ImportError, OSError) as error:
         raise EmbedderUnavailableError(f"onnxruntime cannot be imported: {error}", hint=REINSTALL) from error
-    content = reading.result()
+    model = content.get()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors; they arrive as exceptions anyway
     # To plan which outputs may share memory takes almost half of the time to load, and saves none: the arena does that.
     options.enable_mem_reuse = False
     try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no common base below Exception
         raise EmbedderUnavailableError(
             f"onnxruntime {onnxruntime.__version__} cannot load {manifest.name}: {error}", hint=REINSTALL

@@ -18,13 +18,28 @@ from klaw_fts5.sql import Statements
 _FEW = 20
 
 
-@frozen
+@frozen(repr=False)
 class Weights:
-    """How much a word counts in a heading, in the text and in the context of a chunk: BM25's column weights."""
+    """How much a word counts in a heading, in the text and in the context of a chunk: BM25's column weights.
+
+    Compared by value: scores are kept in memory under the weights that they were computed with.
+    """
 
     heading: float
     text: float
     context: float
+
+
+@frozen(eq=False, repr=False)
+class Preference:
+    """Phrases for which the best chunks are searched again, and how much BM25's score of them counts.
+
+    It matters which chunks are the best ``limit`` then, and what their scores are.
+    """
+
+    phrases: tuple[Term, ...]
+    weight: float
+    limit: int
 
 
 class Answerer(Counts, Protocol):
@@ -33,11 +48,13 @@ class Answerer(Counts, Protocol):
     def expect(self, terms: Sequence[Term]) -> None:
         """Be told which terms are going to be asked about."""
 
-    def best(self, terms: Sequence[Term], depth: int, within: Keys | None) -> dict[int, float]:
-        """Return the scores of the best ``depth`` chunks that hold any of the terms, equal ones by key."""
+    def best(
+        self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
+    ) -> dict[int, float]:
+        """Return the scores of the best ``depth`` chunks that hold any of the terms, equal ones by key.
 
-    def pairs(self, pairs: Sequence[Term], found: Sequence[int]) -> dict[int, float]:
-        """Return the scores of those of the found chunks, best first, that hold any of these phrases."""
+        Those that hold a preferred phrase have more.
+        """
 
 
 def everyday_from(rows: int) -> int:
@@ -46,7 +63,7 @@ def everyday_from(rows: int) -> int:
     return half if rows >= _FEW else rows + 1
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Exact:
     """Asks FTS5. ``rows`` is how many it has."""
 
@@ -67,13 +84,15 @@ class Exact:
         enough = everyday_from(self.rows)
         return enough <= self.rows and self._holders(term, enough) >= enough
 
-    def best(self, terms: Sequence[Term], depth: int, within: Keys | None) -> dict[int, float]:
+    def best(
+        self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
+    ) -> dict[int, float]:
         """Return the scores of the best chunks for any of the terms: ``bm25()`` with its sign turned."""
-        return self._best(terms, depth, None if within is None else within.astype("int64", order="C", copy=False))
-
-    def pairs(self, pairs: Sequence[Term], found: Sequence[int]) -> dict[int, float]:
-        """Return the scores of those of the found chunks that hold any of these phrases."""
-        return self._best(pairs, len(found), array("q", found))
+        scores = self._best(terms, depth, None if within is None else within.astype("int64", order="C", copy=False))
+        if scores and preferred is not None and preferred.phrases and preferred.weight:
+            for key, score in self._best(preferred.phrases, len(scores), array("q", scores)).items():
+                scores[key] += preferred.weight * score
+        return scores
 
     def _best(self, terms: Sequence[Term], depth: int, allowed: Keys | array[int] | None) -> dict[int, float]:
         weights = self.weights

@@ -65,7 +65,7 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
     """
     everyday = cache(counts.is_everyday)
     chosen = select(terms, cache(counts.has))
-    content = tuple(term for term in chosen if not _asks(term)) or chosen
+    content = tuple(term for term in chosen if not asks(term)) or chosen
     telling = tuple(term for term in content if not everyday(term)) or content
     return Plan(tuple(step for step in dict.fromkeys((telling, content, chosen)) if step), _pairs(chosen, telling))
 
@@ -81,9 +81,9 @@ def _pairs(chosen: Sequence[Term], telling: Sequence[Term]) -> tuple[Term, ...]:
 
 
 def _is_word(term: Term) -> bool:
-    return len(term.words) == 1 and not (term.prefix or term.literal or _asks(term))
+    return len(term.words) == 1 and not (term.prefix or term.literal or asks(term))
 
 
-def _asks(term: Term) -> bool:
+def asks(term: Term) -> bool:
     """Return whether a term only asks: ``what``, or ``what's``; never what was quoted or left open."""
     return not (term.prefix or term.literal) and term.words[0] in _ASKING and all(len(w) == 1 for w in term.words[1:])

@@ -22,6 +22,7 @@ _SEARCH = """
 SELECT rowid, bm25({table}, ?1, ?2, ?3) AS score FROM {table}
 WHERE {table} MATCH ?4{within} ORDER BY score, rowid LIMIT ?5
 """
+_TALLY = "SELECT COUNT(*), COALESCE(SUM(id), 0), COALESCE(SUM((id % ?1) * (id % ?1) % ?1), 0) FROM {table}_docsize"
 _WITHIN = " AND +rowid IN (SELECT value FROM carray(?6))"
 
 # Postings in large blobs (see packed/postings.py). Rows of `blocks` and `postings` are written once; what is removed is
@@ -74,7 +75,7 @@ WRITE_STATE = "INSERT OR REPLACE INTO packed_words VALUES (?, ?, ?, randomblob(1
 DELETE_STATE = "DELETE FROM packed_words WHERE collection = ?"
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class PackedStatements:
     """The statements of one collection's packed postings."""
 
@@ -97,7 +98,7 @@ class PackedStatements:
     empty: str
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Statements:
     """The statements of one collection's table. Values are bound; only the table's name is written in."""
 
@@ -107,11 +108,13 @@ class Statements:
     merge_later: str
     insert: str
     delete: str
+    known: str
     erase: str
     reset: str
     keys: str
     check: str
     count: str
+    tally: str
     present: str
     matches: str
     search: str
@@ -133,11 +136,13 @@ def statements(table: str, name: str) -> Statements:
         merge_later=f"INSERT INTO {table}({table}, rank) VALUES ('automerge', 8)",  # noqa: S608  # our own name
         insert=f"INSERT INTO {table}(rowid, text, heading, context) VALUES (?, ?, ?, ?)",  # noqa: S608  # our own name
         delete=f"DELETE FROM {table} WHERE rowid = ?",  # noqa: S608  # our own name
+        known=f"SELECT id FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",  # noqa: S608  # our own name
         erase=f"INSERT INTO {table}({table}) VALUES ('optimize')",  # noqa: S608  # our own name
         reset=f"INSERT INTO {table}({table}) VALUES ('delete-all')",  # noqa: S608  # our own name
         keys=f"SELECT rowid FROM {table} ORDER BY rowid",  # noqa: S608  # our own name
         check=f"PRAGMA integrity_check({table})",
         count=f"SELECT COUNT(*) FROM {table}_docsize",  # noqa: S608  # our own name
+        tally=_TALLY.format(table=table),
         present=f"SELECT COUNT(*) FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",  # noqa: S608  # our own name
         matches=f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)",  # noqa: S608  # our own name
         search=_SEARCH.format(table=table, within=""),
@@ -175,13 +180,16 @@ def _packed(name: str) -> PackedStatements:
         ),
         next_id=f"SELECT COALESCE(MAX(id), 0) + 1 FROM {name}_postings",  # noqa: S608  # our own name
         own=f"SELECT term, id, some.count FROM carray(?) CROSS JOIN {name}_postings some ON term = value",  # noqa: S608  # our own name
-        postings=f"SELECT id, some.count, check_sum, data FROM carray(?) CROSS JOIN {name}_postings some ON id = value",  # noqa: S608  # our own name
+        postings=(
+            "SELECT id, term, some.count, check_sum, data "  # noqa: S608  # our own name
+            f"FROM carray(?) CROSS JOIN {name}_postings some ON id = value"
+        ),
         own_span=(
-            f"SELECT term, count, check_sum, data FROM {name}_postings "  # noqa: S608  # our own name
+            f"SELECT id, term, count, check_sum, data FROM {name}_postings "  # noqa: S608  # our own name
             "WHERE id >= ? AND id < ? AND term BETWEEN ? AND ? ORDER BY id"
         ),
         bucket_span=(
-            f"SELECT check_sum, data FROM {name}_postings WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608  # our own name
+            f"SELECT id, count, check_sum, data FROM {name}_postings WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608  # our own name
         ),
         insert_postings=f"INSERT INTO {name}_postings(id, term, count, check_sum, data) VALUES (?, ?, ?, ?, ?)",  # noqa: S608  # our own name
         write_dead=f"INSERT OR REPLACE INTO {name}_dead VALUES (?, ?, ?)",  # noqa: S608  # our own name

@@ -67,7 +67,10 @@ class _Table(dict[int, str]):
 
 def index_text(text: str, /) -> str:
     """Return ``text`` as SQLite's tokenizer should read it; ASCII is left as it is, case included."""
-    return text if text.isascii() else _pattern(_RUN).sub(_treated, text)
+    if text.isascii():
+        return text
+    # No run goes across a space. To look for runs in all of the text takes longer than to set the other words aside.
+    return " ".join([word if word.isascii() else _treat(word) for word in text.split(" ")])
 
 
 def fold(text: str, /) -> str:
@@ -97,16 +100,26 @@ def _stem_of(word: re.Match[str]) -> str:
         return _russian()(word[0]) or word[0]
 
 
+def _treat(word: str) -> str:
+    return _treat_word(word) if len(word) <= _CACHED_LENGTH else _treat_runs(word)
+
+
+def _treat_runs(word: str) -> str:
+    return _pattern(_RUN).sub(_treated, word)
+
+
 def _treated(match: re.Match[str]) -> str:
     run = match[0]
-    return _treat_word(run) if len(run) <= _CACHED_LENGTH else _treat(run)
+    return _stem_word(run) if len(run) <= _CACHED_LENGTH else _stem_run(run)
 
 
-def _treat(run: str) -> str:
+def _stem_run(run: str) -> str:
     return stem(_nfkc_casefold(run).translate(_INDEXING))
 
 
-_treat_word = lru_cache(maxsize=65_536)(_treat)
+# By what stands between spaces, and, as a comma may follow it, by the run in it.
+_treat_word = lru_cache(maxsize=65_536)(_treat_runs)
+_stem_word = lru_cache(maxsize=65_536)(_stem_run)
 
 
 def _nfkc_casefold(text: str) -> str:

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 # Chunks that are read at once: a few megabytes of text.
 _CHUNKS = 1024
+#: SQLite keeps a value of any type in any column, and text that is none cannot even be read.
+BLOB = "iif(typeof(vector) = 'blob', vector, NULL)"
+
+_BYTES = 2
+# An embedder's vectors are of unit length to a thousandth, and half precision moves that by half as much.
+_UNIT_TOLERANCE = 2e-3
 # Of one text in one space two vectors agree to this, or are of different weights: other kernels change the last digits.
 _SAME_WEIGHTS = 0.999
 # So many texts of a space are compared. The first of them is what a rebuild proves the weights by.
@@ -30,12 +36,17 @@ def to_cached(vector: Vector) -> bytes:
     return vector.astype("<f2").tobytes()
 
 
-def from_cached(blob: bytes) -> Vector:
-    """Return the vector that a row of the cache holds, of unit length again."""
+def from_cached(blob: object, dimension: int) -> Vector | None:
+    """Return the vector that a row of the cache holds, of unit length again; None if the row is damaged."""
     import numpy as np
 
+    if not isinstance(blob, bytes) or len(blob) != dimension * _BYTES:
+        return None
     vector = np.frombuffer(blob, "<f2").astype(np.float32)
-    return np.asarray(vector / (np.linalg.norm(vector) or 1.0), dtype=np.float32)
+    length = np.linalg.norm(vector)
+    if not abs(length - 1.0) <= _UNIT_TOLERANCE:  # nor if it is no number
+        return None
+    return np.asarray(vector / length, dtype=np.float32)
 
 
 def note_use(connection: apsw.Connection, space_id: int, hashes: Sequence[str]) -> None:
@@ -123,7 +134,7 @@ def has_other_weights(mine: SqliteSnapshot, theirs: SqliteSnapshot) -> bool:
         hashes = [digest.hex() for (digest,) in theirs.resource.execute(sql, (number, _COMPARED))]
         new = theirs.cached_vectors(space, hashes)
         old = mine.cached_vectors(space, hashes)
-        if any(float(vector @ new[digest]) < _SAME_WEIGHTS for digest, vector in old.items()):
+        if any(float(vector @ new[digest]) < _SAME_WEIGHTS for digest, vector in old.items() if digest in new):
             return True
     return False
 

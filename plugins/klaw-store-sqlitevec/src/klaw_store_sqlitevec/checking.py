@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import apsw
-import numpy as np
 
 from klaw_core import Finding
+from klaw_store_sqlitevec.cache import BLOB, from_cached
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES
-from klaw_store_sqlitevec.vector_check import count_unsound
 
 # After a checkpoint the log is cut to 64 MiB (journal_size_limit); one this large was not checkpointed for long.
 _LARGE_LOG_BYTES = 256 << 20
@@ -111,11 +110,7 @@ def check_cache(connection: apsw.Connection, location: str) -> Iterator[Finding]
 def bad_cache_rows(connection: apsw.Connection) -> list[int]:
     """Return the rows of the embedding cache whose vector is not a unit vector of its space."""
     rows = connection.execute(
-        """SELECT cache.id, cache.vector, space.dimension * 2
-           FROM embedding_cache AS cache JOIN vector_spaces AS space ON space.id = cache.space_id"""
+        f"SELECT cache.id, {BLOB}, space.dimension "  # noqa: S608  # our own
+        "FROM embedding_cache AS cache JOIN vector_spaces AS space ON space.id = cache.space_id"
     )
-    return [int(key) for key, blob, size in rows if len(blob) != size or not _is_unit(blob)]
-
-
-def _is_unit(blob: bytes) -> bool:
-    return not count_unsound(np.frombuffer(blob, "<f2").astype(np.float32)[None])
+    return [int(key) for key, blob, dimension in rows if from_cached(blob, dimension) is None]

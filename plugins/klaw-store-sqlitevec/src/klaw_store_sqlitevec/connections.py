@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import apsw
@@ -46,8 +46,10 @@ class Connections:
     def reader(self) -> Iterator[apsw.Connection]:
         """Lend a connection inside one read transaction: everything read in the block is one snapshot."""
         self._check_usable()
-        with translated(str(self._path)), watched(self._path):
-            connection = self._borrow()
+        idle = self._take_idle()
+        # One that was kept was opened for writing: nothing that it reads can be changed behind SQLite's back.
+        with translated(str(self._path)), nullcontext() if idle else watched(self._path):
+            connection = self._open() if idle is None else idle
             try:
                 connection.execute("BEGIN")
                 # A deferred transaction takes its snapshot at the first read.
@@ -125,10 +127,9 @@ class Connections:
             if self._process == os.getpid():
                 self._close_all()
 
-    def _borrow(self) -> apsw.Connection:
+    def _take_idle(self) -> apsw.Connection | None:
         with self._lending:
-            idle = self._idle.pop() if self._idle else None
-        return self._open() if idle is None else idle
+            return self._idle.pop() if self._idle else None
 
     def _give_back(self, connection: apsw.Connection) -> None:
         with self._lending:

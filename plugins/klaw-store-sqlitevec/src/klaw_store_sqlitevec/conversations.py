@@ -4,17 +4,22 @@
 twice the time. A message's key is explicit, because implicit row numbers may change on VACUUM.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 from attrs import frozen
 
-from klaw_core import Migration, MirroredFile, Session, StoredMessage, Summary
+from klaw_core import Migration
 from klaw_store_sqlitevec.times import from_text, to_text
+
+if TYPE_CHECKING:
+    from klaw_core import MirroredFile, Session, StoredMessage, Summary
 
 _TABLES = """
 CREATE TABLE messages (
@@ -83,7 +88,7 @@ def create_tables(connection: apsw.Connection) -> None:
 CONVERSATIONS: Migration[apsw.Connection] = Migration("0002-conversations", create_tables)
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class SqliteMessages:
     """The rows of conversations, read and written through one connection's transaction."""
 
@@ -138,6 +143,8 @@ class SqliteMessages:
 
     def session(self, chat_id: str, /) -> Session | None:
         """Return where a chat stands, or None if it has no messages."""
+        from klaw_core import Session
+
         row = self.resource.execute(
             "SELECT model, segment_start, created_at FROM sessions WHERE chat_id = ?", (chat_id,)
         ).fetchone()
@@ -145,6 +152,8 @@ class SqliteMessages:
 
     def summaries(self, chat_id: str, /) -> Sequence[Summary]:
         """Return a chat's summaries, oldest first."""
+        from klaw_core import Summary
+
         rows = self.resource.execute(
             "SELECT content, file_path, created_at, from_message_id, to_message_id FROM summaries "
             "WHERE chat_id = ? ORDER BY id",
@@ -156,6 +165,8 @@ class SqliteMessages:
 
     def files(self, chat_id: str, /) -> Mapping[date, MirroredFile]:
         """Return how far each file of a chat is mirrored, by day."""
+        from klaw_core import MirroredFile
+
         rows = self.resource.execute("SELECT day, end, recipe FROM message_files WHERE chat_id = ?", (chat_id,))
         files = (MirroredFile(chat_id, date.fromisoformat(day), end, recipe) for day, end, recipe in rows)
         return {file.day: file for file in files}
@@ -266,6 +277,8 @@ class SqliteMessages:
 
 
 def _message(row: tuple[Any, ...]) -> StoredMessage:
+    from klaw_core import StoredMessage
+
     id_, channel, chat_id, role, content, created, day, position, type_, metadata = row
     return StoredMessage(
         id_,

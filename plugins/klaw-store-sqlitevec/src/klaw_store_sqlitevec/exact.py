@@ -10,7 +10,8 @@ from typing import Any
 import apsw
 import numpy as np
 
-from klaw_core import Hit, Keys, Matrix, Query, RetrievalError
+from klaw_core import Hit, Keys, Matrix, Query, RetrievalError, Tally
+from klaw_store_sqlitevec.tallying import read_tally
 
 #: Collection to its vec0 table: the only names that are ever formatted into a statement.
 TABLES = {"memory": "vec_memory", "docs": "vec_docs"}
@@ -22,8 +23,8 @@ _PLACES_A_BYTE = 8
 
 def exists(connection: apsw.Connection, collection: str) -> bool:
     """Return whether the collection has its table."""
-    sql = "SELECT 1 FROM sqlite_schema WHERE name = ?"
-    return connection.execute(sql, (TABLES[collection],)).fetchone() is not None
+    connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()  # here SQLite sees if others changed tables
+    return connection.table_exists("main", TABLES[collection])
 
 
 def make(connection: apsw.Connection, collection: str, dimension: int) -> None:
@@ -45,6 +46,11 @@ def read_keys(connection: apsw.Connection, collection: str) -> Keys:
     """Return every key, ascending."""
     sql = f"SELECT rowid FROM {TABLES[collection]}_rowids ORDER BY rowid"  # noqa: S608  # a name of ours
     return np.fromiter((row[0] for row in connection.execute(sql)), dtype=np.int64)
+
+
+def tally(connection: apsw.Connection, collection: str) -> Tally:
+    """Return the tally of the keys."""
+    return read_tally(connection, f"{TABLES[collection]}_rowids", "rowid")
 
 
 def read_blocks(connection: apsw.Connection, collection: str, dimension: int) -> Iterator[tuple[Keys, Matrix]]:
@@ -77,9 +83,11 @@ def add(connection: apsw.Connection, collection: str, keys: Sequence[int], vecto
 
 
 def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
-    """Remove the vectors of these keys; unknown keys are ignored."""
-    sql = f"DELETE FROM {TABLES[collection]} WHERE rowid = ?"  # noqa: S608  # a name of ours
-    connection.executemany(sql, ((int(key),) for key in keys))
+    """Remove the vectors of these keys; unknown keys, for which vec0 would look one by one, are ignored."""
+    table = TABLES[collection]
+    sql = f"SELECT rowid FROM {table}_rowids WHERE rowid IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours
+    held = connection.execute(sql, (apsw.carray(np.array(keys, dtype=np.int64)),)).fetchall()
+    connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", held)  # noqa: S608  # a name of ours
 
 
 def search(connection: apsw.Connection, query: Query, limit: int) -> list[Hit]:

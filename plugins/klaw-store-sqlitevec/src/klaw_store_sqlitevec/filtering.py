@@ -23,7 +23,7 @@ LAST_CHARACTER = "\U0010ffff"
 _FEW = 1000
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class _Condition:
     """A filter in SQL: what it reads from, which rows it keeps, and the values of its parameters."""
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from klaw_core import Hit, Keys, Matrix, Query, RetrievalError, StoredChunk, Vector, VectorSpace
+from klaw_core import Hit, Keys, Matrix, Query, RetrievalError, StoredChunk, Tally, Vector, VectorSpace
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
 
@@ -69,17 +69,25 @@ class VectorForms:
         quantized.remove(resource, collection, keys)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return every key in the index, ascending.
-
-        Where the search is to be exact, those that are still quantized are not counted: so the core adds them again.
-        """
+        """Return every key in the index, ascending."""
         _check_name(collection)
-        found = [np.empty(0, dtype=np.int64)]
+        found = [quantized.read_keys(resource, collection)]
         if exact.exists(resource, collection):
             found.append(exact.read_keys(resource, collection))
-        if self._search != "exact":
-            found.append(quantized.read_keys(resource, collection))
         return np.sort(np.concatenate(found))
+
+    def lagging(self, resource: apsw.Connection, collection: str, /) -> Keys:
+        """Return the keys that are still quantized where the search is to be exact, ascending."""
+        _check_name(collection)
+        return quantized.read_keys(resource, collection)[: None if self._search == "exact" else 0]
+
+    def tally(self, resource: apsw.Connection, collection: str, /) -> Tally | None:
+        """Return the tally of :meth:`keys`, None if any is lagging; a vector is in one form only."""
+        _check_name(collection)
+        found = quantized.tally(resource, collection)
+        if found.count and self._search == "exact":
+            return None
+        return found + exact.tally(resource, collection) if exact.exists(resource, collection) else found
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the tables and the vectors in them, read past vec0."""
@@ -103,21 +111,19 @@ class VectorForms:
         if query.vector is None or limit < 1 or (within is not None and not within.size):
             return ()
         try:
-            hits = self._hits(resource, query, limit)
+            return self._hits(resource, query, limit)
         except (apsw.Error, TypeError, ValueError, IndexError) as error:  # numpy's, where what is stored makes no sense
             problem = f"the vectors of {collection!r} could not be searched: {error}"
             raise RetrievalError(problem, hint="klaw reindex") from error
-        return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
 
     def _hits(self, resource: apsw.Connection, query: Query, limit: int) -> list[Hit]:
-        """Return the nearest of each form."""
-        hits: list[Hit] = []
+        """Return the nearest of both forms, best first, ties by key."""
         form = quantized.read_form(resource, query.collection)
-        if form is not None:
-            hits += quantized.search(resource, self._cache, form, query, limit)
-        if exact.exists(resource, query.collection):
-            hits += exact.search(resource, query, limit)
-        return hits
+        hits = [] if form is None else quantized.search(resource, self._cache, form, query, limit)
+        if not exact.exists(resource, query.collection):
+            return hits
+        hits += exact.search(resource, query, limit)
+        return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
 
     def _quantizes(self, resource: apsw.Connection, collection: str, form: quantized.Form | None, more: int) -> bool:
         """Return whether ``more`` vectors are added quantized."""

@@ -1,13 +1,18 @@
 """The tables that the store owns, and the one place that creates or changes them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 from attrs import frozen
 
-from klaw_core import Chunk, Document, Migration, StoreError
+from klaw_core import Migration, StoreError
 from klaw_store_sqlitevec.conversations import CONVERSATIONS
+
+if TYPE_CHECKING:
+    from klaw_core import Chunk, Document
 
 #: Marks the file as Klaw's (``PRAGMA application_id``): the letters "Klaw".
 APPLICATION_ID = 0x4B6C6177
@@ -165,7 +170,7 @@ MIGRATIONS = (
 )
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class ChunkTable:
     """Where the chunks of a collection stand: the only names that are ever formatted into a statement.
 
@@ -197,7 +202,7 @@ CHUNK_TABLES = {
 }
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Owned:
     """Migrations and whose they are."""
 

@@ -3,30 +3,25 @@
 numpy is imported where an array is wanted: a search for words alone does without it.
 """
 
+from __future__ import annotations
+
 import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 from attrs import frozen
 
-from klaw_core import (
-    Chunk,
-    DocumentRecord,
-    Filters,
-    Keys,
-    SpaceRecord,
-    StoredChunk,
-    StoreError,
-    Vector,
-    VectorSpace,
-)
-from klaw_store_sqlitevec.cache import from_cached
-from klaw_store_sqlitevec.conversations import SqliteMessages
+from klaw_core import Chunk, SpaceRecord, StoredChunk, StoreError, VectorSpace
+from klaw_store_sqlitevec.cache import BLOB, from_cached
 from klaw_store_sqlitevec.filtering import LAST_CHARACTER, read_keys, select
 from klaw_store_sqlitevec.schema import CHUNK_TABLES, ChunkTable
 from klaw_store_sqlitevec.times import from_text
+
+if TYPE_CHECKING:
+    from klaw_core import DocumentRecord, Filters, Keys, Tally, Vector
+    from klaw_store_sqlitevec.conversations import SqliteMessages
 
 _CHUNK_COLUMNS = """
     chunk.id, chunk.chunk_id, chunk.content, chunk.start_offset, chunk.end_offset, chunk.start_line, chunk.end_line,
@@ -34,7 +29,7 @@ _CHUNK_COLUMNS = """
 """
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class SqliteSnapshot:
     """What one read transaction sees. ``resource`` is the connection that the indexes read through."""
 
@@ -43,10 +38,14 @@ class SqliteSnapshot:
     @property
     def messages(self) -> SqliteMessages:
         """Return the rows of conversations."""
+        from klaw_store_sqlitevec.conversations import SqliteMessages
+
         return SqliteMessages(self.resource)
 
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
+        from klaw_core import DocumentRecord
+
         rows = self.resource.execute(
             "SELECT path, content_hash, created_at FROM documents WHERE collection = ? AND origin = ?",
             (collection, origin),
@@ -55,6 +54,8 @@ class SqliteSnapshot:
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return what the manifest has of one path."""
+        from klaw_core import DocumentRecord
+
         row = self.resource.execute(
             "SELECT content_hash, created_at FROM documents WHERE collection = ? AND path = ? AND origin = ?",
             (collection, path, origin),
@@ -97,6 +98,12 @@ class SqliteSnapshot:
         """Return every chunk's key, ascending."""
         return read_keys(self.resource, f"{chunk_table(collection).name} AS chunk")
 
+    def tally(self, collection: str, /) -> Tally:
+        """Return the tally of the keys."""
+        from klaw_store_sqlitevec.tallying import read_tally
+
+        return read_tally(self.resource, chunk_table(collection).name, "id")
+
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in, or None if there is none yet."""
         row = self.resource.execute(
@@ -112,10 +119,11 @@ class SqliteSnapshot:
         if space_id is None or not hashes:
             return {}
         rows = self.resource.execute(
-            "SELECT hash, vector FROM embedding_cache WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))",
+            f"SELECT hash, {BLOB} FROM embedding_cache WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))",  # noqa: S608  # our own
             (space_id, apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))),
         )
-        return {digest.hex(): from_cached(blob) for digest, blob in rows}
+        found = {digest.hex(): from_cached(blob, space.dimension) for digest, blob in rows}
+        return {digest: vector for digest, vector in found.items() if vector is not None}
 
     def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:
         """Return (documents, chunks) by origin."""
@@ -164,7 +172,8 @@ def _chunks(collection: str) -> str:
 
 
 def _stored(row: tuple[Any, ...]) -> StoredChunk:
-    key, chunk_id, content, start, end, first, last, heading, continues, context, *place = row
-    chunk = Chunk(chunk_id, content, start, end, first, last, tuple(json.loads(heading)), continues, context)
+    key, chunk_id, content, start, end, first, last, headings, continues, context, *place = row
+    heading = () if headings == "[]" else tuple(json.loads(headings))  # most have none, and parsing takes a while
+    chunk = Chunk(chunk_id, content, start, end, first, last, heading, continues, context)
     path, source, created, chat, origin = place
     return StoredChunk(key, chunk, path, source, from_text(created), chat, origin)

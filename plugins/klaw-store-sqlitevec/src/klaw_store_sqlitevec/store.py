@@ -1,18 +1,23 @@
 """The store: the file, its migrations, and who may read and write when."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
-from klaw_core import Finding, Index, Snapshot, Store, StoreError, StoreLockedError, StoreReadOnlyError, Transaction
+from klaw_core import StoreError, StoreLockedError, StoreReadOnlyError
 from klaw_store_sqlitevec.cache import facts, has_other_weights, prune_cache, take_cache
 from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, Owned, check_file, migrate, pending
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
-from klaw_store_sqlitevec.transaction import SqliteTransaction
+
+if TYPE_CHECKING:
+    from klaw_core import Finding, Index, Snapshot, Store, Transaction
 
 # Added to the database's name: where it is rebuilt.
 _BESIDE = ".rebuild"
@@ -63,6 +68,8 @@ class SqliteStore:
         What is forgotten leaves the bytes of the files as well. Only a program that is still reading an older
         snapshot keeps them in the log, until it has finished and the log is next emptied.
         """
+        from klaw_store_sqlitevec.transaction import SqliteTransaction  # a search needs none
+
         with self._connections.writer() as connection:
             transaction = SqliteTransaction(connection)
             yield transaction
@@ -80,6 +87,8 @@ class SqliteStore:
         get StoreLockedError. If the block raises or the process dies, this store stays as it was, and what the other
         had done is there for the next attempt, unless a model has changed under its name until then.
         """
+        from klaw_store_sqlitevec.transaction import SqliteTransaction
+
         lock = RebuildLock(self._path, self._busy_timeout_seconds)
         try:
             with lock.exclusive():
@@ -109,11 +118,11 @@ class SqliteStore:
         if outdated:
             _remove_database(self._beside)
 
-    def _become(self, other: "SqliteStore") -> None:
+    def _become(self, other: SqliteStore) -> None:
         """Replace all content by the other's, as one transaction of SQLite's online backup."""
         with (
             self._connections.overwriter() as target,
-            other._connections.overwriter() as source,  # noqa: SLF001  # a store of the same class
+            other._connections.overwriter() as source,  # a store of the same class
         ):
             backup = target.backup("main", source, "main")
             try:
@@ -164,6 +173,8 @@ class SqliteStore:
 
     def _writing_problem(self) -> Finding | None:
         """Return what keeps this process from writing now: another that writes, or a file that may not be written."""
+        from klaw_core import Finding
+
         try:
             with self._connections.writer():
                 return None

@@ -11,6 +11,12 @@ from klaw_store_sqlitevec.cache import count, note_use, tend, to_cached
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot, chunk_table
 from klaw_store_sqlitevec.times import to_text
 
+# The columns of every table of chunks that hold what is the chunk's own.
+_CHUNK_COLUMNS = (
+    *("content", "chunk_id", "start_offset", "end_offset", "start_line", "end_line"),
+    *("heading", "continues", "context"),
+)
+
 
 @frozen
 class SqliteTransaction(SqliteSnapshot):
@@ -28,13 +34,12 @@ class SqliteTransaction(SqliteSnapshot):
         kept = [(chunk, old.pop(chunk.chunk_id)) for chunk in chunks if chunk.chunk_id in old]
         removed = tuple(sorted(old.values()))
         self._delete_chunks(collection, removed)
-        self._move(collection, document, kept)
-        self._relabel(collection, document, document_id)
+        if kept:
+            self._move(collection, document, kept)
+            self._relabel(collection, document, document_id)
         held = {chunk.chunk_id for chunk, _ in kept}
-        added = tuple(
-            self._insert(collection, document, document_id, chunk) for chunk in chunks if chunk.chunk_id not in held
-        )
-        return Replacement(removed, added)
+        new = [chunk for chunk in chunks if chunk.chunk_id not in held]
+        return Replacement(removed, self._insert(collection, document, document_id, new))
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Record that an unchanged document's date or labels are now these."""
@@ -144,31 +149,28 @@ class SqliteTransaction(SqliteSnapshot):
         """  # noqa: S608  # names of ours
         self.resource.execute(sql, (*labels.values(), document_id))
 
-    def _insert(self, collection: str, document: Document, document_id: int, chunk: Chunk) -> StoredChunk:
+    def _insert(
+        self, collection: str, document: Document, document_id: int, chunks: Sequence[Chunk]
+    ) -> tuple[StoredChunk, ...]:
+        """Add chunks; return them with their keys, which follow the largest that there ever was."""
+        if not chunks:
+            return ()
         table = chunk_table(collection)
-        values = {
-            **table.labels(document),
-            **table.own(chunk),
-            "content": chunk.text,
-            "created_at": to_text(document.created_at),
-            "document_id": document_id,
-            "chunk_id": chunk.chunk_id,
-            "start_offset": chunk.start,
-            "end_offset": chunk.end,
-            "start_line": chunk.start_line,
-            "end_line": chunk.end_line,
-            "heading": json.dumps(chunk.heading, ensure_ascii=False),
-            "continues": chunk.continues,
-            "context": chunk.context,
-        }
-        sql = f"INSERT INTO {table.name} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608  # names of ours
-        self.resource.execute(sql, tuple(values.values()))
-        return StoredChunk(
-            key=self.resource.last_insert_rowid(),
-            chunk=chunk,
-            path=document.path,
-            source=document.source,
-            created_at=document.created_at,
-            chat_id=document.chat_id,
-            origin=document.origin,
+        shared = {**table.labels(document), "created_at": to_text(document.created_at), "document_id": document_id}
+        columns = ("id", *shared, *table.own(chunks[0]), *_CHUNK_COLUMNS)
+        sql = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  # names of ours
+        last = self.resource.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).get or 0
+        keyed = tuple(enumerate(chunks, start=last + 1))
+        above = tuple(shared.values())
+        self.resource.executemany(
+            sql, ((key, *above, *table.own(chunk).values(), *_chunk_values(chunk)) for key, chunk in keyed)
         )
+        place = (document.path, document.source, document.created_at, document.chat_id, document.origin)
+        return tuple(StoredChunk(key, chunk, *place) for key, chunk in keyed)
+
+
+def _chunk_values(chunk: Chunk) -> tuple[object, ...]:
+    """Return what the columns of every table of chunks hold of a chunk."""
+    heading = json.dumps(chunk.heading, ensure_ascii=False) if chunk.heading else "[]"
+    place = (chunk.start, chunk.end, chunk.start_line, chunk.end_line)
+    return (chunk.text, chunk.chunk_id, *place, heading, chunk.continues, chunk.context)

@@ -39,7 +39,7 @@ def check_table(connection: apsw.Connection, table: str, dimension: int | None) 
         if dimension not in (None, declared):
             return [f"it holds vectors of {declared} dimensions, the recorded space has {dimension}"]
         return _check_chunks(connection, table, declared)
-    except (apsw.Error, ValueError) as error:
+    except (apsw.Error, TypeError, ValueError, OverflowError) as error:  # SQLite keeps a value of any type anywhere
         return [f"its vectors cannot be read: {error}"]
 
 
@@ -59,8 +59,10 @@ def _check_chunks(connection: apsw.Connection, table: str, dimension: int) -> li
     keys = connection.execute(f"SELECT COUNT(*) FROM {table}_rowids").get  # noqa: S608  # a name of ours
     found = _Found()
     for chunk_id, size, validity, rowids, vectors in _chunks(connection, table):
-        lengths = (size // _PLACES_A_BYTE, size * _KEY_BYTES, size * dimension * _FLOAT_BYTES)
-        if tuple(len(blob or b"") for blob in (validity, rowids, vectors)) != lengths:
+        blobs = (validity, rowids, vectors)
+        if {type(size), *map(type, blobs)} != {int, bytes} or tuple(map(len, blobs)) != (
+            *(size // _PLACES_A_BYTE, size * _KEY_BYTES, size * dimension * _FLOAT_BYTES),
+        ):
             found.damaged += 1
             continue
         bits = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")

@@ -3,6 +3,8 @@
 Every command that opens a memory makes an index, and few ask it anything.
 """
 
+from __future__ import annotations
+
 import importlib.util
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
+from klaw_core import RetrievalError
 from klaw_store_sqlitevec.quantized_schema import MIGRATIONS
 
 if TYPE_CHECKING:
+    from klaw_core import Hit, Keys, Matrix, Migration, Query, StoredChunk, Tally, VectorSpace
     from klaw_store_sqlitevec.forms import VectorForms
 
 
@@ -31,7 +34,7 @@ class VectorIndex:
         self._options = (search, exact_up_to, memory_mb)
 
     @cached_property
-    def forms(self) -> "VectorForms":
+    def forms(self) -> VectorForms:
         """What does the work, with what it keeps in RAM."""
         from klaw_store_sqlitevec.forms import VectorForms
 
@@ -68,11 +71,16 @@ class VectorIndex:
         self.forms.remove(resource, collection, keys)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return every key in the index, ascending.
-
-        Where the search is to be exact, those that are still quantized are not counted: so the core adds them again.
-        """
+        """Return every key in the index, ascending."""
         return self.forms.keys(resource, collection)
+
+    def lagging(self, resource: apsw.Connection, collection: str, /) -> Keys:
+        """Return the keys that are still quantized where the search is to be exact: the core adds them again."""
+        return self.forms.lagging(resource, collection)
+
+    def tally(self, resource: apsw.Connection, collection: str, /) -> Tally | None:
+        """Return the tally of :meth:`keys`, None if any is :meth:`lagging`."""
+        return self.forms.tally(resource, collection)
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the tables and the vectors in them, read past vec0."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import log
-from typing import cast
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 
 import apsw
 import numpy as np
@@ -13,31 +11,38 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from klaw_core import Keys
-from klaw_fts5.exact import Exact, Weights, everyday_from
+from klaw_fts5.exact import Exact, Preference, Weights, everyday_from
 from klaw_fts5.packed.blocks import Listed, Own, read_own, read_postings
 from klaw_fts5.packed.cache import Cache, Held, Scored
-from klaw_fts5.packed.errors import DamagedError
-from klaw_fts5.packed.postings import COLUMNS, OWN
-from klaw_fts5.packed.sequences import read_sequences
+from klaw_fts5.packed.neighbours import Best, Neighbours, Phrase
+from klaw_fts5.packed.postings import OWN
 from klaw_fts5.packed.spelling import Tokenizer, term_number
 from klaw_fts5.packed.state import State
-from klaw_fts5.packed.view import K1, B, View
+from klaw_fts5.packed.view import K1, View, idf
+from klaw_fts5.plan import asks
 from klaw_fts5.query import Term, render
 from klaw_fts5.sql import Statements
 
-# FTS5's, for a term that stands in more than half of the rows.
-_LEAST_IDF = 1e-6
-# Phrases and open-ended words are FTS5's to find. Beyond so many rows it had better answer altogether.
+# Open-ended words and some phrases are FTS5's to find. Beyond so many rows it had better answer altogether.
 _MOST_OTHERS = 20_000
-# Of the rows that would hold two words if those were strewn at random, so many hold them side by side.
-_SIDE_BY_SIDE = 0.1
+# FTS5 finds a phrase in a millisecond where its rarest word is in so few rows.
+_FEW_HOLDERS = 500
 # One row of so many is looked at to guess how high the best scores are.
 _SAMPLE = 64
 
 
 @frozen(eq=False)
+class _Asked:
+    """Terms by who finds them: ``words`` from postings, ``phrases`` among the best of those, ``others`` by FTS5."""
+
+    words: tuple[int, ...]
+    phrases: tuple[Phrase, ...]
+    others: tuple[Term, ...]
+
+
+@frozen(eq=False)
 class Packed:
-    """Asks the packed form, and FTS5 for what it does not know: phrases and the beginnings of words."""
+    """Asks the packed form, and FTS5 for what it does not know: rare phrases and the beginnings of words."""
 
     connection: apsw.Connection
     sql: Statements
@@ -48,31 +53,33 @@ class Packed:
     _tokenize: Tokenizer = field(init=False)
     _held: dict[int, Held] = field(init=False, factory=dict)
     _numbers: dict[str, int | None] = field(init=False, factory=dict)
+    _phrases: dict[Term, dict[int, float]] = field(init=False, factory=dict)
 
     @_tokenize.default
     def _make_tokenizer(self) -> Tokenizer:
         return Tokenizer(self.connection)
 
     def expect(self, terms: Sequence[Term]) -> None:
-        """Read at once what is going to be asked about these terms."""
+        """Read at once what is going to be asked about these terms, and the postings of those that may tell."""
         words = {word for term in terms if not term.prefix for word in term.words}
-        numbers = [number for number in map(self._number, words) if number is not None]
-        self._look_up(numbers)
-        # Of a rare term nothing is known before its postings are.
-        self._read([number for number in numbers if not self._held[number].least])
+        self._look_up([number for word in words if (number := self._number(word)) is not None])
+        enough = everyday_from(self.view.rows)
+        asked = (self._number(word) for term in terms if not term.prefix and not asks(term) for word in term.words)
+        self._read({number for number in asked if number is not None and self._held[number].least < enough})
 
     def has(self, term: Term, /) -> bool:
-        """Return whether any chunk holds a term."""
-        if not term.prefix:
-            numbers = [self._number(word) for word in term.words]
-            if any(number is not None and not self._holds(number, 1) for number in numbers):
-                return False
-            if len(term.words) == 1 and numbers[0] is not None:
-                return True
-        return self._count(term, 1) > 0
+        """Return whether any chunk holds a term; of a phrase of frequent words that is taken for granted."""
+        if term.prefix:
+            return self._count(term, 1) > 0
+        numbers = [self._number(word) for word in term.words]
+        if any(number is not None and not self._holds(number, 1) for number in numbers):
+            return False
+        if len(numbers) == 1 and numbers[0] is not None:
+            return True
+        return self._is_frequent(term) or len(self._found(term)) > 0
 
     def is_everyday(self, term: Term, /) -> bool:
-        """Return whether half of the chunks hold a term: no phrase is, of which one word is not."""
+        """Return whether half of the chunks hold a term; of a phrase of everyday words that is taken for granted."""
         enough = everyday_from(self.view.rows)
         if enough > self.view.rows:
             return False
@@ -80,71 +87,88 @@ class Packed:
             numbers = [self._number(word) for word in term.words]
             if any(number is not None and not self._holds(number, enough) for number in numbers):
                 return False
-            if len(term.words) == 1 and numbers[0] is not None:
+            if None not in numbers and (len(numbers) == 1 or self._is_frequent(term)):
                 return True
         return self._count(term, enough) >= enough
 
-    def best(self, terms: Sequence[Term], depth: int, within: Keys | None) -> dict[int, float]:
-        """Return the scores of the best chunks for any of the terms, as FTS5 computes them."""
-        strings = {(term.words, term.prefix): self._word(term) for term in terms}
-        words = [number for number in strings.values() if number is not None]
-        others = [term for term in terms if strings[term.words, term.prefix] is None]
-        if not words or not self.view.rows:
-            return self._exact.best(terms, depth, within)
-        found: dict[int, float] = {}
-        if others:
-            found = self._exact.best(others, _MOST_OTHERS, None)
-            if len(found) == _MOST_OTHERS:
-                return self._exact.best(terms, depth, within)
+    def best(
+        self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
+    ) -> dict[int, float]:
+        """Return the scores of the best chunks for any of the terms, as FTS5 computes those of words."""
+        asked = self._sort_out(terms, late=preferred is not None)
+        found = [self._found(term) for term in asked.others] if asked.words else []
+        if not asked.words or not self.view.rows or any(len(scores) == _MOST_OTHERS for scores in found):
+            return self._exact.best(terms, depth, within, preferred)
+        best = self._top(self._add_up(asked.words, found, within), depth)
+        if preferred is not None:
+            pairs = preferred.phrases if preferred.weight else ()
+            known = [self._phrase(term, preferred.weight) for term in pairs if self._is_known(term)]
+            self._prefer([*asked.phrases, *known], best, preferred.limit)
+        return best.as_dict()
+
+    def _sort_out(self, terms: Sequence[Term], *, late: bool) -> _Asked:
+        words: dict[str, int] = {}  # two of them may be one to the tokenizer: then FTS5 counts it twice
+        phrases, others = [], []
+        for term in terms:
+            number = None if term.prefix or len(term.words) > 1 else self._number(term.words[0])
+            if number is not None:
+                words[term.words[0]] = number
+            elif late and self._seen_late(term):
+                phrases.append(self._phrase(term, 1.0))
+            else:
+                others.append(term)
+        return _Asked(tuple(words.values()), tuple(phrases), tuple(others))
+
+    def _seen_late(self, term: Term) -> bool:
+        """Return whether a phrase is looked for in the best chunks only: one of its words is asked for, and tells."""
+        enough = everyday_from(self.view.rows)
+        return self._is_frequent(term) and any(
+            len(word) > 1 and (number := self._number(word)) is not None and not self._holds(number, enough)
+            for word in term.words
+        )
+
+    def _is_frequent(self, term: Term) -> bool:
+        """Return whether all words of a phrase, but of no literal one, are so frequent that FTS5 would take long."""
+        if term.prefix or term.literal or len(term.words) == 1:
+            return False
+        numbers = [self._number(word) for word in term.words]
+        return all(number is not None and self._holds(number, _FEW_HOLDERS) for number in numbers)
+
+    def _is_known(self, term: Term) -> bool:
+        """Return whether the tokenizer makes one word of each of a term's, and each of them is somewhere."""
+        numbers = [self._number(word) for word in term.words]
+        return all(number is not None and self._holds(number, 1) for number in numbers)
+
+    def _phrase(self, term: Term, weight: float) -> Phrase:
+        return Phrase(tuple(number for word in term.words if (number := self._number(word)) is not None), weight)
+
+    def _prefer(self, phrases: Sequence[Phrase], best: Best, limit: int) -> None:
+        """Add to the best scores what the phrases are worth."""
+        if not phrases or not len(best.rows):
+            return
+        enough = everyday_from(self.view.rows)
+        words = {word for phrase in phrases for word in phrase.words}
+        scored = {word: None if self._holds(word, enough) else self._scored(word) for word in words}
+        weights = np.array((self.weights.text, self.weights.heading, self.weights.context))
+        Neighbours(self.connection, self.sql.packed, self.view, weights, scored).prefer(best, phrases, limit)
+
+    def _add_up(
+        self, words: Sequence[int], found: Sequence[Mapping[int, float]], within: Keys | None
+    ) -> NDArray[np.float64]:
+        """Return every row's score: that of the words, and what FTS5 found."""
         self._read(words)
         scores = np.zeros(len(self.view.keys))
         for number in words:  # one after the other, as FTS5 adds them up
             scored = self._scored(number)
-            np.add.at(scores, scored.rows, scored.values)
-        if found:
-            self._add(scores, found)
+            np.add.at(scores, scored.rows.astype(np.intp), scored.values)  # four bytes would take half as long again
+        for some in filter(None, found):
+            self._add(scores, some)
         if within is not None:
             rows, _ = self.view.find(within)
             kept = scores[rows]
             scores[:] = 0.0
             scores[rows] = kept
-        return self._top(scores, depth)
-
-    def pairs(self, pairs: Sequence[Term], found: Sequence[int]) -> dict[int, float]:
-        """Return the scores of those of the found chunks that hold any of these phrases.
-
-        They are BM25 but for the phrase's document frequency, which is estimated: counting it would cost more than
-        everything else.
-        """
-        numbered = [[self._number(word) for word in pair.words] for pair in pairs]
-        wanted = [[number for number in numbers if number is not None] for numbers in numbered if None not in numbers]
-        keys = apsw.carray(array("q", sorted(found)))
-        read = self.connection.execute(self.sql.packed.sequences, (keys,)).fetchall()
-        rows = cast("list[tuple[int, bytes]]", read)
-        if len(rows) != len(found):
-            raise DamagedError("some rows have no sequence")
-        sequences = read_sequences([data for _, data in rows])
-        weights = np.array((self.weights.text, self.weights.heading, self.weights.context))
-        norms = K1 * (1 - B + B * sequences.lengths / self.view.average)
-        scores = np.zeros(len(rows))
-        for numbers in wanted:
-            cells = sequences.find(numbers)
-            often = np.bincount(cells // COLUMNS, weights[cells % COLUMNS], len(rows))
-            holding = int(np.count_nonzero(often))
-            if holding:
-                idf = _idf(self.view.rows, self._estimate(numbers, holding))
-                scores += idf * (often * (K1 + 1) / (often + norms))
-        return {key: score for (key, _), score in zip(rows, scores.tolist(), strict=True) if score}
-
-    def _estimate(self, numbers: Sequence[int], found: int) -> float:
-        """Return about how many rows hold a phrase of which ``found`` were seen: a tenth of those that hold both words.
-
-        That is, if words were strewn at random. Of ways that look no further this one left the order most as it was.
-        """
-        rows, both = self.view.rows, 1.0
-        for number in numbers:
-            both *= (rows if self._holds(number, everyday_from(rows)) else len(self._scored(number).rows)) / rows
-        return max(found, _SIDE_BY_SIDE * both * rows)
+        return scores
 
     @property
     def _exact(self) -> Exact:
@@ -153,9 +177,11 @@ class Packed:
     def _count(self, term: Term, limit: int) -> int:
         return int(self.connection.execute(self.sql.matches, (render((term,)), limit)).get)
 
-    def _word(self, term: Term) -> int | None:
-        """Return the number of a term that is one whole word, None for any other."""
-        return None if term.prefix or len(term.words) > 1 else self._number(term.words[0])
+    def _found(self, term: Term) -> dict[int, float]:
+        """Return what FTS5 finds for a term, up to too many."""
+        if term not in self._phrases:
+            self._phrases[term] = self._exact.best((term,), _MOST_OTHERS, None)
+        return self._phrases[term]
 
     def _number(self, word: str) -> int | None:
         """Return the number under which a word is held; None if the tokenizer does not make one word of it."""
@@ -166,7 +192,8 @@ class Packed:
 
     def _holds(self, number: int, enough: int) -> bool:
         """Return whether so many living rows hold a term. Of frequent terms only the counts are read for it."""
-        self._look_up((number,))
+        if number not in self._held:
+            self._look_up((number,))
         held = self._held[number]
         if held.least < enough <= held.most:
             return len(self._scored(number).rows) >= enough
@@ -197,8 +224,7 @@ class Packed:
         own = {number: self._held[number].own for number in numbers if self._held[number].scored is None}
         if own:
             lists = read_postings(self.connection, self.sql.packed, self.view.blocks, own)
-            weights = self._weights_of_codes()
-            self._keep({number: self._score(held, weights) for number, held in lists.items()})
+            self._keep(dict(zip(lists, self._score(list(lists.values())), strict=True)))
 
     def _keep(self, words: Mapping[int, Held]) -> None:
         self._held.update(words)
@@ -212,22 +238,24 @@ class Packed:
         assert scored is not None
         return scored
 
-    def _score(self, lists: Sequence[Listed | None], weights: NDArray[np.float64]) -> Held:
-        """Return BM25 of every row that holds a term, in the order of operations in which FTS5 computes it."""
-        rows, codes = self.view.join(lists)
-        often = weights.take(codes)
+    def _score(self, lists: Sequence[Sequence[Listed | None]]) -> Iterator[Held]:
+        """Yield BM25 of the rows that hold each of some terms, in the order of operations in which FTS5 computes it."""
+        rows, codes, counts = self.view.join(lists)
+        often = self._weights_of_codes().take(codes)
         values = often * (K1 + 1)
         often += self.view.norms.take(rows)
         values /= often
-        values *= _idf(self.view.rows, len(rows))
-        return Held(len(rows), len(rows), {}, Scored(rows.astype(np.int32), values))
+        values *= np.repeat([idf(self.view.rows, count) for count in counts], counts)
+        for start, end in pairwise(accumulate(counts, initial=0)):
+            scored = Scored(rows[start:end].copy(), values[start:end].copy())  # a slice would keep all of them
+            yield Held(end - start, end - start, {}, scored)
 
     def _weights_of_codes(self) -> NDArray[np.float64]:
         """Return the weighted frequency for each code of each block; all 256, so that no code is out of range."""
         text, heading, context = self.view.counts
         return np.asarray(text * self.weights.text + heading * self.weights.heading + context * self.weights.context)
 
-    def _add(self, scores: NDArray[np.float64], found: dict[int, float]) -> None:
+    def _add(self, scores: NDArray[np.float64], found: Mapping[int, float]) -> None:
         """Add what FTS5 scored to what was scored here."""
         keys = np.fromiter(found, dtype=np.int64)
         order = np.argsort(keys)
@@ -236,23 +264,18 @@ class Packed:
         if self.view.alive is not None:
             scores[~self.view.alive] = 0.0
 
-    def _top(self, scores: NDArray[np.float64], depth: int) -> dict[int, float]:
-        """Return the best scores above nothing, by key."""
+    def _top(self, scores: NDArray[np.float64], depth: int) -> Best:
+        """Return the rows with the best scores above nothing, equal ones by key."""
         rows = np.flatnonzero(scores > _threshold(scores, depth))
         if len(rows) < depth:
             rows = np.flatnonzero(scores > 0.0)
         keys, values = self.view.keys[rows], scores[rows]
-        if len(values) > depth:
-            enough = values >= np.partition(values, len(values) - depth)[len(values) - depth]
-            keys, values = keys[enough], values[enough]
-        order = np.lexsort((keys, -values))[:depth]
-        return dict(zip(keys[order].tolist(), values[order].tolist(), strict=True))
-
-
-def _idf(rows: int, holders: float) -> float:
-    """Return FTS5's inverse document frequency (https://sqlite.org/fts5.html#the_bm25_function)."""
-    idf = log((rows - holders + 0.5) / (holders + 0.5))
-    return idf if idf > 0 else _LEAST_IDF
+        if len(rows) > depth:
+            enough = np.flatnonzero(values >= np.partition(values, len(values) - depth)[len(values) - depth])
+            if len(enough) > depth:
+                enough = np.sort(enough[np.lexsort((keys[enough], -values[enough]))[:depth]])
+            rows, keys, values = rows[enough], keys[enough], values[enough]
+        return Best(rows, keys, values)
 
 
 def _threshold(scores: NDArray[np.float64], depth: int) -> float:

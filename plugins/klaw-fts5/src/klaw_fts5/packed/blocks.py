@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import NoneType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from zlib import crc32
 
 import apsw
@@ -24,7 +24,7 @@ from klaw_fts5.packed.postings import (
     Positions,
     Postings,
     pick,
-    unpack_bucket,
+    unpack_buckets,
     unpack_own,
 )
 from klaw_fts5.sql import PackedStatements
@@ -34,6 +34,8 @@ _NO_POSITIONS = np.empty(0, np.uint16)
 _TYPES_OF_DEAD = ((NoneType, NoneType), (int, bytes))
 #: A power of two, as the number of any block's buckets is.
 MAX_BUCKETS = 1 << 14
+#: Stands for the term of a bucket in its check sum.
+NO_TERM = -1
 
 #: Of a term, by the place of each block in which it has a blob of its own: its row in the table, and its count.
 Own: TypeAlias = Mapping[int, tuple[int, int]]
@@ -60,6 +62,12 @@ class Block:
     dead_tokens: int = 0
 
     @property
+    def numbers(self) -> tuple[int, ...]:
+        """Return what never changes, and what its check sum covers beside its rows."""
+        sizes = (self.first, self.last, self.rows, self.tokens, self.postings)
+        return (self.id, *sizes, self.own_at, self.buckets_at, self.buckets)
+
+    @property
     def alive(self) -> int:
         """Return how many rows are still there."""
         return self.rows - len(self.dead)
@@ -82,11 +90,15 @@ class Block:
 
 @frozen(eq=False)
 class Rows:
-    """A block's rows: ``keys`` ascending and ``lengths`` in tokens, shape (rows,); ``mixes`` of its codes."""
+    """A block's rows: ``keys`` ascending and ``lengths`` in tokens, shape (rows,); ``mixes`` of its codes.
+
+    ``numbers`` are those of the block with which they were read.
+    """
 
     keys: Keys
     lengths: NDArray[np.integer]
     mixes: Mixes
+    numbers: tuple[int, ...] = ()
 
     @property
     def cost(self) -> int:
@@ -116,19 +128,24 @@ def read_blocks(connection: apsw.Connection, sql: PackedStatements) -> tuple[Blo
 def read_rows(connection: apsw.Connection, sql: PackedStatements, block: Block) -> Rows:
     """Return keys, lengths and mixes of a block. Raise DamagedError."""
     row = connection.execute(sql.block, (block.id,)).fetchone()
-    if row is None or str in map(type, row) or crc32(b"".join(row[1:])) != row[0]:
+    if row is None or tuple(map(type, row[1:])) != (bytes, bytes, bytes):
         raise DamagedError(f"the rows of block {block.id} are not as they were written")
-    _, mixes, keys, lengths = row
+    check_sum, mixes, keys, lengths = row
+    _require_sound(block.numbers, check_sum, mixes + keys + lengths)
     # Keys without a gap are not written out.
+    if not keys and block.last - block.first + 1 != block.rows:
+        raise DamagedError(f"block {block.id} has not the keys that it says")
     listed = np.frombuffer(keys, "<i8") if keys else np.arange(block.first, block.last + 1)
     measured = np.frombuffer(lengths, "<u2" if len(lengths) == 2 * block.rows else "<u4")
-    found = Rows(listed, measured, np.frombuffer(mixes, "<u4"))
+    found = Rows(listed, measured, np.frombuffer(mixes, "<u4"), block.numbers)
     require_agreement(block, found)
     return found
 
 
 def require_agreement(block: Block, rows: Rows) -> None:
-    """Check what no checksum covers: the block's bounds and sums. Raise DamagedError if its rows say otherwise."""
+    """Check that a block is the one with which its rows were read, and its dead. Raise DamagedError."""
+    if rows.numbers != block.numbers:
+        raise DamagedError(f"block {block.id} is not as it was written")
     if len(rows.keys) != block.rows or len(rows.lengths) != block.rows:
         raise DamagedError(f"block {block.id} has not as many rows as it says")
     if (rows.keys[0], rows.keys[-1]) != (block.first, block.last):
@@ -139,11 +156,15 @@ def require_agreement(block: Block, rows: Rows) -> None:
 
 @frozen(eq=False)
 class Listed:
-    """Where a term stands in a block: ``count`` rows, dead ones included; bridges have code 0."""
+    """Where a term stands in a block, dead rows included."""
 
-    count: int
-    positions: Positions
+    positions: Positions | NDArray[np.uint16]
     codes: Codes
+
+    @property
+    def count(self) -> int:
+        """Return in how many rows it stands."""
+        return len(self.codes)
 
 
 def read_own(
@@ -170,8 +191,8 @@ def read_postings(
     }
     wanted = array("q", sorted(set().union(*ids.values())))
     data: dict[int, tuple[int, bytes]] = {}
-    for row, count, check_sum, blob in connection.execute(sql.postings, (apsw.carray(wanted),)):
-        _require_sound(check_sum, blob)
+    for row, term, count, check_sum, blob in connection.execute(sql.postings, (apsw.carray(wanted),)):
+        _require_sound((row, NO_TERM if term is None else term, count), check_sum, blob)
         data[row] = (count, blob)
     if len(data) != len(wanted):
         raise DamagedError("some postings are not there")
@@ -183,34 +204,61 @@ def read_postings(
 
 def _listed(term: int, count: int, blob: bytes, is_own: bool, block: Block) -> Listed | None:  # noqa: FBT001  # private
     if is_own:
-        positions, codes = unpack_own(blob, block.rows)
-        if np.count_nonzero(codes) != count:
-            raise DamagedError("a list of postings is not as long as it says")
-        return Listed(count, positions, codes)
+        return Listed(*_unpack(blob, count, block))
     found = pick(blob, block.rows, term)
-    return None if found is None else Listed(len(found[0]), *found)
+    return None if found is None else Listed(*found)
+
+
+def _unpack(blob: bytes, count: int, block: Block) -> tuple[Positions, Codes]:
+    """Return positions and codes of a term's own blob, without bridges. Raise DamagedError."""
+    positions, codes = unpack_own(blob, block.rows)
+    if len(codes) > count:
+        real = codes > 0
+        positions, codes = positions[real], codes[real]
+    if len(codes) != count or not codes.all():
+        raise DamagedError("a list of postings is not as long as it says")
+    return positions, codes
 
 
 def read_part(
     connection: apsw.Connection, sql: PackedStatements, block: Block, part: int, parts: int
 ) -> Iterator[Postings]:
-    """Yield a block's postings of terms in the ``part``-th of equal ``parts`` of all numbers. Raise DamagedError."""
+    """Yield a block's postings of terms in the ``part``-th of equal ``parts`` of all numbers. Raise DamagedError.
+
+    ``parts`` is a power of two. First come the terms with a blob of their own, then the others.
+    """
     low, high = (part << TERM_BITS) // parts, ((part + 1) << TERM_BITS) // parts - 1
     own = (block.own_at, block.buckets_at, low, high)
-    for term, count, check_sum, data in connection.execute(sql.own_span, own):
-        _require_sound(check_sum, data)
-        positions, codes = unpack_own(data, block.rows)
-        real = codes > 0
-        if int(real.sum()) != count:
-            raise DamagedError("a list of postings is not as long as it says")
-        yield Postings(np.array([term]), np.array([count]), positions[real].astype(np.uint16), codes[real])
-    buckets = (block.bucket_of(low), block.bucket_of(high))
-    for check_sum, data in connection.execute(sql.bucket_span, buckets):
-        _require_sound(check_sum, data)
-        bucket = unpack_bucket(data, block.rows)
-        yield bucket.where((bucket.terms >= low) & (bucket.terms <= high))
+    often = [_read_own(block, row) for row in connection.execute(sql.own_span, own)]
+    if often:
+        yield Postings(*map(np.concatenate, zip(*often, strict=True)))
+    first, last = block.bucket_of(low), block.bucket_of(high)
+    found = []
+    for row, count, check_sum, data in connection.execute(sql.bucket_span, (first, last)):
+        _require_sound((row, NO_TERM, count), check_sum, data)
+        found.append(data)
+    if len(found) != last - first + 1:
+        raise DamagedError("some postings are not there")
+    buckets = unpack_buckets(found, block.rows)
+    yield buckets if parts <= block.buckets else buckets.where((buckets.terms >= low) & (buckets.terms <= high))
 
 
-def _require_sound(check_sum: int, data: object) -> None:
-    if not isinstance(data, bytes) or crc32(data) != check_sum:
-        raise DamagedError("postings are not as they were written")
+def _read_own(block: Block, row: tuple[int, int, int, int, bytes]) -> tuple[NDArray[Any], ...]:
+    id_, term, count, check_sum, data = row
+    _require_sound((id_, term, count), check_sum, data)
+    positions, codes = _unpack(data, count, block)
+    return np.array([term]), np.array([count]), positions.astype(np.uint16), codes
+
+
+def sum_up(numbers: Sequence[int], data: bytes) -> int:
+    """Return the check sum of a row: of its numbers, :data:`NO_TERM` for none, and of its blobs, joined."""
+    return crc32(data, crc32(array("q", numbers)))
+
+
+def _require_sound(numbers: Sequence[int], check_sum: int, data: bytes) -> None:
+    try:
+        sound = sum_up(numbers, data) == check_sum
+    except TypeError:  # SQLite keeps a value of any type in any column
+        sound = False
+    if not sound:
+        raise DamagedError("a row is not as it was written")

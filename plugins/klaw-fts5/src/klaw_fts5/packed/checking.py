@@ -92,6 +92,5 @@ def _holders(
     lists = read_postings(connection, sql.packed, blocks, own)[term]
     for block, some, listed in zip(blocks, keys, lists, strict=True):
         if listed is not None:
-            positions = listed.positions[listed.codes > 0]
-            found += some[positions[block.living()[positions]]].tolist()
+            found += some[listed.positions[block.living()[listed.positions]]].tolist()
     return sorted(found)

@@ -11,7 +11,8 @@ bridged by postings of code 0), then codes. The rarer ones share a *bucket*, by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -38,6 +39,8 @@ _SHIFTS = np.array([0, 12, 22])
 _LARGEST = np.array([4095, 1023, 1023])
 # Where a block has more mixes than codes, counts are cut at these: 16 * 4 * 4 codes.
 _COARSE = np.array([15, 3, 3])
+# A table of so many is no larger than what it is used for.
+_LOW_MIX = 1 << 16
 
 Integers: TypeAlias = NDArray[np.int64]
 Positions: TypeAlias = NDArray[np.intp]
@@ -61,6 +64,13 @@ class Postings:
         """Return the postings of the chosen terms."""
         kept = np.repeat(chosen, self.counts)
         return Postings(self.terms[chosen], self.counts[chosen], self.positions[kept], self.codes[kept])
+
+
+def changes(values: NDArray[np.integer]) -> Integers:
+    """Return the places at which something else stands than before."""
+    changed = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(values[1:], values[:-1], out=changed[1:])
+    return np.flatnonzero(changed)
 
 
 def mix_runs(counts: Integers, columns: Integers, firsts: Integers) -> Mixes:
@@ -94,16 +104,36 @@ def number_mixes(tables: Sequence[Mixes]) -> tuple[Mixes, list[Codes]]:
     return merged, [codes[np.searchsorted(every, table)] for table in tables]
 
 
-def pack_own(positions: NDArray[np.uint16], codes: Codes) -> bytes:
-    """Return the blob of one term."""
-    gaps = np.diff(positions.astype(np.int64), prepend=0)
+def encode_mixes(mixed: Mixes) -> tuple[Mixes, Codes]:
+    """Return the distinct ones of many mixes as a block lists them, and the code of each."""
+    if len(mixed) and int(mixed.max()) >= _LOW_MIX:
+        distinct = np.unique(mixed)
+        mixes, (codes,) = number_mixes([distinct])
+        return mixes, codes[np.searchsorted(distinct, mixed)]
+    # Low ones, of words that the context lacks, are looked up instead of searched for.
+    held = np.bincount(mixed, minlength=1)
+    distinct = np.flatnonzero(held).astype(np.uint32)
+    mixes, (codes,) = number_mixes([distinct])
+    code_of = np.zeros(len(held), dtype=np.uint8)
+    code_of[distinct] = codes
+    return mixes, code_of[mixed]
+
+
+def pack_own(postings: Postings) -> Iterator[bytes]:
+    """Yield the blob of each term."""
+    ends = np.cumsum(postings.counts)
+    starts = ends - postings.counts
+    gaps = np.diff(postings.positions.astype(np.int64), prepend=0)
+    gaps[starts] = postings.positions[starts]
     bridges = np.maximum((gaps - 1) // _GAP, 0)
     places = np.cumsum(bridges + 1) - 1
     packed = np.full(int(places[-1]) + 1, _GAP, dtype=np.uint8)
     packed[places] = gaps - _GAP * bridges
     spaced = np.zeros(len(packed), dtype=np.uint8)
-    spaced[places] = codes
-    return packed.tobytes() + spaced.tobytes()
+    spaced[places] = postings.codes
+    steps, codes = packed.tobytes(), spaced.tobytes()
+    for start, end in pairwise([0, *(places[ends - 1] + 1).tolist()]):
+        yield steps[start:end] + codes[start:end]
 
 
 def unpack_own(data: bytes, rows: int) -> tuple[Positions, Codes]:
@@ -115,55 +145,77 @@ def unpack_own(data: bytes, rows: int) -> tuple[Positions, Codes]:
     return positions, np.frombuffer(data, np.uint8, offset=size)
 
 
-def pack_bucket(postings: Postings) -> bytes:
-    """Return the blob of several rare terms: their number, terms, counts, positions, codes; little-endian."""
-    return b"".join(
-        (
-            len(postings.terms).to_bytes(4, "little"),
-            postings.terms.astype("<i8").tobytes(),
-            postings.counts.astype("<u2").tobytes(),
-            postings.positions.astype("<u2").tobytes(),
-            postings.codes.tobytes(),
+def pack_buckets(postings: Postings, edges: Sequence[int]) -> Iterator[bytes]:
+    """Yield the blob of the terms between each two edges: their number, terms, counts, positions, codes; little-endian.
+
+    ``edges`` are places in ``postings.terms``, ascending.
+    """
+    cuts = np.append(0, np.cumsum(postings.counts))[list(edges)].tolist()
+    terms, counts = postings.terms.astype("<i8").tobytes(), postings.counts.astype("<u2").tobytes()
+    positions, codes = postings.positions.astype("<u2").tobytes(), postings.codes.tobytes()
+    for (low, high), (start, end) in zip(pairwise(edges), pairwise(cuts), strict=True):
+        yield b"".join(
+            (
+                (high - low).to_bytes(4, "little"),
+                terms[8 * low : 8 * high],
+                counts[2 * low : 2 * high],
+                positions[2 * start : 2 * end],
+                codes[start:end],
+            )
         )
+
+
+def unpack_buckets(buckets: Sequence[bytes], rows: int) -> Postings:
+    """Return what :func:`pack_buckets` wrote, of one bucket or several in order. Raise DamagedError."""
+    terms, counts, positions, codes = [], [], [], []
+    for data in buckets:
+        size = int.from_bytes(data[:4], "little")
+        start = 4 + 10 * size
+        total, odd = divmod(len(data) - start, 3)
+        if total < 0 or odd:
+            raise DamagedError("a bucket of postings is not as long as it says")
+        terms.append(np.frombuffer(data, "<i8", size, 4))
+        counts.append(np.frombuffer(data, "<u2", size, 4 + 8 * size))
+        positions.append(np.frombuffer(data, "<u2", total, start))
+        codes.append(np.frombuffer(data, np.uint8, total, start + 2 * total))
+    found = Postings(
+        np.concatenate(terms), np.concatenate(counts).astype(np.int64), np.concatenate(positions), np.concatenate(codes)
     )
-
-
-def unpack_bucket(data: bytes, rows: int) -> Postings:
-    """Return what :func:`pack_bucket` wrote. Raise DamagedError."""
-    size = int.from_bytes(data[:4], "little")
-    start = 4 + 10 * size
-    if len(data) < start:
-        raise DamagedError("a bucket of postings ends early")
-    counts = np.frombuffer(data, "<u2", count=size, offset=4 + 8 * size).astype(np.int64)
-    total = int(counts.sum())
-    if len(data) != start + 3 * total:
+    if int(found.counts.sum()) != len(found.positions):
         raise DamagedError("a bucket of postings is not as long as it says")
-    positions = np.frombuffer(data, "<u2", count=total, offset=start)
-    if total and int(positions.max()) >= rows:
+    if len(found.positions) and int(found.positions.max()) >= rows:
         raise DamagedError("a bucket of postings does not fit its block")
-    codes = np.frombuffer(data, np.uint8, offset=start + 2 * total)
-    return Postings(np.frombuffer(data, "<i8", count=size, offset=4), counts, positions, codes)
+    return found
 
 
-def pick(data: bytes, rows: int, term: int) -> tuple[Positions, Codes] | None:
+def pick(data: bytes, rows: int, term: int) -> tuple[NDArray[np.uint16], Codes] | None:
     """Return positions and codes of one term of a bucket's blob, None if it is not there. Raise DamagedError."""
     size = int.from_bytes(data[:4], "little")
     start = 4 + 10 * size
     if len(data) < start:
         raise DamagedError("a bucket of postings ends early")
-    terms = np.frombuffer(data, "<i8", size, 4)
-    place = int(terms.searchsorted(term))
-    if place == size or terms[place] != term:
+    place = _place(data[4 : 4 + 8 * size], term)
+    if place < 0:
         return None
     counts = np.frombuffer(data, "<u2", place + 1, 4 + 8 * size)
-    before, count = int(counts[:place].sum()), int(counts[place])
+    count = int(counts[place])
+    before = int(counts.sum()) - count
     total = (len(data) - start) // 3
     if before + count > total:
         raise DamagedError("a bucket of postings is not as long as it says")
-    positions = np.frombuffer(data, "<u2", count, start + 2 * before).astype(np.intp)
+    positions = np.frombuffer(data, "<u2", count, start + 2 * before)
     if not count or positions[-1] >= rows:
         raise DamagedError("a bucket of postings does not fit its block")
     return positions, np.frombuffer(data, np.uint8, count, start + 2 * total + before)
+
+
+def _place(terms: bytes, term: int) -> int:
+    """Return which of these terms, of 8 bytes, is this one; -1 if none is. No array is made for it."""
+    wanted = term.to_bytes(8, "little")
+    found = terms.find(wanted)
+    while found % 8 and found > 0:
+        found = terms.find(wanted, found + 1)
+    return found // 8
 
 
 @frozen(eq=False)
@@ -181,9 +233,11 @@ class Piece:
 
 def collect(pieces: Sequence[Piece]) -> Postings:
     """Return the postings of a new block, or of a part of it."""
-    terms = np.unique(np.concatenate([piece.postings.terms for piece in pieces]))
+    terms = np.concatenate([piece.postings.terms for piece in pieces])
+    terms.sort(kind="stable")  # they are in order already, block by block, and so are the postings
+    terms = terms[changes(terms)]
     packed = np.concatenate([_packed(piece, terms) for piece in pieces])
-    packed.sort(kind="stable")  # the blocks' postings are in order already
+    packed.sort(kind="stable")
     return Postings(
         terms,
         np.bincount(packed >> 24, minlength=len(terms)),

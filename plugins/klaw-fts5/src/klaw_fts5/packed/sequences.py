@@ -9,6 +9,7 @@ would be so many, beside words like "the" above all, that the order of the resul
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from attrs import frozen
@@ -30,48 +31,61 @@ here now
 # The bytes of all other words are these and above.
 _WIDE = 128
 _COMMON = np.unique(np.array([term_number(term.encode()) for term in _COMMON_TERMS.split()], dtype=np.int64))
+_CODES = {number: code for code, number in enumerate(_COMMON.tolist(), start=1)}
 
 
-def write_sequences(terms: Integers, ranks: Integers, cells: Integers, lengths: Integers) -> tuple[bytes, ...]:
-    """Return each row's sequence, given its distinct terms, which of them each token is, and each token's cell.
+def write_sequences(terms: Integers, ranks: Integers, sizes: Integers) -> tuple[bytes, ...]:
+    """Return each row's sequence, given its distinct terms, which of them each token is, and each column's tokens.
 
-    A cell is three times the row, and the column. A zero ends each column.
+    ``sizes`` says how many tokens each row's text, heading and context have. A zero ends each column.
     """
     places = np.minimum(np.searchsorted(_COMMON, terms), len(_COMMON) - 1)
-    short = _COMMON[places] == terms
-    first = np.where(short, places + 1, _WIDE + terms % 128).astype(np.uint8)
-    second = (_WIDE + (terms >> 7) % 128).astype(np.uint8)
-    wide = ~short[ranks]
-    ends = np.cumsum(1 + wide) + cells
-    rows = len(lengths)
-    sizes = (
-        np.bincount(cells // COLUMNS, minlength=rows) + np.bincount(cells[wide] // COLUMNS, minlength=rows) + COLUMNS
-    )
-    data = np.zeros(int(sizes.sum()), dtype=np.uint8)
-    data[ends - 1 - wide] = first[ranks]
-    data[ends[wide] - 1] = second[ranks[wide]]
-    written, cuts = data.tobytes(), np.cumsum(sizes).tolist()
-    return tuple(written[start:end] for start, end in zip([0, *cuts], cuts, strict=False))
+    wide = (_WIDE + terms % 128) | (_WIDE + (terms >> 7) % 128) << 8
+    pairs = np.where(_COMMON[places] == terms, places + 1, wide).astype("<u2")
+    ends = np.cumsum(sizes + 1)
+    is_term = np.ones(int(ends[-1]), dtype=np.bool_)
+    is_term[ends - 1] = False
+    written = np.zeros(len(is_term), dtype="<u2")
+    written[is_term] = pairs[ranks]
+    halves = written.view(np.uint8)
+    kept = halves > 0
+    kept[::2] = True
+    starts = np.append(0, ends[COLUMNS - 1 : -1 : COLUMNS])
+    sizes_of_rows = np.diff(starts, append=ends[-1]) + np.add.reduceat(kept[1::2], starts, dtype=np.int64)
+    cuts = np.cumsum(sizes_of_rows).tolist()
+    data = halves[kept].tobytes()
+    return tuple(data[start:end] for start, end in pairwise([0, *cuts]))
 
 
 @frozen(eq=False)
 class Sequences:
-    """The sequences of some rows, joined: ``ends`` says where each column ends, ``lengths`` are in terms."""
+    """The sequences of some rows, joined: ``ends`` says where each column ends."""
 
     data: NDArray[np.uint8]
     ends: Integers
-    lengths: NDArray[np.float64]
 
-    def find(self, numbers: Sequence[int]) -> Integers:
-        """Return the cell of each place at which these terms stand side by side."""
-        wanted = _pattern(numbers)
-        last = len(self.data) - len(wanted) + 1
-        # Bytes of common words are common: first one of another word's.
-        order = sorted(range(len(wanted)), key=lambda offset: wanted[offset] < _WIDE)
-        places = np.flatnonzero(self.data[order[0] : last + order[0]] == wanted[order[0]])
-        for offset in order[1:]:
-            places = places[self.data[places + offset] == wanted[offset]]
-        return np.searchsorted(self.ends, places)
+    def find(self, phrases: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:
+        """Return the cell of each place at which terms stand side by side, and which of these phrases they are.
+
+        Each phrase is of two terms or more.
+        """
+        joint = self.data[:-1].astype(np.uint16)
+        joint <<= 8
+        joint |= self.data[1:]
+        found = [self._places(joint, _pattern(numbers)) for numbers in phrases]
+        which = np.repeat(np.arange(len(found)), [len(places) for places in found])
+        return self.ends.searchsorted(np.concatenate(found)), which
+
+    def _places(self, joint: NDArray[np.uint16], wanted: bytes) -> Integers:
+        """Return where these bytes stand, given each two neighbours as one number."""
+        # Bytes of common words are common: first two of another word's.
+        first = max(range(len(wanted) - 1), key=lambda at: (wanted[at] >= _WIDE) + (wanted[at + 1] >= _WIDE))
+        places = np.flatnonzero(joint[first:] == (wanted[first] << 8 | wanted[first + 1]))
+        for at, byte in enumerate(wanted):
+            if at not in {first, first + 1}:
+                # Beyond all data is its last byte again: a column's end.
+                places = places[self.data.take(places + at, mode="clip") == byte]
+        return places
 
 
 def read_sequences(sequences: Sequence[bytes]) -> Sequences:
@@ -83,17 +97,16 @@ def read_sequences(sequences: Sequence[bytes]) -> Sequences:
     ends = np.flatnonzero(data == 0)
     if len(ends) != COLUMNS * len(sequences) or not np.array_equal(ends[COLUMNS - 1 :: COLUMNS] + 1, sizes.cumsum()):
         raise DamagedError("a sequence has not as many columns as there are")
-    halves = np.add.reduceat(data >> 7, sizes.cumsum() - sizes, dtype=np.int64)
-    return Sequences(data, ends, sizes - COLUMNS - halves / 2)
+    return Sequences(data, ends)
 
 
 def _pattern(numbers: Sequence[int]) -> bytes:
     """Return the bytes of these terms side by side."""
     wanted = bytearray()
     for number in numbers:
-        place = int(np.searchsorted(_COMMON, number))
-        if place < len(_COMMON) and _COMMON[place] == number:
-            wanted.append(place + 1)
+        code = _CODES.get(number)
+        if code is not None:
+            wanted.append(code)
         else:
             wanted += bytes((_WIDE + number % 128, _WIDE + (number >> 7) % 128))
     return bytes(wanted)

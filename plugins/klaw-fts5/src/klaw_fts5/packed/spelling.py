@@ -1,7 +1,7 @@
 """Words found and recognised by the thousand: a batch of texts is one array of bytes, and each word in it one hash.
 
 SQLite's tokenizer is asked once for each spelling, and what it makes of it is remembered. Called for whole texts, and
-with its answers looked up one by one, it takes three times as long.
+with its answers looked up one by one, it takes many times as long.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import secrets
 from array import array
 from collections.abc import Sequence
 from hashlib import blake2b
-from itertools import chain
+from itertools import accumulate, chain
 from typing import cast
 
 import apsw
@@ -24,28 +24,19 @@ Hashes = NDArray[np.uint64]
 
 # Where FTS5 cuts a term, even within a character (FTS5_MAX_TOKEN_SIZE: https://sqlite.org/src/file/ext/fts5/fts5Int.h).
 _LONGEST_TERM = 32_768
-_SLOT_BITS = 18
 _MASK = (1 << TERM_BITS) - 1
-_FACTOR = secrets.randbits(64) | 1
-_INVERSE = pow(_FACTOR, -1, 1 << 64)
 
+_SLOT_BITS = 20
+_SLOT_SHIFT = np.uint64(64 - _SLOT_BITS)
 
-def _byte_values() -> Hashes:
-    """Return a random number for each byte that words are made of, one for both cases of a letter; 0 for others.
-
-    In text that ``index_text`` has treated, nothing outside ASCII parts words.
-    """
-    values = np.frombuffer(secrets.token_bytes(8 * 256), dtype=np.uint64) | np.uint64(1)
-    for code in range(128):
-        if not chr(code).isalnum():
-            values[code] = 0
-        elif chr(code).isupper():
-            values[code] = values[ord(chr(code).lower())]
-    return values
-
-
-_VALUES = _byte_values()
-_IS_WORD = _VALUES > 0
+# In text that `index_text` has treated, nothing outside ASCII parts words; what does becomes a zero here, and the two
+# cases of a letter one.
+_FOLDED = bytes(code if chr(code).isalnum() or not chr(code).isascii() else 0 for code in range(256)).lower()
+# Words are hashed eight bytes at a time.
+_STEP = 8
+_MASKS = np.array([(1 << 8 * size) - 1 for size in range(_STEP + 1)], dtype=np.uint64)
+_FACTORS = tuple(np.uint64(secrets.randbits(64) | 1) for _ in range(3))
+_HALF = np.uint64(32)
 
 
 class Tokenizer:
@@ -56,8 +47,20 @@ class Tokenizer:
 
     def __call__(self, text: bytes) -> list[bytes]:
         """Return the terms of a text in UTF-8, as FTS5 keeps them."""
-        terms = self._tokenize(text, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
-        return [term.encode()[:_LONGEST_TERM] for term in cast("list[str]", terms)]
+        (terms,) = self.each([text])
+        return terms
+
+    def each(self, texts: Sequence[bytes]) -> list[list[bytes]]:
+        """Return the terms of each text, which take one call for all."""
+        ends = list(accumulate(len(text) + 1 for text in texts))
+        terms: list[list[bytes]] = [[] for _ in texts]
+        place = 0
+        found = self._tokenize(b" ".join(texts), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
+        for start, _, term in cast("list[tuple[int, int, str]]", found):
+            while start >= ends[place]:
+                place += 1
+            terms[place].append(term.encode()[:_LONGEST_TERM])
+        return terms
 
 
 def term_number(term: bytes) -> int:
@@ -66,62 +69,71 @@ def term_number(term: bytes) -> int:
 
 
 class Spellings:
-    """Every spelling that has been met, and which terms it stands for; a term is known by its place in ``numbers``."""
+    """Every spelling that has been met, and which terms it stands for; a term is known by its place in ``numbers``.
+
+    What a spelling stands for is a place, or if it is not exactly one term ``~n``, its ``n``-th in ``_several``.
+    """
 
     def __init__(self) -> None:
         self.numbers = array("q")
         self._places: dict[bytes, int] = {}
-        self._terms: list[tuple[int, ...]] = []
+        self._several: list[tuple[int, ...]] = []
         self._known: dict[int, int] = {}
         # Most spellings are found by the first bits of their hash; those that find another there are in `_known` only.
         self._slots = np.zeros(1 << _SLOT_BITS, dtype=np.uint64)
-        self._slot_spellings = np.zeros(1 << _SLOT_BITS, dtype=np.int64)
-        # The place of the term that a spelling stands for; -1 where it is not exactly one.
-        self._single = np.full(1 << 16, -1, dtype=np.int64)
+        self._meanings = np.zeros(1 << _SLOT_BITS, dtype=np.int64)
 
     def __len__(self) -> int:
-        return len(self._terms)
+        return len(self._known)
 
     def read(self, tokenizer: Tokenizer, texts: Sequence[str]) -> tuple[Integers, Integers]:
         """Return the places of the terms of all texts, in order, and how many each text has."""
-        data = b"\0".join([text.encode() for text in texts])
-        starts, ends, hashes = _find(np.frombuffer(data, dtype=np.uint8))
-        spellings = self._recognise(tokenizer, data, starts, ends, hashes)
-        owners = np.searchsorted(_text_ends(texts, data), starts, side="right")
-        places = self._single[spellings]
+        encoded = [text.encode() for text in texts]
+        data = b"\0".join(encoded)
+        starts, ends, hashes = _find(data)
+        places = self._recognise(tokenizer, data, starts, ends, hashes)
+        until = np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64) + 1)
+        read = np.searchsorted(starts, until)
         if (places < 0).any():
-            several = [self._terms[spelling] for spelling in spellings.tolist()]
-            places = np.fromiter(chain.from_iterable(several), dtype=np.int64)
-            owners = np.repeat(owners, [len(terms) for terms in several])
-        return places, np.bincount(owners, minlength=len(texts))
+            several = [self._several[~place] for place in places[places < 0].tolist()]
+            counts = np.ones(len(places), dtype=np.int64)
+            counts[places < 0] = [len(terms) for terms in several]
+            read = np.cumsum(np.append(0, counts))[read]
+            places = np.repeat(places, counts)
+            places[places < 0] = list(chain.from_iterable(several))
+        return places, np.diff(read, prepend=0)
 
     def _recognise(
         self, tokenizer: Tokenizer, data: bytes, starts: Integers, ends: Integers, hashes: Hashes
     ) -> Integers:
-        """Return the spelling of each word, given its hash and where it stands."""
-        slots = (hashes >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
-        spellings = self._slot_spellings[slots]
+        """Return what each word stands for, given its hash and where it stands."""
+        slots = (hashes >> _SLOT_SHIFT).astype(np.int64)
+        found = self._meanings[slots]
         missed = np.flatnonzero(self._slots[slots] != hashes)
-        for word, hashed in zip(missed.tolist(), hashes[missed].tolist(), strict=True):
-            spelling = self._known.get(hashed)
-            if spelling is None:
-                spelling = self._learn(tokenizer(data[starts[word] : ends[word]]), hashed)
-            spellings[word] = spelling
-        return spellings
+        if len(missed):
+            distinct, firsts, which = np.unique(hashes[missed], return_index=True, return_inverse=True)
+            unknown = np.array([hashed not in self._known for hashed in distinct.tolist()])
+            words = missed[firsts[unknown]]
+            spans = zip(starts[words].tolist(), ends[words].tolist(), strict=True)
+            self._learn(distinct[unknown], tokenizer.each([data[start:end] for start, end in spans]))
+            found[missed] = np.array([self._known[hashed] for hashed in distinct.tolist()])[which]
+        return found
 
-    def _learn(self, terms: Sequence[bytes], hashed: int) -> int:
-        """Remember what a spelling stands for, and return which one it is."""
-        spelling = self._known[hashed] = len(self._terms)
+    def _learn(self, hashes: Hashes, terms: Sequence[Sequence[bytes]]) -> None:
+        """Remember which terms these spellings stand for."""
+        meanings = list(map(self._meaning, terms))
+        self._known.update(zip(hashes.tolist(), meanings, strict=True))
+        slots = (hashes >> _SLOT_SHIFT).astype(np.int64)
+        free = self._slots[slots] == 0
+        self._slots[slots[free]] = hashes[free]
+        self._meanings[slots[free]] = np.array(meanings, dtype=np.int64)[free]
+
+    def _meaning(self, terms: Sequence[bytes]) -> int:
         places = tuple(map(self._place, terms))
-        self._terms.append(places)
-        if spelling == len(self._single):
-            self._single = np.concatenate([self._single, np.full_like(self._single, -1)])
         if len(places) == 1:
-            self._single[spelling] = places[0]
-        slot = hashed >> (64 - _SLOT_BITS)
-        if not self._slots[slot]:
-            self._slots[slot], self._slot_spellings[slot] = hashed, spelling
-        return spelling
+            return places[0]
+        self._several.append(places)
+        return ~(len(self._several) - 1)
 
     def _place(self, term: bytes) -> int:
         place = self._places.get(term)
@@ -131,29 +143,30 @@ class Spellings:
         return place
 
 
-def _text_ends(texts: Sequence[str], data: bytes) -> Integers:
-    """Return where each text ends in the data that they are joined in."""
-    if len(data) == sum(map(len, texts)) + len(texts) - 1:
-        sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    else:
-        sizes = np.fromiter((len(text.encode()) for text in texts), dtype=np.int64, count=len(texts))
-    ends: Integers = np.cumsum(sizes + 1)
-    return ends
-
-
-def _find(data: NDArray[np.uint8]) -> tuple[Integers, Integers, Hashes]:
+def _find(data: bytes) -> tuple[Integers, Integers, Hashes]:
     """Return where each word starts and ends, and its hash: the same wherever it stands, and in either case.
 
-    A polynomial modulo 2**64 with a random base, over random numbers for the letters: the sum up to the word's end
-    less that up to its start, divided by the power at its start.
+    A word of up to eight bytes is one number, whose hash no other such word has. Longer ones are mixed, by random
+    factors, eight bytes after eight.
     """
+    folded = data.translate(_FOLDED) + bytes(_STEP)
     is_word = np.zeros(len(data) + 2, dtype=np.bool_)
-    is_word[1:-1] = _IS_WORD[data]
+    np.not_equal(np.frombuffer(folded, dtype=np.uint8, count=len(data)), 0, out=is_word[1:-1])
     edges = np.flatnonzero(is_word[1:] != is_word[:-1])
     starts, ends = edges[::2], edges[1::2]
-    powers = np.full(len(data), _FACTOR, dtype=np.uint64).cumprod()
-    sums = np.zeros(len(data) + 1, dtype=np.uint64)
-    np.multiply(_VALUES[data], powers, out=powers)
-    np.cumsum(powers, out=sums[1:])
-    inverses = np.full(len(data) + 1, _INVERSE, dtype=np.uint64).cumprod()
-    return starts, ends, (sums[ends] - sums[starts]) * inverses[starts]
+    # The eight bytes from each byte on.
+    eights = np.ndarray(len(data) + 1, "<u8", folded, strides=(1,))
+    sizes = ends - starts
+    hashes = (eights[starts] & _MASKS[np.minimum(sizes, _STEP)]) * _FACTORS[0]
+    left = np.flatnonzero(sizes > _STEP)
+    done = _STEP
+    while len(left):
+        more = eights[starts[left] + done] & _MASKS[np.minimum(sizes[left] - done, _STEP)]
+        mixed = hashes[left]
+        for factor in _FACTORS[1:]:
+            mixed ^= mixed >> _HALF
+            mixed *= factor
+        hashes[left] = (mixed ^ mixed >> _HALF ^ more) * _FACTORS[0]
+        done += _STEP
+        left = left[sizes[left] > done]
+    return starts, ends, hashes

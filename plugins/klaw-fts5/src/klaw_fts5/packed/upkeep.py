@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import accumulate
 
 import apsw
 import numpy as np
 from attrs import field, frozen
 
-from klaw_core import Keys
+from klaw_core import Keys, Tally
 from klaw_fts5.packed.blocks import Block, read_blocks
 from klaw_fts5.packed.cache import Cache
 from klaw_fts5.packed.counting import Counter
@@ -102,14 +103,25 @@ class Upkeep:
         """Return the keys that the packed form holds, ascending; none if there is no packed form."""
         if read_state(connection, collection) is None:
             return np.empty(0, np.int64)
-        sql = COLLECTIONS[collection].packed
         try:
-            held = [
-                self.cache.rows(connection, sql, block).keys[block.living()] for block in read_blocks(connection, sql)
-            ]
+            held = self._living(connection, collection)
         except DAMAGE:
             held = []
         return np.unique(np.concatenate([np.empty(0, np.int64), *held]))
+
+    def tally(self, connection: apsw.Connection, collection: str) -> Tally | None:
+        """Return the tally of :meth:`keys`; None if what is there cannot be read."""
+        if read_state(connection, collection) is None:
+            return Tally()
+        try:
+            return sum(map(Tally.of, self._living(connection, collection)), Tally())
+        except DAMAGE:
+            return None
+
+    def _living(self, connection: apsw.Connection, collection: str) -> list[Keys]:
+        """Return the keys of each block."""
+        sql = COLLECTIONS[collection].packed
+        return [self.cache.rows(connection, sql, block).keys[block.living()] for block in read_blocks(connection, sql)]
 
     def _kill(self, connection: apsw.Connection, sql: Statements, block: Block, wanted: Keys) -> int:
         """Note which rows of a block are dead, and write it anew if too many are; return how many died."""
@@ -158,18 +170,19 @@ def _present(connection: apsw.Connection, sql: Statements, keys: Keys) -> int:
 
 
 def _mergeable(blocks: Sequence[Block]) -> list[Block]:
-    """Return blocks to be made one: four of about one size, or as many of them as one block can hold."""
+    """Return blocks to be made one: four of about one size, or as many of them as one block can hold.
+
+    What would then be the fourth of the next size is merged with the other three at once, not first by itself.
+    """
     sizes: defaultdict[int, list[Block]] = defaultdict(list)
     for block in reversed(blocks):
         if block.alive <= MAX_ROWS // 2:
             sizes[(max(block.alive, 1).bit_length() - 1) // 2].append(block)
-    for size in sorted(sizes):
-        if len(sizes[size]) >= _FAN:
-            chosen, rows = [], 0
-            for block in sizes[size]:
-                rows += block.alive
-                if rows > MAX_ROWS:
-                    break
-                chosen.append(block)
-            return chosen
-    return []
+    chosen: list[Block] = []
+    for size in range(max(sizes, default=-1) + 1):
+        if len(sizes[size]) + bool(chosen) >= _FAN:
+            chosen += sizes[size]
+        elif chosen:
+            break
+    rows = accumulate(block.alive for block in chosen)
+    return [block for block, together in zip(chosen, rows, strict=True) if together <= MAX_ROWS]

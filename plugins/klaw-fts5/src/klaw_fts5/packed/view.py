@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from math import log
 
 import numpy as np
 from attrs import frozen
@@ -15,6 +16,14 @@ from klaw_fts5.packed.postings import COLUMNS, MAX_CODES, Integers, Mixes, unmix
 
 # BM25's, as FTS5 has them (https://sqlite.org/fts5.html#the_bm25_function).
 K1, B = 1.2, 0.75
+# Its inverse document frequency of a term that stands in more than half of the rows.
+_LEAST_IDF = 1e-6
+
+
+def idf(rows: int, holders: float) -> float:
+    """Return the inverse document frequency of what ``holders`` of so many rows hold."""
+    found = log((rows - holders + 0.5) / (holders + 0.5))
+    return found if found > 0 else _LEAST_IDF
 
 
 @frozen(eq=False)
@@ -45,24 +54,25 @@ class View:
         """Return about how many bytes this takes."""
         return self.keys.nbytes + self.norms.nbytes
 
-    def join(self, lists: Sequence[Listed | None]) -> tuple[Integers, Integers]:
-        """Return the living rows that hold a term, given where it stands in each block, and their codes."""
-        rows, codes = [], []
-        for place, (start, held) in enumerate(zip(self.starts, lists, strict=True)):
-            if held is not None:
-                positions, of_block = held.positions, held.codes
-                if len(positions) > held.count:
-                    real = of_block > 0
-                    positions, of_block = positions[real], of_block[real]
-                rows.append(positions + start)
-                codes.append(of_block + np.intp(MAX_CODES * place))
-        if not rows:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        row, code = np.concatenate(rows), np.concatenate(codes)
-        if self.alive is None:
-            return row, code
-        living = self.alive[row]
-        return row[living], code[living]
+    def join(self, lists: Sequence[Sequence[Listed | None]]) -> tuple[NDArray[np.int32], Integers, list[int]]:
+        """Return the living rows that hold some terms, given where each stands in each block, and their codes.
+
+        Those of one term follow those of another; the last is how many rows hold each.
+        """
+        pieces = [(place, some) for held in lists for place, some in enumerate(held) if some is not None]
+        if not pieces:
+            return np.empty(0, np.int32), np.empty(0, np.int64), [0] * len(lists)
+        sizes = [some.count for _, some in pieces]
+        ends = list(accumulate(sum(some.count for some in held if some is not None) for held in lists))
+        rows = np.concatenate([some.positions for _, some in pieces], dtype=np.int32, casting="unsafe")
+        codes = np.concatenate([some.codes for _, some in pieces], dtype=np.int64)
+        rows += np.repeat(np.array([self.starts[place] for place, _ in pieces], np.int32), sizes)
+        codes += np.repeat([MAX_CODES * place for place, _ in pieces], sizes)
+        if self.alive is not None:
+            living = self.alive[rows]
+            before = np.append(0, np.cumsum(living))
+            rows, codes, ends = rows[living], codes[living], before[ends].tolist()
+        return rows, codes, [end - start for start, end in pairwise([0, *ends])]
 
     def find(self, keys: Keys) -> tuple[Integers, Integers]:
         """Return the rows that have one of these keys, which ascend, and which of them each has; dead rows too."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-from zlib import crc32
+from itertools import count, pairwise
 
 import apsw
 import numpy as np
 
-from klaw_fts5.packed.blocks import MAX_BUCKETS, Block, Rows, read_part, read_rows
+from klaw_fts5.packed.blocks import MAX_BUCKETS, NO_TERM, Block, Rows, read_part, read_rows, sum_up
 from klaw_fts5.packed.counting import Counted
 from klaw_fts5.packed.postings import (
     OWN,
@@ -20,13 +19,13 @@ from klaw_fts5.packed.postings import (
     Postings,
     collect,
     number_mixes,
-    pack_bucket,
+    pack_buckets,
     pack_own,
 )
 from klaw_fts5.sql import PackedStatements
 
 # A bucket of so many bytes is read in about the time that finding it takes.
-_BUCKET_BYTES = 8192
+_BUCKET_BYTES = 2048
 # Merging takes some 50 bytes of memory a posting.
 _PART = 1 << 20
 _NARROW = 1 << 16
@@ -75,21 +74,21 @@ def _parts(
     codes: Sequence[Codes],
 ) -> Iterator[Postings]:
     """Yield the postings of several blocks as one's, a part of all terms at a time, so that memory is bounded."""
-    count = 1 << (sum(block.postings for block in blocks) // _PART).bit_length()
-    for part in range(count):
+    living = [block.living() if len(block.dead) else None for block in blocks]
+    parts = 1 << (sum(block.postings for block in blocks) // _PART).bit_length()
+    for part in range(parts):
         pieces = [
             Piece(
                 postings,
                 to[postings.positions],
                 recoded[postings.codes],
-                block.living()[postings.positions] if len(block.dead) else None,
+                None if alive is None else alive[postings.positions],
             )
-            for block, to, recoded in zip(blocks, moved, codes, strict=True)
-            for postings in read_part(connection, sql, block, part, count)
+            for block, alive, to, recoded in zip(blocks, living, moved, codes, strict=True)
+            for postings in read_part(connection, sql, block, part, parts)
         ]
-        if pieces:
-            collected = collect(pieces)
-            yield collected.where(collected.counts > 0)
+        collected = collect(pieces)
+        yield collected.where(collected.counts > 0) if any(alive is not None for alive in living) else collected
 
 
 def _write(connection: apsw.Connection, sql: PackedStatements, rows: Rows, parts: Iterable[Postings]) -> None:
@@ -97,24 +96,21 @@ def _write(connection: apsw.Connection, sql: PackedStatements, rows: Rows, parts
     own_at = next_id = int(connection.execute(sql.next_id).get)
     total, rare = 0, []
     for part in parts:
-        often = part.counts >= OWN
         total += len(part.positions)
-        rare.append(part.where(~often))
-        connection.executemany(sql.insert_postings, _own_rows(next_id, part, often))
-        next_id += int(often.sum())
+        often = part.counts >= OWN
+        if often.any():
+            own = part.where(often)
+            connection.executemany(sql.insert_postings, _own_rows(next_id, own))
+            next_id += len(own.terms)
+        rare.append(part.where(~often) if often.any() else part)
     buckets = _joined(rare)
     number = _bucket_number(buckets)
     connection.executemany(sql.insert_postings, _bucket_rows(next_id, buckets, number))
     mixes, keys, lengths = _row_blobs(rows)
     sizes = (len(rows.keys), int(rows.lengths.sum()), total, own_at, next_id, number)
-    connection.execute(
-        sql.insert_block,
-        (
-            *(secrets.randbits(TERM_BITS), int(rows.keys[0]), int(rows.keys[-1])),
-            *sizes,
-            *(crc32(mixes + keys + lengths), mixes, keys, lengths),
-        ),
-    )
+    numbers = (secrets.randbits(TERM_BITS), int(rows.keys[0]), int(rows.keys[-1]), *sizes)
+    check_sum = sum_up(numbers, mixes + keys + lengths)
+    connection.execute(sql.insert_block, (*numbers, check_sum, mixes, keys, lengths))
 
 
 def _row_blobs(rows: Rows) -> tuple[bytes, bytes, bytes]:
@@ -129,13 +125,9 @@ def _row_blobs(rows: Rows) -> tuple[bytes, bytes, bytes]:
     )
 
 
-def _own_rows(first: int, part: Postings, often: np.ndarray) -> Iterator[tuple[int, int, int, int, bytes]]:
-    ends = np.cumsum(part.counts)
-    for number, place in enumerate(np.flatnonzero(often).tolist()):
-        count = int(part.counts[place])
-        cut = slice(int(ends[place]) - count, int(ends[place]))
-        data = pack_own(part.positions[cut], part.codes[cut])
-        yield first + number, int(part.terms[place]), count, crc32(data), data
+def _own_rows(first: int, own: Postings) -> Iterator[tuple[int, int, int, int, bytes]]:
+    described = zip(count(first), own.terms.tolist(), own.counts.tolist(), pack_own(own), strict=False)
+    return ((id_, term, many, sum_up((id_, term, many), data), data) for id_, term, many, data in described)
 
 
 def _bucket_number(postings: Postings) -> int:
@@ -145,15 +137,9 @@ def _bucket_number(postings: Postings) -> int:
 
 def _bucket_rows(first: int, postings: Postings, number: int) -> Iterator[tuple[int, None, int, int, bytes]]:
     shift = TERM_BITS + 1 - number.bit_length()
-    edges = np.searchsorted(postings.terms >> shift, np.arange(number + 1))
-    ends = np.concatenate([[0], np.cumsum(postings.counts)])
-    for bucket, (low, high) in enumerate(pairwise(edges.tolist())):
-        cut = slice(int(ends[low]), int(ends[high]))
-        inside = Postings(
-            postings.terms[low:high], postings.counts[low:high], postings.positions[cut], postings.codes[cut]
-        )
-        data = pack_bucket(inside)
-        yield first + bucket, None, high - low, crc32(data), data
+    edges = np.searchsorted(postings.terms >> shift, np.arange(number + 1)).tolist()
+    for id_, (low, high), data in zip(count(first), pairwise(edges), pack_buckets(postings, edges), strict=False):
+        yield id_, None, high - low, sum_up((id_, NO_TERM, high - low), data), data
 
 
 def _joined(parts: Sequence[Postings]) -> Postings:

@@ -11,6 +11,7 @@ from klaw_store_sqlitevec.quantized.tables import (
     read_form,
     read_keys,
     remove,
+    tally,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "read_keys",
     "remove",
     "search",
+    "tally",
 ]

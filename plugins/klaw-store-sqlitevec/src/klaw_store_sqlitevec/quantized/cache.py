@@ -15,40 +15,20 @@ from typing import Any
 import apsw
 import numpy as np
 from attrs import define, evolve, field
-from numpy.typing import NDArray
 
-from klaw_core import Keys, RetrievalError
-from klaw_store_sqlitevec.quantized.codes import Bytes, Planes, row_bytes, words
-from klaw_store_sqlitevec.quantized.tables import CAPACITY, Form, Segment, read_range
+from klaw_store_sqlitevec.quantized.codes import row_bytes, words
+from klaw_store_sqlitevec.quantized.tables import (
+    CAPACITY,
+    Form,
+    Segment,
+    parse_segments,
+    read_range,
+    read_segment_rows,
+)
+from klaw_store_sqlitevec.quantized.view import NO_ROWS, Held, View, read_blob
 
 _KEY_BYTES = 8
 _WORD_BYTES = 8
-_NO_ROWS = np.empty((0, 0), np.uint8)
-
-
-@define(eq=False)
-class Held:
-    """One segment in RAM: codes of shape (words, used), its keys once they were read, and its first rows.
-
-    ``rows`` has room for every place, or for none; the first ``filled`` were read, and never change. Other threads may
-    be reading rows for the same object: ``rows`` is written before ``filled``, and read after it.
-    """
-
-    segment: Segment
-    planes: Planes
-    keys: Keys | None = None
-    rows: Bytes = _NO_ROWS
-    filled: int = 0
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the row of every place is there."""
-        return self.filled >= self.segment.used
-
-    @property
-    def nbytes(self) -> int:
-        """How much it takes, with its keys."""
-        return _code_bytes(len(self.planes)) + self.rows.nbytes
 
 
 @define
@@ -62,34 +42,41 @@ class SegmentCache:
 
     most_bytes: int
     _held: dict[str, dict[int, Held]] = field(factory=dict, init=False)
+    _complete: dict[str, tuple[list[Any], View]] = field(factory=dict, init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
-    def load(self, connection: apsw.Connection, collection: str, form: Form, segments: Sequence[Segment]) -> list[Held]:
+    def load(self, connection: apsw.Connection, collection: str, form: Form) -> View:
         """Return the segments of a collection with their codes. Raise RetrievalError if they are damaged."""
+        stored = read_segment_rows(connection, collection)
+        known = self._complete.get(collection)
+        if known is not None and known[0] == stored:  # the stamps among the rest
+            return known[1]
+        segments = [segment for segment in parse_segments(collection, stored) if segment.used]
         with self._lock:
             before = self._held.get(collection, {})
             others = [held for name, some in self._held.items() if name != collection for held in some.values()]
         now = {segment.id: _update(connection, form, segment, before.get(segment.id)) for segment in segments}
         if connection.txn_state("main") == apsw.SQLITE_TXN_WRITE:
-            return list(now.values())
-        room = max(0, self.most_bytes - sum(held.nbytes for held in others))
+            return View(list(now.values()))
+        room = max(0, self.most_bytes - sum(map(_bytes, others)))
         code_bytes = _code_bytes(words(form.dimension))
-        if len(now) * (code_bytes + CAPACITY * row_bytes(form.dimension)) <= room:
+        wants_rows = len(now) * (code_bytes + CAPACITY * row_bytes(form.dimension)) <= room
+        if wants_rows:
             _read_more_rows(connection, collection, form, [held for key, held in now.items() if key in before])
         else:
-            now = {key: evolve(held, rows=_NO_ROWS, filled=0) for key, held in now.items()}
+            now = {key: evolve(held, rows=NO_ROWS, filled=0) for key, held in now.items()}
+        view = View(list(now.values()))
         with self._lock:
             self._held[collection] = dict(islice(now.items(), room // code_bytes))
-        return list(now.values())
+            self._complete.pop(collection, None)
+            if len(self._held[collection]) == len(now) and (view.is_whole or not wants_rows):
+                self._complete[collection] = (stored, view)  # there is nothing left to read
+        return view
 
 
-def read_keys(connection: apsw.Connection, held: Held) -> Keys:
-    """Return the key of each place of a segment; where nothing lives, any. Raise RetrievalError if damaged."""
-    if held.keys is None:
-        keys = np.empty(CAPACITY, np.dtype("<i8"))
-        _read(connection, held.segment, "keys", keys)
-        held.keys = keys[: held.segment.used].astype(np.int64, copy=False)
-    return held.keys
+def _bytes(held: Held) -> int:
+    """Return how much a segment takes, with its keys."""
+    return _code_bytes(len(held.planes)) + held.rows.nbytes
 
 
 def _code_bytes(width: int) -> int:
@@ -101,7 +88,7 @@ def _update(connection: apsw.Connection, form: Form, segment: Segment, held: Hel
     if held is not None and held.segment.stamp == segment.stamp:
         return held
     planes = np.empty((words(form.dimension), CAPACITY), np.uint64)
-    _read(connection, segment, "codes", planes)
+    read_blob(connection, segment, "codes", planes)
     fresh = Held(segment, planes[:, : segment.used])
     if held is not None and segment.follows(held.segment) and _continues(fresh, held):
         fresh.filled, fresh.rows = held.filled, held.rows
@@ -134,17 +121,3 @@ def _read_more_rows(connection: apsw.Connection, collection: str, form: Form, se
         buffer[places - base] = rows
         held.rows = buffer
         held.filled = used
-
-
-def _read(connection: apsw.Connection, segment: Segment, what: str, into: NDArray[Any]) -> None:
-    """Fill an array with a blob: in half the time of a SELECT, which copies it twice."""
-    try:
-        with connection.blob_open("main", f"quantized_{what}", what, segment.id, False) as blob:
-            whole = blob.length() == into.nbytes
-            if whole:
-                blob.read_into(into.data.cast("B"))
-    except apsw.SQLError:  # there is no such row
-        whole = False
-    if not whole:
-        problem = f"the quantized vectors are damaged: {what} of segment {segment.id}"
-        raise RetrievalError(problem, hint="klaw doctor --fix")

@@ -38,7 +38,7 @@ def check_form(connection: apsw.Connection, collection: str, dimension: int | No
         for segment in read_segments(connection, collection):
             _check_segment(connection, collection, form, segment, found)
         return _problems(found, rows)
-    except (apsw.Error, TypeError, ValueError, IndexError, RetrievalError) as error:
+    except (apsw.Error, TypeError, ValueError, IndexError, OverflowError, RetrievalError) as error:
         return [f"its vectors cannot be read: {error}"]
 
 

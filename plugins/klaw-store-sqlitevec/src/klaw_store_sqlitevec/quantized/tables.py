@@ -6,7 +6,7 @@ random ``stamp``, so that what was once read of it may be kept for as long as th
 connection, process or file it is seen.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -14,8 +14,9 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from klaw_core import Keys, Matrix, RetrievalError, Vector
+from klaw_core import Keys, Matrix, RetrievalError, Tally, Vector
 from klaw_store_sqlitevec.quantized.codes import Bytes, Places, encode, quantize, restore, row_bytes, unpack, words
+from klaw_store_sqlitevec.tallying import read_tally
 
 #: So large that a query costs few reads and few calls of numpy, so small that what a change makes others read again
 #: takes a fraction of a millisecond.
@@ -92,13 +93,25 @@ def drop_form(connection: apsw.Connection, collection: str) -> None:
     connection.execute(f"DELETE FROM {TABLES[collection]}")  # noqa: S608  # a name of ours
     for segment in _segment_ids(connection, collection):
         _drop_segment(connection, segment)
+    for table in ("quantized_codes", "quantized_keys"):  # of a segment that is not there any more, but by damage
+        connection.execute(f"DELETE FROM {table} WHERE segment NOT IN (SELECT id FROM quantized_segments)")  # noqa: S608  # names of ours
     connection.execute("DELETE FROM quantized_forms WHERE collection = ?", (collection,))
 
 
 def read_segments(connection: apsw.Connection, collection: str) -> list[Segment]:
     """Return a collection's segments in order of their places. Raise RetrievalError if they are damaged."""
+    return parse_segments(collection, read_segment_rows(connection, collection))
+
+
+def read_segment_rows(connection: apsw.Connection, collection: str) -> list[Any]:
+    """Return what the table has of a collection's segments, in order of their places."""
     sql = "SELECT id, made, stamp, used, dead FROM quantized_segments WHERE collection = ? ORDER BY id"
-    return [_segment(collection, row) for row in connection.execute(sql, (collection,))]
+    return connection.execute(sql, (collection,)).fetchall()
+
+
+def parse_segments(collection: str, rows: Iterable[Any]) -> list[Segment]:
+    """Return as segments what :func:`read_segment_rows` returned. Raise RetrievalError if they are damaged."""
+    return [_segment(collection, row) for row in rows]
 
 
 def _read_segment(connection: apsw.Connection, collection: str, segment: int) -> Segment:
@@ -133,6 +146,11 @@ def read_keys(connection: apsw.Connection, collection: str) -> Keys:
     """Return every key, ascending."""
     sql = f"SELECT key FROM {TABLES[collection]} ORDER BY key"  # noqa: S608  # a name of ours
     return np.fromiter((row[0] for row in connection.execute(sql)), dtype=np.int64)
+
+
+def tally(connection: apsw.Connection, collection: str) -> Tally:
+    """Return the tally of the keys."""
+    return read_tally(connection, TABLES[collection], "key")
 
 
 def read_rows(connection: apsw.Connection, collection: str, places: Places, dimension: int) -> tuple[Keys, Bytes]:

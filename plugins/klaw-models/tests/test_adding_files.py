@@ -1,0 +1,253 @@
+"""Models that are taken from a person's own files: sound ones, whole, and under a name that is free."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from klaw_core import KlawError, ModelCorruptError
+from klaw_models import KNOWN, KnownModel, OnnxEmbedderManifest, find_model, read_manifest
+from klaw_models.adding import Adding
+from klaw_models.cache import ModelCache
+from klaw_models.describing import Described
+from klaw_models.errors import ModelError
+
+ModelDirectory = Callable[..., Path]
+Add = Callable[..., Adding]
+
+
+def _assert_untouched(cache: Path) -> None:
+    """Nothing half there: no model, no temporary directory."""
+    models = cache / "models"
+    assert [path.name for path in models.iterdir() if path.name != ".lock"] == []
+
+
+@pytest.mark.parametrize("layout", ["as in the repository", "all in one directory"])
+def test_files_of_a_known_model_are_taken(
+    adding: Add, bge: KnownModel, model_directory: ModelDirectory, cache: Path, layout: str
+) -> None:
+    source = model_directory()
+    (source / "model.json").unlink()
+    if layout == "as in the repository":
+        (source / "onnx").mkdir()
+        (source / "model.onnx").rename(source / "onnx" / "model.onnx")
+    adding().take(bge.name, source, Described())
+    assert find_model(OnnxEmbedderManifest, bge.name, None, cache).revision == bge.revision
+
+
+def test_another_file_under_a_known_name_is_refused(
+    adding: Add, bge: KnownModel, model_directory: ModelDirectory, cache: Path
+) -> None:
+    source = model_directory()
+    (source / "model.onnx").write_bytes(b"another graph")
+    with pytest.raises(ModelCorruptError, match=r"onnx/model.onnx of BAAI/bge-small-en-v1.5 is not the file"):
+        adding().take(bge.name, source, Described())
+    (source / "model.onnx").unlink()
+    with pytest.raises(ModelError, match=r"needs onnx/model\.onnx"):
+        adding().take(bge.name, source, Described())
+    _assert_untouched(cache)
+
+
+def test_a_manifest_cannot_claim_a_known_name(
+    adding: Add, bge: KnownModel, model_directory: ModelDirectory, cache: Path
+) -> None:
+    source = model_directory(name=bge.name, pooling="mean", query_prefix="wrong: ")
+    adding().take(None, source, Described())
+    manifest = find_model(OnnxEmbedderManifest, bge.name, None, cache)
+    assert (manifest.pooling, manifest.query_prefix) == ("cls", KNOWN[bge.name].settings["query_prefix"])
+
+
+def test_how_a_known_model_is_used_is_not_up_for_debate(
+    adding: Add, bge: KnownModel, model_directory: ModelDirectory
+) -> None:
+    with pytest.raises(ModelError, match="Klaw knows how"):
+        adding().take(bge.name, model_directory(), Described(pooling="mean"))
+
+
+@pytest.mark.parametrize("name", [None, "mine"])
+def test_a_model_with_a_manifest_is_taken(
+    adding: Add, model_directory: ModelDirectory, cache: Path, name: str | None
+) -> None:
+    adding().take(name, model_directory(), Described())
+    assert find_model(OnnxEmbedderManifest, "mine", None, cache).dimension == 8
+
+
+def test_a_model_with_a_manifest_must_be_sound(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
+    source = model_directory()
+    with pytest.raises(ModelError, match="is 'mine', not 'yours'"):
+        adding().take("yours", source, Described())
+    (source / "tokenizer.json").write_bytes(b"changed")
+    with pytest.raises(ModelCorruptError, match=r"tokenizer\.json is not the file"):
+        adding().take("mine", source, Described())
+    (source / "tokenizer.json").unlink()
+    with pytest.raises(ModelCorruptError, match="is not there"):
+        adding().take("mine", source, Described())
+    _assert_untouched(cache)
+
+
+@pytest.mark.parametrize("name", ["../out", "/out", ".hidden", "a/b/c", "", "a/../../b", "a\nb", "a/.b"])
+def test_a_name_that_leads_out_of_the_cache_is_refused(
+    adding: Add, model_directory: ModelDirectory, tmp_path: Path, name: str
+) -> None:
+    source = model_directory(tmp_path / "source", name or " ")
+    before = sorted(tmp_path.iterdir())
+    if not name:
+        (source / "model.json").unlink()
+    with pytest.raises(KlawError):
+        adding().take(name, source, Described(dimension=8, window_tokens=32, pooling="mean"))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def _transformer(source: Path, **files: dict[str, Any]) -> Path:
+    (source / "model.json").unlink(missing_ok=True)
+    for name, content in files.items():
+        path = source / (name.replace("__", "/") + ".json")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(content))
+    return source
+
+
+def test_sentence_transformers_files_say_how_a_model_is_used(
+    adding: Add, model_directory: ModelDirectory, cache: Path
+) -> None:
+    source = _transformer(
+        model_directory(),
+        config={"hidden_size": 8, "max_position_embeddings": 514},
+        sentence_bert_config={"max_seq_length": 256},
+        config_sentence_transformers={"prompts": {"query": "query: ", "passage": "passage: "}},
+        **{"1_Pooling__config": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}},
+    )
+    added = adding().take("someone/theirs", source, Described(license="MIT"))
+    manifest = find_model(OnnxEmbedderManifest, "someone/theirs", None, cache)
+    assert manifest.directory == added.directory
+    assert (manifest.dimension, manifest.window_tokens, manifest.pooling) == (8, 256, "cls")
+    assert (manifest.query_prefix, manifest.document_prefix) == ("query: ", "passage: ")
+    assert manifest.max_tokens == 256 - 4 - len("passage: ")
+    assert (manifest.license, manifest.types_input, manifest.output) == ("MIT", "token_type_ids", None)
+    assert manifest.revision == manifest.files["model.onnx"].sha256
+
+
+def test_what_is_said_wins_over_the_files(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
+    source = _transformer(model_directory(), config={"hidden_size": 8, "max_position_embeddings": 514})
+    said = Described(dimension=9, window_tokens=64, pooling="mean", query_prefix="", document_prefix="d: ")
+    adding().take("theirs", source, said)
+    manifest = find_model(OnnxEmbedderManifest, "theirs", None, cache)
+    assert (manifest.dimension, manifest.window_tokens, manifest.document_prefix) == (9, 64, "d: ")
+
+
+def test_the_positions_of_the_graph_are_the_window_where_nothing_else_is_said(
+    adding: Add, model_directory: ModelDirectory, cache: Path
+) -> None:
+    source = _transformer(model_directory(), config={"hidden_size": 8, "max_position_embeddings": 514})
+    adding().take("theirs", source, Described(pooling="mean"))
+    assert find_model(OnnxEmbedderManifest, "theirs", None, cache).window_tokens == 512
+
+
+@pytest.mark.parametrize(
+    ("said", "option"),
+    [
+        (Described(window_tokens=32, pooling="mean"), "--dimension"),
+        (Described(dimension=8, pooling="mean"), "--window"),
+        (Described(dimension=8, window_tokens=32), "--pooling"),
+    ],
+)
+def test_what_nobody_says_is_asked_for(
+    adding: Add, model_directory: ModelDirectory, said: Described, option: str
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        adding().take("theirs", _transformer(model_directory()), said)
+    assert option in caught.value.hint
+
+
+@pytest.mark.parametrize("said", [{"hidden_size": "8"}, [], {"hidden_size": -1}, {"hidden_size": 1e300}])
+def test_nonsense_beside_a_model_says_nothing(adding: Add, model_directory: ModelDirectory, said: Any) -> None:
+    source = _transformer(model_directory(), config=said)
+    with pytest.raises(ModelError, match="dimension stands in none of its files"):
+        adding().take("theirs", source, Described(window_tokens=32, pooling="mean"))
+
+
+def test_an_onnx_model_that_pools_the_last_token_is_refused(adding: Add, model_directory: ModelDirectory) -> None:
+    source = _transformer(model_directory(), **{"1_Pooling__config": {"pooling_mode_lasttoken": True}})
+    with pytest.raises(ModelError, match="pools the last token"):
+        adding().take("theirs", source, Described(dimension=8, window_tokens=32))
+
+
+def test_what_cannot_be_read_afterwards_is_not_kept(tmp_path: Path) -> None:
+    with pytest.raises(ModelCorruptError):
+        ModelCache(tmp_path).put("mine", lambda _made: None)
+    _assert_untouched(tmp_path)
+
+
+def test_prefixes_that_fill_the_window_are_refused(adding: Add, model_directory: ModelDirectory) -> None:
+    said = Described(dimension=8, window_tokens=32, pooling="mean", query_prefix="q" * 30)
+    with pytest.raises(ModelError, match="no room"):
+        adding().take("theirs", _transformer(model_directory()), said)
+
+
+def test_a_name_that_a_package_brings_is_taken(
+    adding: Add, model_directory: ModelDirectory, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("klaw_models.adding.locate", lambda _name, _cache: tmp_path / "site-packages" / "x")
+    with pytest.raises(ModelError, match="a package brings mine"):
+        adding().take("mine", model_directory(), Described())
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(("first", "second"), [("theirs/one", "theirs"), ("theirs", "theirs/one")])
+def test_no_model_is_put_over_or_into_another(
+    adding: Add, model_directory: ModelDirectory, cache: Path, first: str, second: str
+) -> None:
+    source = model_directory()
+    (source / "model.json").unlink()
+    said = Described(dimension=8, window_tokens=32, pooling="mean")
+    adding().take(first, source, said)
+    with pytest.raises(ModelError, match="where other models are"):
+        adding().take(second, source, said)
+    assert ModelCache(cache).names() == [first]
+
+
+def test_an_unknown_model_needs_a_name_and_files(adding: Add, tmp_path: Path, model_directory: ModelDirectory) -> None:
+    source = _transformer(model_directory())
+    with pytest.raises(ModelError, match="needs a name"):
+        adding().take(None, source, Described())
+    (source / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match=r"no tokenizer\.json"):
+        adding().take("theirs", source, Described())
+    with pytest.raises(ModelError, match="no model in"):
+        adding().take("theirs", tmp_path, Described())
+
+
+def test_a_graph_that_keeps_its_weights_apart_is_refused(adding: Add, model_directory: ModelDirectory) -> None:
+    source = _transformer(model_directory())
+    (source / "model.onnx_data").write_bytes(b"weights")
+    with pytest.raises(ModelError, match="keeps its weights apart"):
+        adding().take("theirs", source, Described())
+
+
+@pytest.mark.parametrize("named", ["file", "directory"])
+def test_a_gguf_file_is_taken(adding: Add, tmp_path: Path, cache: Path, named: str) -> None:
+    source = tmp_path / "gguf"
+    source.mkdir()
+    (source / "theirs-Q8_0.gguf").write_bytes(b"GGUF")
+    path = source / "theirs-Q8_0.gguf" if named == "file" else source
+    adding().take("theirs", path, Described(dimension=8, window_tokens=64, pooling="last"))
+    manifest = read_manifest(cache / "models" / "theirs")
+    assert (manifest.KIND, manifest.needed) == ("gguf-embedder", ("theirs-Q8_0.gguf",))
+
+
+def test_of_several_gguf_files_one_must_be_named(adding: Add, tmp_path: Path) -> None:
+    for name in ("a.gguf", "b.gguf"):
+        (tmp_path / name).write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match="2 GGUF files") as caught:
+        adding().take("theirs", tmp_path, Described())
+    assert "a.gguf" in caught.value.hint
+
+
+def test_a_cross_encoder_is_taken(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
+    source = _transformer(model_directory(), config={"max_position_embeddings": 512})
+    adding().take("theirs", source, Described(cross_encoder=True))
+    assert read_manifest(cache / "models" / "theirs").KIND == "onnx-cross-encoder"
