@@ -268,8 +268,11 @@ class Collection:
                 return done
             record = self.prepare_space()
             size = max(POOL, run.call_size(self.embedder))
+        except VectorSpaceError as error:  # of this collection: the next may be in the embedder's space
+            run.error = error
+            return done
         except Exception as error:  # noqa: BLE001  # an embedder may raise anything
-            if missing or isinstance(error, VectorSpaceError):  # where nothing is missing it need not work now
+            if missing:  # where nothing is, it need not work now
                 run.fail(error)
                 run.stopped = True
             return done

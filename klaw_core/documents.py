@@ -8,14 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from attrs import field, fields, frozen
 
-from klaw_core.values import text_hash
-
-if TYPE_CHECKING:
-    from klaw_core.values import StoredChunk, VectorSpace
+from klaw_core.values import StoredChunk, VectorSpace, text_hash
 
 
 @frozen

@@ -81,8 +81,9 @@ class Questions:
                     raise EmbedderUnavailableError(
                         f"the embedder has not answered {_MOST_WAITING} earlier questions yet", hint="try again later"
                     )
-                asked = self._waiting[key] = _Asked()
+                asked = _Asked()
                 self._hand_over(partial(self._ask, key, asked, embedder, record, collection))
+                self._waiting[key] = asked  # only now: there may be no room for another thread
         seconds = self._limit(embedder)
         if not asked.answered.wait(seconds):
             raise EmbedderUnavailableError(
@@ -99,12 +100,17 @@ class Questions:
             self._idle = _NOBODY
             self._work.put(work)
         else:
-            threading.Thread(target=self._serve, args=(work,), name="klaw-query", daemon=True).start()
+            threading.Thread(target=self._serve, args=([work],), name="klaw-query", daemon=True).start()
 
-    def _serve(self, work: Callable[[], None]) -> None:
-        """Do the work, then wait a while for more, unless another thread does: starting one costs more than waiting."""
+    def _serve(self, first: list[Callable[[], None]]) -> None:
+        """Do the work, then wait a while for more, unless another thread does: starting one costs more than waiting.
+
+        What is done is let go of: it holds the embedder, and so a model that nobody may want any more.
+        """
+        work = first.pop()  # a thread keeps its arguments as long as it runs
         while True:
             work()
+            del work
             with self._lock:
                 if self._idle:
                     return

@@ -7,6 +7,7 @@ hydrate → collapse what overlaps → the reranking stages, if any
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -63,8 +64,11 @@ class Searcher:
         return Questions()
 
     @cached_property
-    def _spaces(self) -> dict[str, SpaceRecord]:
-        """The space of each collection when it was last searched."""
+    def _spaces(self) -> dict[tuple[int, str], SpaceRecord]:
+        """The space of each collection when this process last searched it.
+
+        One that was forked knows none: it is to meet the store, which says so, before a model that lost its threads.
+        """
         return {}
 
     def search(
@@ -87,7 +91,7 @@ class Searcher:
         search = partial(
             self._search, text, limit=limit, mode=mode, filters=filters, collection=collection, min_score=min_score
         )
-        known = self._spaces.pop(collection, None)
+        known = self._spaces.pop((os.getpid(), collection), None)
         if known is not None:
             with suppress(_OutdatedError):
                 return search(known=known)
@@ -176,7 +180,7 @@ class Searcher:
         record = snapshot.space(collection)
         if record is None or record_identity(record) != record_identity(known):
             return False
-        self._spaces[collection] = record
+        self._spaces[os.getpid(), collection] = record
         return True
 
     def _find(

@@ -11,13 +11,13 @@ from klaw_core.values import Keys
 
 @frozen
 class Tally:
-    """The number of keys, their sum, and the sum of their squares, each of them modulo :attr:`MODULUS`.
+    """The number of keys, and the sums of what they and their squares leave when divided by :attr:`MODULUS`.
 
     Sets of keys that differ have different tallies, but for rare accidents; such as differ in at most two keys on
-    each side never have the same.
+    each side, all of them below it, never have the same.
     """
 
-    #: A prime, so small that the square of what is less fits 64 bits.
+    #: A prime, so small that the square of what is less fits 64 bits, and so do the sums, whatever the keys.
     MODULUS: ClassVar[int] = 2**31 - 1
 
     count: int = 0
@@ -28,7 +28,7 @@ class Tally:
     def of(cls, keys: Keys) -> Self:
         """Return the tally of distinct keys, int64 of shape (n,)."""
         rests = keys % cls.MODULUS
-        return cls(keys.size, int(keys.sum()), int((rests * rests % cls.MODULUS).sum()))
+        return cls(keys.size, int(rests.sum()), int((rests * rests % cls.MODULUS).sum()))
 
     def __add__(self, other: Tally) -> Tally:
         """Return the tally of two sets that have no key in common."""

@@ -65,3 +65,16 @@ def test_what_an_index_lacks_or_holds_in_vain_is_mended(memory, listed, check, n
     memory.index()
     assert set(map(type, listed)) == {type(index)}
     check(memory)
+
+
+@pytest.mark.parametrize("table", ["memory_fts_docsize", "vec_memory_rowids"])
+def test_a_key_that_damage_has_made_huge_is_no_number_too_many(memory, table):
+    """SQLite's SUM raises an error where it overflows."""
+    with memory._parts.store.write() as transaction:
+        column = "rowid" if table.endswith("rowids") else "id"
+        names = [name for (name,) in transaction.resource.execute("SELECT name FROM sqlite_schema")]
+        assert table in names, names
+        sql = f"UPDATE {table} SET {column} = ? WHERE {column} = (SELECT MAX({column}) FROM {table})"
+        transaction.resource.execute(sql, (2**63 - 1,))
+    memory.index()
+    assert {finding.check for finding in memory.doctor().findings} <= {"index-content"}

@@ -230,18 +230,25 @@ def test_a_reader_that_stays_keeps_nobody_from_forgetting_and_writing(root):
 
 
 def test_after_a_fork_the_child_is_told(root):
-    """In a process of its own, which has no other thread."""
+    """In a process of its own, which has no other thread.
+
+    Before its embedder is asked: a model's runtime that has lost its threads does not answer.
+    """
     program = f"""
 import os, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_processes import open_memory, Path
 memory = open_memory(Path({str(root)!r}))
 memory.save("before")
+memory.search("in the parent")
 if os.fork() == 0:
+    embedder, embed = memory._parts.embedder, memory._parts.embedder.embed_query
+    embedder.embed_query = lambda text: os._exit(1)
     try:
         memory.search("before")
     except Exception as error:
         print(type(error).__name__, error)
+    embedder.embed_query = embed
     print(memory.save("in the child").notice)
     memory.close()
     sys.stdout.flush()

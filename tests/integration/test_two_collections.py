@@ -133,3 +133,20 @@ def test_a_collection_that_no_embedder_serves_leaves_the_other_one_served(home, 
         found = memory.search("heron", collection="docs", mode="vector")
         assert (found[0].path, found.notices) == ("manual/a.md", ())
         assert memory.search("buoy").notices  # by words, and why
+
+
+def test_a_collection_of_other_weights_does_not_keep_the_next_from_being_embedded(home, weights, write):
+    home.write("b.md", "a buoy")
+    directory = write("a.md", "the heron")
+    with home.open(embedding={"type": "renewable"}) as memory:
+        memory.index(home.notes)
+    weights.seed = 2
+    with home.open(embedding={"type": "renewable"}) as memory:
+        memory.index(directory, collection="docs")
+        home.write("c.md", "a lantern")
+        write("c.md", "the kingfisher")
+        report = memory.index()
+        assert memory._collection_named("docs").lacking() == 0
+        assert (report.embedded, report.lacking) == (1, 1)
+        assert "'memory' was indexed with" in report.notices[0]
+        assert mixed(memory, weights) == []

@@ -1,6 +1,8 @@
 """The vectors of questions: computed once, and never waited for without end."""
 
+import gc
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -162,3 +164,33 @@ def test_a_process_that_was_forked_waits_for_no_thread_of_its_parent(slow, monke
     questions.embed("in the parent", slow, RECORD, "memory")
     monkeypatch.setattr("os.getpid", lambda: 0)
     assert questions.embed("in the child", slow, RECORD, "memory") is VECTOR
+
+
+def test_a_question_for_which_no_thread_can_be_started_leaves_room_for_the_next(slow, monkeypatch):
+    def refuse(_thread):
+        raise RuntimeError("can't start new thread")
+
+    slow.go.set()
+    questions = Questions((5, 5, 5))
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refuse)
+        for number in range(10):
+            with pytest.raises(RuntimeError, match="start new thread"):
+                questions.embed(str(number), slow, RECORD, "memory")
+    assert questions.embed("0", slow, RECORD, "memory") is VECTOR
+
+
+def test_a_thread_that_waits_for_a_question_keeps_no_embedder(monkeypatch):
+    monkeypatch.setattr("klaw_core.questions.IDLE_SECONDS", 2)
+    embedder, questions = Slow(), Questions()
+    embedder.go.set()
+    for number in range(2):  # the thread's first, and one that it waited for
+        questions.embed(str(number), embedder, RECORD, "memory")
+        while not questions._idle:
+            threading.Event().wait(0.001)
+    kept = weakref.ref(embedder)
+    del embedder
+    gc.collect()
+    assert kept() is None
+    for thread in threads():
+        thread.join(20)

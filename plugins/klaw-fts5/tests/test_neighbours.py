@@ -71,6 +71,31 @@ def test_a_phrase_of_frequent_words_ranks_first(connection: apsw.Connection, mon
     assert found[0].score > 1.5 * found[1].score
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_smaller_limit_cuts_the_end_off(filled: apsw.Connection, seed: int) -> None:
+    query = Query(text_of(random.Random(seed), 8))
+    found = PACKED.search(filled, query, 200)
+    assert {limit for limit in (1, 10, 50) if PACKED.search(filled, query, limit) != found[:limit]} == set()
+
+
+def test_a_phrase_is_looked_for_everywhere_where_none_of_its_telling_words_is_asked_for(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("klaw_fts5.packed.answering._FEW_HOLDERS", 2)
+    fill(connection, "a guide", "a how to of it", "how it came to be", *("nothing to see here",) * 20)
+    expected = EXACT_WORDS.search(connection, Query("how-to guide"), 9)
+    assert {hit.key for hit in expected} == {1, 2}
+    assert PACKED_WORDS.search(connection, Query("how-to guide"), 9) == expected
+
+
+def test_a_compound_of_words_that_many_chunks_hold_is_found_wherever_it_stands(connection: apsw.Connection) -> None:
+    apart = ("alpha of beta", "beta of alpha") * 300
+    fill(connection, f"alpha-beta {'in a long text ' * 30}", *apart, *("nothing of this here",) * 700)
+    expected = EXACT_WORDS.search(connection, Query("alpha-beta"), 10)
+    assert expected[0].key == 1
+    assert PACKED_WORDS.search(connection, Query("alpha-beta"), 10)[0].key == 1
+
+
 def test_of_chunks_that_cannot_hold_a_pair_no_sequence_is_read(
     connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,3 +168,19 @@ def test_remembered_spellings_are_bounded(connection: apsw.Connection, monkeypat
     counter.count(tokenizer, [("", "gull", "")])
     assert len(counter._spellings) == 1
     assert counter.count(tokenizer, rows).postings.terms.tolist() == first.terms.tolist()
+
+
+def test_a_batch_that_fails_leaves_no_word_behind_without_a_number(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter, tokenizer = Counter(), Tokenizer(connection)
+
+    def fail(term: bytes) -> int:
+        raise MemoryError(term)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("klaw_fts5.packed.spelling.term_number", fail)
+        with pytest.raises(MemoryError):
+            counter.count(tokenizer, [("a", "", "")])
+    counted = counter.count(tokenizer, [("b a", "", "")])
+    assert sorted(counted.postings.terms.tolist()) == sorted(map(term_number, (b"a", b"b")))

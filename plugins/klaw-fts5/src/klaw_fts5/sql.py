@@ -22,7 +22,7 @@ _SEARCH = """
 SELECT rowid, bm25({table}, ?1, ?2, ?3) AS score FROM {table}
 WHERE {table} MATCH ?4{within} ORDER BY score, rowid LIMIT ?5
 """
-_TALLY = "SELECT COUNT(*), COALESCE(SUM(id), 0), COALESCE(SUM((id % ?1) * (id % ?1) % ?1), 0) FROM {table}_docsize"
+_TALLY = "SELECT COUNT(*), COALESCE(SUM(id % ?1), 0), COALESCE(SUM((id % ?1) * (id % ?1) % ?1), 0) FROM {table}_docsize"
 _WITHIN = " AND +rowid IN (SELECT value FROM carray(?6))"
 
 # Postings in large blobs (see packed/postings.py). Rows of `blocks` and `postings` are written once; what is removed is

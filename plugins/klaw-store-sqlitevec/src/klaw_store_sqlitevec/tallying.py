@@ -4,7 +4,7 @@ import apsw
 
 from klaw_core import Tally
 
-_COLUMNS = "COUNT(*), COALESCE(SUM({key}), 0), COALESCE(SUM(({key} % {p}) * ({key} % {p}) % {p}), 0)"
+_COLUMNS = "COUNT(*), COALESCE(SUM({key} % {p}), 0), COALESCE(SUM(({key} % {p}) * ({key} % {p}) % {p}), 0)"
 
 
 def read_tally(connection: apsw.Connection, table: str, key: str) -> Tally:

@@ -25,8 +25,8 @@ from klaw_fts5.sql import Statements
 
 # Open-ended words and some phrases are FTS5's to find. Beyond so many rows it had better answer altogether.
 _MOST_OTHERS = 20_000
-# FTS5 finds a phrase in a millisecond where its rarest word is in so few rows.
-_FEW_HOLDERS = 500
+# FTS5 finds a phrase in two milliseconds at most where its rarest word is in so few rows.
+_FEW_HOLDERS = 10_000
 # One row of so many is looked at to guess how high the best scores are.
 _SAMPLE = 64
 
@@ -107,24 +107,22 @@ class Packed:
         return best.as_dict()
 
     def _sort_out(self, terms: Sequence[Term], *, late: bool) -> _Asked:
-        words: dict[str, int] = {}  # two of them may be one to the tokenizer: then FTS5 counts it twice
+        numbers = {term: None if term.prefix or len(term.words) > 1 else self._number(term.words[0]) for term in terms}
+        # Two of them may be one to the tokenizer: then FTS5 counts it twice.
+        words = {term.words[0]: number for term, number in numbers.items() if number is not None}
         phrases, others = [], []
-        for term in terms:
-            number = None if term.prefix or len(term.words) > 1 else self._number(term.words[0])
-            if number is not None:
-                words[term.words[0]] = number
-            elif late and self._seen_late(term):
+        for term in (term for term, number in numbers.items() if number is None):
+            if late and self._seen_late(term, words):
                 phrases.append(self._phrase(term, 1.0))
             else:
                 others.append(term)
         return _Asked(tuple(words.values()), tuple(phrases), tuple(others))
 
-    def _seen_late(self, term: Term) -> bool:
+    def _seen_late(self, term: Term, words: Mapping[str, int]) -> bool:
         """Return whether a phrase is looked for in the best chunks only: one of its words is asked for, and tells."""
         enough = everyday_from(self.view.rows)
         return self._is_frequent(term) and any(
-            len(word) > 1 and (number := self._number(word)) is not None and not self._holds(number, enough)
-            for word in term.words
+            word in words and not self._holds(words[word], enough) for word in term.words
         )
 
     def _is_frequent(self, term: Term) -> bool:

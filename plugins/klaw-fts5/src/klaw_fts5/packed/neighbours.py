@@ -31,6 +31,9 @@ _SAMPLE = 512
 _ELSEWHERE = 0.5
 # Of the rows that would hold all words of a phrase if those were strewn at random, so many hold it at the least.
 _BY_CHANCE = 0.1
+# The rows that may come among so many wanted tell how many hold a phrase, whatever the limit: so a smaller limit cuts
+# the end off.
+_TELLING = 20
 # What rounding may have taken from a bound.
 _ROUNDED = 1 + 1e-9
 
@@ -84,12 +87,13 @@ class Neighbours:
         often = {word: self._saturation(held, rows) for word, held in self.words.items()}
         most = np.array([np.minimum.reduce([often[word] for word in phrase.words]) for phrase in phrases])
         bounds = best.scores + self._worth(phrases, map(self._fewest, phrases)) @ most
-        chosen = np.flatnonzero((bounds > best.scores) & (bounds >= best.least_of(limit)))
+        chosen = np.flatnonzero((bounds > best.scores) & (bounds >= best.least_of(max(limit, _TELLING))))
         if len(chosen):
             most = most[:, chosen]
             possible = np.flatnonzero(most.any(axis=1)).tolist()
-            added = self._added(best.rows[chosen], best.keys[chosen], [phrases[at] for at in possible], most[possible])
-            best.scores[chosen] += added
+            read = Best(best.rows[chosen], best.keys[chosen], bounds[chosen])
+            telling = read.scores >= best.least_of(_TELLING)
+            best.scores[chosen] += self._added(read, [phrases[at] for at in possible], most[possible], telling)
 
     def _saturation(self, held: Scored | None, rows: NDArray[np.int32]) -> Values:
         """Return what a word adds to each of these rows, by its inverse document frequency: nothing where it is not."""
@@ -108,29 +112,34 @@ class Neighbours:
         )
 
     def _fewest(self, phrase: Phrase) -> float:
-        """Return how many rows hold a phrase at the least, as a rule: a tenth of what chance would bring together."""
+        """Return how many rows hold a phrase at the least: one, or a tenth of what chance would bring together."""
         shares = (len(held.rows) / self.view.rows for word in phrase.words if (held := self.words[word]))
-        return _BY_CHANCE * self.view.rows * prod(shares)
+        return max(_BY_CHANCE * self.view.rows * prod(shares), 1.0)
 
-    def _added(self, rows: NDArray[np.intp], keys: Keys, phrases: Sequence[Phrase], most: Values) -> Values:
-        """Return what the phrases add to these rows, given how much of them each can hold at most."""
-        sequences = read_sequences(self._read(keys))
+    def _added(self, read: Best, phrases: Sequence[Phrase], most: Values, telling: NDArray[np.bool_]) -> Values:
+        """Return what the phrases add to these rows, given how much of them each can hold at most.
+
+        How many rows hold a phrase is estimated from those that are ``telling``.
+        """
+        rows = read.rows
+        sequences = read_sequences(self._read(read.keys))
         places, which = sequences.find([phrase.words for phrase in phrases])
         row, column = np.divmod(places, COLUMNS)
         cells = which * len(rows) + row
         often = np.bincount(cells, self.weights[column], most.size).reshape(most.shape)
         saturated = np.minimum(often * (K1 + 1) / (often + self.view.norms[rows]), most)
-        counts = zip(np.count_nonzero(saturated, axis=1).tolist(), np.count_nonzero(most, axis=1).tolist(), strict=True)
-        holders = [self._holders(phrase, *both) for phrase, both in zip(phrases, counts, strict=True)]
+        seen = [np.count_nonzero(values[:, telling], axis=1).tolist() for values in (saturated, most)]
+        holders = [self._holders(phrase, *both) for phrase, both in zip(phrases, zip(*seen, strict=True), strict=True)]
         added: Values = self._worth(phrases, holders) @ saturated
         return added
 
     def _holders(self, phrase: Phrase, holding: int, may_hold: int) -> float:
-        """Return about how many rows hold a phrase, given how many of those that were read do, and how many might."""
+        """Return about how many rows hold a phrase, given how many of those that tell do, and how many might."""
+        least = self._fewest(phrase)
         if not holding:
-            return 0.0
+            return least
         others = max(self._holders_of_all(phrase) - may_hold, 0.0)
-        return holding + others * _ELSEWHERE * holding / may_hold
+        return max(holding + others * _ELSEWHERE * holding / may_hold, least)
 
     def _holders_of_all(self, phrase: Phrase) -> float:
         """Return about how many rows hold all words of a phrase, side by side or not."""

@@ -125,8 +125,8 @@ class Spellings:
         self._known.update(zip(hashes.tolist(), meanings, strict=True))
         slots = (hashes >> _SLOT_SHIFT).astype(np.int64)
         free = self._slots[slots] == 0
-        self._slots[slots[free]] = hashes[free]
         self._meanings[slots[free]] = np.array(meanings, dtype=np.int64)[free]
+        self._slots[slots[free]] = hashes[free]
 
     def _meaning(self, terms: Sequence[bytes]) -> int:
         places = tuple(map(self._place, terms))
@@ -138,8 +138,8 @@ class Spellings:
     def _place(self, term: bytes) -> int:
         place = self._places.get(term)
         if place is None:
-            place = self._places[term] = len(self.numbers)
             self.numbers.append(term_number(term))
+            place = self._places[term] = len(self.numbers) - 1  # last, or a failure would leave it without a number
         return place
 
 
