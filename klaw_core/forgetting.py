@@ -2,16 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatch
+from pathlib import Path
+
+from attrs import frozen
 
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.collection import Collection
-from klaw_core.conversations.source import ConversationSource
-from klaw_core.documents import Skipped
+from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
+from klaw_core.documents import Forgotten, Skipped
+from klaw_core.errors import NotFoundError
 from klaw_core.interfaces import Source
-from klaw_core.saved_source import SavedSource
+from klaw_core.reading import Reader
+from klaw_core.saved import SavedJournal
+from klaw_core.saved_source import SAVED, SavedSource
+from klaw_core.sources import Sources
+from klaw_core.values import COLLECTIONS
 from klaw_core.workspaces import Workspaces
+
+
+@frozen(eq=False, repr=False)
+class Forgetter:
+    """Removes what a person names: from the index first, then from the record of what there is.
+
+    First the index, where another process may hold the lock: a refusal has then changed nothing.
+    """
+
+    data_dir: Path
+    get_collection: Callable[[str], Collection]
+    reader: Reader
+    sources: Sources
+    workspaces: Workspaces
+    journal: SavedJournal
+
+    def forget(self, target: str) -> Forgotten:
+        """Forget a saved memory, a note or a whole workspace. Raise NotFoundError."""
+        workspaces = self.workspaces.all()
+        name = target.rstrip("/")
+        if name in workspaces or (target.endswith("/") and name in self.sources.strays()):
+            return self._forget_origin(name)
+        collection_name, path = self.reader.find(target)
+        collection = self.get_collection(collection_name)
+        origin, _, relative = path.partition("/")
+        if origin == CONVERSATIONS:
+            raise NotFoundError(
+                f"{path} is a day of a conversation, whose file would bring it back",
+                hint=f"remove {self.data_dir / path}, then `klaw index`",
+            )
+        if origin not in {SAVED, *workspaces, *self.sources.strays()}:
+            raise NotFoundError(
+                f"{path} comes from a source in the configuration, which would bring it back",
+                hint=f'add "{relative}" to exclude in its [[memory.sources]] table, then `klaw index`',
+            )
+        removed = collection.remove([path], forget=True)
+        if origin == SAVED:
+            self.journal.forget(path)
+        elif origin in workspaces:
+            self.workspaces.exclude(origin, relative)
+        _drop_what_came_back(collection, origin, [path])
+        return Forgotten((path,), removed)
+
+    def _forget_origin(self, origin: str) -> Forgotten:
+        removed, gone = 0, []
+        for name in COLLECTIONS:
+            paths = self.sources.paths(origin, name)
+            removed += self.get_collection(name).remove(paths, forget=True)
+            gone += paths
+        self.workspaces.forget(origin)
+        for name in COLLECTIONS:
+            _drop_what_came_back(self.get_collection(name), origin, self.sources.paths(origin, name))
+        return Forgotten(tuple(gone), removed)
 
 
 def drop_forgotten(collection: Collection, source: Source, workspaces: Workspaces) -> int:
@@ -29,7 +90,7 @@ def drop_forgotten(collection: Collection, source: Source, workspaces: Workspace
     return len(gone)
 
 
-def drop_what_came_back(collection: Collection, origin: str, paths: Sequence[str]) -> None:
+def _drop_what_came_back(collection: Collection, origin: str, paths: Sequence[str]) -> None:
     """Remove what a run has written between the removal of these documents and its being recorded.
 
     Such a run has looked at the record before there was one.

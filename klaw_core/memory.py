@@ -13,7 +13,7 @@ from attrs import evolve
 
 from klaw_core.assembly import Parts, option_problems
 from klaw_core.config import Config, Selection, load_config, named_embedding
-from klaw_core.errors import ConfigError, KlawError, NotFoundError, QueryError, WorkspaceError
+from klaw_core.errors import ConfigError, KlawError, QueryError, WorkspaceError
 from klaw_core.plugins import Registry, discover
 from klaw_core.values import COLLECTIONS, Filters, SearchResults
 
@@ -217,36 +217,12 @@ class Memory:
 
         A note's file is not touched, but it is excluded from its workspace from now on. Raise NotFoundError.
         """
-        from klaw_core.conversations.source import CONVERSATIONS
-        from klaw_core.documents import Forgotten
-        from klaw_core.forgetting import drop_what_came_back
-        from klaw_core.saved_source import SAVED
+        from klaw_core.forgetting import Forgetter
 
-        workspaces = self._workspaces.all()
-        name = target.rstrip("/")
-        if name in workspaces or (target.endswith("/") and name in self._sources.strays()):
-            return self._forget_origin(name)
-        collection_name, path = self._reader.find(target)
-        collection = self._collection_named(collection_name)
-        origin, _, relative = path.partition("/")
-        if origin == CONVERSATIONS:
-            raise NotFoundError(
-                f"{path} is a day of a conversation, whose file would bring it back",
-                hint=f"remove {self.config.data_dir / path}, then `klaw index`",
-            )
-        if origin not in {SAVED, *workspaces, *self._sources.strays()}:
-            raise NotFoundError(
-                f"{path} comes from a source in the configuration, which would bring it back",
-                hint=f'add "{relative}" to exclude in its [[memory.sources]] table, then `klaw index`',
-            )
-        # First the index, where another process may hold the lock: a refusal has then changed nothing.
-        removed = collection.remove([path], forget=True)
-        if origin == SAVED:
-            self._journal.forget(path)
-        elif origin in workspaces:
-            self._workspaces.exclude(origin, relative)
-        drop_what_came_back(collection, origin, [path])
-        return Forgotten((path,), removed)
+        forgetter = Forgetter(
+            self.config.data_dir, self._collection_named, self._reader, self._sources, self._workspaces, self._journal
+        )
+        return forgetter.forget(target)
 
     def status(self) -> Status:
         """Return what is indexed, with what, and what does not work."""
@@ -386,20 +362,6 @@ class Memory:
         except KlawError as error:  # the text is in the journal: whoever were told of a failure would save it twice
             return f"it is kept, and will be found after the next `klaw index`: {error}"
         return f"it is kept and found by words, but not embedded yet: {failure}" if failure else ""
-
-    def _forget_origin(self, origin: str) -> Forgotten:
-        from klaw_core.documents import Forgotten
-        from klaw_core.forgetting import drop_what_came_back
-
-        removed, gone = 0, []
-        for name in COLLECTIONS:
-            paths = self._sources.paths(origin, name)
-            removed += self._collection_named(name).remove(paths, forget=True)
-            gone += paths
-        self._workspaces.forget(origin)
-        for name in COLLECTIONS:
-            drop_what_came_back(self._collection_named(name), origin, self._sources.paths(origin, name))
-        return Forgotten(tuple(gone), removed)
 
 
 def _check_collection(name: str) -> None:
