@@ -8,6 +8,7 @@ configuration that nothing else uses. A command must succeed; lines shown below 
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,9 @@ from hypothesis import settings
 settings.register_profile("untimed", deadline=None)
 settings.register_profile("thorough", max_examples=2_000, deadline=None)
 settings.load_profile("untimed")
+
+# What a shell starts in the background ignores Ctrl-C, and so would every process that a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 try:
     from sybil import Example, Sybil
