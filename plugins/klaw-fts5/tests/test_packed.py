@@ -130,6 +130,19 @@ def test_blocks_are_few_and_hold_no_trace_of_what_was_erased(connection: apsw.Co
         assert connection.execute(f"SELECT COUNT(*) FROM memory_words_{table}").get == 0
 
 
+def test_in_memory_are_only_blocks_that_are_there(connection: apsw.Connection) -> None:
+    index = Fts5Index(search_by="packed")
+    for key in range(1, 301):
+        index.add(connection, "memory", [chunk_of(key)], None)
+        if key % 5 == 0:
+            index.remove(connection, "memory", [key - 3])
+        assert index.tally(connection, "memory") is not None
+        assert index.search(connection, Query("w1"), 3)
+    cache = index._upkeep.cache
+    assert len(cache._rows._kept) == connection.execute("SELECT COUNT(*) FROM memory_words_blocks").get
+    assert len(cache._views) == 1
+
+
 @pytest.mark.parametrize(
     "weights", [(3.0, 1.0, 0.5), (1.0, 1.0, 1.0), (0.3, 0.7, 7.1), (0.0, 1.0, 1.0), (1.0, 1.0, 0.0)]
 )

@@ -25,7 +25,7 @@ from klaw_fts5.packed.postings import (
     unpack_own,
 )
 from klaw_fts5.packed.sequences import read_sequences
-from klaw_fts5.packed.spelling import Tokenizer, _find, term_number
+from klaw_fts5.packed.spelling import Spellings, Tokenizer, _find, term_number
 from klaw_fts5.words import index_text
 
 _positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorted)
@@ -157,6 +157,19 @@ def test_a_sequence_that_is_cut_is_noticed(connection: apsw.Connection) -> None:
     (sequence,) = Counter().count(Tokenizer(connection), [("a", "b", "c")]).sequences
     with pytest.raises(DamagedError):
         read_sequences([sequence[:-1]])
+
+
+def test_spellings_beyond_the_first_slots_are_still_known(connection: apsw.Connection) -> None:
+    spellings, tokenizer = Spellings(), Tokenizer(connection)
+    words = [f"{'longerthaneightbytes' if number % 2 else ''}q{number}z" for number in range(9000)]
+    for start in range(0, len(words), 1000):
+        spellings.read(tokenizer, [" ".join(words[start : start + 1000])])
+    places, sizes = spellings.read(tokenizer, [" ".join(words[::-1])])
+    assert sizes.tolist() == [9000]
+    assert [spellings.numbers[place] for place in places.tolist()] == [
+        term_number(tokenizer(word.encode())[0]) for word in words[::-1]
+    ]
+    assert len(spellings) == 9000, "none was learnt again"
 
 
 def test_remembered_spellings_are_bounded(connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,7 @@ class Rows:
     @property
     def cost(self) -> int:
         """Return about how many bytes this takes."""
-        return self.keys.nbytes + self.lengths.nbytes
+        return 1024 + self.keys.nbytes + self.lengths.nbytes + self.mixes.nbytes
 
 
 def read_blocks(connection: apsw.Connection, sql: PackedStatements) -> tuple[Block, ...]:

@@ -18,9 +18,8 @@ from klaw_fts5.packed.state import State
 from klaw_fts5.packed.view import View, make_view
 from klaw_fts5.sql import PackedStatements
 
-# 10 bytes a row, 16 a row, 12 a posting: with a million chunks 10 MB, 16 MB, and all of this for the last.
+# 10 bytes a row, 12 a posting: with a million chunks 10 MB, and all of this for words. A view has 16 bytes a row.
 _ROWS_BYTES = 24 << 20
-_VIEWS_BYTES = 48 << 20
 _WORDS_BYTES = 32 << 20
 
 
@@ -79,6 +78,12 @@ class _Bounded(Generic[_Key, _Value]):
             while self._total > self._most and len(self._kept) > 1:
                 self._total -= self._kept.popitem(last=False)[1].cost
 
+    def drop(self, keys: Iterable[_Key]) -> None:
+        with self._lock:
+            for key in keys:
+                value = self._kept.pop(key, None)
+                self._total -= 0 if value is None else value.cost
+
 
 class Cache:
     """Keeps what was read, for every thread and every connection.
@@ -89,16 +94,18 @@ class Cache:
 
     def __init__(self) -> None:
         self._rows: _Bounded[int, Rows] = _Bounded(_ROWS_BYTES)
-        self._views: _Bounded[bytes, View] = _Bounded(_VIEWS_BYTES)
+        self._views: dict[PackedStatements, tuple[bytes, View]] = {}
         self._words: _Bounded[Hashable, Held] = _Bounded(_WORDS_BYTES)
 
     def view(self, connection: apsw.Connection, sql: PackedStatements, state: State) -> View:
         """Return the blocks as they are in this state. Raise DamagedError if they are not as it says."""
-        view = self._views.get(state.stamp)
-        if view is None:
+        stamp, view = self._views.get(sql, (None, None))
+        if view is None or stamp != state.stamp:
             blocks = read_blocks(connection, sql)
+            before = () if view is None else view.blocks
             view = make_view(blocks, [self.rows(connection, sql, block) for block in blocks])
-            self._views.put(state.stamp, view)
+            self._views[sql] = (state.stamp, view)
+            self.drop({block.id for block in before} - {block.id for block in blocks})
         if view.rows != state.rows:
             raise DamagedError(f"the packed form has {view.rows} rows and should have {state.rows}")
         return view
@@ -112,6 +119,10 @@ class Cache:
         else:
             require_agreement(block, rows)
         return rows
+
+    def drop(self, blocks: Iterable[int]) -> None:
+        """Let go of blocks that were made one with others. Who asks an older snapshot reads them again."""
+        self._rows.drop(blocks)
 
     def words(self, scope: Hashable, terms: Iterable[int]) -> dict[int, Held]:
         """Return what is known of these terms in ``scope``: a state's stamp, and all else that scores depend on."""

@@ -26,8 +26,8 @@ Hashes = NDArray[np.uint64]
 _LONGEST_TERM = 32_768
 _MASK = (1 << TERM_BITS) - 1
 
-_SLOT_BITS = 20
-_SLOT_SHIFT = np.uint64(64 - _SLOT_BITS)
+# So many slots are made for spellings at first, and at most: two for each, beyond that fewer.
+_FEWEST_SLOTS, _MOST_SLOTS = 1 << 12, 1 << 20
 
 # In text that `index_text` has treated, nothing outside ASCII parts words; what does becomes a zero here, and the two
 # cases of a letter one.
@@ -68,6 +68,27 @@ def term_number(term: bytes) -> int:
     return int.from_bytes(blake2b(term, digest_size=8).digest(), "little") & _MASK
 
 
+class _Slots:
+    """Spellings by the first bits of their hash, and what they stand for. One whose slot is taken is not held."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size  # a power of two
+        self._shift = np.uint64(64 - (size.bit_length() - 1))
+        self._hashes = np.zeros(size, dtype=np.uint64)
+        self._meanings = np.zeros(size, dtype=np.int64)
+
+    def find(self, hashes: Hashes) -> tuple[Integers, Integers]:
+        """Return what each spelling stands for, and the places of those that are not held."""
+        slots = (hashes >> self._shift).astype(np.int64)
+        return self._meanings[slots], np.flatnonzero(self._hashes[slots] != hashes)
+
+    def put(self, hashes: Hashes, meanings: Integers) -> None:
+        slots = (hashes >> self._shift).astype(np.int64)
+        free = self._hashes[slots] == 0
+        self._meanings[slots[free]] = meanings[free]
+        self._hashes[slots[free]] = hashes[free]  # last, or an interrupt would leave it with another's meaning
+
+
 class Spellings:
     """Every spelling that has been met, and which terms it stands for; a term is known by its place in ``numbers``.
 
@@ -79,9 +100,7 @@ class Spellings:
         self._places: dict[bytes, int] = {}
         self._several: list[tuple[int, ...]] = []
         self._known: dict[int, int] = {}
-        # Most spellings are found by the first bits of their hash; those that find another there are in `_known` only.
-        self._slots = np.zeros(1 << _SLOT_BITS, dtype=np.uint64)
-        self._meanings = np.zeros(1 << _SLOT_BITS, dtype=np.int64)
+        self._slots = _Slots(_FEWEST_SLOTS)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -107,9 +126,7 @@ class Spellings:
         self, tokenizer: Tokenizer, data: bytes, starts: Integers, ends: Integers, hashes: Hashes
     ) -> Integers:
         """Return what each word stands for, given its hash and where it stands."""
-        slots = (hashes >> _SLOT_SHIFT).astype(np.int64)
-        found = self._meanings[slots]
-        missed = np.flatnonzero(self._slots[slots] != hashes)
+        found, missed = self._slots.find(hashes)
         if len(missed):
             distinct, firsts, which = np.unique(hashes[missed], return_index=True, return_inverse=True)
             unknown = np.array([hashed not in self._known for hashed in distinct.tolist()])
@@ -123,10 +140,13 @@ class Spellings:
         """Remember which terms these spellings stand for."""
         meanings = list(map(self._meaning, terms))
         self._known.update(zip(hashes.tolist(), meanings, strict=True))
-        slots = (hashes >> _SLOT_SHIFT).astype(np.int64)
-        free = self._slots[slots] == 0
-        self._meanings[slots[free]] = np.array(meanings, dtype=np.int64)[free]
-        self._slots[slots[free]] = hashes[free]
+        wanted = min(1 << (2 * len(self._known)).bit_length(), _MOST_SLOTS)
+        if wanted <= self._slots.size:
+            self._slots.put(hashes, np.array(meanings, dtype=np.int64))
+            return
+        slots = _Slots(wanted)
+        slots.put(np.fromiter(self._known, np.uint64), np.fromiter(self._known.values(), np.int64))
+        self._slots = slots
 
     def _meaning(self, terms: Sequence[bytes]) -> int:
         places = tuple(map(self._place, terms))

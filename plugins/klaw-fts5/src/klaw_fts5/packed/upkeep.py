@@ -19,7 +19,7 @@ from klaw_fts5.packed.postings import MAX_ROWS
 from klaw_fts5.packed.spelling import Tokenizer
 from klaw_fts5.packed.state import State, read_state
 from klaw_fts5.packed.writing import merge, write_batch
-from klaw_fts5.sql import COLLECTIONS, DELETE_STATE, WRITE_STATE, Statements
+from klaw_fts5.sql import COLLECTIONS, DELETE_STATE, WRITE_STATE, PackedStatements, Statements
 
 # Blocks of one size, to a factor of four, are merged when there are four of them.
 _FAN = 4
@@ -88,7 +88,7 @@ class Upkeep:
         try:
             for block in read_blocks(connection, sql):
                 if len(block.dead):
-                    merge(connection, sql, [block])
+                    self._merge(connection, sql, [block])
         except DAMAGE:
             self._begin_anew(connection, collection)
         else:
@@ -140,7 +140,7 @@ class Upkeep:
         connection.executemany(sql.packed.delete_sequence, ((key,) for key in rows.keys[places].tolist()))
         if len(dead) >= _DEAD * block.rows:
             (now,) = (other for other in read_blocks(connection, sql.packed) if other.id == block.id)
-            merge(connection, sql.packed, [now])
+            self._merge(connection, sql.packed, [now])
         return len(places)
 
     def _settle(self, connection: apsw.Connection, collection: str) -> None:
@@ -148,9 +148,13 @@ class Upkeep:
         sql = COLLECTIONS[collection].packed
         try:
             while together := _mergeable(read_blocks(connection, sql)):
-                merge(connection, sql, together)
+                self._merge(connection, sql, together)
         except DAMAGE:
             self._begin_anew(connection, collection)
+
+    def _merge(self, connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block]) -> None:
+        merge(connection, sql, blocks)
+        self.cache.drop(block.id for block in blocks)
 
     def _begin_anew(self, connection: apsw.Connection, collection: str, fewer: int = 0) -> State:
         """Empty the packed form, and return its state: it lacks all that FTS5 has, but for ``fewer`` rows."""

@@ -49,11 +49,6 @@ class View:
         """Return how many rows were removed and are still listed."""
         return len(self.keys) - self.rows
 
-    @property
-    def cost(self) -> int:
-        """Return about how many bytes this takes."""
-        return self.keys.nbytes + self.norms.nbytes
-
     def join(self, lists: Sequence[Sequence[Listed | None]]) -> tuple[NDArray[np.int32], Integers, list[int]]:
         """Return the living rows that hold some terms, given where each stands in each block, and their codes.
 
