@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from klaw_fts5.packed.upkeep import Upkeep
 
 # How many of the best by single words are looked at for pairs: the order is the same for every smaller limit.
-_CANDIDATES = 200
+_CANDIDATES = 100
 _MAX_LIMIT = 2**31 - 1
 
 

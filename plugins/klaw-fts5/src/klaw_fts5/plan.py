@@ -72,12 +72,13 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
 
 def _pairs(chosen: Sequence[Term], telling: Sequence[Term]) -> tuple[Term, ...]:
     """Return the phrases of two words of which at least one is telling; compounds are searched for as such already."""
+    tell, known = set(telling), set(chosen)
     phrases = (
         Term(first.words + second.words)
         for first, second in pairwise(chosen)
-        if _is_word(first) and _is_word(second) and (first in telling or second in telling)
+        if _is_word(first) and _is_word(second) and (first in tell or second in tell)
     )
-    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase not in chosen))
+    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase not in known))
 
 
 def _is_word(term: Term) -> bool:

@@ -15,7 +15,7 @@ from itertools import islice
 
 from attrs import evolve, frozen
 
-from klaw_fts5.words import LETTERS, SYLLABLES, fold, is_word_character, stem
+from klaw_fts5.words import LETTERS, SYLLABLES, CharacterTable, fold, is_word_character, stem
 
 MAX_CHARACTERS = 4096
 MAX_TERMS = 64
@@ -35,7 +35,7 @@ _PUNCTUATION = "."
 _ASCII_WORD = re.compile(r'(?P<word>[^ .*"]+)(?P<star>\*?)')
 
 
-@frozen
+@frozen(cache_hash=True)
 class Term:
     """One thing to look for: a word, or several in a row; ``prefix`` leaves the last one open-ended.
 
@@ -109,12 +109,16 @@ def render(terms: Iterable[Term], /) -> str:
 
 def _plain(text: str) -> str:
     """Return ``text`` with nothing in it but words, quotation marks, stars, spaces and full stops."""
-    return "".join(
-        character
-        if character in '"*' or is_word_character(character)
-        else (" " if character.isspace() else _PUNCTUATION)
-        for character in text
-    )
+    return text.translate(_PLAIN)
+
+
+def _plain_character(character: str) -> str:
+    if character in '"*' or is_word_character(character):
+        return character
+    return " " if character.isspace() else _PUNCTUATION
+
+
+_PLAIN = CharacterTable(_plain_character)
 
 
 def _terms(text: str) -> Iterator[Term]:

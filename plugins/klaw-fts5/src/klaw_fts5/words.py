@@ -54,7 +54,7 @@ _CACHED_LENGTH = 32
 _stemming = Lock()
 
 
-class _Table(dict[int, str]):
+class CharacterTable(dict[int, str]):
     """A table for ``str.translate`` that works each character out once, when it first occurs."""
 
     def __init__(self, rule: Callable[[str], str]) -> None:
@@ -143,7 +143,7 @@ def _indexed(character: str) -> str:
 
 # Compiled at first use: classes of many characters take milliseconds, and a question in English none of them.
 _pattern = cache(re.compile)
-_FOLDING, _INDEXING = _Table(_folded), _Table(_indexed)
+_FOLDING, _INDEXING = CharacterTable(_folded), CharacterTable(_indexed)
 
 
 @cache
