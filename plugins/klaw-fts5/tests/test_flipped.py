@@ -21,7 +21,6 @@ ROWS = {
     "memory_words_blocks": ["rows > 500", "rows < 500"],
     "memory_words_dead": ["1"],
     "memory_words_postings": ["term IS NOT NULL", "term IS NULL"],
-    "memory_words_sequences": ["key = 12"],
 }
 COLUMNS = {
     "packed_words": "collection rows lacking stamp",
@@ -30,7 +29,6 @@ COLUMNS = {
     ),
     "memory_words_dead": "block tokens positions",
     "memory_words_postings": "id term count check_sum data",
-    "memory_words_sequences": "key data",
 }
 #: What a value may have become. Not text that is a number: SQLite makes it one.
 VALUES = (

@@ -20,7 +20,6 @@ from klaw_fts5.index import Fts5Index
 from klaw_fts5.sql import COLLECTIONS
 
 EXACT, PACKED = Fts5Index(search_by="exact", pair_weight=0), Fts5Index(search_by="packed", pair_weight=0)
-# Their adds would drop the packed form: it is only asked.
 EXACT_WITH_PAIRS, PACKED_WITH_PAIRS = Fts5Index(search_by="exact"), Fts5Index(search_by="packed")
 QUESTIONS = (
     "w1", "w3 w20", "what is w2 of w7 and w90", "w1 w2 w3 w4 w5 w6 w7 w8", "w150 w199", "w1-w4 w30", '"w2 w3"',
@@ -126,7 +125,7 @@ def test_blocks_are_few_and_hold_no_trace_of_what_was_erased(connection: apsw.Co
     assert connection.execute("SELECT SUM(rows) FROM memory_words_blocks").get == 297
     PACKED.remove(connection, "memory", range(1, 301))
     assert connection.execute(count).get == 0
-    for table in ("postings", "sequences", "dead"):
+    for table in ("postings", "dead"):
         assert connection.execute(f"SELECT COUNT(*) FROM memory_words_{table}").get == 0
 
 
@@ -256,10 +255,6 @@ DAMAGES: dict[str, str] = {
     "keys end later": "UPDATE memory_words_blocks SET last = last + 50",
     "a term stands in more chunks": "UPDATE memory_words_postings SET count = count + 1 WHERE term IS NOT NULL",
     "a term stands in text": "UPDATE memory_words_postings SET count = 'abc' WHERE term IS NOT NULL",
-    "a sequence is gone": "DELETE FROM memory_words_sequences WHERE key = 12",
-    "a sequence too many": "INSERT INTO memory_words_sequences VALUES (5000, x'000000')",
-    "sequences are text": "UPDATE memory_words_sequences SET data = 'abc'",
-    "sequences are numbers": "UPDATE memory_words_sequences SET data = 3",
     "the state is gone": "DELETE FROM packed_words",
     "the state is text": "UPDATE packed_words SET rows = 'abc'",
     "the stamp is no text": "UPDATE packed_words SET stamp = CAST(x'ff' AS TEXT)",
@@ -308,7 +303,7 @@ def test_a_packed_form_without_its_state_is_begun_anew(filled: apsw.Connection) 
 def test_erasing_leaves_nothing_of_a_packed_form_without_its_state(filled: apsw.Connection) -> None:
     filled.execute(DAMAGES["the state is gone"])
     PACKED.erase(filled, "memory")
-    assert filled.execute("SELECT COUNT(*) FROM memory_words_sequences").get == 0
+    assert filled.execute("SELECT COUNT(*) FROM memory_words_postings").get == 0
 
 
 def test_a_damaged_packed_form_is_begun_anew_by_what_comes_next(filled: apsw.Connection) -> None:
@@ -320,14 +315,6 @@ def test_a_damaged_packed_form_is_begun_anew_by_what_comes_next(filled: apsw.Con
     packed.add(filled, "memory", [chunk_of(key) for key in range(2, 701)], None)
     assert is_packed(filled)
     assert_same(filled, packed)
-
-
-def test_missing_sequences_are_noticed(filled: apsw.Connection) -> None:
-    filled.execute("DELETE FROM memory_words_sequences")
-    for question in QUESTIONS:
-        assert PACKED_WITH_PAIRS.search(filled, Query(question), 9) == EXACT_WITH_PAIRS.search(
-            filled, Query(question), 9
-        )
 
 
 @pytest.fixture

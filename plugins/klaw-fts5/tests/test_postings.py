@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from klaw_core.testing.index import queries
 from klaw_fts5.packed.counting import Counter
 from klaw_fts5.packed.errors import DamagedError
+from klaw_fts5.packed.pairs import _FUNCTION_TERMS as FUNCTION_TERMS
+from klaw_fts5.packed.pairs import is_function_term, pair_number
 from klaw_fts5.packed.postings import (
     Postings,
     number_mixes,
@@ -24,8 +26,8 @@ from klaw_fts5.packed.postings import (
     unpack_buckets,
     unpack_own,
 )
-from klaw_fts5.packed.sequences import read_sequences
 from klaw_fts5.packed.spelling import Spellings, Tokenizer, _find, term_number
+from klaw_fts5.plan import FUNCTION_WORDS
 from klaw_fts5.words import index_text
 
 _positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorted)
@@ -87,7 +89,9 @@ def test_mixes_are_numbered_within_a_byte(tables: list[list[int]]) -> None:
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(rows=[("a" * 40_000, "a" * 32_768, "aä" * 20_000), ("a" * 32_769, "", "a" * 40_000)])
 @given(rows=st.lists(st.tuples(queries, queries, queries), min_size=1, max_size=5))
-def test_words_are_counted_as_fts5_counts_them(connection: apsw.Connection, rows: list[tuple[str, str, str]]) -> None:
+def test_words_and_pairs_are_counted_as_fts5_counts_them(
+    connection: apsw.Connection, rows: list[tuple[str, str, str]]
+) -> None:
     treated = [tuple(map(index_text, row)) for row in rows]
     counted = Counter().count(Tokenizer(connection), treated)
     connection.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
@@ -97,8 +101,18 @@ def test_words_are_counted_as_fts5_counts_them(connection: apsw.Connection, rows
     )
     connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.instances USING fts5vocab(main, memory_fts, instance)")
     expected: Tally[tuple[int, int, str]] = Tally()
-    for term, row, column in connection.execute("SELECT CAST(term AS BLOB), doc, col FROM instances"):
-        expected[term_number(term), row, column] += 1
+    lengths: Tally[int] = Tally()
+    before = None
+    for term, *place in connection.execute(
+        "SELECT CAST(term AS BLOB), doc, col FROM instances ORDER BY doc, col, offset"
+    ):
+        row, column = place
+        number = term_number(term)
+        expected[number, row, column] += 1
+        lengths[row] += 1
+        if before is not None and before[1] == place and not {number, before[0]} & FUNCTION_TERMS:
+            expected[pair_number(before[0], number), row, column] += 1
+        before = number, place
     found: dict[tuple[int, int, str], int] = {}
     postings = counted.postings
     terms = np.repeat(postings.terms, postings.counts).tolist()
@@ -106,7 +120,6 @@ def test_words_are_counted_as_fts5_counts_them(connection: apsw.Connection, rows
     for term, row, often in zip(terms, postings.positions.tolist(), counts, strict=True):
         found |= {(term, row, column): n for column, n in zip(("text", "heading", "context"), often, strict=True) if n}
     assert found == dict(expected)
-    lengths = Tally(row for _, row, _ in expected.elements())
     assert counted.lengths.tolist() == [lengths[row] for row in range(len(rows))]
 
 
@@ -135,28 +148,11 @@ def test_many_texts_are_tokenized_at_once(connection: apsw.Connection) -> None:
     assert tokenizer.each([]) == []
 
 
-def test_words_side_by_side_are_found_by_column(connection: apsw.Connection) -> None:
-    rows = [("old town", "the old town hall of the old town", ""), ("", "", ""), ("town", "old", "hall the lantern")]
-    counter, tokenizer = Counter(), Tokenizer(connection)
-    sequences = read_sequences(counter.count(tokenizer, rows).sequences)
-    phrases = [("old", "town"), ("the", "lantern"), ("town", "old"), ("hall", "of", "the"), ("the", "old", "town")]
-    numbers = [[term_number(tokenizer(word.encode())[0]) for word in phrase] for phrase in phrases]
-    cells, which = sequences.find(numbers)
-    assert list(zip(which.tolist(), cells.tolist(), strict=True)) == [
-        (0, 0),
-        (0, 1),
-        (0, 1),
-        (1, 8),
-        (3, 1),
-        (4, 1),
-        (4, 1),
-    ]
-
-
-def test_a_sequence_that_is_cut_is_noticed(connection: apsw.Connection) -> None:
-    (sequence,) = Counter().count(Tokenizer(connection), [("a", "b", "c")]).sequences
-    with pytest.raises(DamagedError):
-        read_sequences([sequence[:-1]])
+def test_function_words_are_known_by_what_the_tokenizer_makes_of_them(connection: apsw.Connection) -> None:
+    tokenizer = Tokenizer(connection)
+    terms = {term_number(tokenizer(word.encode())[0]) for word in FUNCTION_WORDS}
+    assert all(map(is_function_term, terms))
+    assert not is_function_term(term_number(b"lantern"))
 
 
 def test_spellings_beyond_the_first_slots_are_still_known(connection: apsw.Connection) -> None:

@@ -32,14 +32,10 @@ class Weights:
 
 @frozen(eq=False, repr=False)
 class Preference:
-    """Phrases for which the best chunks are searched again, and how much BM25's score of them counts.
-
-    It matters which chunks are the best ``limit`` then, and what their scores are.
-    """
+    """Phrases for which the best chunks are searched again, and how much BM25's score of them counts."""
 
     phrases: tuple[Term, ...]
     weight: float
-    limit: int
 
 
 class Answerer(Counts, Protocol):

@@ -22,7 +22,7 @@ from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import read_state
 from klaw_fts5.plan import make_plan
 from klaw_fts5.query import compile_query
-from klaw_fts5.sql import COLLECTIONS, CREATE_STATE, Statements
+from klaw_fts5.sql import COLLECTIONS, CREATE_STATE, DELETE_STATES, Statements
 from klaw_fts5.words import index_text
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Fts5Index:
             Migration("create-tables", _create_tables),
             Migration("context", _add_context),
             Migration("packed", _add_packed),
+            Migration("pairs", _add_pairs),
         )
 
     def prepare(self, resource: apsw.Connection, /) -> None:
@@ -222,7 +223,7 @@ class Fts5Index:
         answerer.expect(terms)
         plan = make_plan(terms, answerer)
         depth = min(max(limit, _CANDIDATES), _MAX_LIMIT)
-        preferred = Preference(plan.pairs, self.pair_weight, limit)
+        preferred = Preference(plan.pairs, self.pair_weight)
         answers = (answerer.best(step, depth, query.within, preferred) for step in plan.steps)
         return next(filter(None, answers), {})
 
@@ -251,6 +252,13 @@ def _add_packed(resource: apsw.Connection) -> None:
         resource.execute(sql.rearrange)
         resource.execute(sql.merge_later)
         resource.execute(sql.packed.create)
+
+
+def _add_pairs(resource: apsw.Connection) -> None:
+    """Empty the packed form, which is to hold pairs of words. The next index run fills it from the chunks."""
+    resource.execute(DELETE_STATES)
+    for sql in COLLECTIONS.values():
+        resource.execute(sql.packed.begin_anew)
 
 
 def _statements(collection: str) -> Statements:

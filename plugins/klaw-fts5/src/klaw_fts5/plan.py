@@ -34,6 +34,16 @@ _ASKING = frozenset(
     )
 )
 
+# What holds a sentence together. A word beside one of these is hardly more than the word alone: leaving such pairs out
+# moved nDCG@10 by +.004 on abstracts, by -.004 in conversations and not at all in an encyclopedia.
+_FUNCTION_WORDS = """
+the of and to in a is for that on as by with it be are this was at an or from which have has can will do if we you i all
+but would so some when other there their they what who how where why he she his him her my your our us me about more
+than then them been were had did does could should may also into after before between most such these those
+"""
+#: English words that make no pair with their neighbours.
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+
 
 class Counts(Protocol):
     """What a plan asks about the chunks."""
@@ -71,7 +81,10 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
 
 
 def _pairs(chosen: Sequence[Term], telling: Sequence[Term]) -> tuple[Term, ...]:
-    """Return the phrases of two words of which at least one is telling; compounds are searched for as such already."""
+    """Return the phrases of two words of which at least one is telling, and none a function word.
+
+    Compounds are searched for as such already.
+    """
     tell, known = set(telling), set(chosen)
     phrases = (
         Term(first.words + second.words)
@@ -82,7 +95,7 @@ def _pairs(chosen: Sequence[Term], telling: Sequence[Term]) -> tuple[Term, ...]:
 
 
 def _is_word(term: Term) -> bool:
-    return len(term.words) == 1 and not (term.prefix or term.literal or asks(term))
+    return len(term.words) == 1 and not (term.prefix or term.literal or asks(term) or term.words[0] in FUNCTION_WORDS)
 
 
 def asks(term: Term) -> bool:

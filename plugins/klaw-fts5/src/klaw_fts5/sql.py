@@ -51,10 +51,6 @@ CREATE TABLE {name}_postings (
     data BLOB NOT NULL
 );
 CREATE INDEX {name}_postings_term ON {name}_postings (term, count) WHERE term IS NOT NULL;
-CREATE TABLE {name}_sequences (
-    key INTEGER PRIMARY KEY,
-    data BLOB NOT NULL
-);
 CREATE TABLE {name}_dead (
     block INTEGER PRIMARY KEY,
     tokens INTEGER NOT NULL,
@@ -73,6 +69,7 @@ CREATE TABLE packed_words (
 READ_STATE = "SELECT rows, lacking, stamp FROM packed_words WHERE collection = ?"
 WRITE_STATE = "INSERT OR REPLACE INTO packed_words VALUES (?, ?, ?, randomblob(16))"
 DELETE_STATE = "DELETE FROM packed_words WHERE collection = ?"
+DELETE_STATES = "DELETE FROM packed_words"
 
 
 @frozen(eq=False, repr=False)
@@ -80,6 +77,7 @@ class PackedStatements:
     """The statements of one collection's packed postings."""
 
     create: str
+    begin_anew: str
     blocks: str
     block: str
     insert_block: str
@@ -91,10 +89,6 @@ class PackedStatements:
     bucket_span: str
     insert_postings: str
     write_dead: str
-    sequences: str
-    every_sequence: str
-    insert_sequence: str
-    delete_sequence: str
     empty: str
 
 
@@ -165,8 +159,10 @@ def statements(table: str, name: str) -> Statements:
 
 
 def _packed(name: str) -> PackedStatements:
+    empty = f"DELETE FROM {name}_blocks; DELETE FROM {name}_postings; DELETE FROM {name}_dead"  # noqa: S608  # our own name
     return PackedStatements(
         create=_CREATE_PACKED.format(name=name),
+        begin_anew=f"DROP TABLE IF EXISTS {name}_sequences; {empty}",
         blocks=(
             "SELECT id, first, last, rows, blocks.tokens, postings, own_at, buckets_at, buckets, dead.tokens, "  # noqa: S608  # our own name
             f"positions FROM {name}_blocks AS blocks LEFT JOIN {name}_dead AS dead ON block = id "
@@ -193,14 +189,7 @@ def _packed(name: str) -> PackedStatements:
         ),
         insert_postings=f"INSERT INTO {name}_postings(id, term, count, check_sum, data) VALUES (?, ?, ?, ?, ?)",  # noqa: S608  # our own name
         write_dead=f"INSERT OR REPLACE INTO {name}_dead VALUES (?, ?, ?)",  # noqa: S608  # our own name
-        sequences=f"SELECT key, data FROM carray(?) CROSS JOIN {name}_sequences ON key = value",  # noqa: S608  # our own name
-        every_sequence=f"SELECT key, data FROM {name}_sequences ORDER BY key",  # noqa: S608  # our own name
-        insert_sequence=f"INSERT OR REPLACE INTO {name}_sequences VALUES (?, ?)",  # noqa: S608  # our own name
-        delete_sequence=f"DELETE FROM {name}_sequences WHERE key = ?",  # noqa: S608  # our own name
-        empty=(
-            f"DELETE FROM {name}_blocks; DELETE FROM {name}_postings; DELETE FROM {name}_dead; "  # noqa: S608  # our own name
-            f"DELETE FROM {name}_sequences"
-        ),
+        empty=empty,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, starmap
 
 import apsw
 import numpy as np
@@ -14,7 +14,7 @@ from klaw_core import Keys
 from klaw_fts5.exact import Exact, Preference, Weights, everyday_from
 from klaw_fts5.packed.blocks import Listed, Own, read_own, read_postings
 from klaw_fts5.packed.cache import Cache, Held, Scored
-from klaw_fts5.packed.neighbours import Best, Neighbours, Phrase
+from klaw_fts5.packed.pairs import is_function_term, pair_number
 from klaw_fts5.packed.postings import OWN
 from klaw_fts5.packed.spelling import Tokenizer, term_number
 from klaw_fts5.packed.state import State
@@ -33,16 +33,29 @@ _SAMPLE = 64
 
 @frozen(eq=False)
 class _Asked:
-    """Terms by who finds them: ``words`` from postings, ``phrases`` among the best of those, ``others`` by FTS5."""
+    """Terms by who finds them: ``words`` and ``compounds`` postings, ``others`` FTS5."""
 
     words: tuple[int, ...]
-    phrases: tuple[Phrase, ...]
+    compounds: tuple[Term, ...]
     others: tuple[Term, ...]
 
 
 @frozen(eq=False)
+class _Best:
+    """The best rows of a view, ascending, with their keys and scores; shape (n,) each."""
+
+    rows: NDArray[np.intp]
+    keys: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+    def as_dict(self) -> dict[int, float]:
+        """Return the scores by key."""
+        return dict(zip(self.keys.tolist(), self.scores.tolist(), strict=True))
+
+
+@frozen(eq=False)
 class Packed:
-    """Asks the packed form, and FTS5 for what it does not know: rare phrases and the beginnings of words."""
+    """Asks the packed form, and FTS5 for what it does not know: quoted phrases and the beginnings of words."""
 
     connection: apsw.Connection
     sql: Statements
@@ -53,6 +66,8 @@ class Packed:
     _tokenize: Tokenizer = field(init=False)
     _held: dict[int, Held] = field(init=False, factory=dict)
     _numbers: dict[str, int | None] = field(init=False, factory=dict)
+    _numbers_of_pairs: dict[tuple[str, ...], tuple[int, ...] | None] = field(init=False, factory=dict)
+    _compounds: dict[Term, Scored] = field(init=False, factory=dict)
     _phrases: dict[Term, dict[int, float]] = field(init=False, factory=dict)
 
     @_tokenize.default
@@ -61,14 +76,18 @@ class Packed:
 
     def expect(self, terms: Sequence[Term]) -> None:
         """Read at once what is going to be asked about these terms, and the postings of those that may tell."""
+        single = [term for term in terms if not term.prefix and len(term.words) == 1]
+        rows = [term.words for term in terms if not term.prefix] + [a.words + b.words for a, b in pairwise(single)]
+        pairs = {pair for words in rows for pair in self._pairs(words) or ()}
         words = {word for term in terms if not term.prefix for word in term.words}
-        self._look_up([number for word in words if (number := self._number(word)) is not None])
+        self._look_up([*pairs, *(number for word in words if (number := self._number(word)) is not None)])
         enough = everyday_from(self.view.rows)
         asked = (self._number(word) for term in terms if not term.prefix and not asks(term) for word in term.words)
-        self._read({number for number in asked if number is not None and self._held[number].least < enough})
+        telling = {number for number in asked if number is not None and self._held[number].least < enough}
+        self._read(pairs | telling)
 
     def has(self, term: Term, /) -> bool:
-        """Return whether any chunk holds a term; of a phrase of frequent words that is taken for granted."""
+        """Return whether any chunk holds a term; of a phrase of frequent words that is not kept, it is assumed."""
         if term.prefix:
             return self._count(term, 1) > 0
         numbers = [self._number(word) for word in term.words]
@@ -76,6 +95,8 @@ class Packed:
             return False
         if len(numbers) == 1 and numbers[0] is not None:
             return True
+        if self._is_kept(term):
+            return len(self._compound(term).rows) > 0
         return self._is_frequent(term) or len(self._found(term)) > 0
 
     def is_everyday(self, term: Term, /) -> bool:
@@ -94,32 +115,29 @@ class Packed:
     def best(
         self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
     ) -> dict[int, float]:
-        """Return the scores of the best chunks for any of the terms, as FTS5 computes those of words."""
-        asked = self._sort_out(terms, late=preferred is not None)
-        found = [self._found(term) for term in asked.others] if asked.words else []
-        if not asked.words or not self.view.rows or any(len(scores) == _MOST_OTHERS for scores in found):
+        """Return the scores of the best chunks for any of the terms, as FTS5 computes them."""
+        asked = self._sort_out(terms)
+        known = bool(asked.words or asked.compounds) and self.view.rows > 0
+        found = [self._found(term) for term in asked.others] if known else []
+        if not known or any(len(scores) == _MOST_OTHERS for scores in found):
             return self._exact.best(terms, depth, within, preferred)
-        best = self._top(self._add_up(asked.words, found, within), depth)
-        if preferred is not None:
-            pairs = preferred.phrases if preferred.weight else ()
-            known = [self._phrase(term, preferred.weight) for term in pairs if self._is_known(term)]
-            self._prefer([*asked.phrases, *known], best, preferred.limit)
+        best = self._top(self._add_up(asked, found, within), depth)
+        if preferred is not None and preferred.weight:
+            for term in filter(self._is_kept, preferred.phrases):
+                _raise(best, self._compound(term), preferred.weight)
         return best.as_dict()
 
-    def _sort_out(self, terms: Sequence[Term], *, late: bool) -> _Asked:
+    def _sort_out(self, terms: Sequence[Term]) -> _Asked:
         numbers = {term: None if term.prefix or len(term.words) > 1 else self._number(term.words[0]) for term in terms}
         # Two of them may be one to the tokenizer: then FTS5 counts it twice.
         words = {term.words[0]: number for term, number in numbers.items() if number is not None}
-        phrases, others = [], []
-        for term in (term for term, number in numbers.items() if number is None):
-            if late and self._seen_late(term, words):
-                phrases.append(self._phrase(term, 1.0))
-            else:
-                others.append(term)
-        return _Asked(tuple(words.values()), tuple(phrases), tuple(others))
+        rest = [term for term, number in numbers.items() if number is None]
+        compounds = tuple(filter(self._is_kept, rest))
+        others = (term for term in rest if not self._is_kept(term) and not self._is_left_out(term, words))
+        return _Asked(tuple(words.values()), compounds, tuple(others))
 
-    def _seen_late(self, term: Term, words: Mapping[str, int]) -> bool:
-        """Return whether a phrase is looked for in the best chunks only: one of its words is asked for, and tells."""
+    def _is_left_out(self, term: Term, words: Mapping[str, int]) -> bool:
+        """Return whether FTS5 would take long for a phrase of which a telling word is asked for by itself."""
         enough = everyday_from(self.view.rows)
         return self._is_frequent(term) and any(
             word in words and not self._holds(words[word], enough) for word in term.words
@@ -132,32 +150,45 @@ class Packed:
         numbers = [self._number(word) for word in term.words]
         return all(number is not None and self._holds(number, _FEW_HOLDERS) for number in numbers)
 
-    def _is_known(self, term: Term) -> bool:
-        """Return whether the tokenizer makes one word of each of a term's, and each of them is somewhere."""
-        numbers = [self._number(word) for word in term.words]
-        return all(number is not None and self._holds(number, 1) for number in numbers)
+    def _is_kept(self, term: Term) -> bool:
+        """Return whether a term is words side by side that postings know. What was quoted is FTS5's, to the letter."""
+        return not (term.prefix or term.literal) and bool(self._pairs(term.words))
 
-    def _phrase(self, term: Term, weight: float) -> Phrase:
-        return Phrase(tuple(number for word in term.words if (number := self._number(word)) is not None), weight)
+    def _pairs(self, words: tuple[str, ...]) -> tuple[int, ...] | None:
+        """Return the numbers of each two of these words side by side; None if one of them is not kept."""
+        if words not in self._numbers_of_pairs:
+            numbers = [self._number(word) for word in words]
+            known = [number for number in numbers if number is not None and not is_function_term(number)]
+            pairs = tuple(starmap(pair_number, pairwise(known))) if len(known) == len(numbers) else None
+            self._numbers_of_pairs[words] = pairs
+        return self._numbers_of_pairs[words]
 
-    def _prefer(self, phrases: Sequence[Phrase], best: Best, limit: int) -> None:
-        """Add to the best scores what the phrases are worth."""
-        if not phrases or not len(best.rows):
-            return
-        enough = everyday_from(self.view.rows)
-        words = {word for phrase in phrases for word in phrase.words}
-        scored = {word: None if self._holds(word, enough) else self._scored(word) for word in words}
-        weights = np.array((self.weights.text, self.weights.heading, self.weights.context))
-        Neighbours(self.connection, self.sql.packed, self.view, weights, scored).prefer(best, phrases, limit)
+    def _compound(self, term: Term) -> Scored:
+        """Return where words stand side by side, and what that adds, as FTS5 scores a phrase.
 
-    def _add_up(
-        self, words: Sequence[int], found: Sequence[Mapping[int, float]], within: Keys | None
-    ) -> NDArray[np.float64]:
-        """Return every row's score: that of the words, and what FTS5 found."""
-        self._read(words)
+        Three and more are found where each two of them are.
+        """
+        if term not in self._compounds:
+            pairs = [self._scored(number) for number in self._pairs(term.words) or ()]
+            rarest = min(pairs, key=lambda scored: len(scored.rows))
+            enough = everyday_from(self.view.rows)
+            words = {number for word in term.words if (number := self._number(word)) is not None}
+            others = [self._scored(number) for number in words if not self._holds(number, enough)]
+            kept = np.ones(len(rarest.rows), dtype=np.bool_)
+            for other in (*pairs, *others):
+                if other is not rarest:
+                    kept &= other.find(rarest.rows)[1]
+            rows, values = rarest.rows[kept], rarest.values[kept]
+            if len(rows) < len(kept):
+                values *= idf(self.view.rows, len(rows)) / idf(self.view.rows, len(kept))
+            self._compounds[term] = Scored(rows, values)
+        return self._compounds[term]
+
+    def _add_up(self, asked: _Asked, found: Sequence[Mapping[int, float]], within: Keys | None) -> NDArray[np.float64]:
+        """Return every row's score: that of the words and compounds, and what FTS5 found."""
+        self._read(asked.words)
         scores = np.zeros(len(self.view.keys))
-        for number in words:  # one after the other, as FTS5 adds them up
-            scored = self._scored(number)
+        for scored in (*map(self._scored, asked.words), *map(self._compound, asked.compounds)):
             np.add.at(scores, scored.rows.astype(np.intp), scored.values)  # four bytes would take half as long again
         for some in filter(None, found):
             self._add(scores, some)
@@ -262,7 +293,7 @@ class Packed:
         if self.view.alive is not None:
             scores[~self.view.alive] = 0.0
 
-    def _top(self, scores: NDArray[np.float64], depth: int) -> Best:
+    def _top(self, scores: NDArray[np.float64], depth: int) -> _Best:
         """Return the rows with the best scores above nothing, equal ones by key."""
         rows = np.flatnonzero(scores > _threshold(scores, depth))
         if len(rows) < depth:
@@ -273,7 +304,13 @@ class Packed:
             if len(enough) > depth:
                 enough = np.sort(enough[np.lexsort((keys[enough], -values[enough]))[:depth]])
             rows, keys, values = rows[enough], keys[enough], values[enough]
-        return Best(rows, keys, values)
+        return _Best(rows, keys, values)
+
+
+def _raise(best: _Best, scored: Scored, weight: float) -> None:
+    """Add to the best scores what a phrase adds."""
+    places, found = scored.find(best.rows.astype(np.int32))
+    best.scores[found] += weight * scored.values[places[found]]
 
 
 def _threshold(scores: NDArray[np.float64], depth: int) -> float:

@@ -30,6 +30,13 @@ class Scored:
     rows: NDArray[np.int32]
     values: NDArray[np.float64]
 
+    def find(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return for each of these rows its place among the term's, and whether it is there."""
+        if not len(self.rows):
+            return np.zeros(len(rows), np.intp), np.zeros(len(rows), np.bool_)
+        places = self.rows.searchsorted(rows)
+        return places, self.rows.take(places, mode="clip") == rows
+
 
 @frozen(eq=False)
 class Held:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import apsw
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from klaw_core import Keys
 from klaw_fts5.packed.blocks import Block, read_blocks, read_own, read_part, read_postings, read_rows
 from klaw_fts5.packed.errors import DAMAGE
-from klaw_fts5.packed.sequences import read_sequences
 from klaw_fts5.packed.spelling import term_number
 from klaw_fts5.packed.state import State, read_state
 from klaw_fts5.sql import Statements
@@ -19,8 +17,6 @@ from klaw_fts5.sql import Statements
 _MEND = "search goes on without it; klaw reindex makes it anew"
 # So many terms' chunks are compared with FTS5's: every so many of its vocabulary.
 _SAMPLE = 50
-# Sequences read at once: half a megabyte.
-_BATCH = 1000
 
 
 def check_packed(connection: apsw.Connection, collection: str, sql: Statements, keys: Keys) -> Sequence[str]:
@@ -47,24 +43,12 @@ def _differences(connection: apsw.Connection, sql: Statements, state: State, key
         yield f"{len(held)} rows, {len(np.unique(held))} of them different, where there should be {state.rows}"
     if len(np.setdiff1d(held, keys)) or len(keys) - len(held) != state.lacking:
         yield f"its rows are not those of the table, of which it should lack {state.lacking}"
-    if not np.array_equal(_read_every_sequence(connection, sql), np.sort(held)):
-        yield "its sequences are not those of its rows"
     for block in blocks:
         total = sum(len(part.positions) for part in read_part(connection, sql.packed, block, 0, 1))
         if total != block.postings:
             yield f"{total} postings in a block of {block.postings}"
     if not state.lacking:
         yield from _terms_that_differ(connection, sql, blocks, [some.keys for some in rows])
-
-
-def _read_every_sequence(connection: apsw.Connection, sql: Statements) -> Keys:
-    """Return the keys of all sequences, ascending. Raise DamagedError where one cannot be read."""
-    keys: list[int] = []
-    cursor = connection.execute(sql.packed.every_sequence)
-    while batch := list(islice(cursor, _BATCH)):
-        read_sequences([data for _, data in batch])
-        keys += [key for key, _ in batch]
-    return np.array(keys, dtype=np.int64)
 
 
 def _terms_that_differ(

@@ -9,8 +9,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from klaw_fts5.packed.pairs import find_pairs
 from klaw_fts5.packed.postings import COLUMNS, Integers, Mixes, Postings, changes, encode_mixes, mix_runs
-from klaw_fts5.packed.sequences import write_sequences
 from klaw_fts5.packed.spelling import Spellings, Tokenizer
 
 #: How many spellings are remembered, in some 100 MB: few collections have more.
@@ -20,15 +20,11 @@ _NARROW, _WIDE = 1 << 16, 1 << 32
 
 @frozen(eq=False)
 class Counted:
-    """A batch of chunks: its postings, by position; ``lengths`` in tokens, of all columns together, shape (n,).
-
-    ``sequences`` are the terms of each row as they stand, one byte a term; see :mod:`klaw_fts5.packed.sequences`.
-    """
+    """A batch of chunks: its postings, by position; ``lengths`` in tokens, of all columns together, shape (n,)."""
 
     postings: Postings
     mixes: Mixes
     lengths: Integers
-    sequences: tuple[bytes, ...]
 
 
 class Counter:
@@ -39,15 +35,21 @@ class Counter:
         self._lock = Lock()
 
     def count(self, tokenizer: Tokenizer, rows: Sequence[tuple[str, ...]]) -> Counted:
-        """Return the postings of rows, each given as treated text, heading and context."""
+        """Return the postings of the words and pairs of rows, each given as treated text, heading and context."""
         with self._lock:
             if len(self._spellings) > _MAX_SPELLINGS:
                 self._spellings = Spellings()
             places, sizes = self._spellings.read(tokenizer, [text for row in rows for text in row])
             terms, ranks = _ranks(places, np.frombuffer(self._spellings.numbers, dtype=np.int64))
-        lengths = sizes.reshape(-1, COLUMNS).sum(axis=1)
-        postings, mixes = _count(terms, ranks, sizes)
-        return Counted(postings, mixes, lengths, write_sequences(terms, ranks, sizes))
+        cells = np.repeat(np.arange(len(sizes)), sizes)
+        pairs, which, where = find_pairs(terms, ranks, cells)
+        both = np.concatenate((terms, pairs))
+        order = np.argsort(both, kind="stable")
+        place = np.empty(len(both), dtype=np.int64)
+        place[order] = np.arange(len(both))
+        ranks = place[np.concatenate((ranks, which + len(terms)))]
+        postings, mixes = _count(both[order], ranks, np.concatenate((cells, where)), len(sizes))
+        return Counted(postings, mixes, sizes.reshape(-1, COLUMNS).sum(axis=1))
 
 
 def _ranks(places: Integers, numbers: Integers) -> tuple[Integers, Integers]:
@@ -59,12 +61,14 @@ def _ranks(places: Integers, numbers: Integers) -> tuple[Integers, Integers]:
     return numbers[order], rank_of[places]
 
 
-def _count(terms: Integers, ranks: Integers, sizes: Integers) -> tuple[Postings, Mixes]:
-    """Count tokens, given how many of them stand in each text, heading and context, one row after the other."""
-    cells = len(sizes)
+def _count(terms: Integers, ranks: Integers, where: Integers, cells: int) -> tuple[Postings, Mixes]:
+    """Count tokens, given which of the terms each is, and in which cell: a row's text, heading or context.
+
+    Those of one term come in the order of their cells.
+    """
     # Numbers of few bits are sorted by radix, and moved, in a fraction of the time.
     order = np.argsort(ranks.astype(np.uint16) if len(terms) <= _NARROW else ranks, kind="stable")
-    tokens: NDArray[np.integer] = ranks * cells + np.repeat(np.arange(cells), sizes)
+    tokens: NDArray[np.integer] = ranks * cells + where
     if len(terms) * cells <= _WIDE:
         tokens = tokens.astype(np.uint32)
     tokens = tokens[order]

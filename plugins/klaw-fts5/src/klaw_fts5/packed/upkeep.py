@@ -137,7 +137,6 @@ class Upkeep:
         dead = np.union1d(block.dead, places).astype("<u2")
         tokens = block.dead_tokens + int(rows.lengths[places].sum())
         connection.execute(sql.packed.write_dead, (block.id, tokens, dead.tobytes()))
-        connection.executemany(sql.packed.delete_sequence, ((key,) for key in rows.keys[places].tolist()))
         if len(dead) >= _DEAD * block.rows:
             (now,) = (other for other in read_blocks(connection, sql.packed) if other.id == block.id)
             self._merge(connection, sql.packed, [now])

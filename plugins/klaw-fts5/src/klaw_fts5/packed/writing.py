@@ -32,8 +32,7 @@ _NARROW = 1 << 16
 
 
 def write_batch(connection: apsw.Connection, sql: PackedStatements, keys: Sequence[int], counted: Counted) -> None:
-    """Write chunks that were counted in the order of their ascending keys as one block, and their sequences."""
-    connection.executemany(sql.insert_sequence, zip(keys, counted.sequences, strict=True))
+    """Write chunks that were counted in the order of their ascending keys as one block."""
     rows = Rows(np.array(keys, dtype=np.int64), counted.lengths, counted.mixes)
     _write(connection, sql, rows, (counted.postings,))
 

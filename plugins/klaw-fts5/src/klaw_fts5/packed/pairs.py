@@ -1,0 +1,62 @@
+"""Two words side by side, kept as if they were one more word.
+
+A pair is known by 16 bits of a hash of both words, so that thousands of others share its postings. Of those that a
+list holds, the rows that lack one of the two words are left out when it is asked: of chunks of 300 words that hold
+both, one in some hundreds is taken to hold them side by side and does not. A number of its own for each pair would be
+exact and take three times the space, because most pairs of words are met once.
+
+Pairs with a function word are not kept: they are two of three, and say little.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from klaw_fts5.packed.postings import TERM_BITS, Integers
+from klaw_fts5.packed.spelling import term_number
+from klaw_fts5.plan import FUNCTION_WORDS
+
+# What the tokenizer makes of function words, where it is not the word itself. Changing them, or the hash, takes a
+# migration that empties the tables.
+_STEMS = {
+    "are": "ar",
+    "before": "befor",
+    "does": "doe",
+    "has": "ha",
+    "his": "hi",
+    "may": "mai",
+    "they": "thei",
+    "this": "thi",
+    "was": "wa",
+}
+_FUNCTION_TERMS = frozenset(term_number(_STEMS.get(word, word).encode()) for word in FUNCTION_WORDS)
+
+_SLOT_BITS = 16
+# Odd, and not each other's multiples: a b is not b a.
+_FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
+_ALL = (1 << 64) - 1
+
+
+def pair_number(first: int, second: int) -> int:
+    """Return the number under which two terms side by side are held, given theirs."""
+    hashed = (first * _FACTORS[0] + second * _FACTORS[1]) & _ALL
+    return hashed >> 64 - _SLOT_BITS << TERM_BITS - _SLOT_BITS
+
+
+def find_pairs(terms: Integers, ranks: Integers, cells: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return the distinct numbers of pairs, ascending; for each place of a pair which of them it is; and its cell.
+
+    ``terms`` are the distinct numbers of words, ``ranks`` says which of them each token is, and ``cells`` in which
+    text it stands; both of shape (tokens,).
+    """
+    keeps = np.isin(terms, list(_FUNCTION_TERMS), invert=True)[ranks]
+    places = np.flatnonzero((cells[1:] == cells[:-1]) & keeps[1:] & keeps[:-1])
+    first, second = (terms.astype(np.uint64) * np.uint64(factor) for factor in _FACTORS)
+    slots = ((first[ranks[places]] + second[ranks[places + 1]]) >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
+    held = np.bincount(slots, minlength=1 << _SLOT_BITS) > 0
+    return np.flatnonzero(held) << TERM_BITS - _SLOT_BITS, (np.cumsum(held) - 1)[slots], cells[places]
+
+
+def is_function_term(number: int) -> bool:
+    """Return whether a term is a function word's: pairs with it are not kept."""
+    return number in _FUNCTION_TERMS

@@ -1,0 +1,135 @@
+"""Words side by side: by packed postings they rank as by FTS5, but for pairs that share a hash."""
+
+from __future__ import annotations
+
+import random
+
+import apsw
+import numpy as np
+import pytest
+
+from klaw_core import Query
+from klaw_core.testing.index import stored
+from klaw_fts5.index import Fts5Index
+
+EXACT, PACKED = Fts5Index(search_by="exact"), Fts5Index(search_by="packed")
+EXACT_WORDS, PACKED_WORDS = Fts5Index(search_by="exact", pair_weight=0), Fts5Index(search_by="packed", pair_weight=0)
+
+
+def text_of(source: random.Random, words: int) -> str:
+    """Return words of which the first are frequent and the last rare, as in any language."""
+    return " ".join(f"w{min(int(source.paretovariate(0.7)), 200)}" for _ in range(words))
+
+
+def fill(connection: apsw.Connection, *texts: str) -> None:
+    PACKED.add(connection, "memory", [stored(key, text) for key, text in enumerate(texts, start=1)], None)
+
+
+@pytest.fixture
+def filled(connection: apsw.Connection) -> apsw.Connection:
+    source = random.Random(1)
+    fill(connection, *(text_of(source, source.randrange(1, 60)) for _ in range(700)))
+    return connection
+
+
+def ranked(connection: apsw.Connection, index: Fts5Index, text: str) -> dict[int, float]:
+    return {hit.key: pytest.approx(hit.score, rel=1e-9) for hit in index.search(connection, Query(text), 10)}
+
+
+def share(connection: apsw.Connection, exact: Fts5Index, packed: Fts5Index, texts: list[str]) -> float:
+    """Return for how many questions both say the same, scores included."""
+    return float(np.mean([ranked(connection, exact, text) == ranked(connection, packed, text) for text in texts]))
+
+
+def test_neighbouring_words_score_as_with_fts5(filled: apsw.Connection) -> None:
+    source = random.Random(3)
+    assert share(filled, EXACT, PACKED, [text_of(source, 8) for _ in range(60)]) > 0.9
+
+
+def test_joined_words_score_as_with_fts5(filled: apsw.Connection) -> None:
+    source = random.Random(5)
+    questions = [[f"w{source.randrange(2, 60)}" for _ in range(6)] for _ in range(60)]
+    pairs = [f"{first}-{second} {' '.join(others)}" for first, second, *others in questions]
+    assert share(filled, EXACT_WORDS, PACKED_WORDS, pairs) > 0.9
+    threes = [f"{first}.{second}.{third} {' '.join(others)}" for first, second, third, *others in questions]
+    assert share(filled, EXACT_WORDS, PACKED_WORDS, threes) > 0.9
+
+
+def test_what_is_removed_counts_no_more(filled: apsw.Connection) -> None:
+    PACKED.remove(filled, "memory", range(1, 90))
+    source = random.Random(7)
+    assert share(filled, EXACT, PACKED, [text_of(source, 8) for _ in range(30)]) > 0.9
+
+
+def test_words_side_by_side_rank_higher(connection: apsw.Connection) -> None:
+    fill(connection, "a hall in a town", "hall of that town", "an old town hall", *("nothing of this here",) * 20)
+    assert [hit.key for hit in PACKED.search(connection, Query("town hall"), 5)] == [3, 2, 1]
+
+
+def test_joined_words_rank_first(connection: apsw.Connection) -> None:
+    fill(connection, "a hall in a town", "an old town hall", "a town", "the hall", *("nothing of this here",) * 20)
+    found = PACKED_WORDS.search(connection, Query("town-hall"), 9)
+    assert [hit.key for hit in found[:2]] == [2, 1]
+    assert {hit.key for hit in found} == {1, 2, 3, 4}
+    assert found[0].score > 1.5 * found[1].score
+    assert ranked(connection, PACKED_WORDS, "town-hall") == ranked(connection, EXACT_WORDS, "town-hall")
+
+
+def test_a_pair_is_of_one_text_and_in_one_order(connection: apsw.Connection) -> None:
+    chunks = [stored(1, "an old town", ("hall",)), stored(2, "hall town"), stored(3, "x", ("town", "hall"))]
+    chunks += [stored(key, "nothing to see") for key in range(4, 30)]
+    PACKED.add(connection, "memory", chunks, None)
+    assert ranked(connection, PACKED, "town hall") == ranked(connection, EXACT, "town hall")
+
+
+def test_of_joined_words_three_or_more_each_two_are_side_by_side(connection: apsw.Connection) -> None:
+    texts = "red green blue", "red green and green blue", "green blue red", "red then green then blue"
+    fill(connection, *texts, *("nothing of this here",) * 20)
+    found = {hit.key: hit.score for hit in PACKED_WORDS.search(connection, Query("red-green-blue"), 9)}
+    words = {hit.key: hit.score for hit in PACKED_WORDS.search(connection, Query("red green blue"), 9)}
+    assert {key for key in found if found[key] > words[key]} == {1, 2}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_smaller_limit_cuts_the_end_off(filled: apsw.Connection, seed: int) -> None:
+    query = Query(text_of(random.Random(seed), 8))
+    found = PACKED.search(filled, query, 100)
+    assert {limit for limit in (1, 10, 50) if PACKED.search(filled, query, limit) != found[:limit]} == set()
+
+
+def test_joined_words_of_which_one_is_a_function_word_are_looked_for_by_fts5(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("klaw_fts5.packed.answering._FEW_HOLDERS", 2)
+    fill(connection, "a guide", "a how to of it", "how it came to be", *("nothing to see here",) * 20)
+    expected = EXACT_WORDS.search(connection, Query("how-to guide"), 9)
+    assert {hit.key for hit in expected} == {1, 2}
+    assert PACKED_WORDS.search(connection, Query("how-to guide"), 9) == expected
+
+
+def test_where_that_would_take_long_a_word_that_tells_is_enough(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("klaw_fts5.packed.answering._FEW_HOLDERS", 2)
+    fill(connection, "on call", "a call", "the call on it", *("nothing on this here",) * 20)
+    assert ranked(connection, PACKED_WORDS, "on-call") == ranked(connection, EXACT_WORDS, "call")
+
+
+def test_a_compound_of_words_that_many_chunks_hold_is_found_wherever_it_stands(connection: apsw.Connection) -> None:
+    apart = ("alpha of beta", "beta of alpha") * 300
+    fill(connection, f"alpha-beta {'in a long text ' * 30}", *apart, *("nothing of this here",) * 700)
+    assert ranked(connection, PACKED_WORDS, "alpha-beta") == ranked(connection, EXACT_WORDS, "alpha-beta")
+    assert PACKED_WORDS.search(connection, Query("alpha-beta"), 10)[0].key == 1
+
+
+def test_an_index_from_before_pairs_is_filled_anew(connection: apsw.Connection) -> None:
+    fill(connection, "an old town hall", *("nothing of this here",) * 20)
+    connection.execute("CREATE TABLE memory_words_sequences (key INTEGER PRIMARY KEY, data BLOB NOT NULL)")
+    PACKED.migrations()[-1].apply(connection)
+    assert PACKED.lagging(connection, "memory").tolist() == list(range(1, 22))
+    assert [hit.key for hit in PACKED.search(connection, Query("town hall"), 5)] == [1]
+    keys = PACKED.lagging(connection, "memory").tolist()
+    PACKED.remove(connection, "memory", keys)
+    fill(connection, "an old town hall", *("nothing of this here",) * 20)
+    assert not len(PACKED.lagging(connection, "memory"))
+    assert PACKED.check(connection, "memory", None) == []
