@@ -5,7 +5,7 @@ list holds, the rows that lack one of the two words are left out when it is aske
 both, one in some hundreds is taken to hold them side by side and does not. A number of its own for each pair would be
 exact and take three times the space, because most pairs of words are met once.
 
-Pairs with a function word are not kept: they are two of three, and say little.
+Pairs with a function word are not kept: they are more than half of all, and say little.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from klaw_fts5.plan import FUNCTION_WORDS
 # migration that empties the tables.
 _STEMS = {
     "are": "ar",
-    "before": "befor",
     "does": "doe",
     "has": "ha",
     "his": "hi",
