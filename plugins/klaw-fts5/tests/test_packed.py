@@ -20,7 +20,6 @@ from klaw_fts5.index import Fts5Index
 from klaw_fts5.sql import COLLECTIONS
 
 EXACT, PACKED = Fts5Index(search_by="exact", pair_weight=0), Fts5Index(search_by="packed", pair_weight=0)
-EXACT_WITH_PAIRS, PACKED_WITH_PAIRS = Fts5Index(search_by="exact"), Fts5Index(search_by="packed")
 QUESTIONS = (
     "w1", "w3 w20", "what is w2 of w7 and w90", "w1 w2 w3 w4 w5 w6 w7 w8", "w150 w199", "w1-w4 w30", '"w2 w3"',
     "w1* w4", "数据 w9", "数", "w0", "w55 w55s", "absent", "absentee w12", "head3 w4", "ctx2",

@@ -11,6 +11,8 @@ import pytest
 from klaw_core import Query
 from klaw_core.testing.index import stored
 from klaw_fts5.index import Fts5Index
+from klaw_fts5.packed.pairs import pair_number
+from klaw_fts5.packed.spelling import term_number
 
 EXACT, PACKED = Fts5Index(search_by="exact"), Fts5Index(search_by="packed")
 EXACT_WORDS, PACKED_WORDS = Fts5Index(search_by="exact", pair_weight=0), Fts5Index(search_by="packed", pair_weight=0)
@@ -82,12 +84,60 @@ def test_a_pair_is_of_one_text_and_in_one_order(connection: apsw.Connection) -> 
     assert ranked(connection, PACKED, "town hall") == ranked(connection, EXACT, "town hall")
 
 
-def test_of_joined_words_three_or_more_each_two_are_side_by_side(connection: apsw.Connection) -> None:
+def test_three_joined_words_are_found_to_the_letter_while_one_is_rare(connection: apsw.Connection) -> None:
+    texts = "date 2024-01-15 x", "2024-01-20 and 03-01-15 here", "x 2024 01 15"
+    fill(connection, *texts, *("nothing of this here",) * 20)
+    assert ranked(connection, PACKED_WORDS, "2024-01-15") == ranked(connection, EXACT_WORDS, "2024-01-15")
+
+
+def test_three_joined_words_that_many_chunks_hold_are_found_where_each_two_are(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("klaw_fts5.packed.answering._FEW_HOLDERS", 2)
     texts = "red green blue", "red green and green blue", "green blue red", "red then green then blue"
     fill(connection, *texts, *("nothing of this here",) * 20)
     found = {hit.key: hit.score for hit in PACKED_WORDS.search(connection, Query("red-green-blue"), 9)}
     words = {hit.key: hit.score for hit in PACKED_WORDS.search(connection, Query("red green blue"), 9)}
     assert {key for key in found if found[key] > words[key]} == {1, 2}
+
+
+def test_a_pair_that_shares_a_hash_is_told_by_its_words(connection: apsw.Connection) -> None:
+    wanted = numbers("old", "town")
+    shared = next(
+        f"q{first}z r{second}z"
+        for first in range(1000)
+        for second in range(1000)
+        if numbers(f"q{first}z", f"r{second}z") == wanted
+    )
+    fill(connection, "old town", "town old", shared, f"old {shared}", f"town {shared}", *("nothing to see",) * 30)
+    for text in ("old town", "old-town", f"see old-town {shared}"):
+        assert ranked(connection, PACKED, text) == ranked(connection, EXACT, text), text
+
+
+def numbers(*words: str) -> int:
+    first, second = (term_number(word.encode()) for word in words)
+    return pair_number(first, second)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["town-hal*", "hall-town", '"town hall" town-hall', 'town-hall "town hall"', "use-case", "its use", "城市-x"],
+)
+def test_whatever_is_joined_is_what_fts5_finds(connection: apsw.Connection, text: str) -> None:
+    texts = "town halls", "town halfway", "town and x", "hall townish", "hall", "town", "its use case", "case in use"
+    fill(connection, *texts, "城市 x", "市城 x", *("nothing to see",) * 30)
+    assert ranked(connection, PACKED, text) == ranked(connection, EXACT, text)
+
+
+def test_joined_everyday_words_that_stand_side_by_side_in_few_chunks_tell(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("klaw_fts5.packed.answering._FEW_HOLDERS", 2)
+    apart = ("machine and learning", "learning or machine") * 20
+    fill(connection, "machine learning", *apart, "deep sea", "deep blue", *("nothing to see",) * 20)
+    text = "deep machine-learning"
+    assert ranked(connection, PACKED_WORDS, text) == ranked(connection, EXACT_WORDS, text)
+    assert PACKED_WORDS.search(connection, Query(text), 9)[0].key == 1
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -126,9 +176,13 @@ def test_an_index_from_before_pairs_is_filled_anew(connection: apsw.Connection) 
     fill(connection, "an old town hall", *("nothing of this here",) * 20)
     connection.execute("CREATE TABLE memory_words_sequences (key INTEGER PRIMARY KEY, data BLOB NOT NULL)")
     PACKED.migrations()[-1].apply(connection)
-    assert PACKED.lagging(connection, "memory").tolist() == list(range(1, 22))
-    assert [hit.key for hit in PACKED.search(connection, Query("town hall"), 5)] == [1]
+    for table in ("blocks", "postings", "dead"):
+        assert not connection.execute(f"SELECT COUNT(*) FROM memory_words_{table}").get
+    assert not connection.execute("SELECT 1 FROM sqlite_schema WHERE name GLOB '*sequences'").fetchall()
     keys = PACKED.lagging(connection, "memory").tolist()
+    assert keys == list(range(1, 22))
+    assert PACKED.tally(connection, "memory") is None
+    assert [hit.key for hit in PACKED.search(connection, Query("town hall"), 5)] == [1]
     PACKED.remove(connection, "memory", keys)
     fill(connection, "an old town hall", *("nothing of this here",) * 20)
     assert not len(PACKED.lagging(connection, "memory"))

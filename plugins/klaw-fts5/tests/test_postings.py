@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
+from hashlib import sha256
 from itertools import product
 
 import apsw
@@ -14,8 +15,7 @@ from hypothesis import strategies as st
 from klaw_core.testing.index import queries
 from klaw_fts5.packed.counting import Counter
 from klaw_fts5.packed.errors import DamagedError
-from klaw_fts5.packed.pairs import _FUNCTION_TERMS as FUNCTION_TERMS
-from klaw_fts5.packed.pairs import is_function_term, pair_number
+from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import (
     Postings,
     number_mixes,
@@ -26,8 +26,8 @@ from klaw_fts5.packed.postings import (
     unpack_buckets,
     unpack_own,
 )
-from klaw_fts5.packed.spelling import Spellings, Tokenizer, _find, term_number
-from klaw_fts5.plan import FUNCTION_WORDS
+from klaw_fts5.packed.spelling import Spellings, _find, term_number
+from klaw_fts5.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
 from klaw_fts5.words import index_text
 
 _positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorted)
@@ -110,9 +110,9 @@ def test_words_and_pairs_are_counted_as_fts5_counts_them(
         number = term_number(term)
         expected[number, row, column] += 1
         lengths[row] += 1
-        if before is not None and before[1] == place and not {number, before[0]} & FUNCTION_TERMS:
+        if before is not None and before[1] == place and before[2] and makes_pairs(term):
             expected[pair_number(before[0], number), row, column] += 1
-        before = number, place
+        before = number, place, makes_pairs(term)
     found: dict[tuple[int, int, str], int] = {}
     postings = counted.postings
     terms = np.repeat(postings.terms, postings.counts).tolist()
@@ -148,11 +148,21 @@ def test_many_texts_are_tokenized_at_once(connection: apsw.Connection) -> None:
     assert tokenizer.each([]) == []
 
 
-def test_function_words_are_known_by_what_the_tokenizer_makes_of_them(connection: apsw.Connection) -> None:
+def test_function_words_and_characters_make_no_pairs(connection: apsw.Connection) -> None:
     tokenizer = Tokenizer(connection)
-    terms = {term_number(tokenizer(word.encode())[0]) for word in FUNCTION_WORDS}
-    assert all(map(is_function_term, terms))
-    assert not is_function_term(term_number(b"lantern"))
+    for word in ("the", "this", "They", "his", "does", "been", "its", "数", "ก"):
+        (term,) = tokenizer(word.encode())
+        assert not makes_pairs(term), word
+    for word in ("use", "using", "us", "ore", "to", "from", "lantern", "в", "é", "ß", "1", "naïve"):
+        (term,) = tokenizer(word.encode())
+        assert makes_pairs(term), word
+
+
+def test_numbers_are_what_is_written_in_every_index() -> None:
+    """Whoever changes one of these needs a migration."""
+    assert term_number(b"lantern") == 4328967502798212356
+    assert pair_number(term_number(b"green"), term_number(b"lantern")) == 7364581659401781248
+    assert sha256(b" ".join(sorted(FUNCTION_TERMS))).hexdigest()[:16] == "9ab58e43395cd2f1"
 
 
 def test_spellings_beyond_the_first_slots_are_still_known(connection: apsw.Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
 
 import apsw
@@ -13,6 +14,7 @@ from klaw_core import Keys
 from klaw_fts5.plan import Counts
 from klaw_fts5.query import Term, render
 from klaw_fts5.sql import Statements
+from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 
 # Among fewer rows half of them is soon reached, and says nothing about a word.
 _FEW = 20
@@ -68,6 +70,10 @@ class Exact:
     weights: Weights
     rows: int
 
+    @cached_property
+    def _tokenize(self) -> Tokenizer:
+        return Tokenizer(self.connection)
+
     def expect(self, terms: Sequence[Term]) -> None:
         """Do nothing: FTS5 is asked term by term."""
 
@@ -79,6 +85,11 @@ class Exact:
         """Return whether half of the chunks hold a term. They are counted no further."""
         enough = everyday_from(self.rows)
         return enough <= self.rows and self._holders(term, enough) >= enough
+
+    def makes_pairs(self, word: str, /) -> bool:
+        """Return whether the tokenizer makes one term of a word that makes pairs with its neighbours."""
+        terms = self._tokenize(word.encode())
+        return len(terms) == 1 and makes_pairs(terms[0])
 
     def best(
         self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None

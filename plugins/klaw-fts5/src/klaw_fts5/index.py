@@ -258,7 +258,7 @@ def _add_pairs(resource: apsw.Connection) -> None:
     """Empty the packed form, which is to hold pairs of words. The next index run fills it from the chunks."""
     resource.execute(DELETE_STATES)
     for sql in COLLECTIONS.values():
-        resource.execute(sql.packed.begin_anew)
+        resource.execute(sql.packed.make_room_for_pairs)
 
 
 def _statements(collection: str) -> Statements:

@@ -34,17 +34,6 @@ _ASKING = frozenset(
     )
 )
 
-# What holds a sentence together, but for prepositions that tell one question from another (`to`, `from`, `about`). A
-# word beside one of these is hardly more than the word alone: without such pairs nDCG@10 is within .001 of what it is
-# with them, in abstracts, conversations and an encyclopedia (docs/decisions/0019-packed-postings.md).
-_FUNCTION_WORDS = """
-the of and in a is that as by it be are this was an or which have has can will do if we you i all but would so some when
-other there their they what who how where why he she his him her my your our us me more than then them been were had did
-does could should may also most such these those
-"""
-#: English words that make no pair with their neighbours.
-FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-
 
 class Counts(Protocol):
     """What a plan asks about the chunks."""
@@ -54,6 +43,9 @@ class Counts(Protocol):
 
     def is_everyday(self, term: Term, /) -> bool:
         """Return whether so many chunks hold a term that it tells nothing."""
+
+    def makes_pairs(self, word: str, /) -> bool:
+        """Return whether it tells something that a word stands beside another."""
 
 
 @frozen
@@ -78,25 +70,28 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
     chosen = select(terms, cache(counts.has))
     content = tuple(term for term in chosen if not asks(term)) or chosen
     telling = tuple(term for term in content if not everyday(term)) or content
-    return Plan(tuple(step for step in dict.fromkeys((telling, content, chosen)) if step), _pairs(chosen, telling))
+    return Plan(
+        tuple(step for step in dict.fromkeys((telling, content, chosen)) if step), _pairs(chosen, telling, counts)
+    )
 
 
-def _pairs(chosen: Sequence[Term], telling: Sequence[Term]) -> tuple[Term, ...]:
+def _pairs(chosen: Sequence[Term], telling: Sequence[Term], counts: Counts) -> tuple[Term, ...]:
     """Return the phrases of two words of which at least one is telling, and none a function word.
 
     Compounds are searched for as such already.
     """
     tell, known = set(telling), set(chosen)
+    pairing = {term for term in chosen if _is_word(term) and counts.makes_pairs(term.words[0])}
     phrases = (
         Term(first.words + second.words)
         for first, second in pairwise(chosen)
-        if _is_word(first) and _is_word(second) and (first in tell or second in tell)
+        if first in pairing and second in pairing and (first in tell or second in tell)
     )
     return tuple(dict.fromkeys(phrase for phrase in phrases if phrase not in known))
 
 
 def _is_word(term: Term) -> bool:
-    return len(term.words) == 1 and not (term.prefix or term.literal or asks(term) or term.words[0] in FUNCTION_WORDS)
+    return len(term.words) == 1 and not (term.prefix or term.literal or asks(term))
 
 
 def asks(term: Term) -> bool:

@@ -77,7 +77,7 @@ class PackedStatements:
     """The statements of one collection's packed postings."""
 
     create: str
-    begin_anew: str
+    make_room_for_pairs: str
     blocks: str
     block: str
     insert_block: str
@@ -162,7 +162,7 @@ def _packed(name: str) -> PackedStatements:
     empty = f"DELETE FROM {name}_blocks; DELETE FROM {name}_postings; DELETE FROM {name}_dead"  # noqa: S608  # our own name
     return PackedStatements(
         create=_CREATE_PACKED.format(name=name),
-        begin_anew=f"DROP TABLE IF EXISTS {name}_sequences; {empty}",
+        make_room_for_pairs=f"DROP TABLE IF EXISTS {name}_sequences; {empty}",
         blocks=(
             "SELECT id, first, last, rows, blocks.tokens, postings, own_at, buckets_at, buckets, dead.tokens, "  # noqa: S608  # our own name
             f"positions FROM {name}_blocks AS blocks LEFT JOIN {name}_dead AS dead ON block = id "

@@ -87,6 +87,11 @@ def is_word_character(character: str, /) -> bool:
     return category[0] in "LN" or category in {"Mn", "Mc"}
 
 
+def is_unspaced(text: str, /) -> bool:
+    """Return whether this is one character of a script without spaces."""
+    return len(text) == 1 and _pattern(_UNSPACED).match(text) is not None
+
+
 def stem(folded: str, /) -> str:
     """Return folded text with every Cyrillic word in it cut to its stem.
 

@@ -14,19 +14,21 @@ from klaw_core import Keys
 from klaw_fts5.exact import Exact, Preference, Weights, everyday_from
 from klaw_fts5.packed.blocks import Listed, Own, read_own, read_postings
 from klaw_fts5.packed.cache import Cache, Held, Scored
-from klaw_fts5.packed.pairs import is_function_term, pair_number
+from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import OWN
-from klaw_fts5.packed.spelling import Tokenizer, term_number
+from klaw_fts5.packed.spelling import term_number
 from klaw_fts5.packed.state import State
 from klaw_fts5.packed.view import K1, View, idf
 from klaw_fts5.plan import asks
 from klaw_fts5.query import Term, render
 from klaw_fts5.sql import Statements
+from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 
 # Open-ended words and some phrases are FTS5's to find. Beyond so many rows it had better answer altogether.
 _MOST_OTHERS = 20_000
 # FTS5 finds a phrase in two milliseconds at most where its rarest word is in so few rows.
 _FEW_HOLDERS = 10_000
+_TWO = 2
 # One row of so many is looked at to guess how high the best scores are.
 _SAMPLE = 64
 
@@ -66,6 +68,7 @@ class Packed:
     _tokenize: Tokenizer = field(init=False)
     _held: dict[int, Held] = field(init=False, factory=dict)
     _numbers: dict[str, int | None] = field(init=False, factory=dict)
+    _pairing: set[str] = field(init=False, factory=set)
     _numbers_of_pairs: dict[tuple[str, ...], tuple[int, ...] | None] = field(init=False, factory=dict)
     _compounds: dict[Term, Scored] = field(init=False, factory=dict)
     _phrases: dict[Term, dict[int, float]] = field(init=False, factory=dict)
@@ -76,8 +79,8 @@ class Packed:
 
     def expect(self, terms: Sequence[Term]) -> None:
         """Read at once what is going to be asked about these terms, and the postings of those that may tell."""
-        single = [term for term in terms if not term.prefix and len(term.words) == 1]
-        rows = [term.words for term in terms if not term.prefix] + [a.words + b.words for a, b in pairwise(single)]
+        plain = [term.words for term in terms if not (term.prefix or term.literal)]
+        rows = plain + [first + second for first, second in pairwise(words for words in plain if len(words) == 1)]
         pairs = {pair for words in rows for pair in self._pairs(words) or ()}
         words = {word for term in terms if not term.prefix for word in term.words}
         self._look_up([*pairs, *(number for word in words if (number := self._number(word)) is not None)])
@@ -104,6 +107,8 @@ class Packed:
         enough = everyday_from(self.view.rows)
         if enough > self.view.rows:
             return False
+        if self._is_kept(term):
+            return len(self._compound(term).rows) >= enough
         if not term.prefix:
             numbers = [self._number(word) for word in term.words]
             if any(number is not None and not self._holds(number, enough) for number in numbers):
@@ -111,6 +116,10 @@ class Packed:
             if None not in numbers and (len(numbers) == 1 or self._is_frequent(term)):
                 return True
         return self._count(term, enough) >= enough
+
+    def makes_pairs(self, word: str, /) -> bool:
+        """Return whether the tokenizer makes one term of a word that makes pairs with its neighbours."""
+        return self._number(word) is not None and word in self._pairing
 
     def best(
         self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
@@ -128,7 +137,10 @@ class Packed:
         return best.as_dict()
 
     def _sort_out(self, terms: Sequence[Term]) -> _Asked:
-        numbers = {term: None if term.prefix or len(term.words) > 1 else self._number(term.words[0]) for term in terms}
+        distinct = {(term.words, term.prefix): term for term in terms}.values()  # as FTS5 is asked
+        numbers = {
+            term: None if term.prefix or len(term.words) > 1 else self._number(term.words[0]) for term in distinct
+        }
         # Two of them may be one to the tokenizer: then FTS5 counts it twice.
         words = {term.words[0]: number for term, number in numbers.items() if number is not None}
         rest = [term for term, number in numbers.items() if number is None]
@@ -151,31 +163,33 @@ class Packed:
         return all(number is not None and self._holds(number, _FEW_HOLDERS) for number in numbers)
 
     def _is_kept(self, term: Term) -> bool:
-        """Return whether a term is words side by side that postings know. What was quoted is FTS5's, to the letter."""
-        return not (term.prefix or term.literal) and bool(self._pairs(term.words))
+        """Return whether a term is words side by side that postings know. What was quoted is FTS5's, to the letter.
+
+        So are three words or more where FTS5 does not take long: postings know each two of them only.
+        """
+        if term.prefix or term.literal or not self._pairs(term.words):
+            return False
+        return len(term.words) == _TWO or self._is_frequent(term)
 
     def _pairs(self, words: tuple[str, ...]) -> tuple[int, ...] | None:
         """Return the numbers of each two of these words side by side; None if one of them is not kept."""
         if words not in self._numbers_of_pairs:
-            numbers = [self._number(word) for word in words]
-            known = [number for number in numbers if number is not None and not is_function_term(number)]
-            pairs = tuple(starmap(pair_number, pairwise(known))) if len(known) == len(numbers) else None
+            known = [number for word in words if (number := self._number(word)) is not None and word in self._pairing]
+            pairs = tuple(starmap(pair_number, pairwise(known))) if len(known) == len(words) else None
             self._numbers_of_pairs[words] = pairs
         return self._numbers_of_pairs[words]
 
     def _compound(self, term: Term) -> Scored:
         """Return where words stand side by side, and what that adds, as FTS5 scores a phrase.
 
-        Three and more are found where each two of them are.
+        Three and more are found where each two of them are. Rows that lack a word of it are of another pair's.
         """
         if term not in self._compounds:
             pairs = [self._scored(number) for number in self._pairs(term.words) or ()]
             rarest = min(pairs, key=lambda scored: len(scored.rows))
-            enough = everyday_from(self.view.rows)
-            words = {number for word in term.words if (number := self._number(word)) is not None}
-            others = [self._scored(number) for number in words if not self._holds(number, enough)]
+            words = [self._scored(number) for word in term.words if (number := self._number(word)) is not None]
             kept = np.ones(len(rarest.rows), dtype=np.bool_)
-            for other in (*pairs, *others):
+            for other in (*pairs, *words):
                 if other is not rarest:
                     kept &= other.find(rarest.rows)[1]
             rows, values = rarest.rows[kept], rarest.values[kept]
@@ -217,6 +231,8 @@ class Packed:
         if word not in self._numbers:
             terms = self._tokenize(word.encode())
             self._numbers[word] = term_number(terms[0]) if len(terms) == 1 else None
+            if len(terms) == 1 and makes_pairs(terms[0]):
+                self._pairing.add(word)
         return self._numbers[word]
 
     def _holds(self, number: int, enough: int) -> bool:

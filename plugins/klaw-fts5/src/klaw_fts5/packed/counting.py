@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from klaw_fts5.packed.pairs import find_pairs
 from klaw_fts5.packed.postings import COLUMNS, Integers, Mixes, Postings, changes, encode_mixes, mix_runs
-from klaw_fts5.packed.spelling import Spellings, Tokenizer
+from klaw_fts5.packed.spelling import Spellings
+from klaw_fts5.tokenizer import Tokenizer
 
 #: How many spellings are remembered, in some 100 MB: few collections have more.
 _MAX_SPELLINGS = 400_000
@@ -39,44 +40,58 @@ class Counter:
         with self._lock:
             if len(self._spellings) > _MAX_SPELLINGS:
                 self._spellings = Spellings()
-            places, sizes = self._spellings.read(tokenizer, [text for row in rows for text in row])
-            terms, ranks = _ranks(places, np.frombuffer(self._spellings.numbers, dtype=np.int64))
+            spellings = self._spellings
+            places, sizes = spellings.read(tokenizer, [text for row in rows for text in row])
+            # Copies: an array that is looked at cannot grow.
+            numbers, pairing = np.array(spellings.numbers), np.array(spellings.pairing, dtype=np.bool_)
+        used, ranks = _ranks(places, numbers)
         cells = np.repeat(np.arange(len(sizes)), sizes)
-        pairs, which, where = find_pairs(terms, ranks, cells)
-        both = np.concatenate((terms, pairs))
-        order = np.argsort(both, kind="stable")
-        place = np.empty(len(both), dtype=np.int64)
-        place[order] = np.arange(len(both))
-        ranks = place[np.concatenate((ranks, which + len(terms)))]
-        postings, mixes = _count(both[order], ranks, np.concatenate((cells, where)), len(sizes))
+        terms = numbers[used]
+        pairs, which, where = find_pairs(terms, pairing[used], ranks, cells)
+        single = _count(ranks, len(terms), cells, len(sizes))
+        double = _count(which, len(pairs), where, len(sizes))
+        mixes, codes = encode_mixes(np.concatenate((single.mixed, double.mixed)))
+        postings = Postings(
+            np.concatenate((terms, pairs)),
+            np.concatenate((single.counts, double.counts)),
+            np.concatenate((single.positions, double.positions)),
+            codes,
+        )
         return Counted(postings, mixes, sizes.reshape(-1, COLUMNS).sum(axis=1))
 
 
+@frozen(eq=False)
+class _Runs:
+    """How many rows hold each term, and of each term in each of its rows the position and the mix."""
+
+    counts: Integers
+    positions: NDArray[np.uint16]
+    mixed: Mixes
+
+
 def _ranks(places: Integers, numbers: Integers) -> tuple[Integers, Integers]:
-    """Return the distinct numbers of terms, ascending, and for each token which of them it is."""
+    """Return the places of distinct terms, by ascending number, and for each token which of them it is."""
     used = np.flatnonzero(np.bincount(places, minlength=1)) if len(places) else np.empty(0, np.int64)
     order = used[np.argsort(numbers[used])]
     rank_of = np.empty(len(numbers), dtype=np.int64)
     rank_of[order] = np.arange(len(order))
-    return numbers[order], rank_of[places]
+    return order, rank_of[places]
 
 
-def _count(terms: Integers, ranks: Integers, where: Integers, cells: int) -> tuple[Postings, Mixes]:
-    """Count tokens, given which of the terms each is, and in which cell: a row's text, heading or context.
+def _count(ranks: Integers, terms: int, where: Integers, cells: int) -> _Runs:
+    """Count tokens, given which of so many terms each is, and in which cell: a row's text, heading or context.
 
     Those of one term come in the order of their cells.
     """
     # Numbers of few bits are sorted by radix, and moved, in a fraction of the time.
-    order = np.argsort(ranks.astype(np.uint16) if len(terms) <= _NARROW else ranks, kind="stable")
+    order = np.argsort(ranks.astype(np.uint16) if terms <= _NARROW else ranks, kind="stable")
     tokens: NDArray[np.integer] = ranks * cells + where
-    if len(terms) * cells <= _WIDE:
+    if terms * cells <= _WIDE:
         tokens = tokens.astype(np.uint32)
     tokens = tokens[order]
     starts = changes(tokens)
     row, column = np.divmod(tokens[starts], COLUMNS)
     firsts = changes(row)
     mixed = mix_runs(np.diff(starts, append=len(tokens)), column, firsts)
-    mixes, codes = encode_mixes(mixed)
     rank, position = np.divmod(row[firsts], cells // COLUMNS)
-    counts = np.bincount(rank, minlength=len(terms))
-    return Postings(terms, counts, position.astype(np.uint16), codes), mixes
+    return _Runs(np.bincount(rank, minlength=terms), position.astype(np.uint16), mixed)

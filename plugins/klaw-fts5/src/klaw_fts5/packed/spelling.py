@@ -10,21 +10,18 @@ import secrets
 from array import array
 from collections.abc import Sequence
 from hashlib import blake2b
-from itertools import accumulate, chain
-from typing import cast
+from itertools import chain
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from klaw_fts5.packed.postings import TERM_BITS, Integers
-from klaw_fts5.sql import TOKENIZER
+from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 
 Hashes = NDArray[np.uint64]
 
-# Where FTS5 cuts a term, even within a character (FTS5_MAX_TOKEN_SIZE: https://sqlite.org/src/file/ext/fts5/fts5Int.h).
-_LONGEST_TERM = 32_768
-_MASK = (1 << TERM_BITS) - 1
+# The numbers of words are the lower half of all, those of pairs the upper.
+_MASK = (1 << TERM_BITS - 1) - 1
 
 # So many slots are made for spellings at first, and at most: two for each, beyond that fewer.
 _FEWEST_SLOTS, _MOST_SLOTS = 1 << 12, 1 << 20
@@ -39,32 +36,8 @@ _FACTORS = tuple(np.uint64(secrets.randbits(64) | 1) for _ in range(3))
 _HALF = np.uint64(32)
 
 
-class Tokenizer:
-    """SQLite's own tokenizer, as the tables have it, on one connection: treated text in, terms out."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._tokenize = connection.fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
-
-    def __call__(self, text: bytes) -> list[bytes]:
-        """Return the terms of a text in UTF-8, as FTS5 keeps them."""
-        (terms,) = self.each([text])
-        return terms
-
-    def each(self, texts: Sequence[bytes]) -> list[list[bytes]]:
-        """Return the terms of each text, which take one call for all."""
-        ends = list(accumulate(len(text) + 1 for text in texts))
-        terms: list[list[bytes]] = [[] for _ in texts]
-        place = 0
-        found = self._tokenize(b" ".join(texts), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
-        for start, _, term in cast("list[tuple[int, int, str]]", found):
-            while start >= ends[place]:
-                place += 1
-            terms[place].append(term.encode()[:_LONGEST_TERM])
-        return terms
-
-
 def term_number(term: bytes) -> int:
-    """Return the number of a term: 63 bits of its BLAKE2b hash, so that no dictionary has to be kept."""
+    """Return the number of a term: 62 bits of its BLAKE2b hash, so that no dictionary has to be kept."""
     return int.from_bytes(blake2b(term, digest_size=8).digest(), "little") & _MASK
 
 
@@ -92,11 +65,13 @@ class _Slots:
 class Spellings:
     """Every spelling that has been met, and which terms it stands for; a term is known by its place in ``numbers``.
 
+    ``pairing`` says of each term whether it makes pairs with its neighbours.
     What a spelling stands for is a place, or if it is not exactly one term ``~n``, its ``n``-th in ``_several``.
     """
 
     def __init__(self) -> None:
         self.numbers = array("q")
+        self.pairing = array("b")
         self._places: dict[bytes, int] = {}
         self._several: list[tuple[int, ...]] = []
         self._known: dict[int, int] = {}
@@ -158,8 +133,11 @@ class Spellings:
     def _place(self, term: bytes) -> int:
         place = self._places.get(term)
         if place is None:
+            place = len(self._places)
+            del self.numbers[place:], self.pairing[place:]  # what a failure or an interrupt left of another term
             self.numbers.append(term_number(term))
-            place = self._places[term] = len(self.numbers) - 1  # last, or a failure would leave it without a number
+            self.pairing.append(makes_pairs(term))
+            self._places[term] = place
         return place
 
 

@@ -16,10 +16,10 @@ from klaw_fts5.packed.cache import Cache
 from klaw_fts5.packed.counting import Counter
 from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.postings import MAX_ROWS
-from klaw_fts5.packed.spelling import Tokenizer
 from klaw_fts5.packed.state import State, read_state
 from klaw_fts5.packed.writing import merge, write_batch
 from klaw_fts5.sql import COLLECTIONS, DELETE_STATE, WRITE_STATE, PackedStatements, Statements
+from klaw_fts5.tokenizer import Tokenizer
 
 # Blocks of one size, to a factor of four, are merged when there are four of them.
 _FAN = 4

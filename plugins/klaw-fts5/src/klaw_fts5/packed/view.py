@@ -38,7 +38,6 @@ class View:
     blocks: tuple[Block, ...]
     starts: tuple[int, ...]
     rows: int
-    average: float
     alive: NDArray[np.bool_] | None
     keys: Keys
     norms: NDArray[np.float64]
@@ -97,4 +96,4 @@ def make_view(blocks: tuple[Block, ...], rows: Sequence[Rows]) -> View:
     keys = np.concatenate([np.empty(0, np.int64), *(some.keys for some in rows)])
     lengths = np.concatenate([np.empty(0, np.uint16), *(some.lengths for some in rows)])
     norms = np.asarray(K1 * (1 - B + B * lengths / max(average, 1e-9)), dtype=np.float64)
-    return View(blocks, cuts[:-1], living, average, None if living == len(keys) else alive, keys, norms, counts)
+    return View(blocks, cuts[:-1], living, None if living == len(keys) else alive, keys, norms, counts)

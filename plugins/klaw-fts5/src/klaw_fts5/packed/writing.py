@@ -25,7 +25,7 @@ from klaw_fts5.packed.postings import (
 from klaw_fts5.sql import PackedStatements
 
 # A bucket of so many bytes is read in about the time that finding it takes.
-_BUCKET_BYTES = 2048
+_BUCKET_BYTES = 4096
 # Merging takes some 50 bytes of memory a posting.
 _PART = 1 << 20
 _NARROW = 1 << 16
