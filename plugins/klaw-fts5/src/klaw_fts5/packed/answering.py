@@ -182,12 +182,16 @@ class Packed:
     def _compound(self, term: Term) -> Scored:
         """Return where words stand side by side, and what that adds, as FTS5 scores a phrase.
 
-        Three and more are found where each two of them are. Rows that lack a word of it are of another pair's.
+        Three and more are found where each two of them are. Rows that lack a word of it are of another pair's; those of
+        everyday words are read only where it has no others.
         """
         if term not in self._compounds:
             pairs = [self._scored(number) for number in self._pairs(term.words) or ()]
             rarest = min(pairs, key=lambda scored: len(scored.rows))
-            words = [self._scored(number) for word in term.words if (number := self._number(word)) is not None]
+            enough = everyday_from(self.view.rows)
+            numbers = [number for word in term.words if (number := self._number(word)) is not None]
+            telling = [number for number in numbers if not self._holds(number, enough)]
+            words = [self._scored(number) for number in telling or numbers]
             kept = np.ones(len(rarest.rows), dtype=np.bool_)
             for other in (*pairs, *words):
                 if other is not rarest:
