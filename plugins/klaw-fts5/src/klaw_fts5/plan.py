@@ -70,9 +70,8 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
     chosen = select(terms, cache(counts.has))
     content = tuple(term for term in chosen if not asks(term)) or chosen
     telling = tuple(term for term in content if not everyday(term)) or content
-    return Plan(
-        tuple(step for step in dict.fromkeys((telling, content, chosen)) if step), _pairs(chosen, telling, counts)
-    )
+    steps = tuple(step for step in dict.fromkeys((telling, content, chosen)) if step)
+    return Plan(steps, _pairs(chosen, telling, counts))
 
 
 def _pairs(chosen: Sequence[Term], telling: Sequence[Term], counts: Counts) -> tuple[Term, ...]:

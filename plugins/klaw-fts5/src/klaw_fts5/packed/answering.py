@@ -28,7 +28,6 @@ from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 _MOST_OTHERS = 20_000
 # FTS5 finds a phrase in two milliseconds at most where its rarest word is in so few rows.
 _FEW_HOLDERS = 10_000
-_TWO = 2
 # One row of so many is looked at to guess how high the best scores are.
 _SAMPLE = 64
 
@@ -167,9 +166,8 @@ class Packed:
 
         So are three words or more where FTS5 does not take long: postings know each two of them only.
         """
-        if term.prefix or term.literal or not self._pairs(term.words):
-            return False
-        return len(term.words) == _TWO or self._is_frequent(term)
+        pairs = () if term.prefix or term.literal else self._pairs(term.words) or ()
+        return len(pairs) == 1 or (len(pairs) > 1 and self._is_frequent(term))
 
     def _pairs(self, words: tuple[str, ...]) -> tuple[int, ...] | None:
         """Return the numbers of each two of these words side by side; None if one of them is not kept."""

@@ -1,7 +1,7 @@
 """Two words side by side, kept as if they were one more word.
 
-A pair is known by 16 bits of a hash of both words, so that thousands of others share its postings. Of those that a
-list holds, the rows that lack one of the two words are left out when it is asked: of chunks of 300 words that hold
+A pair is known by 16 bits of a hash of both words, so that others share its postings. Of those that a list
+holds, the rows that lack one of the two words are left out when it is asked: of chunks of 300 words that hold
 both, one in some hundreds is taken to hold them side by side and does not. A number of its own for each pair would be
 exact and take three times the space, because most pairs of words are met once.
 
