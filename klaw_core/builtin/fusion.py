@@ -3,15 +3,20 @@
 import math
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Final
 
 from attrs import field, frozen, validators
 
 from klaw_core.values import Contribution, Hit, Ranking
 
-# What a contribution is made of.
-_Part = tuple[str, int, float, float, float]
-_VALUE: Final = 4
+
+@frozen(eq=False, repr=False)
+class _Weighed:
+    """One leg's hits, best first: what each counts, and what it adds to the score of its key."""
+
+    leg: str
+    hits: Sequence[Hit]
+    weights: Sequence[float]
+    values: Sequence[float]
 
 
 @frozen
@@ -38,25 +43,22 @@ class ReciprocalRankFusion:
 
     def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, ties by key. A contribution's weight includes the confidence."""
-        sure = 1 - self.min_confidence
-        return _combine(
-            (
-                (hit.key, (ranking.leg, rank, hit.score, weight, weight / (self.k + rank)))
-                for ranking in sorted(rankings, key=_by_leg)
-                for rank, (hit, standing) in enumerate(self._standings(ranking.hits), start=1)
-                for weight in (ranking.weight * (self.min_confidence + sure * standing),)
-            ),
-            limit,
-        )
+        return _combine((self._weigh(ranking) for ranking in rankings), limit)
 
-    def _standings(self, hits: Sequence[Hit]) -> Iterable[tuple[Hit, float]]:
-        """Pair each hit with how high it stands over its pool: 0 at its end, at most 1, the same at any scale."""
+    def _weigh(self, ranking: Ranking) -> _Weighed:
+        least, sure = self.min_confidence, 1 - self.min_confidence
+        weights = [ranking.weight * (least + sure * standing) for standing in self._standings(ranking.hits)]
+        values = [weight / place for place, weight in enumerate(weights, start=self.k + 1)]
+        return _Weighed(ranking.leg, ranking.hits, weights, values)
+
+    def _standings(self, hits: Sequence[Hit]) -> Sequence[float]:
+        """Return how high each hit stands over its pool: 0 at its end, at most 1, the same at any scale."""
         if not hits:
             return ()
         best, last = hits[0].score, hits[: self.pool][-1].score
         floor = last if len(hits) >= self.pool else min(0.0, last)
         span = max(abs(best), best - floor)  # a cosine may be negative: then the distance itself is the scale
-        return ((hit, max(hit.score - floor, 0.0) / span if span > 0 else 1.0) for hit in hits)
+        return [max(hit.score - floor, 0.0) / span if span > 0 else 1.0 for hit in hits]
 
 
 @frozen
@@ -79,35 +81,32 @@ class WeightedFusion:
         """Return at most ``limit`` hits, best first, ties by key."""
         # fsum: the same total, whatever order the legs come in
         total = math.fsum(ranking.weight for ranking in rankings if ranking.hits) or 1.0
-        return _combine(
-            (
-                (hit.key, (ranking.leg, rank, hit.score, weight, weight * scaled))
-                for ranking in sorted(rankings, key=_by_leg)
-                for weight in (ranking.weight / total,)
-                for rank, (hit, scaled) in enumerate(_scaled(ranking.hits), start=1)
-            ),
-            limit,
-        )
+        return _combine((_weigh(ranking, ranking.weight / total) for ranking in rankings), limit)
 
 
-def _scaled(hits: Sequence[Hit]) -> Iterable[tuple[Hit, float]]:
-    """Pair each hit with its score scaled to 0..1."""
-    if not hits:
-        return ()
-    low, high = min(hit.score for hit in hits), max(hit.score for hit in hits)
-    span = high - low
-    return ((hit, (hit.score - low) / span if span > 0 else 1.0) for hit in hits)
+def _weigh(ranking: Ranking, weight: float) -> _Weighed:
+    """Return the hits with their scores scaled to 0..1, times ``weight``."""
+    scores = [hit.score for hit in ranking.hits]
+    low, span = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
+    values = [weight * ((score - low) / span if span > 0 else 1.0) for score in scores]
+    return _Weighed(ranking.leg, ranking.hits, [weight] * len(values), values)
 
 
-def _combine(parts: Iterable[tuple[int, _Part]], limit: int) -> Sequence[Hit]:
-    """Add up what each key has from the legs, which come in order of name; explain those that are returned."""
-    found: dict[int, list[_Part]] = {}
-    for key, part in parts:
-        found.setdefault(key, []).append(part)
-    # As most have one part, since legs seldom agree, it is added to nothing.
-    scores = [(-sum([part[_VALUE] for part in own]) if own[1:] else -own[0][_VALUE], key) for key, own in found.items()]
-    scores.sort()
-    return [Hit(key, -score, tuple([Contribution(*part) for part in found[key]])) for score, key in scores[:limit]]
+def _combine(legs: Iterable[_Weighed], limit: int) -> Sequence[Hit]:
+    """Add up what each key has from the legs, in order of name; explain those that are returned."""
+    ordered = sorted(legs, key=_by_leg)
+    scores: dict[int, float] = {}
+    for weighed in ordered:
+        for hit, value in zip(weighed.hits, weighed.values, strict=True):
+            scores[hit.key] = scores.get(hit.key, 0.0) + value
+    best = sorted([(-score, key) for key, score in scores.items()])[:limit]
+    parts: dict[int, list[Contribution]] = {key: [] for _, key in best}
+    for weighed in ordered:
+        for rank, hit in enumerate(weighed.hits):
+            if hit.key in parts:
+                part = Contribution(weighed.leg, rank + 1, hit.score, weighed.weights[rank], weighed.values[rank])
+                parts[hit.key].append(part)
+    return [Hit(key, -score, tuple(parts[key])) for score, key in best]
 
 
 _by_leg = attrgetter("leg")

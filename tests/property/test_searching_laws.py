@@ -108,7 +108,7 @@ def test_fusion_is_its_formula(rankings, limit):
     fusion = ReciprocalRankFusion(pool=10)
     parts: dict[int, list[Contribution]] = {}
     for ranking in rankings:
-        for rank, (hit, standing) in enumerate(fusion._standings(ranking.hits), start=1):
+        for rank, (hit, standing) in enumerate(zip(ranking.hits, fusion._standings(ranking.hits), strict=True), 1):
             weight = ranking.weight * (fusion.min_confidence + (1 - fusion.min_confidence) * standing)
             part = Contribution(ranking.leg, rank, hit.score, weight, weight / (fusion.k + rank))
             parts.setdefault(hit.key, []).append(part)

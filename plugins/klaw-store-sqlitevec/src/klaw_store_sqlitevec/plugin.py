@@ -33,7 +33,7 @@ class VectorOptions:
     """
 
     search: str = field(default="auto", validator=validators.in_(("auto", "exact", "quantized")))
-    exact_up_to: int = field(default=10_000, validator=validators.ge(0))
+    exact_up_to: int = field(default=2_000, validator=validators.ge(0))
     memory_mb: int = field(default=128, validator=validators.ge(0))
 
 

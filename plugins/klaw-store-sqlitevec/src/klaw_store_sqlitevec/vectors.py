@@ -30,7 +30,7 @@ class VectorIndex:
     joins = apsw.Connection
     needs_vectors = True
 
-    def __init__(self, search: str = "auto", exact_up_to: int = 10_000, memory_mb: int = 128) -> None:
+    def __init__(self, search: str = "auto", exact_up_to: int = 2_000, memory_mb: int = 128) -> None:
         self._options = (search, exact_up_to, memory_mb)
 
     @cached_property
