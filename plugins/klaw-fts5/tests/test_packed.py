@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -161,17 +160,6 @@ def test_up_to_a_bound_fts5_answers(connection: apsw.Connection, rows: int) -> N
     assert is_packed(connection)
     assert (index._packed(connection, "memory", COLLECTIONS["memory"]) is not None) == (rows > 10)
     assert_same(connection, index)
-
-
-@pytest.mark.parametrize("rows", [50, 51])
-def test_a_program_without_numpy_asks_fts5_five_times_as_long(
-    connection: apsw.Connection, rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = Fts5Index(exact_up_to=10)
-    index.add(connection, "memory", [chunk_of(key) for key in range(1, rows + 1)], None)
-    assert index._packed(connection, "memory", COLLECTIONS["memory"]) is not None
-    monkeypatch.delitem(sys.modules, "numpy")
-    assert (index._packed(connection, "memory", COLLECTIONS["memory"]) is not None) == (rows > 50)
 
 
 def test_what_was_never_packed_is_added_again_and_until_then_fts5_answers(connection: apsw.Connection) -> None:

@@ -6,7 +6,6 @@ of a large collection in a fraction of the time. They are a cache: where they ar
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 # How many of the best by single words are looked at for pairs: the order is the same for every smaller limit.
 _CANDIDATES = 100
 _MAX_LIMIT = 2**31 - 1
-# To load numpy takes as long as FTS5 takes for tens of thousands of chunks, and a program may ask but once.
-_WITHOUT_NUMPY = 5
 
 
 @frozen(eq=False, repr=False)
@@ -46,7 +43,7 @@ class Fts5Index:
     that of the question's neighbouring words found side by side. Only scores of one query compare.
 
     ``search`` says who answers: FTS5 itself (``"exact"``), packed postings (``"packed"``), or FTS5 up to
-    ``exact_up_to`` chunks, five times as many in a program without numpy, and packed postings beyond (``"auto"``).
+    ``exact_up_to`` chunks and packed postings beyond (``"auto"``).
     """
 
     heading_weight: float = 3.0
@@ -54,7 +51,7 @@ class Fts5Index:
     context_weight: float = 0.5
     pair_weight: float = 0.25
     search_by: Literal["auto", "exact", "packed"] = "auto"
-    exact_up_to: int = 2_000
+    exact_up_to: int = 5_000
 
     @cached_property
     def _upkeep(self) -> Upkeep:
@@ -213,16 +210,12 @@ class Fts5Index:
         state = read_state(resource, collection)
         if state is None or not state.rows or state.lacking:
             return None
-        if self.search_by == "auto" and state.rows <= self._exact_up_to:
+        if self.search_by == "auto" and state.rows <= self.exact_up_to:
             return None
         from klaw_fts5.packed.answering import Packed
 
         cache = self._upkeep.cache
         return Packed(resource, sql, weights, cache, state, cache.view(resource, sql.packed, state))
-
-    @property
-    def _exact_up_to(self) -> int:
-        return self.exact_up_to if "numpy" in sys.modules else _WITHOUT_NUMPY * self.exact_up_to
 
     def _scores(self, answerer: Answerer, query: Query, limit: int) -> dict[int, float]:
         """Return the scores of the best chunks, by single words and then by pairs of them."""

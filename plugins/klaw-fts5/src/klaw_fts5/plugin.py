@@ -26,8 +26,7 @@ class Fts5Options:
     neighbouring words of the question stand side by side; 0 does not look.
 
     ``search`` says how questions are answered: by FTS5 alone (``"exact"``), from packed postings (``"packed"``), or by
-    FTS5 up to ``exact_up_to`` chunks and from packed postings beyond (``"auto"``). For these a program must have loaded
-    numpy, as every search for vectors does. One that has not asks FTS5 up to five times as many.
+    FTS5 up to ``exact_up_to`` chunks and from packed postings beyond (``"auto"``).
     """
 
     heading_weight: float = field(default=3.0, validator=_is_weight)
@@ -35,7 +34,7 @@ class Fts5Options:
     context_weight: float = field(default=0.5, validator=_is_weight)
     pair_weight: float = field(default=0.25, validator=_is_weight)
     search: Literal["auto", "exact", "packed"] = field(default="auto", validator=validators.in_(_SEARCHES))
-    exact_up_to: int = field(default=2_000, validator=validators.ge(0))
+    exact_up_to: int = field(default=5_000, validator=validators.ge(0))
 
 
 def build(options: Fts5Options, _place: Place) -> Fts5Index:
