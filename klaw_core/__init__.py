@@ -11,8 +11,8 @@ TYPE_CHECKING = False  # as type checkers know it: to import `typing` takes as l
 if TYPE_CHECKING:
     from klaw_core.background import BackgroundIndexer
     from klaw_core.candidates import Candidate, Scored, has_clear_winner
-    from klaw_core.config import Config
-    from klaw_core.conversations import Message
+    from klaw_core.config import Config, load_config
+    from klaw_core.conversations import Chat, Message
     from klaw_core.documents import (
         Document,
         DocumentRecord,
@@ -114,6 +114,7 @@ __all__ = [
     "API",
     "BackgroundIndexer",
     "Candidate",
+    "Chat",
     "CheckedIndex",
     "Chunk",
     "Chunker",
@@ -197,6 +198,7 @@ __all__ = [
     "halves",
     "has_clear_winner",
     "hookimpl",
+    "load_config",
     "locked",
     "pool_windows",
     "unit_rows",
@@ -207,8 +209,8 @@ __all__ = [
 _NAMES = {
     "background": "BackgroundIndexer",
     "candidates": "Candidate Scored has_clear_winner",
-    "config": "Config",
-    "conversations": "Message",
+    "config": "Config load_config",
+    "conversations": "Chat Message",
     "documents": ("Document DocumentRecord Entry Forgotten IndexReport Passage Progress Replacement Skipped Status"),
     "errors": (
         "ConfigError EmbedderUnavailableError EmbeddingError KlawError ModelCorruptError ModelNotFoundError "

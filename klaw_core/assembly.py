@@ -6,8 +6,9 @@ This is the only place where hooks are asked. Afterwards everything is a plain c
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property, partial
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve, frozen
@@ -26,7 +27,7 @@ from klaw_core.errors import (
 from klaw_core.files import make_private_directory
 from klaw_core.hookspecs import Component, Place
 from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Retriever, Source, Store
-from klaw_core.plugins import Registry, discover
+from klaw_core.plugins import Registry, discover, install_command
 from klaw_core.values import COLLECTIONS, SpaceRecord
 
 if TYPE_CHECKING:  # what a search for words does without is imported where it is used
@@ -78,13 +79,11 @@ class Parts:
         build_sources = [self._prepare(selection) for selection in config.sources]
         self._raise_problems()
         self.fusion: Fusion = build_fusion()
-        self.sources = tuple(
-            _guarded(build(), item.type) for item, build in zip(config.sources, build_sources, strict=True)
-        )
+        self.sources: Sequence[Source] = tuple(build_source() for build_source in build_sources)
         make_private_directory(config.data_dir)
         self.store: Store[Any] = build_store()
         try:
-            legs = (self._join(selection, build()) for selection, build in build_legs)
+            legs = (self._leg(selection, build_leg()) for selection, build_leg in build_legs)
             self.legs = tuple(leg for leg in legs if leg is not None)
         except BaseException:
             self.store.close()
@@ -153,13 +152,13 @@ class Parts:
         """Return what may serve where this is configured, in order."""
         chain = selection.fallback
         several = bool(chain) or selection.type == AUTO
-        first = [(selection.type, cache(self._prepare(selection, or_else=several)))]
+        first = [(selection.type, self._prepare(selection, or_else=several))]
         if selection.type == AUTO:
             from klaw_core.fallback import auto_types
 
             found = auto_types(self.registry.names("embedder"), os.environ)
-            first = [(name, cache(self._prepare(evolve(selection, type=name), or_else=True))) for name in found]
-        others = ((f"{item.type} ({item.place})", cache(self._prepare(item, or_else=True))) for item in chain)
+            first = [(name, self._prepare(evolve(selection, type=name), or_else=True)) for name in found]
+        others = ((f"{item.type} ({item.place})", self._prepare(item, or_else=True)) for item in chain)
         return (*first, *others)
 
     def _raise_problems(self) -> None:
@@ -172,7 +171,7 @@ class Parts:
             raise ConfigError(problems, hint="`klaw config path` names the file")
 
     def _prepare(self, selection: Selection, *, or_else: bool = False) -> Callable[[], Any]:
-        """Look the component up and check its options now; return what builds it later.
+        """Look the component up and check its options now; return what builds it later, once.
 
         One that is missing is a problem now, unless there is an ``or_else``: then it is one when it is built.
         """
@@ -187,53 +186,86 @@ class Parts:
         options = build_options(component, selection, self._problems)
         if selection is self.config.chunking:
             self._cutting = f"{selection.type} {options!r}"
-        return partial(self._build, component, options, selection)
+        return _Once(partial(build, component, options, selection, self._place))
 
-    def _build(self, component: Component[Any, Any], options: Any, selection: Selection) -> Any:
-        """Call the factory; what a plugin raises there, or gives instead of a component, is named as its fault."""
-        try:
-            built = component.factory(options, self._place)
-            lacking = [name for name in _METHODS.get(selection.kind, ()) if not callable(getattr(built, name, None))]
-        except KlawError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise PluginError(
-                f"{selection.place}: the {selection.kind} {selection.type!r} could not be built: {reason(error)}",
-                hint="see `klaw plugins`",
-            ) from error
-        if lacking:
-            raise PluginContractError(
-                f"{selection.place}: the {selection.kind} {selection.type!r} was built as {type(built).__name__}, "
-                f"which has no {' and no '.join(lacking)}",
-                hint="see `klaw plugins`",
-            )
-        return built
-
-    def _join(self, selection: Selection, retriever: Retriever[Any]) -> Leg | None:
-        """Check that the retriever fits the store, and let it enlist if it keeps rows.
-
-        Return None for one that needs vectors where nothing is to be embedded.
-        """
-        who = f"{selection.place}: the retriever {selection.type!r}"
-        with contained(who):
-            fits = issubclass(self.store.offers, retriever.joins)
-            needs_vectors, keeps_rows = bool(retriever.needs_vectors), isinstance(retriever, Index)
-        if not fits:
-            joins, offers = (f"{kind.__module__}.{kind.__qualname__}" for kind in (retriever.joins, self.store.offers))
-            raise PluginError(
-                f"{who} works in a store that offers {joins}, but the store {self.config.store.type!r} offers {offers}",
-                hint="choose a retriever of that store: `klaw plugins`",
-            )
-        if needs_vectors and self.config.embedding.type == "none":
-            return None
+    def _leg(self, selection: Selection, retriever: Retriever[Any]) -> Leg | None:
+        """Return the retriever as it takes part, with what keeps it from that; None if it is not to."""
         problem = ""
-        if keeps_rows:
-            try:
-                with contained(who):
-                    self.store.enlist(selection.type, retriever)  # type: ignore[arg-type]  # looked at above
-            except (RetrievalError, PluginError) as error:
-                problem = str(error)
+        try:
+            if not join(self.store, retriever, selection, self.config):
+                return None
+        except RetrievalError as error:
+            problem = str(error)
         return Leg(selection.type, retriever, selection.weight, problem)
+
+
+class _Once:
+    """Calls ``make`` at its first call, whichever thread's that is, and gives what came of it from then on.
+
+    What ``make`` raises is not remembered: the next call tries again.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._made: tuple[Any, ...] = ()
+        self._lock = threading.Lock()
+
+    def __call__(self) -> Any:
+        if not self._made:
+            with self._lock:
+                self._made = self._made or (self._make(),)
+        return self._made[0]
+
+
+def build(component: Component[Any, Any], options: Any, selection: Selection, place: Place) -> Any:
+    """Call the factory, and check that what it gives has the methods of its kind.
+
+    What a plugin raises there, or gives instead of a component, is named as its fault. Raise KlawError.
+    """
+    try:
+        built = component.factory(options, place)
+        lacking = [name for name in _METHODS.get(selection.kind, ()) if not callable(getattr(built, name, None))]
+    except KlawError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(
+            f"{selection.place}: the {selection.kind} {selection.type!r} could not be built: {reason(error)}",
+            hint="see `klaw plugins`",
+        ) from error
+    if lacking:
+        raise PluginContractError(
+            f"{selection.place}: the {selection.kind} {selection.type!r} was built as {type(built).__name__}, "
+            f"which has no {' and no '.join(lacking)}",
+            hint="see `klaw plugins`",
+        )
+    return _guarded(built, selection.type) if selection.kind == "source" else built
+
+
+def join(store: Store[Any], retriever: Retriever[Any], selection: Selection, config: Config) -> bool:
+    """Check that the retriever fits the store, and let it enlist if it keeps rows.
+
+    Return whether it takes part: one that needs vectors does not where nothing is to be embedded. Raise PluginError if
+    it does not fit, RetrievalError if it alone cannot be used, StoreError.
+    """
+    who = f"{selection.place}: the retriever {selection.type!r}"
+    with contained(who):
+        fits = issubclass(store.offers, retriever.joins)
+        needs_vectors, keeps_rows = bool(retriever.needs_vectors), isinstance(retriever, Index)
+    if not fits:
+        joins, offers = (f"{kind.__module__}.{kind.__qualname__}" for kind in (retriever.joins, store.offers))
+        raise PluginError(
+            f"{who} works in a store that offers {joins}, but the store {config.store.type!r} offers {offers}",
+            hint="choose a retriever of that store: `klaw plugins`",
+        )
+    if needs_vectors and config.embedding.type == "none":
+        return False
+    if keeps_rows:
+        try:
+            with contained(who):
+                store.enlist(selection.type, retriever)  # type: ignore[arg-type]  # looked at above
+        except PluginError as error:
+            raise RetrievalError(error.message, hint=error.hint) from error
+    return True
 
 
 def _fallback(embedders: _Embedders, get_records: Callable[[], Sequence[SpaceRecord]]) -> FallbackEmbedder:
@@ -254,9 +286,9 @@ def _refuse(error: PluginError) -> Any:
     raise error
 
 
-def option_problems(selections: Sequence[Selection]) -> list[str]:
-    """Return what is wrong with the options of those components that are installed."""
-    registry = discover()
+def option_problems(selections: Sequence[Selection], disabled: Collection[str] = ()) -> list[str]:
+    """Return what is wrong with the options of those components that are installed and not disabled."""
+    registry = discover(disabled=disabled)
     problems: list[str] = []
     for selection in selections:
         try:
@@ -268,9 +300,16 @@ def option_problems(selections: Sequence[Selection]) -> list[str]:
 
 
 def _together(errors: Sequence[PluginError]) -> PluginError:
-    """Return one error that says everything that is missing, and one command that installs it where one does."""
+    """Return one error that says everything that is missing, and one command that installs what a command can."""
     if len(errors) == 1:
         return errors[0]
-    to_install = all(error.hint.startswith("pip install") for error in errors)
-    hints = ["pip install 'klaw[default]'"] if to_install else list(dict.fromkeys(error.hint for error in errors))
-    return PluginNotFoundError("; ".join(error.message for error in errors), hint="; ".join(filter(None, hints)))
+    extras: set[str] = set()
+    others: list[str] = []
+    for error in errors:
+        if isinstance(error, PluginNotFoundError) and error.extras:
+            extras.update(error.extras)
+        else:
+            others.append(error.hint)
+    hints = [*([install_command(sorted(extras))] if extras else []), *filter(None, dict.fromkeys(others))]
+    message = "; ".join(error.message for error in errors)
+    return PluginNotFoundError(message, hint="; ".join(hints), extras=sorted(extras))

@@ -63,12 +63,16 @@ class BackgroundIndexer:
     def wait(self, timeout_seconds: float | None = None) -> bool:
         """Wait until nothing is asked for or under way; return whether that came about in time.
 
-        Embedding that is put off is not waited for: words find what was asked for.
+        Embedding that is put off is not waited for: words find what was asked for. What is asked for after
+        :meth:`close` never comes about.
         """
         with self._changed:
-            return self._changed.wait_for(
-                lambda: self._requests == self._handled and not self._running, timeout_seconds
-            )
+            self._changed.wait_for(lambda: self._is_done or (self._closing and not self._running), timeout_seconds)
+            return self._is_done
+
+    @property
+    def _is_done(self) -> bool:
+        return self._requests == self._handled and not self._running
 
     def close(self) -> None:
         """Stop once words are written, or the embedder has answered; closing twice is allowed."""

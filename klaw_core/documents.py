@@ -32,7 +32,7 @@ class Skipped:
 
     path: str
     reason: str
-    keep: bool = False
+    keep: bool = field(kw_only=True)
 
 
 @frozen
@@ -149,7 +149,11 @@ class Forgotten:
 
 @frozen
 class Status:
-    """What is indexed, with what, and what does not work. ``origins`` counts (documents, chunks)."""
+    """What is indexed, with what, and what does not work.
+
+    By origin: ``origins`` counts (documents, chunks), ``collections`` names the collection, ``workspaces`` the
+    directory, ``excluded`` counts the notes of a workspace that were forgotten and are left out since.
+    """
 
     location: str
     embedder: str
@@ -157,6 +161,8 @@ class Status:
     retrievers: tuple[str, ...]
     fusion: str
     origins: Mapping[str, tuple[int, int]]
+    collections: Mapping[str, str]
     workspaces: Mapping[str, str]
+    excluded: Mapping[str, int]
     statistics: Mapping[str, int | str]
     problems: tuple[str, ...] = ()

@@ -72,8 +72,8 @@ class EmbeddingRun:
     _failures: int = 0
 
     def call_size(self, embedder: Embedder) -> int:
-        """Return how many texts one call holds. Raise what the embedder raises if it cannot say."""
-        return self.texts_per_call or int(getattr(embedder, "texts_per_call", TEXTS_PER_CALL))
+        """Return how many texts one call holds, one at least. Raise what the embedder raises if it cannot say."""
+        return max(1, self.texts_per_call or int(getattr(embedder, "texts_per_call", TEXTS_PER_CALL)))
 
     def fail(self, error: Exception) -> None:
         """Note a failure; stop if the next call would fail too."""

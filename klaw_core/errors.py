@@ -85,7 +85,14 @@ class PluginError(KlawError):
 
 
 class PluginNotFoundError(PluginError):
-    """Nothing installed provides the component that the configuration names."""
+    """Nothing installed provides the component that the configuration names.
+
+    ``extras`` are those of the distribution ``klaw`` that bring it; none where it is not one of the project's own.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", extras: Sequence[str] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.extras = tuple(extras)
 
 
 class PluginConflictError(PluginError):

@@ -121,14 +121,23 @@ def locked(directory: Path, on_wait: Callable[[], None] = lambda: None) -> Itera
             f"{directory} cannot be opened: {error.strerror}", hint="check the directory's permissions"
         ) from error
     try:
+        _lock(descriptor, directory, on_wait)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, directory: Path, on_wait: Callable[[], None]) -> None:
+    try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             on_wait()
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    except OSError as error:  # some file systems of other machines have no locks
+        raise StoreReadOnlyError(
+            f"{directory} cannot be locked: {error.strerror}", hint="choose another place: --data-dir or KLAW_DATA_DIR"
+        ) from error
 
 
 def _fill(descriptor: int, data: bytes) -> None:

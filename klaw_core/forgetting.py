@@ -37,12 +37,22 @@ class Forgetter:
     journal: SavedJournal
 
     def forget(self, target: str) -> Forgotten:
-        """Forget a saved memory, a note or a whole workspace. Raise NotFoundError."""
+        """Forget a saved memory, a note or a whole workspace (``notes/``). Raise NotFoundError."""
         workspaces = self.workspaces.all()
+        if target.rstrip("/") in {*workspaces, *self.sources.strays()}:
+            return self._forget_origin(target)
         name = target.rstrip("/")
-        if name in workspaces or (target.endswith("/") and name in self.sources.strays()):
-            return self._forget_origin(name)
-        collection_name, path = self.reader.find(target)
+        if name != target and name in {source.origin for source in self.sources.parts.sources}:
+            raise NotFoundError(
+                f"{name} is a source in the configuration, which would bring it back",
+                hint=f"remove its [[memory.sources]] table, then `klaw forget {name}/`",
+            )
+        try:
+            collection_name, path = self.reader.find(target)
+        except NotFoundError:
+            if target.startswith(f"{SAVED}/") and self.journal.forget(target):  # it was not indexed yet
+                return Forgotten((target,), 0)
+            raise
         collection = self.get_collection(collection_name)
         origin, _, relative = path.partition("/")
         if origin == CONVERSATIONS:
@@ -63,7 +73,10 @@ class Forgetter:
         _drop_what_came_back(collection, origin, [path])
         return Forgotten((path,), removed)
 
-    def _forget_origin(self, origin: str) -> Forgotten:
+    def _forget_origin(self, target: str) -> Forgotten:
+        origin = target.rstrip("/")
+        if origin == target:
+            raise NotFoundError(f"{origin} is a whole workspace", hint=f"klaw forget {origin}/")
         removed, gone = 0, []
         for name in COLLECTIONS:
             paths = self.sources.paths(origin, name)

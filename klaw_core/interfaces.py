@@ -103,7 +103,10 @@ class Retriever(Protocol[R]):
 
 @runtime_checkable
 class Index(Retriever[R], Protocol[R]):
-    """A retriever that keeps rows of its own, derived from the chunks, in the store's transactions."""
+    """A retriever that keeps rows of its own, derived from the chunks, in the store's transactions.
+
+    What the resource's library raises may pass: the store whose snapshot or transaction it is says what it means.
+    """
 
     def migrations(self) -> Sequence[Migration[R]]:
         """Return the steps that make this index's schema, oldest first; append-only."""
@@ -206,7 +209,11 @@ class Source(Protocol):
         """Yield what is there now, without reading it. Raise WorkspaceError if the place itself is gone."""
 
     def read(self, entry: Entry, /) -> Document | Skipped:
-        """Read one entry. What cannot be read is Skipped with a reason, and what was indexed of it stays."""
+        """Read one entry. What cannot be read is Skipped with the reason.
+
+        With ``keep=True`` what was indexed of it stays (a server that does not answer), with ``keep=False`` it goes
+        (a file that is empty now).
+        """
 
 
 class MessageReader(Protocol):

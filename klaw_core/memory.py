@@ -13,7 +13,7 @@ from attrs import evolve
 
 from klaw_core.assembly import Parts, option_problems
 from klaw_core.config import Config, Selection, load_config, named_embedding
-from klaw_core.errors import ConfigError, KlawError, QueryError, WorkspaceError
+from klaw_core.errors import ConfigError, KlawError, PluginError, QueryError, WorkspaceError
 from klaw_core.plugins import Registry, discover
 from klaw_core.values import COLLECTIONS, Filters, SearchResults
 
@@ -102,7 +102,8 @@ class Memory:
         The directory is remembered under ``name`` (default: its own), in a collection, as documentation of a
         version of something if ``version`` is given. ``force`` cuts every document anew. Words find what is new at
         once; then it is embedded, unless ``embed`` is False. Where the embedder fails, the report says how many chunks
-        lack a vector, and why; :meth:`embed` and the next run go on. Raise WorkspaceError, StoreError.
+        lack a vector, and why; :meth:`embed` and the next run go on. Of several sources one that fails is ``skipped``.
+        Raise WorkspaceError, PluginError, StoreError.
         """
         from klaw_core.documents import IndexReport, Skipped
         from klaw_core.embedding import EmbeddingRun
@@ -111,7 +112,10 @@ class Memory:
         run = EmbeddingRun(stopped=not embed)
         if directory is not None:
             _check_collection(collection)
-            workspace = self._workspaces.remember(Path(directory), name, collection=collection, version=version)
+            configured = self._sources.configured_workspaces()
+            workspace = self._workspaces.remember(
+                directory, name, collection=collection, version=version, configured=configured
+            )
             report = self._write(workspace, run, force=force, on_progress=on_progress)
             return self._finish(report, run, [collection_of(workspace)], on_progress)
         sources = self._sources.all()
@@ -121,7 +125,10 @@ class Memory:
         for source in sources:
             try:
                 report += self._write(source, run, force=force, on_progress=on_progress)
-            except WorkspaceError as error:  # a drive that is not there now must not keep the others from being indexed
+            except (WorkspaceError, PluginError) as error:
+                # A drive, or a plugin's server, that is not there now must not keep the others from being indexed.
+                if isinstance(error, PluginError) and source not in self._parts.sources:
+                    raise
                 report += IndexReport(skipped=(Skipped(source.origin, str(error), keep=True),))
         return self._finish(report, run, COLLECTIONS, on_progress)
 
@@ -201,8 +208,8 @@ class Memory:
         """Remember a text; it can be found at once.
 
         Once it is in the journal it is safe, and nothing raises: if it cannot be indexed or embedded now, the
-        answer's ``notice`` says why, and the next :meth:`index` does it. Raise QueryError if the text is empty
-        or too long, StoreError if it cannot be kept.
+        answer's ``notice`` says why, and the next :meth:`index` does it. Raise RecordError if the text is empty
+        or too long, or ``created_at`` has no time zone, StoreError if it cannot be kept.
         """
         from klaw_core.documents import Passage
         from klaw_core.lines import count_lines
@@ -267,17 +274,17 @@ class Memory:
 
         return Collection(self._parts.store, self._parts.embedder, self._parts.indexes(), name)
 
-    def export(self, target: Path | BinaryIO) -> ExportReport:
-        """Write everything a person owns as JSON lines: workspaces, core memory, saved memories, conversations.
+    def export(self, target: str | Path | BinaryIO) -> ExportReport:
+        """Write everything a person owns as JSON lines: workspaces, core memory, what was saved, said and summarised.
 
         To a file (atomically, 0600) or a stream. Notes are files of their own and stay where they are.
         Raise StoreError.
         """
         from klaw_core.maintenance.export import export
 
-        return export(self.config.data_dir, target)
+        return export(self.config.data_dir, Path(target) if isinstance(target, str) else target)
 
-    def import_(self, source: Path) -> ImportReport:
+    def import_(self, source: str | Path) -> ImportReport:
         """Add what an export holds; what is here stays, and importing it again changes nothing.
 
         What was saved is indexed at once, everything else by the next :meth:`index`. Raise RecordError with nothing
@@ -286,7 +293,7 @@ class Memory:
         from klaw_core.maintenance.importing import import_
         from klaw_core.saved_source import SavedSource
 
-        report = import_(self.config.data_dir, source)
+        report = import_(self.config.data_dir, Path(source))
         if report.added.get("saved"):
             try:
                 notices = self._indexer().sync(SavedSource(self._journal)).notices

@@ -13,7 +13,7 @@ from klaw_core.documents import Entry, Passage, Skipped
 from klaw_core.errors import NotFoundError
 from klaw_core.interfaces import Store
 from klaw_core.lines import count_lines, line_starts, take_lines
-from klaw_core.values import StoredChunk
+from klaw_core.values import StoredChunk, has_surrogates
 
 _SHORTEST_ID = 6
 
@@ -87,11 +87,6 @@ class Reader:
             if found is not None:
                 return workspace, f"{workspace.origin}/{found}"
         return None
-
-
-def has_surrogates(text: str) -> bool:
-    """Return whether the text holds a lone surrogate, which no file and no database can."""
-    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def joined(chunks: Sequence[StoredChunk]) -> str:

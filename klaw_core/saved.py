@@ -37,8 +37,10 @@ class Saved:
     def parse(cls, record: dict[str, Any]) -> Self:
         """Return what a line of the journal holds. Raise RecordError with the reason if it holds nothing saved."""
         for name in ("id", "text", "source"):
-            if not isinstance(record.get(name), str) or not record[name]:
+            if not isinstance(record.get(name), str):
                 raise RecordError(f"{name} is not a text" if name in record else f"{name} is missing")
+            if not record[name] and name != "source":
+                raise RecordError(f"{name} is empty")
         chat_id = record.get("chat_id")
         if not (chat_id is None or isinstance(chat_id, str)):
             raise RecordError("chat_id is not a text")

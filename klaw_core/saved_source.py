@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from attrs import field, frozen
 
 from klaw_core.documents import Document, Entry, Skipped
-from klaw_core.errors import QueryError
+from klaw_core.errors import RecordError
 from klaw_core.saved import Saved, SavedJournal
+from klaw_core.timestamps import as_utc
 from klaw_core.values import text_hash
 
 #: The origin of saved memories, and the beginning of their paths.
@@ -17,19 +18,21 @@ _MOST_CHARACTERS = 1_000_000
 
 
 def make_saved(text: str, source: str, chat_id: str | None, created_at: datetime | None) -> Saved:
-    """Return a text as the memory that is saved, dated now unless it says when. Raise QueryError if it cannot be."""
+    """Return a text as the memory that is saved, dated now unless it says when. Raise RecordError if it cannot be."""
     if not text.strip():
-        raise QueryError("there is nothing to save: the text is empty")
+        raise RecordError("there is nothing to save: the text is empty")
+    if not source.strip():
+        raise RecordError("a saved memory needs a source", hint='the default is "manual"')
     try:
-        text.encode()
+        "".join((text, source, chat_id or "")).encode()
     except UnicodeEncodeError as error:
-        raise QueryError("the text cannot be saved: it is not valid Unicode (a lone surrogate)") from error
+        raise RecordError("the text cannot be saved: it is not valid Unicode (a lone surrogate)") from error
     if len(text) > _MOST_CHARACTERS:
-        raise QueryError(
+        raise RecordError(
             f"the text has {len(text):,} characters, at most {_MOST_CHARACTERS:,} can be saved at once",
             hint="put it in a file and `klaw index` its directory",
         )
-    moment = (created_at or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
+    moment = as_utc(created_at or datetime.now(UTC)).replace(microsecond=0)
     digest = text_hash("\0".join((source, chat_id or "", text)))[:12]
     return Saved(f"{SAVED}/{moment.date().isoformat()}/{digest}", text, source, moment, chat_id)
 
@@ -68,4 +71,4 @@ class SavedSource:
     def read(self, entry: Entry, /) -> Document | Skipped:
         """Return one memory as a document."""
         saved = self._found.get(entry.path)
-        return Skipped(entry.path, "was forgotten") if saved is None else as_document(saved)
+        return Skipped(entry.path, "was forgotten", keep=False) if saved is None else as_document(saved)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from operator import ge, index
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import frozen
 
@@ -24,8 +24,7 @@ from klaw_core.errors import (
     as_klaw_error,
     contained,
 )
-from klaw_core.interfaces import Index
-from klaw_core.values import Filters, Hit, Query, Ranking, SearchResult, SearchResults, StoredChunk
+from klaw_core.values import Filters, Hit, Query, Ranking, SearchResult, SearchResults, StoredChunk, check_filters
 
 if TYPE_CHECKING:  # what only vectors or stages need is imported with them
     from klaw_core.assembly import Leg
@@ -41,6 +40,7 @@ MAX_QUERY_CHARACTERS = 10_000
 # The most hits a leg is asked for; also vec0's own limit.
 _DEEPEST = 4096
 _LARGEST_KEY = 2**63
+_NOTHING_EMBEDDED = "searched without vectors: nothing is embedded yet: klaw embed"
 
 
 class _OutdatedError(Exception):
@@ -87,7 +87,8 @@ class Searcher:
         QueryError if the query is empty or too long, EmbeddingError, RetrievalError or VectorSpaceError if no
         leg could answer.
         """
-        _check(text, limit)
+        _check(text, limit, mode)
+        check_filters(filters)
         search = partial(
             self._search, text, limit=limit, mode=mode, filters=filters, collection=collection, min_score=min_score
         )
@@ -121,7 +122,12 @@ class Searcher:
             query = Query(text, collection, vector, within)
             found = self._find(snapshot, legs, query, limit, notices)
             if not found and not snapshot.keys(collection).size:
+                notices[:] = [notice for notice in notices if notice != _NOTHING_EMBEDDED]
                 notices.append("nothing is indexed yet: klaw index DIR")
+            elif within is not None and not within.size:
+                from klaw_core.shortcomings import unmatched
+
+                notices.extend(unmatched(snapshot, collection, filters))
         if self.stages:
             from klaw_core.reranking import rerank
 
@@ -135,7 +141,7 @@ class Searcher:
         wanted = [leg for leg in self.legs if mode == "hybrid" or leg.retriever.needs_vectors == (mode == "vector")]
         if not wanted:
             kind = "uses vectors" if mode == "vector" else "searches words"
-            raise QueryError(f"--mode {mode}: no configured retriever {kind}", hint="see [[memory.retrieval]]")
+            raise QueryError(f"mode {mode}: no configured retriever {kind}", hint="see [[memory.retrieval]]")
         notices.extend(f"{leg.name} is off: {leg.problem}" for leg in wanted if leg.problem)
         usable = [leg for leg in wanted if not leg.problem]
         if not usable:
@@ -158,6 +164,7 @@ class Searcher:
                 record = snapshot.space(collection)
         if record is None:  # nothing was indexed with vectors yet: no reason to load a model
             _leave_out(needing, legs)
+            notices.append(_NOTHING_EMBEDDED)
             return None, None
         try:
             return self._questions.embed(text, self.get_embedder(), record, collection), record
@@ -230,25 +237,12 @@ class Searcher:
             else:
                 rankings.append(Ranking(leg.name, hits, leg.weight))
                 if not hits and query.within is None:
-                    notices.extend(_gaps(snapshot, leg, query.collection))
+                    from klaw_core.shortcomings import gaps
+
+                    notices.extend(gaps(snapshot, leg, query.collection))
         if failure is not None and not rankings:
             raise failure
         return rankings
-
-
-def _gaps(snapshot: Snapshot[Any], leg: Leg, collection: str) -> Iterator[str]:
-    """Say so if a leg that found nothing lacks chunks: after an upgrade, or a run that was interrupted."""
-    if not isinstance(leg.retriever, Index):
-        return
-    from klaw_core.differences import count_lacking
-
-    try:
-        lacking = count_lacking(snapshot, collection, (leg.retriever,))
-    except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the answer stands
-        yield f"{leg.name} cannot say what it holds: {as_klaw_error(error)}"
-        return
-    if lacking > 0:
-        yield f"{leg.name} lacks {lacking:,} {'chunk' if lacking == 1 else 'chunks'}: klaw index"
 
 
 def _drop_moved(collection: str, legs: list[Leg], notices: list[str]) -> None:
@@ -265,7 +259,9 @@ def _leave_out(these: Sequence[Leg], legs: list[Leg]) -> None:
         legs.remove(leg)
 
 
-def _check(text: str, limit: int) -> None:
+def _check(text: str, limit: int, mode: str) -> None:
+    if mode not in get_args(Mode):
+        raise QueryError(f"there is no mode {mode!r}", hint=f"one of {', '.join(get_args(Mode))}")
     if limit < 1:
         raise QueryError(f"the limit must be at least 1, got {limit}")
     if not text.strip():

@@ -28,7 +28,8 @@ _HEADING = re.compile(r"\s{0,3}#{1,6}[ \t]+(?=\S)")
 _BULLET = re.compile(r"\s*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?")
 _QUOTE = re.compile(r"\A(?:\s{0,3}>[ \t]?)+")
 # A fence, a thematic break, or the line below a table's head.
-_RULE = re.compile(r"\s*(?:(?:```|~~~)\S*|(?:[-*_][ \t]*){3,}|\|?[ \t:|-]*-[ \t:|-]*\|[ \t:|-]*)\s*\Z")
+# Possessive: a long line of dashes and bars is read once.
+_RULE = re.compile(r"\s*+(?:(?:```|~~~)\S*|(?:[-*_][ \t]*+){3,}+|[:|]?[ \t:|]*+-[ \t:-]*+\|[ \t:|-]*+)\s*+\Z")
 # Words that stand in almost every question: marking them would hide what the question is about.
 _COMMON = """
 a about an and are as at be but by can could d did do does for from had has have how i in is it its ll m me my of on or

@@ -55,10 +55,13 @@ class Sources:
         """Return the sources of a collection. Raise WorkspaceError as :meth:`all` does."""
         return [source for source in self.all() if collection_of(source) == collection]
 
+    def configured_workspaces(self) -> Sequence[Workspace]:
+        """Return the workspaces of the configuration."""
+        return [source for source in self.parts.sources if isinstance(source, Workspace)]
+
     def known_workspaces(self) -> dict[str, Workspace]:
         """Return the remembered workspaces and those of the configuration, by name."""
-        configured = {source.origin: source for source in self.parts.sources if isinstance(source, Workspace)}
-        return {**configured, **self.workspaces.all()}
+        return {**{source.origin: source for source in self.configured_workspaces()}, **self.workspaces.all()}
 
     def strays(self) -> set[str]:
         """Return the origins that are indexed though no source of theirs is known any more."""

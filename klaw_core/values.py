@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 from attrs import field, frozen
 
+from klaw_core.errors import QueryError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -128,7 +130,8 @@ class VectorSpace:
 class Filters:
     """Which chunks may be found at all; applied inside each leg, never after the cut.
 
-    ``path`` is a prefix (``notes/2024/``); ``since`` is inclusive and ``until`` exclusive, both aware.
+    ``path`` is a prefix (``notes/2024/``), ``chat_id`` the name of a chat (``telegram_123456``); ``since`` is inclusive
+    and ``until`` exclusive, both aware.
     """
 
     source: str | None = None
@@ -138,7 +141,10 @@ class Filters:
     until: datetime | None = None
 
     def __bool__(self) -> bool:
-        return any((self.source, self.path, self.chat_id, self.since, self.until))
+        """Whether anything is left out: every path begins with an empty one, but no chat is called so."""
+        return bool(self.path) or any(
+            value is not None for value in (self.source, self.chat_id, self.since, self.until)
+        )
 
 
 @frozen
@@ -236,6 +242,19 @@ class SpaceRecord:
 
     space: VectorSpace
     probe: Vector = field(eq=False, repr=False)
+
+
+def check_filters(filters: Filters) -> None:
+    """Raise QueryError if a filter is a text that nothing can be named by."""
+    for name in ("source", "path", "chat_id"):
+        value: str | None = getattr(filters, name)
+        if value is not None and has_surrogates(value):
+            raise QueryError(f"the filter {name} is not text: {value!a}", hint="give it in UTF-8")
+
+
+def has_surrogates(text: str) -> bool:
+    """Return whether the text holds a lone surrogate, which no file and no database can."""
+    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def text_hash(text: str) -> str:

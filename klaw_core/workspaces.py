@@ -4,14 +4,14 @@ It is kept beside klaw.db rather than in it, because klaw.db can be deleted and 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from glob import escape
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core.builtin.workspace import Workspace
+from klaw_core.builtin.workspace import Workspace, can_name
 from klaw_core.errors import StoreCorruptError, StoreError, WorkspaceError
 from klaw_core.files import locked, write_atomically
 
@@ -41,15 +41,28 @@ class Workspaces:
             ) from error
 
     def remember(
-        self, directory: Path, name: str | None = None, *, collection: str = "memory", version: str | None = None
+        self,
+        directory: str | Path,
+        name: str | None = None,
+        *,
+        collection: str = "memory",
+        version: str | None = None,
+        configured: Iterable[Workspace] = (),
     ) -> Workspace:
         """Return the workspace of a directory, adding it if it is new.
 
-        A directory inside a known workspace belongs to that one; a new ``version`` replaces the one it had.
-        Raise WorkspaceError if the directory does not exist, holds a known workspace, the name is taken, or
-        it is known under another name or in another collection.
+        A directory inside a known workspace belongs to that one; a new ``version`` replaces the one it had. The name
+        of a workspace whose directory is gone moves to this one, with what it excludes. Raise WorkspaceError if the
+        directory does not exist, holds a known workspace or touches a ``configured`` one, the name is taken, or it is
+        known under another name or in another collection.
         """
         root = _existing(directory)
+        settled = {workspace.origin: workspace for workspace in configured}
+        clash = _overlapping(root, settled)
+        if clash is not None:
+            raise WorkspaceError(
+                f"{directory} belongs to the source {clash!r} of the configuration", hint="`klaw index` indexes it"
+            )
         with locked(self.file.parent):
             known = self.all()
             for workspace in known.values():
@@ -60,9 +73,13 @@ class Workspaces:
                         f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
                         hint=f"`klaw forget {workspace.origin}/` first, then index the whole",
                     )
-            chosen = _free_name(name or root.name or "root", known, chosen=name is not None)
-            workspace = Workspace(root, chosen, collection=collection, version=version or "")
-            self._write({**known, chosen: workspace})
+            moved = known.get(name or "")
+            if moved is not None and not moved.root.exists() and moved.collection == collection:
+                workspace = evolve(moved, root=root, version=moved.version if version is None else version)
+            else:
+                chosen = _free_name(name or root.name or "root", {*known, *settled}, chosen=name is not None)
+                workspace = Workspace(root, chosen, collection=collection, version=version or "")
+            self._write({**known, workspace.origin: workspace})
         return workspace
 
     def _known(
@@ -162,10 +179,12 @@ def _overlapping(root: Path, known: Mapping[str, Workspace]) -> str | None:
     return next(others, None)
 
 
-def _existing(directory: Path) -> Path:
+def _existing(directory: str | Path) -> Path:
     """Return the real path of a directory. Raise WorkspaceError if there is none."""
+    if not str(directory):  # a path of it would be that of the current directory
+        raise WorkspaceError("the directory's name is empty", hint="klaw index DIR")
     try:
-        root = directory.expanduser().resolve()
+        root = Path(directory).expanduser().resolve()
         is_directory, exists = root.is_dir(), root.exists()
     except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a NUL, a name too long, no such user
         raise WorkspaceError(f"{str(directory)!r} is not a directory that can be opened: {error}") from error
@@ -175,10 +194,10 @@ def _existing(directory: Path) -> Path:
     return root
 
 
-def _free_name(name: str, known: Mapping[str, Workspace], *, chosen: bool) -> str:
+def _free_name(name: str, known: Collection[str], *, chosen: bool) -> str:
     """Return ``name``, or one like it that is free if it was not chosen by a person. Raise WorkspaceError."""
     hint = "choose another: klaw index DIR --name NAME"
-    if "/" in name or name.startswith(".") or not name.isprintable():
+    if not can_name(name):
         raise WorkspaceError(f"{name!r} cannot name a workspace", hint=hint)
     taken = {*known, *RESERVED}
     if name not in taken:

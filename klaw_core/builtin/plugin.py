@@ -90,12 +90,9 @@ def klaw_retrievers() -> Iterable[Component[Any, Retriever[Any]]]:
 
 
 def _workspace(options: WorkspaceOptions, _place: Place) -> Source:
-    from pathlib import Path
-
     from klaw_core.builtin.workspace import Workspace
 
-    root = Path(options.path).expanduser().absolute()
-    return Workspace(root, options.name or root.name, options.include, options.exclude, options.max_bytes)
+    return Workspace(options.root, options.origin, options.include, options.exclude, options.max_bytes)
 
 
 def _memory_store(_options: NoOptions, _place: Place) -> Store[Any]:

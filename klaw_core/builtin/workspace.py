@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 from attrs import field, frozen, validators
 
@@ -26,15 +27,40 @@ _FIRST = ("MEMORY.md", "memory.md")
 _DATED = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 
 
+def can_name(name: str) -> bool:
+    """Return whether documents can be named after a workspace of this name: ``NAME/relative/path.md``."""
+    return bool(name) and "/" not in name and not name.startswith(".") and name.isprintable()
+
+
+def _absolute(_options: object, attribute: Any, value: str) -> None:
+    if not value.startswith(("/", "~")):  # another directory in each place that Klaw is started from
+        raise ValueError(f"{attribute.name}: expected an absolute path, or one that begins with ~, got {value!r}")
+
+
+def _sound(options: "WorkspaceOptions", attribute: Any, _value: str) -> None:
+    if not can_name(options.origin):
+        raise ValueError(f"{attribute.name}: {options.origin!r} cannot name a workspace")
+
+
 @frozen
 class WorkspaceOptions:
     """Options of ``[[memory.sources]] type = "workspace"``."""
 
-    path: str
-    name: str = ""  # default: the directory's own name
+    path: str = field(validator=_absolute)
+    name: str = field(default="", validator=_sound)  # default: the directory's own name
     include: tuple[str, ...] = ("*.md", "*.markdown")
     exclude: tuple[str, ...] = ()
     max_bytes: int = field(default=10 * 1024 * 1024, validator=validators.ge(1))
+
+    @property
+    def root(self) -> Path:
+        """The directory."""
+        return Path(self.path).expanduser().absolute()
+
+    @property
+    def origin(self) -> str:
+        """The name that paths of its documents begin with."""
+        return self.name or self.root.name or "root"
 
 
 @frozen
@@ -80,7 +106,7 @@ class Workspace:
             gone = error.errno in {errno.ENOENT, errno.ENOTDIR}
             return Skipped(entry.path, "vanished" if gone else f"cannot be read: {error.strerror}", keep=True)
         except _NotANoteError as error:
-            return Skipped(entry.path, str(error))
+            return Skipped(entry.path, str(error), keep=False)
         created = _date_in_name(path.name) or modified
         return Document(entry.path, text, relative, self.origin, created, version=self.version)
 
@@ -157,23 +183,23 @@ class Workspace:
                     if self._contains(path):
                         (links if child.is_symlink() else pending).append(path)
                     else:
-                        yield Skipped(self._name(path), "leads out of the workspace")
+                        yield Skipped(self._name(path), "leads out of the workspace", keep=False)
                 elif self._includes(child.name):
                     yield self._file(path)
 
     def _file(self, path: Path) -> Entry | Skipped:
         name = self._name(path)
         if path != self.root / name.removeprefix(f"{self.origin}/"):
-            return Skipped(name, "has a name that is not valid UTF-8")
+            return Skipped(name, "has a name that is not valid UTF-8", keep=False)
         try:
             status = path.stat()
         except OSError as error:
             reason = "is a link to nothing" if error.errno == errno.ENOENT else f"cannot be read: {error.strerror}"
             return Skipped(name, reason, keep=error.errno != errno.ENOENT)
         if not self._contains(path):
-            return Skipped(name, "leads out of the workspace")
+            return Skipped(name, "leads out of the workspace", keep=False)
         if not stat.S_ISREG(status.st_mode):
-            return Skipped(name, "is not a regular file")
+            return Skipped(name, "is not a regular file", keep=False)
         return Entry(name, status.st_size)
 
     def _includes(self, name: str) -> bool:

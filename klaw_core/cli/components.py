@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import attrs
 
-from klaw_core.cli.effective import selections
-from klaw_core.config import Config, Selection, build_options
-from klaw_core.errors import ConfigError, PluginError, as_klaw_error
+from klaw_core.assembly import build, join
+from klaw_core.config import AUTO, Config, Selection, build_options
+from klaw_core.config.model import DEFAULTS
+from klaw_core.errors import ConfigError, KlawError
 from klaw_core.hookspecs import Place
-from klaw_core.interfaces import Index
 from klaw_core.plugins import Registry
 
 
@@ -30,22 +31,19 @@ def examine(config: Config, registry: Registry) -> list[Part]:
     parts: list[Part] = []
     store: Any = None
     try:
-        for selection in selections(config):
+        for selection in config.selections():
             part, built = _try(config, registry, selection)
             if selection is config.store:
                 store = built
-            elif store is not None and built is not None and selection.kind == "retriever":
-                part = _join(config, part, store, built)
+            elif built is not None and selection.kind == "retriever" and store is not None:
+                part = _join(config, selection, part, store, built)
+            elif built is not None and selection is config.embedding and selection.type == AUTO:
+                part = _choose(config, registry, selection)
             parts.append(part)
     finally:
         if store is not None:
             store.close()
     return parts
-
-
-def examine_embedder(config: Config, registry: Registry) -> Part:
-    """Build the embedder alone."""
-    return _try(config, registry, config.embedding)[0]
 
 
 def _try(config: Config, registry: Registry, selection: Selection) -> tuple[Part, Any]:
@@ -57,26 +55,31 @@ def _try(config: Config, registry: Registry, selection: Selection) -> tuple[Part
         problems: list[str] = []
         options = build_options(component, selection, problems)
         if problems:
-            raise ConfigError(problems, hint="`klaw config path` names the file")  # noqa: TRY301  # one report for all
-        return part, component.factory(options, Place(config.data_dir, config.cache_dir, config.offline))
-    except Exception as error:  # noqa: BLE001  # the plugin edge: a defect of a plugin is a problem of the component
+            raise ConfigError(problems, hint="`klaw config path` names the file")
+        return part, build(component, options, selection, Place(config.data_dir, config.cache_dir, config.offline))
+    except KlawError as error:
         return _broken(part, error), None
 
 
-def _join(config: Config, part: Part, store: Any, retriever: Any) -> Part:
+def _choose(config: Config, registry: Registry, selection: Selection) -> Part:
+    """Return the first embedder that can be built of those that ``auto`` chooses among, or else the first of them."""
+    from klaw_core.fallback import auto_types
+
+    types = auto_types(registry.names("embedder"), os.environ) or [DEFAULTS["memory"]["embedding"]["type"]]
+    tried = (_try(config, registry, attrs.evolve(selection, type=name))[0] for name in types)
+    first = next(tried)
+    found = next((part for part in (first, *tried) if not part.problem), first)
+    return attrs.evolve(found, type=AUTO)
+
+
+def _join(config: Config, selection: Selection, part: Part, store: Any, retriever: Any) -> Part:
     """Let a retriever join the store as it would at work."""
-    if retriever.needs_vectors and config.embedding.type == "none":
-        return part
     try:
-        if not issubclass(store.offers, retriever.joins):
-            raise PluginError("does not work in this store", hint="`klaw plugins` lists the retrievers")  # noqa: TRY301
-        if isinstance(retriever, Index):
-            store.enlist(part.type, retriever)
-    except Exception as error:  # noqa: BLE001  # the plugin edge, as above
+        join(store, retriever, selection, config)
+    except KlawError as error:
         return _broken(part, error)
     return part
 
 
-def _broken(part: Part, error: Exception) -> Part:
-    known = as_klaw_error(error)
-    return attrs.evolve(part, problem=known.message, remedy=known.hint)
+def _broken(part: Part, error: KlawError) -> Part:
+    return attrs.evolve(part, problem=error.message, remedy=error.hint)

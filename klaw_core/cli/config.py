@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,8 @@ def get_command(settings: Settings, *, key: str) -> None:
 def set_command(settings: Settings, *, key: str, value: str) -> None:
     """Set KEY to VALUE in your configuration file; its comments stay.
 
-    VALUE is a number, true, false, an array, or else a string. Nothing is written if the result would be wrong.
+    VALUE is a number, true, false, an array, or else a string. Nothing is written if the result would be wrong; a type
+    that no installed plugin offers is written, and said: its plugin may come later.
     """
     from klaw_core.cli.effective import masked
     from klaw_core.cli.output import data, notify, print_json
@@ -90,7 +92,8 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
     if new:
         raise ConfigError(new, hint="nothing was changed; see `klaw config list`")
     write_source(file, changed)
-    notify(settings, *(f"removed {place}, an option of the type before" for place in removed), *missing)
+    dropped = (f"removed {place}, an option of the type before" for place in removed)
+    notify(settings, *dropped, *missing, *_outranked(settings, key, parse_value(value)))
     shown = masked(key, parse_value(value), load_config(config_file=file))
     if settings.json:
         print_json({"key": key, "value": shown, "config": file})
@@ -151,6 +154,23 @@ def _nearest(key: str, places: Sequence[str]) -> str:
     ends = [place for place in places if place.endswith(f".{key}")]
     near = ends or get_close_matches(key, places, n=1) or get_close_matches(key.rpartition(".")[2], by_name, n=1)
     return by_name.get(near[0], near[0]) if near else ""
+
+
+def _outranked(settings: Settings, key: str, value: Any) -> Iterator[str]:
+    """Say which layer above the file gives the key another value here, if one does."""
+    from klaw_core.cli.effective import masked, toml
+    from klaw_core.config.layers import leaves, project_file
+    from klaw_core.errors import ConfigError
+
+    try:
+        config = settings.load_config()
+    except ConfigError:  # of another layer; the next command says it
+        return
+    winning = dict(leaves(config.table)).get(key, value)
+    if winning != value:
+        from_environment = key == "memory.embedding.type" and "KLAW_EMBEDDER" in os.environ
+        layer = "KLAW_EMBEDDER" if from_environment else project_file(Path.cwd())
+        yield f"{layer} sets it to {toml(masked(key, winning, config))}, which wins here"
 
 
 def _user_file(settings: Settings) -> Path:

@@ -44,7 +44,7 @@ def effective(config: Config, registry: Registry | None = None) -> list[Setting]
         for place, value in leaves(config.table)
     ]
     written = tuple(setting.place for setting in found)
-    for selection in selections(config):
+    for selection in config.selections():
         found += [
             Setting(f"{selection.place}.{name}", value, is_default=True)
             for name, value in option_defaults(registry, selection).items()
@@ -65,7 +65,7 @@ def masked(place: str, value: Any, config: Config, registry: Registry | None = N
 
 
 def _secret_places(config: Config, registry: Registry) -> Iterator[str]:
-    for selection in selections(config):
+    for selection in config.selections():
         with suppress(PluginError):
             options = registry.component(selection.kind, selection.type).options
             yield from (f"{selection.place}.{name}" for name in secret_options(options))
@@ -81,11 +81,6 @@ def _order(place: str, tables: Mapping[str, int]) -> tuple[int, str]:
     name = place.removeprefix("memory.").partition(".")[0]
     bare = name.partition("[")[0]
     return (tables.get(bare, 0) if place.startswith("memory.") else len(tables), name)
-
-
-def selections(config: Config) -> list[Selection]:
-    """Return every table that picks a component."""
-    return config.selections()
 
 
 def option_defaults(registry: Registry, selection: Selection) -> dict[str, Any]:
@@ -115,7 +110,7 @@ def check_options(config: Config) -> tuple[list[str], list[str]]:
     registry = discover(disabled=config.disabled_plugins)
     problems: list[str] = []
     missing: list[str] = []
-    for selection in selections(config):
+    for selection in config.selections():
         try:
             component = registry.component(selection.kind, selection.type)
         except PluginError as error:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @common_options
 @pass_settings
 def command(settings: Settings, *, file: str) -> None:
-    """Write workspaces, core memory, saved memories and conversations to FILE as JSON lines; - is standard output."""
+    """Write workspaces, core memory, saved memories, conversations and summaries to FILE as JSON lines; - is stdout."""
     from klaw_core.maintenance.export import export
 
     # The files alone are enough: a database that does not open must not keep anybody from taking their memories along.

@@ -49,12 +49,21 @@ def _ask(question: str) -> None:
 def _question(memory: Memory, target: str) -> str:
     """Return what to ask, saying what would go. Raise NotFoundError if there is no such thing."""
     from klaw_core.cli.output import clean, counted
+    from klaw_core.errors import NotFoundError
 
-    status = memory.status()
-    if (name := target.rstrip("/")) in status.workspaces:
+    if target.endswith("/"):
+        name, status = target.rstrip("/"), memory.status()
         documents, _ = status.origins.get(name, (0, 0))
-        return f"Forget the workspace {name} with {counted(documents, 'note')} ({status.workspaces[name]} stays)?"
-    passage = memory.get(target)
+        if name in status.workspaces:
+            return f"Forget the workspace {name} with {counted(documents, 'note')} ({status.workspaces[name]} stays)?"
+        if name in status.origins:
+            return f"Forget what {name} was: {counted(documents, 'document')}?"
+    try:
+        passage = memory.get(target)
+    except NotFoundError:
+        if not target.startswith("saved/"):  # one that is not indexed yet is only in the journal
+            raise
+        return f"Forget {target}?"
     if passage.file is not None:
         return f"Forget {passage.path} and exclude it from now on (the file stays)?"
     text = clean(" ".join(passage.content.split()))

@@ -28,14 +28,14 @@ def command(settings: Settings) -> None:
     from klaw_core.cli.template import render
     from klaw_core.config import load_config
     from klaw_core.config.edit import write_source
-    from klaw_core.config.load import user_config_file
+    from klaw_core.config.load import disabled_plugins, user_config_file
     from klaw_core.files import make_private_directory
     from klaw_core.plugins import discover
 
     file = settings.config_file or user_config_file()
     new_file = not file.exists()
     if new_file:
-        write_source(file, render(discover()))
+        write_source(file, render(discover(disabled=disabled_plugins())))
     config = load_config(config_file=file, data_dir=settings.data_dir)
     new_directory = not config.data_dir.exists()
     make_private_directory(config.data_dir)

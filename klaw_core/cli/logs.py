@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,10 +75,21 @@ def _noted(lines: Iterable[JournalLine], ends: dict[Path, int]) -> Iterator[Jour
         ends[path] = max(ends.get(path, 0), line.end)
 
 
-def _news(journal: Journal, chat: Chat, ends: Mapping[Path, int]) -> Iterator[JournalLine]:
-    """Yield the lines that were added since."""
+def _news(journal: Journal, chat: Chat, ends: dict[Path, int]) -> Iterator[JournalLine]:
+    """Yield the lines that were added since. A file that was cut or replaced is read from its beginning."""
+    from klaw_core.jsonl import BadLine
+
     for file in journal.files(chat).files:
-        yield from journal.read_file(file, ends.get(file.path, 0))
+        lines = journal.read_file(file, ends.get(file.path, 0))
+        first = next(lines, None)
+        if isinstance(first, BadLine) and first.ends_reading:
+            ends[file.path] = 0
+            yield first
+            lines = journal.read_file(file)
+            first = next(lines, None)
+        if first is not None:
+            yield first
+        yield from lines
 
 
 def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True) -> None:

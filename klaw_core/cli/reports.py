@@ -44,7 +44,9 @@ def report_run(settings: Settings, name: str, report: IndexReport) -> None:
     if report.lacking:
         what = f"{counted(report.lacking, 'chunk')} found by words alone: "
         why = "; ".join(report.notices) or "not embedded yet"
-        notices().line(Part(what, "yellow"), f"{why} → klaw embed")
+        # Vectors of another model are no gap that could be filled: their notice names the one thing that helps.
+        mend = "" if "`klaw reindex`" in why else " → klaw embed"
+        notices().line(Part(what, "yellow"), f"{why}{mend}")
     else:
         for notice in report.notices:
             notices().line(Part("! ", "yellow"), notice)
@@ -71,7 +73,8 @@ def summary(report: IndexReport) -> str:
     chunks = [counted(report.chunks, "chunk")] if report.chunks else []
     chunks += [f"{report.embedded:,} embedded"] if report.embedded else []
     chunks += [f"{report.cached:,} from the cache"] if report.cached else []
-    parts = [", ".join(documents) or ("" if chunks else "no notes"), ", ".join(chunks)]
+    nothing = "nothing" if report.lacking else "no notes"  # an index run over chunks has notes to count
+    parts = [", ".join(documents) or ("" if chunks else nothing), ", ".join(chunks)]
     return f"{'; '.join(filter(None, parts))} in {duration(report.seconds)}"
 
 

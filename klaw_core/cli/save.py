@@ -15,7 +15,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 @click.command("save", short_help="Remember a text.")
 @click.argument("text", nargs=-1, required=True)
 @click.option("--source", default="manual", show_default=True, metavar="LABEL", help="What results show as its source.")
-@click.option("--chat", "chat_id", metavar="ID", help="The chat it comes from.")
+@click.option("--chat", "chat_id", metavar="NAME", help="The chat it comes from: CHANNEL_ID, as in telegram_123456.")
 @click.option("--date", "created_at", metavar="WHEN", callback=parse_moment, help="When it was said. [default: now]")
 @common_options
 @pass_settings

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 )
 @click.option("--source", metavar="LABEL", help="Only this source, for instance MEMORY.md or manual.")
 @click.option("--path", "path", metavar="PREFIX", help="Only paths that begin so, for instance notes/2026/.")
-@click.option("--chat", "chat_id", metavar="ID", help="Only this chat.")
+@click.option("--chat", "chat_id", metavar="NAME", help="Only this chat: CHANNEL_ID, as in telegram_123456.")
 @click.option("--since", metavar="WHEN", callback=parse_since, help="Only from then on: 2026-02-24, 7d, yesterday.")
 @click.option("--until", metavar="WHEN", callback=parse_until, help="Only until then; a day is included.")
 @click.option("--explain", is_flag=True, help="Show what each retriever contributed to the score.")

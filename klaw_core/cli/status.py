@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 # What the documents of an origin are called; those of any other are notes.
 _NOUNS = {"saved": ("memory", "memories")}
+_USUAL = "memory"  # the collection that `klaw search` looks in unless it is told another
 
 
 @click.command("status", short_help="Show what is indexed, with what, and what does not work.")
@@ -39,7 +41,9 @@ def _as_dict(status: Status, files: list[str]) -> dict[str, Any]:
         "origins": {
             name: {"documents": documents, "chunks": chunks} for name, (documents, chunks) in status.origins.items()
         },
+        "collections": dict(status.collections),
         "workspaces": dict(status.workspaces),
+        "excluded": dict(status.excluded),
         "statistics": dict(status.statistics),
         "config_files": files,
     }
@@ -75,18 +79,23 @@ def _show_origins(out: Output, status: Status) -> None:
     for name in sorted({*status.origins, *status.workspaces}):
         documents, chunks = status.origins.get(name, (0, 0))
         noun = counted(documents, *_NOUNS.get(name, ("note",)))
-        rows.append(
-            [
-                Part(name, "bold cyan"),
-                noun,
-                counted(chunks, "chunk"),
-                Part(tilde(status.workspaces.get(name, "")), "dim"),
-            ]
-        )
+        where = " ".join(filter(None, (tilde(status.workspaces.get(name, "")), *_remarks(status, name))))
+        rows.append([Part(name, "bold cyan"), noun, counted(chunks, "chunk"), Part(where, "dim")])
     if rows:
         out.rows(rows, right=(1, 2))
     else:
         out.line("nothing is indexed yet: klaw index DIR")
+
+
+def _remarks(status: Status, name: str) -> Iterator[str]:
+    """Say what is not as usual about an origin: where a plain search does not find it, and what is left out of it."""
+    from klaw_core.cli.output import counted
+
+    collection = status.collections.get(name, _USUAL)
+    if collection != _USUAL:
+        yield f"(in the collection {collection})"
+    if excluded := status.excluded.get(name):
+        yield f"({counted(excluded, 'note')} excluded)"
 
 
 def _amount(name: str, value: int | str) -> str:

@@ -24,9 +24,14 @@ trusted_projects = []
 # What reorders the passages that were found, one such table a stage; none by default.
 # [[memory.reranking]]
 # type = "..."
-
-# What searches, and how much each counts when the rankings are merged. To change one, uncomment all.
 """
+_SOURCES = """\
+# What is read besides the directories that `klaw index DIR` remembers, one such table a directory; none by default.
+# [[memory.sources]]
+# type = "workspace"
+# path = "~/notes"
+"""
+_RETRIEVAL = "# What searches, and how much each counts when the rankings are merged. To change one, uncomment all."
 _ABOUT = {
     "store": "Where passages are kept.",
     "chunking": "How notes are cut into passages.",
@@ -34,12 +39,16 @@ _ABOUT = {
     "fusion": "How the rankings are merged into one.",
 }
 
-_ABOUT_CONVERSATIONS = "Whose messages can be found, and patterns of what must not reach the index."
+_ABOUT_SETTINGS = {
+    "conversations": "Whose messages can be found, and patterns of what must not reach the index.",
+    "cache": "How many vectors are kept for texts that come again.",
+}
 
 
 def render(registry: Registry) -> str:
     """Return the file's text; the options are those of the components that are installed."""
-    blocks = [_HEAD.rstrip("\n")]
+    sources = _options(registry, Selection("source", "workspace", "memory.sources[0]"))
+    blocks = [_HEAD.rstrip("\n"), "\n# ".join((_SOURCES.rstrip("\n"), *sources)), _RETRIEVAL]
     for index, entry in enumerate(DEFAULTS["memory"]["retrieval"]):
         selection = Selection("retriever", entry["type"], f"memory.retrieval[{index}]")
         lines = [*(f"{key} = {toml(value)}" for key, value in entry.items()), *_options(registry, selection)]
@@ -49,8 +58,9 @@ def render(registry: Registry) -> str:
         options = _options(registry, Selection(kind, default, f"memory.{key}"))
         lines = [f"{about}{_choices(registry, kind)}", f"type = {toml(default)}", *options]
         blocks.append("\n# ".join((f"[memory.{key}]", *lines)))
-    conversations = (f"{key} = {toml(value)}" for key, value in DEFAULTS["memory"]["conversations"].items())
-    blocks.append("\n# ".join(("[memory.conversations]", _ABOUT_CONVERSATIONS, *conversations)))
+    for key, about in _ABOUT_SETTINGS.items():
+        settings = (f"{name} = {toml(value)}" for name, value in DEFAULTS["memory"][key].items())
+        blocks.append("\n# ".join((f"[memory.{key}]", about, *settings)))
     blocks.append("[plugins]\n# Plugins (or distributions) that are not to be loaded.\n# disabled = []")
     return "\n\n".join(blocks) + "\n"
 

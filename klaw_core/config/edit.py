@@ -5,7 +5,7 @@ A *place* is dotted as in every message of Klaw: ``memory.fusion.k``, ``memory.r
 
 import re
 import tomllib
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +50,14 @@ def with_value(source: str, place: str, value: Any) -> tuple[str, tuple[str, ...
     """Return TOML text in which ``place`` has the value, and the places that had to go for it.
 
     A table that picks another ``type`` loses the options of the old one: they mean nothing to the new.
-    Missing tables are made; the retrievers, which have defaults as a whole, are written out first. Raise
-    ConfigError if the text is not TOML or the place runs through something that is no table.
+    Missing tables are made, of an array the next one only; the retrievers, which have defaults as a whole, are
+    written out first. Raise ConfigError if the text is not TOML or the place runs through something that is no table.
     """
     document = _parse(source)
     steps = parse_place(place)
     table: Any = document
     for at, step in enumerate(steps[:-1]):
-        table = _descend(table, step, steps[at + 1], ".".join(str(done) for done in steps[: at + 1]))
+        table = _descend(table, step, steps[at + 1], _written(steps[: at + 1]))
     key = steps[-1]
     if not isinstance(table, MutableMapping):
         raise ConfigError([f"{place}: what it stands in is not a table"])
@@ -118,7 +118,8 @@ def _descend(table: Any, step: Step, following: Step, place: str) -> Any:
     if not isinstance(table, MutableMapping):
         raise ConfigError([f"{place}: what it stands in is not a table"])
     if step not in table:
-        table[step] = _retrievers() if isinstance(following, int) else _table()
+        made = _retrievers() if place == "memory.retrieval" else tomlkit.aot()
+        table[step] = made if isinstance(following, int) else _table()
     return table[step]
 
 
@@ -126,10 +127,15 @@ def _entry(tables: Any, index: int, place: str) -> Any:
     if not isinstance(tables, list):
         raise ConfigError([f"{place}: expected an array of tables"])
     if index == len(tables):
-        tables.append(_table())
+        tables.append(tomlkit.inline_table() if isinstance(tables, tomlkit.items.Array) else _table())
     if index >= len(tables):
         raise ConfigError([f"{place}: there are {len(tables)} of them, counted from 0"])
     return tables[index]
+
+
+def _written(steps: Sequence[Step]) -> str:
+    """Return the place that these steps lead to."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
 
 
 def _default_type(steps: tuple[Step, ...], otherwise: Any) -> Any:

@@ -5,7 +5,7 @@ Later layers win: defaults, the user's file, the project's ``klaw.toml``, ``KLAW
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +47,19 @@ def load_config(
     directory: Path | None = None,
     environment: Mapping[str, str] = os.environ,
     overrides: Mapping[str, Any] | None = None,
-    check: Callable[[Sequence[Selection]], Sequence[str]] = lambda _: (),
+    check: Callable[[Sequence[Selection], Collection[str]], Sequence[str]] = lambda _selections, _disabled: (),
 ) -> Config:
     """Read every layer and return the configuration.
 
     ``config_file`` and ``data_dir`` stand for the options of those names, ``directory`` is where the
     search for a project's ``klaw.toml`` begins (None: no project), ``overrides`` is laid over everything.
-    Options of components are checked when they are assembled; but if there is a problem here already, ``check``
-    is asked for theirs, so that all are told at once. Raise ConfigError with every problem found.
+    Options of components are checked when they are assembled; but if there is a problem here already, ``check`` is
+    given what was picked and the plugins that are disabled, and asked for theirs, so that all are told at once; not
+    where it cannot be told what is disabled. Raise ConfigError with every problem found.
     """
     problems: list[str] = []
     layers = _layers(config_file, directory, environment, problems)
+    unread = bool(problems)
     if overrides:
         layers.append(Layer("options", dict(overrides)))
     table: Table = dict(DEFAULTS)
@@ -73,16 +75,15 @@ def load_config(
     _strings(expanded["trusted_projects"], "trusted_projects", problems)
     offline = _offline(environment, problems)
     if problems:
-        chosen = (value if isinstance(value, tuple) else (value,) for value in selections.values())
-        picked = (item for group in chosen for item in group if isinstance(item, Selection) and item.type)
-        problems.extend(check(list(picked)))
+        if not unread and disabled is not None:
+            problems.extend(check(_picked(selections), disabled))
         raise ConfigError(list(dict.fromkeys(problems)), hint="`klaw config path` names the file")
     named = environment.get("KLAW_DATA_DIR")
     place = data_dir or (Path(named) if named else user_directory("data"))
     return Config(
         data_dir=_at_home(place, "--data-dir" if data_dir else "KLAW_DATA_DIR").absolute(),
         cache_dir=user_directory("cache"),
-        disabled_plugins=disabled,
+        disabled_plugins=disabled or (),
         offline=offline,
         files=tuple(layer.path for layer in layers if layer.path is not None),
         table=table,
@@ -176,6 +177,12 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
     return chosen
 
 
+def _picked(selections: Mapping[str, Any]) -> list[Selection]:
+    """Return the selections that name a component."""
+    chosen = (value if isinstance(value, tuple) else (value,) for value in selections.values())
+    return [item for group in chosen for item in group if isinstance(item, Selection) and item.type]
+
+
 def _selection(kind: str, place: str, table: Any, problems: list[str]) -> Selection:
     if not isinstance(table, Mapping):
         problems.append(f"{place}: expected a table with a key 'type'")
@@ -222,19 +229,27 @@ def _cache(table: Any, problems: list[str]) -> CacheSettings:
     return CacheSettings(entries)
 
 
-def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...]:
+def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...] | None:
+    """Return an array's strings; None, and a problem, if it is anything else."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(value)
     problems.append(f"{place}: expected an array of strings, got {shown(value)}")
-    return ()
+    return None
 
 
-def _disabled(plugins: Any, environment: Mapping[str, str], problems: list[str]) -> tuple[str, ...]:
+def disabled_plugins(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Return the plugins that the environment disables, whatever the files say."""
+    names = (name.strip() for name in environment.get("KLAW_DISABLE_PLUGINS", "").split(","))
+    return tuple(filter(None, names))
+
+
+def _disabled(plugins: Any, environment: Mapping[str, str], problems: list[str]) -> tuple[str, ...] | None:
+    """Return the plugins that are disabled; None, and a problem, if the files do not say which."""
     if not isinstance(plugins, Mapping):
         problems.append(f"plugins: expected a table, got {shown(plugins)}")
-        return ()
-    also = (name.strip() for name in environment.get("KLAW_DISABLE_PLUGINS", "").split(","))
-    return (*_strings(plugins.get("disabled", []), "plugins.disabled", problems), *filter(None, also))
+        return None
+    named = _strings(plugins.get("disabled", []), "plugins.disabled", problems)
+    return None if named is None else (*named, *disabled_plugins(environment))
 
 
 def _offline(environment: Mapping[str, str], problems: list[str]) -> bool:

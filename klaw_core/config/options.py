@@ -53,7 +53,7 @@ def build_options(component: Component[Any, Any], selection: Selection, problems
         ]
         if not found:
             options = _converter().structure(dict(selection.options), component.options)
-    except Exception as error:  # noqa: BLE001  # an options class, its types and its validators are a plugin's
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # an options class, its types and its validators are a plugin's
         found = _explain(error, selection.place)
     problems.extend(found)
     return options

@@ -73,7 +73,7 @@ class ConversationSource:
             return Skipped(entry.path, unread.reason, keep=True)
         text = "\n".join(self._render(file.path, lines))
         if not text.strip():
-            return Skipped(entry.path, "holds nothing that is shown")
+            return Skipped(entry.path, "holds nothing that is shown", keep=False)
         return Document(
             path=entry.path,
             text=text,

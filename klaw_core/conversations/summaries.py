@@ -1,6 +1,6 @@
 """Summaries of chats, kept as JSON lines: ``{root}/{channel}_{chat_id}/summaries.jsonl``, append-only."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,9 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.conversations.chat import Chat
+from klaw_core.documents import Skipped
 from klaw_core.errors import RecordError
-from klaw_core.jsonl import JsonLines, Record
+from klaw_core.jsonl import BadLine, JsonLines, Record
 from klaw_core.mirror import Summary
 from klaw_core.timestamps import as_utc, format_ts, parse_ts
 
@@ -24,20 +25,22 @@ class SummaryFiles:
 
     def append(self, chat: Chat, summary: Summary) -> None:
         """Keep a summary; it is on the disk when this returns. Raise RecordError or StoreError."""
-        JsonLines(self.path(chat)).append(
-            {
-                "ts": format_ts(summary.created_at),
-                "content": summary.content,
-                "from_message_id": summary.from_message_id,
-                "to_message_id": summary.to_message_id,
-            }
-        )
+        JsonLines(self.path(chat)).append(self.record(summary))
 
     def read(self, chat: Chat) -> tuple[Summary, ...]:
         """Return a chat's summaries, oldest first; lines that hold none are passed over."""
-        lines = JsonLines(self.path(chat)).read() if self.path(chat).exists() else ()
-        parsed = (self._parse(chat, line.value) for line in lines if isinstance(line, Record))
-        return tuple(summary for summary in parsed if summary is not None)
+        return tuple(line for line in self.lines(chat) if isinstance(line, Summary))
+
+    def lines(self, chat: Chat) -> Iterator[Summary | BadLine]:
+        """Yield a chat's summaries, oldest first, and what is wrong with the lines that hold none."""
+        for line in JsonLines(self.path(chat)).read():
+            if not isinstance(line, Record):
+                yield line
+                continue
+            try:
+                yield self.parse(chat, line.value)
+            except RecordError as error:
+                yield BadLine(self.path(chat), line.offset, line.end, error.message)
 
     def summary(
         self,
@@ -51,9 +54,46 @@ class SummaryFiles:
         place = f"{self.root.name}/{chat.name}/{_FILE}"
         return Summary(chat.name, content, place, as_utc(created_at), from_message_id, to_message_id)
 
+    @staticmethod
+    def record(summary: Summary) -> dict[str, Any]:
+        """Return a summary as its line holds it; the file says of which chat it is."""
+        return {
+            "ts": format_ts(summary.created_at),
+            "content": summary.content,
+            "from_message_id": summary.from_message_id,
+            "to_message_id": summary.to_message_id,
+        }
+
+    def parse(self, chat: Chat, record: Mapping[str, Any]) -> Summary:
+        """Return the summary that a line holds. Raise RecordError if it holds none."""
+        content = record.get("content")
+        between = [record.get(name) for name in ("from_message_id", "to_message_id")]
+        if not isinstance(content, str):
+            raise RecordError("it holds no summary: content is not a text")
+        if not all(item is None or isinstance(item, str) for item in between):
+            raise RecordError("it holds no summary: a message's id is not a text")
+        return self.summary(chat, content, parse_ts(record.get("ts")), *between)
+
     def chats(self) -> tuple[str, ...]:
-        """Return the names of the chats that have a file of summaries."""
-        return tuple(sorted(path.parent.name for path in self.root.glob(f"*/{_FILE}")))
+        """Return the names of the chats that have a place here, whether there is still a summary in it or not."""
+        return tuple(item.name for item in self.listing() if isinstance(item, Chat))
+
+    def listing(self) -> Iterator[Chat | Skipped]:
+        """Yield the chats that have a place here, by name, and what is not named as one; hidden names are left out."""
+        try:
+            names = sorted(path.name for path in self.root.iterdir() if not path.name.startswith("."))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            yield self._skipped("", f"cannot be read: {error.strerror}")
+            return
+        for name in names:
+            try:
+                chat = Chat.parse(name)
+            except RecordError as error:
+                yield self._skipped(name, f"is not named as a chat: {error.message}")
+            else:
+                yield chat if chat.name == name else self._skipped(name, f"should be named {chat.name}")
 
     def remove(self, chat: Chat) -> None:
         """Remove a chat's summaries. Raise OSError."""
@@ -63,12 +103,6 @@ class SummaryFiles:
         """Return where a chat's summaries are, whether there are any or not."""
         return self.root / chat.name / _FILE
 
-    def _parse(self, chat: Chat, record: Mapping[str, Any]) -> Summary | None:
-        content = record.get("content")
-        between = [record.get(name) for name in ("from_message_id", "to_message_id")]
-        if not isinstance(content, str) or not all(item is None or isinstance(item, str) for item in between):
-            return None
-        try:
-            return self.summary(chat, content, parse_ts(record.get("ts")), *between)
-        except RecordError:
-            return None
+    def _skipped(self, name: str, reason: str) -> Skipped:
+        shown = str(self.root / name).encode(errors="surrogateescape").decode(errors="backslashreplace")
+        return Skipped(shown, reason, keep=True)

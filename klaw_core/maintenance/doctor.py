@@ -6,6 +6,7 @@ make it any more.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from klaw_core.embedding import EmbeddingRun
 from klaw_core.errors import KlawError, as_klaw_error
 from klaw_core.findings import Diagnosis, Finding
 from klaw_core.indexing import Indexer
-from klaw_core.interfaces import Source
+from klaw_core.interfaces import Index, Source
 from klaw_core.maintenance.conversation_checks import check_rows, mend_rows
 from klaw_core.maintenance.index_checks import check_indexes, check_model, check_space, damaged_indexes
 from klaw_core.maintenance.owned_checks import check_owned, mend_owned
@@ -97,27 +98,25 @@ class Doctor:
 
     def _mend(self, found: Sequence[Finding]) -> None:
         """Mend what can be; what fails is found again by the second examination."""
-        with suppress(KlawError):
-            mend_owned(self.parts.config.data_dir)
-        with suppress(KlawError):
-            self.parts.store.check(fix=True)
-        with suppress(KlawError):
-            mend_rows(self.mirror, found)
+        _attempt(mend_owned, self.parts.config.data_dir)
+        _attempt(partial(self.parts.store.check, fix=True))
+        _attempt(mend_rows, self.mirror, found)
         for name in self.sources:
-            with suppress(KlawError):
-                self._refill(name)
-            with suppress(KlawError):
-                self._synchronise(name, found)
+            _attempt(self._refill, name)
+            _attempt(self._synchronise, name, found)
 
     def _refill(self, name: str) -> None:
         """Empty the indexes that are damaged, and give every index exactly the chunks there are."""
         collection = self._collection(name)
         for index in damaged_indexes(collection):
-            with self.parts.store.write() as transaction:
-                record = transaction.space(name)
-                space = record.space if record is not None and index.needs_vectors else None
-                index.reset(transaction.resource, name, space)
+            _attempt(self._empty, index, name)
         collection.backfill(EmbeddingRun())
+
+    def _empty(self, index: Index[Any], name: str) -> None:
+        with self.parts.store.write() as transaction:
+            record = transaction.space(name)
+            space = record.space if record is not None and index.needs_vectors else None
+            index.reset(transaction.resource, name, space)
 
     def _synchronise(self, name: str, found: Sequence[Finding]) -> None:
         """Bring the index up to date with the sources that it does not agree with.
@@ -131,8 +130,7 @@ class Doctor:
         indexer = self._indexer(collection)
         for source in sources:
             if source.origin in outdated and not (broken and source.origin == SAVED):
-                with suppress(KlawError):
-                    indexer.sync(source)
+                _attempt(indexer.sync, source)
 
     def _indexer(self, collection: Collection) -> Indexer:
         return Indexer(collection, self.parts.chunker, self.parts.recipe, self.parts.formats)
@@ -150,6 +148,12 @@ def diagnose_unopened(data_dir: Path, error: KlawError) -> Diagnosis:
 def diagnosis(findings: Iterable[Finding]) -> Diagnosis:
     """Return the findings, the worst first."""
     return Diagnosis(tuple(sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.severity))))
+
+
+def _attempt(mend: Callable[..., object], *values: Any) -> None:
+    """Mend one thing. What a plugin or a file system raises is dropped: the second examination says what is left."""
+    with suppress(Exception, SystemExit):
+        mend(*values)
 
 
 def guarded(check: str, where: str, look: Callable[..., Iterable[Finding]], *values: Any) -> list[Finding]:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from attrs import field, frozen
 
-from klaw_core.conversations import Chat, Journal
+from klaw_core.conversations import Journal
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.core_memory import FILE_NAME as CORE_FILE
 from klaw_core.core_memory import SECTIONS, CoreMemory
@@ -18,8 +18,8 @@ from klaw_core.documents import Skipped
 from klaw_core.errors import RecordError
 from klaw_core.files import make_private_directory, sync_directory, writing_failed
 from klaw_core.jsonl import BadLine, encode
-from klaw_core.maintenance.owned_checks import CONVERSATIONS, SAVED_FILE, WORKSPACES_FILE
-from klaw_core.maintenance.records import SUMMARIES, CoreFact, Item, Said, Told, as_line, end, header, kind_of
+from klaw_core.maintenance.owned_checks import CONVERSATIONS, SAVED_FILE, SUMMARIES, WORKSPACES_FILE
+from klaw_core.maintenance.records import CoreFact, Item, Said, Told, as_line, end, header, kind_of
 from klaw_core.saved import SavedJournal
 from klaw_core.workspaces import Workspaces
 
@@ -54,7 +54,7 @@ def _write(data_dir: Path, stream: BinaryIO) -> ExportReport:
         try:
             line = encode(as_line(item))
         except RecordError as error:  # what only a hand or a file system can have made
-            skipped.append(Skipped(kind_of(item), error.message))
+            skipped.append(Skipped(kind_of(item), error.message, keep=True))
             continue
         stream.write(line)
         counts[kind_of(item)] += 1
@@ -78,13 +78,20 @@ def _items(data_dir: Path) -> Iterator[Item | Skipped]:
             yield _broken(line) if isinstance(line, BadLine) else Said(file.chat, file.day.isoformat(), line.message)
     yield from listing.skipped
     summaries = SummaryFiles(data_dir / SUMMARIES)
-    for name in summaries.chats():
-        chat = Chat.parse(name)
-        yield from (Told(chat, summary) for summary in summaries.read(chat))
+    for chat in summaries.listing():
+        if isinstance(chat, Skipped):
+            yield chat
+            continue
+        for told in summaries.lines(chat):
+            yield _broken(told) if isinstance(told, BadLine) else Told(chat, told)
+
+    for place in sorted((data_dir / "agents").glob("*/")):
+        reason = f"an agent's memory is exported by itself: klaw export --data-dir {place} FILE"
+        yield Skipped(f"agents/{place.name}", reason, keep=True)
 
 
 def _broken(line: BadLine) -> Skipped:
-    return Skipped(f"{line.file}@{line.offset}", line.reason)
+    return Skipped(f"{line.file}@{line.offset}", line.reason, keep=True)
 
 
 @contextmanager

@@ -19,10 +19,9 @@ from klaw_core.core_memory import FILE_NAME as CORE_FILE
 from klaw_core.core_memory import CoreMemory
 from klaw_core.errors import KlawError, NotFoundError, RecordError, WorkspaceError
 from klaw_core.jsonl import BadLine, JsonLines
-from klaw_core.maintenance.owned_checks import CONVERSATIONS, SAVED_FILE, WORKSPACES_FILE
+from klaw_core.maintenance.owned_checks import CONVERSATIONS, SAVED_FILE, SUMMARIES, WORKSPACES_FILE
 from klaw_core.maintenance.records import (
     MAX_EXPORT_LINE_BYTES,
-    SUMMARIES,
     CoreFact,
     Item,
     Said,
@@ -41,12 +40,14 @@ _BATCH = 100
 class ImportReport:
     """How many of each kind were added, how many were here already, and what stays because it is different here.
 
-    ``notice`` says why what was added cannot be found yet, if it cannot.
+    ``missing`` are added workspaces whose directory is not here, by name; ``notice`` says why what was added cannot
+    be found yet, if it cannot.
     """
 
     added: Mapping[str, int] = field(factory=dict)
     present: Mapping[str, int] = field(factory=dict)
     kept: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(factory=dict)
     notice: str = ""
 
 
@@ -68,7 +69,7 @@ def import_(data_dir: Path, source: Path) -> ImportReport:
         error.message = f"{error.message}; imported until then: {done}"
         error.hint = f"{error.hint}; then import again, what is there is passed over".removeprefix("; ")
         raise
-    return ImportReport(dict(importer.added), dict(importer.present), tuple(importer.kept))
+    return ImportReport(dict(importer.added), dict(importer.present), tuple(importer.kept), importer.missing)
 
 
 def check(source: Path) -> None:
@@ -105,6 +106,7 @@ class _Importer:
     added: Counter[str] = field(factory=Counter)
     present: Counter[str] = field(factory=Counter)
     kept: list[str] = field(factory=list)
+    missing: dict[str, str] = field(factory=dict)
 
     def take(self, items: Iterator[Item]) -> None:
         """Add what is missing, in the order of the export. Raise StoreError."""
@@ -129,7 +131,10 @@ class _Importer:
             self._count(kind_of(item), new=new)
 
     def _workspace(self, workspace: Workspace) -> bool:
-        return Workspaces(self.data_dir / WORKSPACES_FILE).merge(workspace)
+        new = Workspaces(self.data_dir / WORKSPACES_FILE).merge(workspace)
+        if not workspace.root.is_dir():
+            self.missing[workspace.origin] = str(workspace.root)
+        return new
 
     def _fact(self, fact: CoreFact) -> bool:
         core = CoreMemory(self.data_dir / CORE_FILE)

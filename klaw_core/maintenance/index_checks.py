@@ -6,11 +6,12 @@ from typing import Any
 from klaw_core.collection import Collection
 from klaw_core.differences import compare
 from klaw_core.embedding import SAME_WEIGHTS, agreement, make_space_record
-from klaw_core.errors import EmbeddingError, as_klaw_error
+from klaw_core.errors import as_klaw_error
 from klaw_core.findings import FIX, Finding, Severity
 from klaw_core.interfaces import CheckedIndex, Embedder, Index, Snapshot
 from klaw_core.values import SpaceRecord
 
+_CONTENT = "index-content"
 _KEYS_NAMED = 20
 
 
@@ -18,12 +19,12 @@ def check_indexes(collection: Collection) -> Iterator[Finding]:
     """Compare the keys of every index with the store's, and let each index check itself; in one snapshot."""
     with collection.store.read() as snapshot:
         for name, index in collection.indexes:
-            where = f"{collection.name}/{name}"
+            where = _place(collection, name)
             try:
                 yield from _check_keys(collection, snapshot, index, where)
                 yield from _check_content(collection, snapshot, index, where)
-            except Exception as error:  # noqa: BLE001  # a plugin's
-                yield Finding("index-content", "error", as_klaw_error(error).message, where, "klaw reindex")
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin's
+                yield Finding(_CONTENT, "error", as_klaw_error(error).message, where, FIX)
 
 
 def check_space(collection: Collection) -> Iterator[Finding]:
@@ -55,19 +56,24 @@ def check_model(embedder: Embedder) -> Iterator[Finding]:
 
 
 def damaged_indexes(collection: Collection) -> list[Index[Any]]:
-    """Return the indexes that find their own rows damaged: those have to be emptied and filled again."""
-    with collection.store.read() as snapshot:
-        return [index for name, index in collection.indexes if any(_check_content(collection, snapshot, index, name))]
+    """Return the indexes that find their own rows damaged, or fail to look: they are to be emptied and filled anew."""
+    damaged = {finding.where for finding in check_indexes(collection) if finding.check == _CONTENT}
+    return [index for name, index in collection.indexes if _place(collection, name) in damaged]
+
+
+def _place(collection: Collection, name: str) -> str:
+    return f"{collection.name}/{name}"
 
 
 def _compare_spaces(record: SpaceRecord, embedder: Embedder, where: str) -> Iterator[Finding]:
-    if record.space != embedder.space:
-        what = f"it was indexed with {record.space}; the configured embedder is {embedder.space}"
-        yield Finding("vector-space", "error", what, where, "`klaw reindex`, or set memory.embedding back")
-        return
     try:
-        probe = make_space_record(embedder).probe
-    except EmbeddingError:  # check_model reports it
+        space = embedder.space
+        probe = make_space_record(embedder).probe if space == record.space else None
+    except Exception:  # noqa: BLE001  # check_model reports it
+        return
+    if probe is None:
+        what = f"it was indexed with {record.space}; the configured embedder is {space}"
+        yield Finding("vector-space", "error", what, where, "`klaw reindex`, or set memory.embedding back")
         return
     similarity = agreement(probe, record.probe)
     if similarity < SAME_WEIGHTS:
@@ -80,19 +86,20 @@ def _compare_spaces(record: SpaceRecord, embedder: Embedder, where: str) -> Iter
 
 def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:
     compared = compare(snapshot, collection.name, index)
-    missing: tuple[Severity, str] = ("error", "chunks are not in it and cannot be found by it")
+    missing: tuple[Severity, str] = ("error", "it lacks {}, and cannot find what it lacks")
     if index.needs_vectors:  # an embedder that fails, or is not asked, leaves vectors for later
-        missing = ("warning", "chunks have no vector yet and are found by words alone")
-    lagging = "chunks are found by it, but more slowly: they are not in the configured form yet"
+        missing = ("warning", "{} without a vector yet, found by words alone")
+    lagging = "{} not in the configured form yet: found, but more slowly"
     mend = "klaw embed" if index.needs_vectors else "klaw index"
     findings: tuple[tuple[str, Severity, str, Sequence[int], str], ...] = (
         ("index-missing", *missing, compared.missing, mend),
         ("index-lagging", "warning", lagging, compared.lagging, mend),
-        ("index-orphans", "error", "entries are of chunks that are gone", compared.stale, FIX),
+        ("index-orphans", "error", "it still finds {} of documents that are gone", compared.stale, FIX),
     )
     for check, severity, what, keys, command in findings:
         if keys:
-            yield Finding(check, severity, f"{len(keys):,} {what}", where, command, tuple(map(str, keys[:_KEYS_NAMED])))
+            chunks = "1 chunk" if len(keys) == 1 else f"{len(keys):,} chunks"
+            yield Finding(check, severity, what.format(chunks), where, command, tuple(map(str, keys[:_KEYS_NAMED])))
 
 
 def _check_content(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:
@@ -102,4 +109,4 @@ def _check_content(collection: Collection, snapshot: Snapshot[Any], index: Index
     space = record.space if record is not None and index.needs_vectors else None
     problems = tuple(index.check(snapshot.resource, collection.name, space))
     if problems:
-        yield Finding("index-content", "error", problems[0], where, FIX, problems)
+        yield Finding(_CONTENT, "error", problems[0], where, FIX, problems)

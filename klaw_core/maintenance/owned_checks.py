@@ -1,12 +1,15 @@
 """Whether the files that a person owns are sound. They are the truth: only what was left unfinished is mended."""
 
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from klaw_core.conversations import Journal
+from klaw_core.conversations import Chat, Journal
+from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.core_memory import FILE_NAME as CORE_FILE
 from klaw_core.core_memory import CoreMemory
+from klaw_core.documents import Skipped
 from klaw_core.errors import KlawError
 from klaw_core.findings import FIX, Finding, Severity, named
 from klaw_core.jsonl import BadLine
@@ -16,6 +19,7 @@ from klaw_core.workspaces import Workspaces
 SAVED_FILE = "saved.jsonl"
 WORKSPACES_FILE = "workspaces.json"
 CONVERSATIONS = "conversations"
+SUMMARIES = "summaries"
 
 _PRIVATE = 0o600
 
@@ -27,13 +31,15 @@ def check_owned(data_dir: Path) -> Iterator[Finding]:
     yield from _check_readable("core-memory", data_dir / CORE_FILE, CoreMemory(data_dir / CORE_FILE).get)
     yield from _check_readable("workspaces", data_dir / WORKSPACES_FILE, Workspaces(data_dir / WORKSPACES_FILE).all)
     yield from check_conversations(data_dir / CONVERSATIONS)
+    yield from check_summaries(data_dir / SUMMARIES)
 
 
 def mend_owned(data_dir: Path) -> None:
-    """Finish forgetting what a crash interrupted, and make the files private. Raise StoreError."""
+    """Finish forgetting what a crash interrupted, and make the files private where that can be. Raise StoreError."""
     for path in _files(data_dir):
         if _mode(path) & ~_PRIVATE:
-            path.chmod(_PRIVATE)
+            with suppress(OSError):  # another's file, or a disk that cannot be written: the next file may be mended
+                path.chmod(_PRIVATE)
     SavedJournal(data_dir / SAVED_FILE).finish()
 
 
@@ -62,8 +68,23 @@ def check_conversations(root: Path) -> Iterator[Finding]:
     for file in listing.files:
         bad = [line for line in journal.read_file(file) if isinstance(line, BadLine)]
         yield from _bad_lines("conversation-lines", file.path, bad)
-    if listing.skipped:
-        paths = tuple(f"{item.path} {item.reason}" for item in listing.skipped)
+    yield from _strays(root, listing.skipped)
+
+
+def check_summaries(root: Path) -> Iterator[Finding]:
+    """Look for broken lines in the summaries of conversations, and for what among them is of no chat."""
+    files = SummaryFiles(root)
+    listing = list(files.listing())
+    for chat in listing:
+        if isinstance(chat, Chat):
+            bad = [line for line in files.lines(chat) if isinstance(line, BadLine)]
+            yield from _bad_lines("conversation-lines", files.path(chat), bad)
+    yield from _strays(root, [item for item in listing if isinstance(item, Skipped)])
+
+
+def _strays(root: Path, skipped: Sequence[Skipped]) -> Iterator[Finding]:
+    if skipped:
+        paths = tuple(f"{item.path} {item.reason}" for item in skipped)
         yield Finding("conversation-files", "warning", named(paths), str(root), "move them elsewhere", paths)
 
 
@@ -91,6 +112,8 @@ def _files(data_dir: Path) -> Iterator[Path]:
         if path.is_file():
             yield path
     yield from (file.path for file in Journal(data_dir / CONVERSATIONS).files().files)
+    summaries = SummaryFiles(data_dir / SUMMARIES)
+    yield from (summaries.path(chat) for chat in summaries.listing() if isinstance(chat, Chat))
 
 
 def _mode(path: Path) -> int:

@@ -10,17 +10,16 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from klaw_core.builtin.workspace import Workspace
+from klaw_core.builtin.workspace import Workspace, can_name
 from klaw_core.conversations import Chat, Message
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.core_memory import SECTIONS
 from klaw_core.errors import KlawError, RecordError
+from klaw_core.maintenance.owned_checks import SUMMARIES
 from klaw_core.mirror import Summary
 from klaw_core.saved import MAX_LINE_BYTES, Saved
-from klaw_core.timestamps import format_ts, parse_ts, shown
+from klaw_core.timestamps import shown
 from klaw_core.workspaces import parse_workspace, workspace_entry
-
-SUMMARIES = "summaries"
 
 FORMAT = "klaw-export"
 VERSION = 1
@@ -86,17 +85,7 @@ def as_line(item: Item) -> dict[str, Any]:
         return kind | {"value": item.record()}
     if isinstance(item, Said):
         return kind | {"chat": item.chat.name, "day": item.day, "value": item.message.record()}
-    return kind | {"chat": item.chat.name, "value": summary_record(item.summary)}
-
-
-def summary_record(summary: Summary) -> dict[str, Any]:
-    """Return a summary's own fields."""
-    return {
-        "ts": format_ts(summary.created_at),
-        "content": summary.content,
-        "from_message_id": summary.from_message_id,
-        "to_message_id": summary.to_message_id,
-    }
+    return kind | {"chat": item.chat.name, "value": SummaryFiles.record(item.summary)}
 
 
 def parse_line(line: Mapping[str, Any]) -> Item:
@@ -134,7 +123,7 @@ def _parse_core(line: Mapping[str, Any]) -> CoreFact:
 
 def _parse_workspace(line: Mapping[str, Any]) -> Workspace:
     workspace = parse_workspace(_text(line, "name"), line["value"])
-    if not workspace.root.is_absolute() or "/" in workspace.origin or not workspace.origin:
+    if not workspace.root.is_absolute() or not can_name(workspace.origin):
         raise RecordError(f"{workspace.origin!r} is no workspace: {workspace.root} is not absolute, or the name is odd")
     return workspace
 
@@ -147,12 +136,8 @@ def _parse_said(line: Mapping[str, Any]) -> Said:
 
 
 def _parse_told(line: Mapping[str, Any]) -> Told:
-    chat, value = Chat.parse(_text(line, "chat")), line["value"]
-    between = [value[name] for name in ("from_message_id", "to_message_id")]
-    if not all(item is None or isinstance(item, str) for item in between):
-        raise RecordError("a message's id is not a text")
-    files = SummaryFiles(Path(SUMMARIES))
-    return Told(chat, files.summary(chat, _text(value, "content"), parse_ts(value["ts"]), *between))
+    chat = Chat.parse(_text(line, "chat"))
+    return Told(chat, SummaryFiles(Path(SUMMARIES)).parse(chat, line["value"]))
 
 
 def _text(line: Mapping[str, Any], name: str) -> str:

@@ -8,7 +8,7 @@ from klaw_core.collection import Collection
 from klaw_core.documents import DocumentRecord, Entry, Skipped
 from klaw_core.errors import KlawError
 from klaw_core.findings import FIX, Finding, named
-from klaw_core.indexing import Indexer
+from klaw_core.indexing import Indexer, stays
 from klaw_core.interfaces import Source
 from klaw_core.saved_source import SAVED, SavedSource
 
@@ -28,13 +28,13 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
         what = f"{error.message}; {len(manifest):,} documents of it are indexed"
         yield Finding("source-gone", "warning", what, source.origin, error.hint)
         return
-    kept = [item.path for item in scanned if isinstance(item, Skipped) and item.keep]
+    skipped: list[Skipped] = []
     current: set[str] = set()
     changed, new = [], []
     for entry in scanned:
         document = source.read(entry) if isinstance(entry, Entry) else entry
         if isinstance(document, Skipped):
-            kept += [document.path] if document.keep else []
+            skipped.append(document)
             continue
         current.add(document.path)
         record = manifest.get(document.path)
@@ -42,7 +42,7 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
             new.append(document.path)
         elif cutter.recognise(document, record) is None:
             changed.append(document.path)
-    gone = [path for path in manifest if path not in current and not _below(path, kept)]
+    gone = [path for path in manifest if path not in current and not stays(path, skipped)]
     yield from _outdated("stale", "changed since indexed", changed, source.origin)
     yield from _outdated("never-indexed", "never indexed", new, source.origin)
     yield from _outdated("ghosts", "gone and still found", gone, source.origin)
@@ -89,7 +89,3 @@ def _outdated(check: str, what: str, paths: Sequence[str], origin: str) -> Itera
             _UPDATE,
             tuple(found),
         )
-
-
-def _below(path: str, places: Sequence[str]) -> bool:
-    return any(path == place or path.startswith(f"{place}/") for place in places)

@@ -19,8 +19,13 @@ def take_status(parts: Parts, sources: Sources) -> Status:
     """Look at everything without changing it. Servers that embed are asked whether they answer; no note is sent."""
     with parts.store.read() as snapshot:
         records = {name: record for name in COLLECTIONS if (record := snapshot.space(name)) is not None}
-        counts = {name: value for each in COLLECTIONS for name, value in snapshot.counts(each).items()}
-        indexes = tuple(_index_problems(parts, snapshot))
+    embedding = tuple(_embedder_problems(parts, records))  # may ask a server, so no snapshot is held
+    # Of another model than the index: what it lacks is made with all the rest, or not at all.
+    embed = "klaw reindex" if any("`klaw reindex`" in problem for problem in embedding) else "klaw embed"
+    with parts.store.read() as snapshot:
+        counts = {each: snapshot.counts(each) for each in COLLECTIONS}
+        indexes = tuple(_index_problems(parts, snapshot, embed))
+    workspaces = sources.workspaces.all()
     embedder = parts.embedder.name() if parts.config.embedding.type != "none" else ""
     return Status(
         location=parts.store.location,
@@ -28,12 +33,17 @@ def take_status(parts: Parts, sources: Sources) -> Status:
         space=next((record.space for record in records.values()), None),
         retrievers=tuple(leg.name for leg in parts.legs if not leg.problem),
         fusion=parts.config.fusion.type,
-        origins=counts,
-        workspaces={name: str(workspace.root) for name, workspace in sources.workspaces.all().items()},
+        origins={name: value for each in counts.values() for name, value in each.items()},
+        collections={
+            **{name: workspace.collection for name, workspace in workspaces.items()},
+            **{name: collection for collection, each in counts.items() for name in each},
+        },
+        workspaces={name: str(workspace.root) for name, workspace in workspaces.items()},
+        excluded={name: len(workspace.exclude) for name, workspace in workspaces.items() if workspace.exclude},
         statistics=parts.store.statistics(),
         problems=(
             *(f"{leg.name} is off: {leg.problem}" for leg in parts.legs if leg.problem),
-            *_embedder_problems(parts, records),
+            *embedding,
             *(f"plugin {item.name}: {item.problem}" for item in parts.registry.whole.plugins if item.problem),
             *(f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(sources.strays())),
             *indexes,
@@ -41,10 +51,10 @@ def take_status(parts: Parts, sources: Sources) -> Status:
     )
 
 
-def _index_problems(parts: Parts, snapshot: Snapshot[Any]) -> Iterator[str]:
-    """Say which indexes lack chunks, and which cannot tell."""
+def _index_problems(parts: Parts, snapshot: Snapshot[Any], embed: str) -> Iterator[str]:
+    """Say which indexes lack chunks, and which cannot tell; ``embed`` is the command that makes missing vectors."""
     for name, index in parts.indexes():
-        mend = "klaw embed" if index.needs_vectors else "klaw index"
+        mend = embed if index.needs_vectors else "klaw index"
         try:
             with contained(f"{name} cannot say what it holds"):
                 found = [compare(snapshot, each, index) for each in COLLECTIONS]

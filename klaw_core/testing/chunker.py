@@ -1,11 +1,12 @@
-"""The contract of a chunker: inherit it, give the fixture, and every law is a test.
+"""The contracts of a chunker: inherit one, give the fixture, and every law is a test.
 
-    class TestMarkdownChunker(ChunkerContract):
+    class TestMarkdownChunker(MarkdownChunkerContract):
         @pytest.fixture
         def make_chunker(self):
             return lambda max_tokens, overlap_tokens: MarkdownChunker(MarkdownOptions(max_tokens, overlap_tokens))
 
-:data:`LAWS` holds the laws that are true of every text, to be run over real files as well.
+:class:`ChunkerContract` is for any chunker, :class:`MarkdownChunkerContract` for one of Markdown. :data:`LAWS` holds
+the laws of the latter that are true of every text, to be run over real files as well.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ __all__ = [
     "LAWS",
     "ChunkerContract",
     "MakeChunker",
+    "MarkdownChunkerContract",
     "Trial",
     "Work",
     "hard_documents",
@@ -69,9 +71,10 @@ COUNTERS: tuple[TokenCounter, ...] = (estimate_tokens, count_characters, count_w
 
 
 class ChunkerContract:
-    """The laws of a chunker of Markdown; the subclass gives the fixture ``make_chunker``.
+    """The laws of every chunker, whatever it cuts; the subclass gives the fixture ``make_chunker``.
 
-    ``bounds`` are the pairs of maximum and overlap that are tried, ``examples`` how many texts each law sees.
+    ``bounds`` are the pairs of maximum and overlap that are tried, ``examples`` how many texts each law sees. The texts
+    are Markdown, which to another chunker is a text as any; override :meth:`texts` to add those it is made for.
     """
 
     bounds: ClassVar[tuple[tuple[int, int], ...]] = ((20, 6), (48, 16), (400, 80))
@@ -81,6 +84,10 @@ class ChunkerContract:
     @pytest.fixture
     def make_chunker(self) -> MakeChunker:
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
+
+    def texts(self) -> st.SearchStrategy[str]:
+        """Return what the laws are tried on."""
+        return markdown_documents()
 
     def holds(
         self,
@@ -94,7 +101,7 @@ class ChunkerContract:
 
         @settings(max_examples=examples or self.examples, deadline=None, suppress_health_check=list(HealthCheck))
         @given(
-            markdown_documents() if texts is None else texts,
+            self.texts() if texts is None else texts,
             st.sampled_from(self.bounds),
             st.sampled_from(self.counters),
         )
@@ -110,19 +117,47 @@ class ChunkerContract:
         self.holds(laws.every_solid_character_is_covered, make_chunker)
 
     def test_sizes_stay_within_the_bound(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.sizes_stay_within_the_bound, make_chunker, st.one_of(hard_documents(), markdown_documents()))
+        self.holds(laws.sizes_stay_within_the_bound, make_chunker, st.one_of(hard_documents(), self.texts()))
 
     def test_overlap_stays_within_its_bound(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.overlap_stays_within_its_bound, make_chunker)
-
-    def test_overlap_stays_in_its_section(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.overlap_stays_in_its_section, make_chunker)
 
     def test_splitting_is_deterministic(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.splitting_is_deterministic, make_chunker)
 
     def test_spans_begin_and_end_with_text(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.spans_begin_and_end_with_text, make_chunker)
+
+    def test_no_grapheme_cluster_is_cut(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.no_grapheme_cluster_is_cut, make_chunker, st.one_of(hard_documents(), self.texts()))
+
+    def test_white_space_has_no_spans(self, make_chunker: MakeChunker) -> None:
+        def law(trial: Trial) -> None:
+            assert trial.spans == []
+
+        self.holds(law, make_chunker, st.text(" \t\n\r\x0b\x0c\x1c\x85\u2028\u3000", max_size=50))
+
+    def test_work_grows_linearly(self, make_chunker: MakeChunker) -> None:
+        """Four times the text takes about four times the executed lines and counted characters, clocks aside."""
+
+        def law(trial: Trial) -> None:
+            small, large = (
+                work(trial.chunker, "\n\n".join([trial.text] * times), trial.count_tokens) for times in (8, 32)
+            )
+            assert large.lines <= 5 * small.lines + 5_000, (small, large)
+            # A short text may be read once more.
+            assert large.characters <= 8 * small.characters + 5_000, (small, large)
+
+        # What is imported once is not counted.
+        list(make_chunker(*self.bounds[0]).split("# Warm\n\nup", estimate_tokens))
+        self.holds(law, make_chunker, markdown_documents(max_blocks=4), examples=max(1, self.examples // 5))
+
+
+class MarkdownChunkerContract(ChunkerContract):
+    """The laws of a chunker of Markdown: those of every chunker, and those of headings, elements and sentences."""
+
+    def test_overlap_stays_in_its_section(self, make_chunker: MakeChunker) -> None:
+        self.holds(laws.overlap_stays_in_its_section, make_chunker)
 
     def test_a_heading_stays_with_what_follows_it(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.a_heading_stays_with_what_follows_it, make_chunker)
@@ -135,9 +170,6 @@ class ChunkerContract:
 
     def test_code_and_tables_are_cut_at_line_ends(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.code_and_tables_are_cut_at_line_ends, make_chunker)
-
-    def test_no_grapheme_cluster_is_cut(self, make_chunker: MakeChunker) -> None:
-        self.holds(laws.no_grapheme_cluster_is_cut, make_chunker, st.one_of(hard_documents(), markdown_documents()))
 
     def test_headings_are_the_path_in_effect(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.headings_are_the_path_in_effect, make_chunker)
@@ -156,30 +188,6 @@ class ChunkerContract:
 
     def test_appending_changes_only_the_tail(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.appending_changes_only_the_tail, make_chunker)
-
-    def test_white_space_has_no_spans(self, make_chunker: MakeChunker) -> None:
-        def law(trial: Trial) -> None:
-            assert trial.spans == []
-
-        self.holds(law, make_chunker, st.text(" \t\n\r\x0b\x0c\x1c\x85\u2028\u3000", max_size=50))
-
-    def test_work_grows_linearly(self, make_chunker: MakeChunker) -> None:
-        """Four times the text takes about four times the executed lines and counted characters, clocks aside."""
-
-        def law(trial: Trial) -> None:
-            small, large = (
-                work(trial.chunker, "\n\n".join([trial.text] * times), trial.count_tokens) for times in (8, 32)
-            )
-            assert large.lines <= 5 * small.lines + 5_000, (small, large)
-            assert large.characters <= 8 * small.characters + 5_000, (
-                small,
-                large,
-            )  # a short text may be read once more
-
-        list(
-            make_chunker(*self.bounds[0]).split("# Warm\n\nup", estimate_tokens)
-        )  # what is imported once is not counted
-        self.holds(law, make_chunker, markdown_documents(max_blocks=4), examples=max(1, self.examples // 5))
 
 
 @frozen

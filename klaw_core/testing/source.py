@@ -43,5 +43,7 @@ class SourceContract:
                 assert source.read(entry) == source.read(entry)
 
     def test_an_entry_that_vanished_is_skipped(self, source: Source) -> None:
-        read = source.read(Entry(f"{source.origin}/never-was-there.md"))
+        path = f"{source.origin}/never-was-there.md"
+        read = source.read(Entry(path))
         assert isinstance(read, Skipped)
+        assert read.path == path, "what was indexed at another path would stay or go with it"

@@ -21,7 +21,7 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core import KlawError, Memory
-from klaw_core.cli.effective import effective, selections, toml
+from klaw_core.cli.effective import effective, toml
 from klaw_core.config import build_options, load_config
 from klaw_core.conversations import Chat, Message
 from klaw_core.core_memory import CoreMemory
@@ -202,7 +202,7 @@ def configs(home: Path) -> Target:
                 config = load_config(config_file=user, directory=home, environment={"HOME": "/", "K": "v"})
                 for setting in effective(config, installed):
                     toml(setting.value)
-                for selection in selections(config):
+                for selection in config.selections():
                     build_options(installed.component(selection.kind, selection.type), selection, [])
                 repr(config)
 

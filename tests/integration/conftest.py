@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from datetime import UTC, datetime
 from importlib.metadata import EntryPoint
@@ -225,6 +226,21 @@ def liars(monkeypatch):
     monkeypatch.syspath_prepend(FAKES / "klaw-liar")
     offered = discover(points=[EntryPoint("liar", "klaw_liar", "klaw")])
     return {kind: offered.component(kind, "liar") for kind in ("embedder", "retriever", "chunker")}
+
+
+@pytest.fixture
+def bomb(tmp_path, monkeypatch):
+    """Install the plugin klaw-bomb; return the file that is there once it has been imported."""
+    site = tmp_path / "site"
+    metadata = site / "klaw_bomb-1.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: klaw-bomb\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[klaw]\nbomb = klaw_bomb\n")
+    exploded = site / "exploded"
+    (site / "klaw_bomb.py").write_text(f"open({str(exploded)!r}, 'w').close()\n")
+    monkeypatch.syspath_prepend(site)
+    yield exploded
+    sys.modules.pop("klaw_bomb", None)
 
 
 @pytest.fixture

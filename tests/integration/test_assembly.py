@@ -1,11 +1,24 @@
 """What a memory is made of: workspaces, configured sources and plugins that fit together; what does not is named."""
 
+import os
+from importlib.metadata import entry_points
+
 import pytest
 from attrs import frozen
 
-from klaw_core import Component, ConfigError, KlawError, PluginError, StoreReadOnlyError, WorkspaceError
+from klaw_core import (
+    Component,
+    ConfigError,
+    KlawError,
+    Memory,
+    PluginError,
+    PluginNotFoundError,
+    StoreReadOnlyError,
+    WorkspaceError,
+)
 from klaw_core.assembly import option_problems
 from klaw_core.config import load_config
+from klaw_core.plugins import discover
 
 
 def words(memory, query, **options):
@@ -83,6 +96,29 @@ def test_a_plugin_that_cannot_be_built_is_named(home):
         home.open(fusion={"type": "broken"})
 
 
+@pytest.mark.parametrize(
+    ("missing", "hint"),
+    [
+        (["klaw-embed-ollama", "klaw-fts5"], "pip install 'klaw[fts5,ollama]'"),
+        (["klaw-store-sqlitevec", "klaw-fts5"], "pip install 'klaw[fts5,sqlitevec]'"),
+        (["klaw-store-sqlitevec", "klaw-fts5", "klaw-embed-onnx"], "pip install 'klaw[default]'"),
+        (["klaw-fts5", "klaw-rerank-http", "mine"], "pip install 'klaw[fts5,rerank-http]'; installed: rrf"),
+    ],
+)
+def test_everything_that_is_missing_is_named_with_one_command(tmp_path, missing, hint):
+    points = [point for point in entry_points(group="klaw") if point.dist.name not in missing]
+    tables = {
+        "embedding": {"type": "ollama" if "klaw-embed-ollama" in missing else "onnx"},
+        "reranking": [{"type": "http"}] if "klaw-rerank-http" in missing else [],
+        "fusion": {"type": "mine" if "mine" in missing else "rrf"},
+    }
+    environment = {"KLAW_CONFIG": os.devnull}
+    config = load_config(data_dir=tmp_path / "data", environment=environment, overrides={"memory": tables})
+    with pytest.raises(PluginNotFoundError) as caught:
+        Memory.open(config, registry=discover(points=points))
+    assert caught.value.hint.startswith(hint)
+
+
 def test_a_data_directory_that_cannot_be_made_is_named(home):
     (home.root / "data").write_text("a file stands in the way")
     with pytest.raises(StoreReadOnlyError, match="data"):
@@ -112,3 +148,45 @@ def test_problems_of_the_file_and_of_options_are_told_at_once(tmp_path):
     said = "\n".join(caught.value.problems)
     for part in ("memory.fuson", "memory.fusion.k", "expected int", "did you mean 'max_tokens'"):
         assert part in said
+
+
+class TestADisabledPlugin:
+    """Disabling is the remedy for a plugin that hangs while it is imported, whatever else is wrong."""
+
+    def load(self, tmp_path, text, **environment):
+        file = tmp_path / "config.toml"
+        file.write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            load_config(config_file=file, environment=environment, check=option_problems)
+        return "\n".join(caught.value.problems)
+
+    def test_is_imported_for_its_options_while_it_is_not_disabled(self, bomb, tmp_path):
+        assert "memory.fuson" in self.load(tmp_path, "[memory.fuson]\nk = 1\n")
+        assert bomb.exists()
+
+    @pytest.mark.parametrize(
+        ("text", "environment"),
+        [
+            ("[memory.fusion]\nk = 'a'\n[memory.fuson]\n", {"KLAW_DISABLE_PLUGINS": "x, klaw-bomb"}),
+            ("[memory.fusion]\nk = 'a'\n[memory.fuson]\n[plugins]\ndisabled = ['bomb']\n", {}),
+        ],
+    )
+    def test_is_not_imported_to_tell_what_else_is_wrong(self, bomb, tmp_path, text, environment):
+        said = self.load(tmp_path, text, **environment)
+
+        assert "memory.fuson" in said
+        assert "expected int" in said
+        assert not bomb.exists()
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "[plugins]\ndisabled = ['bomb']\n[memory.fusion\n",
+            "[plugins]\ndisabled = 'bomb'\n",
+            "[plugins]\ndisabled = ['bomb', 1]\n",
+            "plugins = ['bomb']\n",
+        ],
+    )
+    def test_nothing_is_imported_where_nobody_can_tell_what_is_disabled(self, bomb, tmp_path, text):
+        assert self.load(tmp_path, text)
+        assert not bomb.exists()

@@ -39,6 +39,14 @@ def test_it_runs_at_the_start_and_after_a_request(home, caplog):
     assert caplog.messages.count("memory index ready") == 2
 
 
+def test_what_is_asked_for_after_the_end_is_not_waited_for(home):
+    with home.open() as memory:
+        with BackgroundIndexer(memory) as indexer:
+            pass
+        indexer.request()
+        assert not indexer.wait()
+
+
 def test_requests_that_come_together_are_one_run(home, monkeypatch):
     with home.open() as memory:
         runs = []

@@ -16,6 +16,7 @@ from attrs import frozen
 
 from klaw_core import StoreFullError
 from klaw_core.conversations import Chat, Message
+from klaw_core.testing.index import stored
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 CHAT = Chat("telegram", "1")
@@ -173,6 +174,17 @@ def test_indexing(disk, home, memory, check, dump):
     check(memory, embedded=False)
     whole(memory, home, check, dump)
     assert memory.search("note149word7", mode="fts")[0].path == "notes/149.md"
+
+
+def test_an_index_whose_own_statement_meets_it(disk, memory, check):
+    """Rows that the page cache cannot hold go to the log before the transaction ends."""
+    index = dict(memory._parts.indexes())["fts5"]
+    chunks = [stored(key, " ".join(f"word{key}x{number}" for number in range(40))) for key in range(1000, 4000)]
+    with disk.full(), pytest.raises(StoreFullError, match="no space left"), memory._parts.store.write() as transaction:  # noqa: PT012  # the block is the subject
+        transaction.resource.pragma("cache_size", 1)
+        index.add(transaction.resource, "memory", chunks, None)
+        pytest.fail("the rows fitted")
+    check(memory)
 
 
 def test_rebuilding(disk, home, memory, check, dump):

@@ -11,8 +11,19 @@ import attrs
 import numpy as np
 import pytest
 
-from klaw_core import API, Chunk, Component, Diagnosis, Finding, Memory, SpaceRecord, StoredChunk, VectorSpace
-from klaw_core.conversations import Message
+from klaw_core import (
+    API,
+    Chunk,
+    Component,
+    Diagnosis,
+    EmbeddingError,
+    Finding,
+    Memory,
+    SpaceRecord,
+    StoredChunk,
+    VectorSpace,
+)
+from klaw_core.conversations import Chat, Message
 from klaw_core.core_memory import CoreMemory
 from klaw_core.interfaces import CheckedIndex
 from klaw_core.maintenance.doctor import diagnose_unopened, guarded
@@ -200,6 +211,42 @@ class TestIndexes:
         assert ("index-content", "memory/sqlite-vec") in {(item.check, item.where) for item in found.findings}
         assert not any(item.where == "memory/fts5" for item in found.findings)
 
+    @pytest.mark.parametrize("method", ["keys", "check"])
+    @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit])
+    def test_an_index_that_cannot_even_look_is_emptied_and_filled_again(self, memory, monkeypatch, method, error):
+        broken = type(index_of(memory, "fts5"))
+        works, reset = getattr(broken, method), broken.reset
+
+        def fail(*_):
+            raise error("a defect of its rows")
+
+        def mend(*values):
+            monkeypatch.setattr(broken, method, works)
+            reset(*values)
+
+        monkeypatch.setattr(broken, method, fail)
+        monkeypatch.setattr(broken, "reset", mend)
+        found = {(item.check, item.where, item.mend) for item in memory.doctor().findings}
+        assert found == {("index-content", f"{name}/fts5", "klaw doctor --fix") for name in ("memory", "docs")}
+        assert {item.fixed for item in memory.doctor(fix=True).findings} == {True}
+        assert memory.search("harbour master", mode="fts")
+        assert memory.doctor() == Diagnosis()
+
+    def test_what_cannot_be_mended_is_left_and_the_rest_is_mended(self, home, memory, monkeypatch):
+        def fail(*_):
+            raise ZeroDivisionError("a defect")
+
+        broken = type(index_of(memory, "sqlite-vec"))
+        monkeypatch.setattr(broken, "check", fail)
+        monkeypatch.setattr(broken, "reset", fail)
+        add_orphan(memory)
+        home.write("b.md", "# Beta\n\nGulls sleep elsewhere.\n")
+        assert {(item.check, item.fixed) for item in memory.doctor(fix=True).findings} == {
+            ("index-content", False),
+            ("index-orphans", True),
+            ("stale", True),
+        }
+
 
 class TestVectorSpaces:
     @pytest.mark.usefixtures("memory")
@@ -232,6 +279,27 @@ class TestVectorSpaces:
     def test_a_model_that_does_not_work(self, home, memory):
         home.recorder.fail_at = 0
         expect(memory, "model", fixable=False)
+
+    def test_a_model_that_cannot_even_say_which_it_is(self, home, memory):
+        class Keyless:
+            max_tokens = 100
+            embed_query = embed_documents = None
+
+            def count_tokens(self, texts, /):
+                return [1 for _ in texts]
+
+            @property
+            def space(self):
+                raise EmbeddingError("it needs a key", hint="export KEY=…")
+
+        memory.close()
+        options = attrs.make_class("Options", [], frozen=True)
+        home.extra.append(("embedder", Component("keyless", options, lambda _options, _place: Keyless(), API)))
+        with home.open(embedding={"type": "keyless"}) as opened:
+            found = opened.doctor().findings
+        assert [(item.check, item.where, item.mend) for item in found] == [
+            ("model", "memory.embedding", "export KEY=…")
+        ]
 
 
 class TestSources:
@@ -334,6 +402,37 @@ class TestOwnedFiles:
         (home.root / "data" / name).chmod(0o644)
         expect(memory, "permissions", where=name, fixable=True)
         assert (home.root / "data" / name).stat().st_mode & 0o777 == 0o600
+
+    def test_modes_that_may_not_be_changed_keep_nothing_else_from_being_mended(self, home, memory, monkeypatch):
+        def refuse(path, _mode):
+            raise PermissionError(1, "Operation not permitted", str(path))
+
+        path = home.root / "data" / "saved.jsonl"
+        secret = memory.save("the password is swordfish")
+        memory._collection_named("memory").remove([secret.path])
+        with path.open("ab") as file:
+            file.write(f'{{"forget": "{secret.path}"}}\n'.encode())
+        workspaces = home.root / "data" / "workspaces.json"
+        workspaces.chmod(0o644)
+        monkeypatch.setattr("pathlib.Path.chmod", refuse)
+        assert {(item.check, item.where, item.fixed) for item in memory.doctor(fix=True).findings} == {
+            ("permissions", str(workspaces), False),
+            ("saved-unfinished", str(path), True),
+        }
+        assert b"swordfish" not in path.read_bytes()
+
+    def test_summaries_are_examined_as_conversations_are(self, home, memory):
+        memory.conversations.add_summary(Chat("telegram", "1"), "They spoke of piers.")
+        root = home.root / "data" / "summaries"
+        path = root / "telegram_1" / "summaries.jsonl"
+        assert memory.doctor() == Diagnosis()
+        path.chmod(0o644)
+        expect(memory, "permissions", where=str(path), fixable=True)
+        path.write_bytes(path.read_bytes() + b"{}\n")
+        expect(memory, "conversation-lines", where=str(path), fixable=False)
+        path.unlink()
+        (root / "foo").mkdir()
+        expect(memory, "conversation-files", where=str(root), severity="warning", fixable=False)
 
 
 class TestParts:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from klaw_core import KlawError, NotFoundError
-from klaw_core.conversations import Message
+from klaw_core.conversations import Chat, Message
 from klaw_core.core_memory import CoreMemory
 from klaw_core.jsonl import RecordError
 from klaw_core.maintenance.export import export
@@ -162,6 +162,48 @@ def test_broken_lines_are_named_and_the_good_ones_taken(exported, home, tmp_path
     assert (tmp_path / "again.jsonl").read_bytes() == exported.read_bytes()
 
 
+@pytest.mark.usefixtures("exported")
+def test_summaries_are_exported_and_what_is_none_is_named_and_left_out(home, tmp_path):
+    root = home.root / "data" / "summaries"
+    with home.open() as memory:
+        memory.conversations.add_summary(Chat("telegram", "1"), "They spoke of piers.", created_at=memory_moment())
+    path = root / "telegram_1" / "summaries.jsonl"
+    good = path.read_bytes()
+    bad = [b"{broken}\n", b"{}\n", good.replace(b"null", b"7"), good.replace(b"2026-02", b"2026-13"), good[:-1]]
+    path.write_bytes(b"".join([good, *bad]))
+    for stray in ("foo", "telegram_%32"):
+        (root / stray).mkdir()
+        (root / stray / "summaries.jsonl").write_bytes(good)
+    report = export(home.root / "data", tmp_path / "again.jsonl")
+    assert report.counts == {"workspace": 1, "core": 1, "saved": 1, "message": 1, "summary": 1}
+    places = [len(good) + sum(map(len, bad[:number])) for number in range(len(bad))]
+    assert [item.path for item in report.skipped] == [
+        str(root / "foo"), str(root / "telegram_%32"), *(f"{path}@{place}" for place in places)
+    ]  # fmt: skip
+    (told,) = [line for line in lines(tmp_path / "again.jsonl") if line["kind"] == "summary"]
+    assert (told["chat"], told["value"]) == ("telegram_1", json.loads(good))
+    assert import_(tmp_path / "there", tmp_path / "again.jsonl").added["summary"] == 1
+    assert (tmp_path / "there" / "summaries" / "telegram_1" / "summaries.jsonl").read_bytes() == good
+
+
+@pytest.mark.usefixtures("exported")
+def test_summaries_that_cannot_be_listed_are_named(home, tmp_path):
+    (home.root / "data" / "summaries").write_text("a file stands in the way")
+    (skipped,) = export(home.root / "data", tmp_path / "again.jsonl").skipped
+    assert (skipped.path, skipped.reason) == (str(home.root / "data" / "summaries"), "cannot be read: Not a directory")
+
+
+@pytest.mark.parametrize(
+    "value", [3, None, {}, {"content": 3}, {"content": "x", "ts": "2026-02-24T00:00:00Z", "from_message_id": 3}]
+)
+def test_a_line_that_holds_no_summary_is_refused(exported, tmp_path, value):
+    found = lines(exported)
+    told = {"kind": "summary", "chat": "telegram_1", "value": value}
+    exported.write_text("".join(json.dumps(line) + "\n" for line in [*found[:-1], told, found[-1] | {"records": 5}]))
+    with pytest.raises(RecordError, match="line 6"):
+        import_(tmp_path / "here", exported)
+
+
 def test_core_memory_that_is_broken_leaves_an_older_export_as_it_is(exported, home):
     before = exported.read_bytes()
     (home.root / "data" / "core_memory.json").write_text("[]")
@@ -188,3 +230,24 @@ def test_exporting_needs_neither_numpy_nor_a_database(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=dict(os.environ), check=True)
     assert done.stdout.count(b"\n") == 2
+
+
+def test_an_agents_memory_is_named_as_left_out(exported, home, tmp_path):
+    data = home.root / "data"
+    (data / "agents" / "researcher").mkdir(parents=True)
+    (item,) = export(data, tmp_path / "again.jsonl").skipped
+    assert (item.path, item.keep) == ("agents/researcher", True)
+    assert f"klaw export --data-dir {data / 'agents' / 'researcher'} FILE" in item.reason
+    assert (tmp_path / "again.jsonl").read_bytes() == exported.read_bytes()
+
+
+def test_notes_that_are_not_here_are_named_and_come_back_under_their_name(exported, home, make_home, tmp_path):
+    with home.open() as memory:
+        memory.forget("notes/a.md")
+        memory.export(exported)
+    home.notes.rename(tmp_path / "moved")
+    (tmp_path / "moved" / "b.md").write_text("The lighthouse.", "utf-8")
+    with make_home("sqlite").open() as memory:
+        assert memory.import_(exported).missing == {"notes": str(home.notes)}
+        memory.index(tmp_path / "moved", name="notes")
+        assert [result.path for result in memory.search("lighthouse harbour", mode="fts")] == ["notes/b.md"]

@@ -3,7 +3,7 @@
 import os
 import shutil
 import stat
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,12 +15,13 @@ from klaw_core import (
     Filters,
     NotFoundError,
     PluginError,
-    QueryError,
+    RecordError,
     RetrievalError,
     SpaceRecord,
     StoreError,
     VectorSpace,
 )
+from klaw_core.saved_source import make_saved
 
 
 def words(memory, query, **options):
@@ -134,10 +135,23 @@ class TestSaveAndGet:
         memory.save("far away", created_at=moment)
         assert memory.search("far")[0].created_at == moment
 
-    @pytest.mark.parametrize("text", ["", " \n\t", "x" * 1_000_001, "lone \ud800 surrogate"])
-    def test_what_cannot_be_saved_is_refused_and_leaves_nothing(self, memory, text):
-        with pytest.raises(QueryError):
-            memory.save(text)
+    @pytest.mark.parametrize(
+        ("text", "where"),
+        [
+            ("", {}),
+            (" \n\t", {}),
+            ("x" * 1_000_001, {}),
+            ("lone \ud800 surrogate", {}),
+            ("a", {"source": " "}),
+            ("a", {"source": "\ud800"}),
+            ("a", {"chat_id": "\ud800"}),
+            ("a", {"created_at": datetime(2026, 1, 1)}),  # noqa: DTZ001
+            ("a", {"created_at": datetime.max.replace(tzinfo=timezone(-timedelta(hours=12)))}),
+        ],
+    )
+    def test_what_cannot_be_saved_is_refused_and_leaves_nothing(self, memory, text, where):
+        with pytest.raises(RecordError):
+            memory.save(text, **where)
         assert memory.status().origins == {}
 
     def test_an_embedder_that_fails_does_not_lose_the_memory(self, home, memory, check):
@@ -296,6 +310,24 @@ class TestForget:
             memory.forget(saved.path)
         assert memory.get(kept.path).content == "something else"
         check(memory)
+
+    def test_a_memory_that_is_not_indexed_yet_can_be_forgotten(self, home, memory):
+        home.write("a.md", "note")
+        memory.index(home.notes)
+        saved = make_saved("hunter2", "manual", None, None)
+        memory._journal.append(saved)
+        assert memory.forget(saved.id).paths == (saved.id,)
+        assert memory._journal.read().memories == ()
+        with pytest.raises(NotFoundError):
+            memory.forget(saved.id)
+
+    def test_a_whole_workspace_is_named_with_its_slash(self, home, memory):
+        home.write("a.md", "note")
+        memory.index(home.notes)
+        with pytest.raises(NotFoundError, match="notes is a whole workspace") as caught:
+            memory.forget("notes")
+        assert caught.value.hint == "klaw forget notes/"
+        assert memory.search("note").results
 
     def test_a_chunk_id_forgets_its_document(self, memory, check):
         saved = memory.save("the harbour code")

@@ -73,8 +73,37 @@ class TestModes:
     def test_a_mode_without_a_leg_is_refused(self, home):
         vectors, words = home.legs
         for only, mode in ((vectors, "fts"), (words, "vector")):
-            with home.open(retrieval=[{"type": only}]) as memory, pytest.raises(QueryError, match=f"--mode {mode}"):
+            with home.open(retrieval=[{"type": only}]) as memory, pytest.raises(QueryError, match=f"mode {mode}: no"):
                 memory.search("x", mode=mode)
+
+    def test_an_unknown_mode_is_refused(self, small):
+        with pytest.raises(QueryError, match="there is no mode 'vectors'"):
+            small.search("x", mode="vectors")
+
+    def test_what_is_not_embedded_yet_is_said(self, home):
+        home.write("a.md", "the kiln")
+        with home.open() as memory:
+            assert memory.search("kiln").notices == ("nothing is indexed yet: klaw index DIR",)
+            memory.index(home.notes, embed=False)
+            for mode, found in (("hybrid", ["notes/a.md"]), ("vector", [])):
+                results = memory.search("kiln", mode=mode)
+                assert [result.path for result in results] == found
+                assert results.notices == ("searched without vectors: nothing is embedded yet: klaw embed",)
+            assert memory.search("kiln", mode="fts").notices == ()
+
+    def test_no_chat_has_an_empty_name(self, small):
+        assert not small.search("tokens", filters=Filters(chat_id="")).results
+        assert not small.search("tokens", filters=Filters(source="")).results
+        assert small.search("tokens", filters=Filters(path="")).results
+
+    def test_a_filter_that_nothing_passes_is_named(self, small):
+        assert small.search("tokens", filters=Filters(path="notes/", chat_id="7")).notices == (
+            "nothing is of the chat '7' (a chat is called CHANNEL_ID: telegram_123456)",
+        )
+        (notice,) = small.search("tokens", filters=Filters(path="auth.md")).notices
+        assert notice.startswith("no path begins with 'auth.md' (paths begin with their workspace")
+        (notice,) = small.search("tokens", filters=Filters(source="notes/auth.md")).notices
+        assert notice.startswith("nothing has the source 'notes/auth.md' (")
 
     def test_both_legs_outrank_one(self, small):
         results = small.search("we use short tokens")
@@ -125,7 +154,7 @@ class TestFilters:
     @pytest.mark.parametrize("mode", MODES)
     def test_a_filter_that_nothing_passes_finds_nothing(self, small, mode):
         results = small.search("tokens", mode=mode, filters=Filters(chat_id="nobody"))
-        assert (list(results), results.notices) == ([], ())
+        assert list(results) == []
 
     def test_a_chat_sees_its_own(self, small):
         small.save("tokens of the chat", chat_id="telegram_1")

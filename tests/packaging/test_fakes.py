@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 FAKES = Path(__file__).parent / "fakes"
 ROOT = Path(__file__).parents[2]
+TUTORIAL = ROOT / "docs" / "tutorial" / "write-an-embedder.md"
 
 
 @pytest.fixture(scope="session")
@@ -96,3 +98,27 @@ def test_the_tutorials_plugin_passes_the_conformance_kit(installed):
     )
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
+
+
+def test_the_files_of_the_tutorials_page_make_a_plugin_and_a_test_that_passes(tmp_path):
+    code, tests = (block for block in blocks("python") if "@hookimpl" in block or "import pytest" in block)
+    project = tmp_path / "hello"
+    project.mkdir()
+    (project / "klaw_hello.py").write_text(code)
+    (project / "test_klaw_hello.py").write_text(tests)
+    (project / "pyproject.toml").write_text(next(block for block in blocks("toml") if "[project]" in block))
+    subprocess.run(["uv", "venv", "--quiet", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    install = ["uv", "pip", "install", "--quiet", "--python", python]
+    subprocess.run([*install, f"{ROOT}[testing]", "-e", project], check=True)
+    listed = subprocess.run([python.parent / "klaw", "plugins"], capture_output=True, text=True, check=True).stdout
+    assert "hashing" in listed
+    run = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=project)
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+
+
+def blocks(language: str) -> list[str]:
+    """Return the blocks of the tutorial's page that a reader copies."""
+    return re.findall(rf"^```{language}\n(.*?)^```", TUTORIAL.read_text("utf-8"), re.DOTALL | re.MULTILINE)

@@ -10,13 +10,13 @@ import pytest
 
 from klaw_core import TokenCounter
 from klaw_core.builtin.markdown import MarkdownChunker, MarkdownOptions
-from klaw_core.testing.chunker import LAWS, ChunkerContract, MakeChunker, Trial
+from klaw_core.testing.chunker import LAWS, MakeChunker, MarkdownChunkerContract, Trial
 
 NOTES = sorted((Path(__file__).parent / "notes").glob("*.md"))
 DIRECTORY = os.environ.get("KLAW_TEST_NOTES")
 
 
-class TestMarkdownChunker(ChunkerContract):
+class TestMarkdownChunker(MarkdownChunkerContract):
     @pytest.fixture
     def make_chunker(self) -> MakeChunker:
         return lambda max_tokens, overlap_tokens: MarkdownChunker(MarkdownOptions(max_tokens, overlap_tokens))

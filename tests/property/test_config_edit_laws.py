@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from klaw_core.config.edit import parse_place, parse_value, with_trusted, with_value
 from klaw_core.config.layers import leaves
+from klaw_core.config.model import COMPONENT_ARRAYS, DEFAULTS
 
 FILE = """\
 # one comment
@@ -46,6 +47,7 @@ PLACES = st.sampled_from(
         "top",
     ]
 )
+ARRAYS = st.sampled_from([*(f"memory.{name}" for name in COMPONENT_ARRAYS), "memory.embedding.fallback"])
 VALUES = (
     st.integers(-(2**60), 2**60)
     | st.booleans()
@@ -85,6 +87,28 @@ def test_an_empty_file_is_enough(place, value):
     source, _ = with_value("", place.replace("[1]", "[0]"), value)
 
     assert dict(leaves(tomllib.loads(source)))[place.replace("[1]", "[0]")] == value
+
+
+@given(ARRAYS, VALUES)
+def test_an_array_that_is_missing_is_made_with_its_defaults(array, value):
+    source, _ = with_value("", f"{array}[0].path", value)
+
+    expected = {place: default for place, default in leaves(DEFAULTS) if place.startswith(f"{array}[")}
+    assert dict(leaves(tomllib.loads(source))) == {**expected, f"{array}[0].path": value}
+
+
+@given(ARRAYS, st.lists(VALUES, min_size=1, max_size=3), st.booleans())
+def test_a_table_is_added_to_an_array_however_it_is_written(array, values, is_inline):
+    table, _, key = array.rpartition(".")
+    entries = [{"type": "first"}, *({"path": value} for value in values)]
+    source = f'[{table}]\n{key} = [{{type = "first"}}]\n' if is_inline else f'[[{array}]]\ntype = "first"\n'
+    for index, value in enumerate(values, start=1):
+        source, _ = with_value(source, f"{array}[{index}].path", value)
+
+    found = tomllib.loads(source)
+    for step in array.split("."):
+        found = found[step]
+    assert found == entries
 
 
 @given(VALUES)

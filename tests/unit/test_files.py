@@ -190,3 +190,13 @@ class TestLocks:
     def test_the_directory_is_made(self, tmp_path):
         with locked(tmp_path / "new"):
             assert mode(tmp_path / "new") == 0o700
+
+
+def test_where_there_are_no_locks_another_place_is_asked_for(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(StoreReadOnlyError, match="cannot be locked") as caught, locked(tmp_path):
+        pass
+    assert "--data-dir" in caught.value.hint

@@ -95,6 +95,17 @@ class TestOptions:
         _, found = self.build(count="8", name=8, cuont=1, inner={"depth": True})
         assert len(found) == 4
 
+    def test_an_option_class_that_ends_the_program_is_a_problem_too(self):
+        @frozen
+        class Leaving:
+            a: int = 1
+
+            def __attrs_post_init__(self):
+                raise SystemExit("goodbye")
+
+        assert self.build(Leaving) == (None, ["memory.embedding: goodbye"])
+        assert self.build(Leaving, a=2) == (None, ["memory.embedding: goodbye"])
+
     def test_an_option_class_that_cannot_be_read_is_a_problem_too(self):
         class NotAttrs:
             pass

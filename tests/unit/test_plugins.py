@@ -1,15 +1,19 @@
 """Plugins are loaded behind a wall: whatever one does, the others work and it is named with its reason."""
 
 import textwrap
+import tomllib
 from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
 
 import pytest
 
 from klaw_core import PluginConflictError, PluginNotFoundError
-from klaw_core.plugins import KINDS, discover
+from klaw_core.plugins import KINDS, discover, install_command
+from klaw_core.plugins.registry import _DEFAULT_EXTRAS, _OURS
 
-FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
+PROJECT = Path(__file__).parents[2]
+FAKES = PROJECT / "tests" / "packaging" / "fakes"
+EXTRAS = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 
 GOOD = """
     from attrs import frozen
@@ -205,21 +209,36 @@ class TestDisabled:
 
 
 class TestMissing:
-    @pytest.mark.parametrize(
-        ("kind", "name", "command"),
-        [
-            ("embedder", "onnx", "pip install 'klaw[onnx,minilm]'"),
-            ("embedder", "ollama", "pip install 'klaw[ollama]'"),
-            ("store", "sqlite", "pip install 'klaw[sqlitevec]'"),
-            ("retriever", "sqlite-vec", "pip install 'klaw[sqlitevec]'"),
-            ("retriever", "fts5", "pip install 'klaw[fts5]'"),
-        ],
-    )
-    def test_a_component_of_ours_names_what_installs_it(self, kind, name, command):
+    @pytest.mark.parametrize(("kind", "name"), list(_OURS))
+    def test_a_component_of_ours_names_what_installs_it(self, kind, name):
         with pytest.raises(PluginNotFoundError) as caught:
             discover(points=[]).component(kind, name)
+        extras, distribution = _OURS[kind, name]
         assert caught.value.message == f"{kind} {name!r} is not installed"
-        assert caught.value.hint == command
+        assert caught.value.hint == f"pip install 'klaw[{','.join(extras)}]'"
+        assert distribution in {installed for extra in extras for installed in EXTRAS[extra]}
+        assert caught.value.extras == extras
+
+    def test_every_component_of_ours_is_known_with_its_distribution(self):
+        ours = {
+            path.parent.name for path in PROJECT.glob("plugins/*/pyproject.toml") if "points.klaw]" in path.read_text()
+        }
+        assert {distribution for _, distribution in _OURS.values()} == ours
+        for plugin in discover().plugins:
+            if plugin.distribution in ours:
+                known = {key for key, (_, distribution) in _OURS.items() if distribution == plugin.distribution}
+                assert {(kind, name) for kind, name, _ in plugin.components} == known
+
+    def test_the_default_extras_go_by_one_name(self):
+        brought = {installed for extra in _DEFAULT_EXTRAS for installed in EXTRAS[extra]}
+        assert brought == set(EXTRAS["default"])
+        assert install_command([*_DEFAULT_EXTRAS, "ollama"]) == "pip install 'klaw[default,ollama]'"
+        assert install_command(["fts5", "ollama"]) == "pip install 'klaw[fts5,ollama]'"
+
+    def test_a_namesake_of_another_kind_that_is_disabled_is_not_to_blame(self, plugin):
+        point = plugin("rerank-onnx", "", distribution=Named("klaw-rerank-onnx"))
+        with pytest.raises(PluginNotFoundError, match=r"embedder 'onnx' is not installed \(pip install"):
+            discover(points=[point], disabled=["klaw-rerank-onnx"]).component("embedder", "onnx")
 
     def test_one_of_ours_that_is_broken_says_why(self, plugin):
         broken = plugin("fts5", "import a_package_that_nobody_has", distribution=Named("klaw-fts5"))

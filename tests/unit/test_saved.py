@@ -6,14 +6,16 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
+import attrs
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from klaw_core import StoreReadOnlyError
 from klaw_core.errors import RecordError
 from klaw_core.jsonl import BadLine
 from klaw_core.saved import Saved, SavedJournal
+from klaw_core.saved_source import make_saved
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -179,7 +181,7 @@ def test_a_link_stays_one(journal, tmp_path):
     [
         ({}, "id is missing"),
         ({"id": 5}, "id is not a text"),
-        ({"id": "a", "text": ""}, "text is not a text"),
+        ({"id": "a", "text": ""}, "text is empty"),
         ({"id": "a", "text": "b"}, "source is missing"),
         ({"id": "a", "text": "b", "source": "c"}, "the time is not a text but null"),
         ({"id": "a", "text": "b", "source": "c", "created_at": "now"}, "the time 'now' is not ISO 8601"),
@@ -194,6 +196,25 @@ def test_a_bad_record_is_counted_with_its_place(journal, record, reason):
     journal.append(saved("two"))
     assert texts(journal) == ["one", "two"]
     assert journal.read().bad == (BadLine(journal.path, start, line.end, reason),)
+
+
+@given(
+    text=st.text(min_size=1),
+    source=st.text(),
+    chat_id=st.none() | st.text(),
+    created_at=st.none() | st.datetimes(timezones=st.timezones()) | st.datetimes(),
+)
+def test_what_may_be_saved_is_read_again(text, source, chat_id, created_at):
+    try:
+        made = make_saved(text, source, chat_id, created_at)
+    except RecordError:
+        assume(False)
+    assert Saved.parse(json.loads(json.dumps(made.record()))) == made
+
+
+def test_a_memory_without_a_source_which_once_was_allowed_is_read():
+    made = attrs.evolve(saved("one"), source="")
+    assert Saved.parse(made.record()) == made
 
 
 def test_what_cannot_be_written_is_refused(journal):

@@ -82,5 +82,10 @@ def test_markdown_is_shown_as_running_text():
     assert make_snippet(content, "").text == "The plan: • one thing • done quoted a | b 1 | 2 ls -l end"
 
 
+@pytest.mark.parametrize("line", ["-|" * 20_000 + "x", "- " * 20_000 + "x", "|" * 20_000 + "-"])
+def test_a_long_line_that_is_nearly_a_rule_is_read_once(line):
+    assert make_snippet(f"{line}\nfound", "found").marks
+
+
 def test_a_hash_or_a_dash_inside_a_line_stays():
     assert make_snippet("C# and F#\n-5 degrees\n#tag", "x").text == "C# and F# -5 degrees #tag"

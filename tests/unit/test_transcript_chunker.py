@@ -20,16 +20,6 @@ _LINE = st.one_of(
 )
 transcripts = st.lists(_LINE, max_size=25).map("\n".join)
 
-APPLICABLE = (
-    laws.spans_lie_in_bounds_and_in_order,
-    laws.every_solid_character_is_covered,
-    laws.sizes_stay_within_the_bound,
-    laws.overlap_stays_within_its_bound,
-    laws.splitting_is_deterministic,
-    laws.spans_begin_and_end_with_text,
-    laws.no_grapheme_cluster_is_cut,
-)
-
 
 def make_chunker(max_tokens, context_tokens):
     return TranscriptChunker(TranscriptOptions(max_tokens, max_tokens // 2, context_tokens))
@@ -52,10 +42,15 @@ def message(number, words=6):
     return f"User: m{number} " + " ".join(["word"] * (words - 2))
 
 
-@pytest.mark.parametrize("law", APPLICABLE, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("texts", [transcripts, markdown_documents()], ids=["transcripts", "other texts"])
-def test_the_laws_of_every_chunker_hold(law, texts):
-    ChunkerContract().holds(law, make_chunker, texts, examples=60)
+class TestTranscriptChunker(ChunkerContract):
+    examples = 60
+
+    @pytest.fixture
+    def make_chunker(self):
+        return make_chunker
+
+    def texts(self):
+        return st.one_of(transcripts, markdown_documents())
 
 
 @pytest.mark.parametrize("text", ["one\n" + " " * 400 + "far to the right", "one\n" + "\n" * 400 + "far below"])

@@ -4,7 +4,8 @@ import attrs
 import pytest
 
 import klaw_core
-from klaw_core import VectorSpace
+from klaw_core import Filters, QueryError, VectorSpace
+from klaw_core.values import check_filters
 
 VALUES = [kind for name in klaw_core.__all__ if attrs.has(kind := getattr(klaw_core, name))]
 
@@ -26,3 +27,10 @@ def test_a_space_shows_the_beginning_of_a_digest_and_the_whole_of_any_other_revi
 def test_the_fields_of_a_value_can_be_resolved_at_run_time(kind):
     """As attrs and cattrs do, for instance to write a value as JSON."""
     assert all(not isinstance(field.type, str) for field in attrs.fields(attrs.resolve_types(kind)))
+
+
+@pytest.mark.parametrize("name", ["source", "path", "chat_id"])
+def test_a_filter_that_no_database_can_hold_is_refused_by_name(name):
+    check_filters(Filters(**{name: "käse 🧀"}))
+    with pytest.raises(QueryError, match=rf"{name} is not text: 'caf\\udce9/'"):
+        check_filters(Filters(**{name: "caf\udce9/"}))

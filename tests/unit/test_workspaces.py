@@ -6,8 +6,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from klaw_core import StoreCorruptError, StoreError, WorkspaceError
+from klaw_core.builtin.workspace import Workspace
 from klaw_core.workspaces import RESERVED, Workspaces
 
 
@@ -51,6 +53,35 @@ def test_a_directory_inside_belongs_to_the_known_one_and_one_around_is_refused(w
     beside = workspaces.remember(make("notes-more"))
     assert list(workspaces.all()) == ["notes", "notes-more"]
     assert beside.origin == "notes-more"
+
+
+def test_notes_that_moved_keep_their_name_and_what_they_exclude(workspaces, make):
+    before = workspaces.remember(make("old/notes"), version="1")
+    workspaces.exclude("notes", "secret.md")
+    now = make("new/notes")
+    with pytest.raises(WorkspaceError, match="'notes' is taken"):
+        workspaces.remember(now, "notes")
+    before.root.rmdir()
+    with pytest.raises(WorkspaceError, match="'notes' is taken"):
+        workspaces.remember(now, "notes", collection="docs")
+    moved = workspaces.remember(now, "notes")
+    assert moved == evolve(before, root=now.resolve(), exclude=("secret.md",))
+    assert workspaces.all() == {"notes": moved}
+
+
+def test_a_directory_that_is_gone_may_come_back_unless_its_name_is_asked_for(workspaces, make):
+    drive = workspaces.remember(make("drive/notes"))
+    drive.root.rmdir()
+    assert workspaces.remember(make("other/notes")).origin == "notes-2"
+    assert workspaces.all()["notes"] == drive
+
+
+@pytest.mark.parametrize("place", ["mine", "mine/sub", ""])
+def test_what_the_configuration_indexes_is_no_second_workspace(workspaces, make, tmp_path, place):
+    make("mine/sub")
+    with pytest.raises(WorkspaceError, match=r"belongs to the source 'mine' of the configuration"):
+        workspaces.remember(tmp_path / place, configured=[Workspace(make("mine").resolve(), "mine")])
+    assert workspaces.remember(make("b/mine"), configured=[Workspace(tmp_path / "else", "mine")]).origin == "mine-2"
 
 
 class TestNames:

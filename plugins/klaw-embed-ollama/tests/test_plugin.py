@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -41,6 +42,9 @@ def test_registering_imports_nothing_heavy() -> None:
         ("http://0.0.0.0:8080", "http://127.0.0.1:8080"),
         ("[::]:11434", "http://[::1]:11434"),
         ("[::1]", "http://[::1]:11434"),
+        ("::1", "http://[::1]:11434"),
+        ("::", "http://[::1]:11434"),
+        ("fd00::7", "http://[fd00::7]:11434"),
         (":8080", "http://localhost:8080"),
         ("https://ollama.example.com", "https://ollama.example.com"),
         ('"10.0.0.7:1"', "http://10.0.0.7:1"),
@@ -59,12 +63,12 @@ def test_the_server_is_where_ollamas_own_variable_says(
 
 
 @pytest.mark.parametrize("variable", ["host:port", "ftp://host", "http://", "a b"])
-def test_a_variable_that_makes_no_sense_is_refused_with_the_field_named(
-    monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
+def test_a_variable_that_makes_no_sense_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv("OLLAMA_HOST", variable)
-    with pytest.raises(ValueError, match="url: "):
+    with pytest.raises(ValueError, match=r"^OLLAMA_HOST: "):
         OllamaOptions()
+    with pytest.raises(ValueError, match=r"^url: "):
+        OllamaOptions(url="ftp://other")
 
 
 @pytest.mark.parametrize(
@@ -73,6 +77,8 @@ def test_a_variable_that_makes_no_sense_is_refused_with_the_field_named(
         {"model": ""},
         {"timeout_seconds": 0},
         {"deadline_seconds": -1},
+        {"timeout_seconds": math.inf},
+        {"deadline_seconds": math.inf},
         {"retries": -1},
         {"batch_size": 0},
         {"dimension": 0},

@@ -185,6 +185,23 @@ def test_cls_pooling_takes_the_first_state(variant: Variant, minilm: OnnxEmbedde
     assert first @ mean < 0.95
 
 
+class Half:
+    """The real model as a graph of half precision gives it: its squares add up to more than float16 holds."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    def run(self, outputs: Any, feed: Any) -> Any:
+        return [(100 * state).astype(np.float16) for state in self.session.run(outputs, feed)]
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_states_of_half_precision_are_pooled_as_float32(session: ModelSession, pooling: str) -> None:
+    whole = evolve(session, manifest=evolve(session.manifest, pooling=pooling))
+    half = evolve(whole, session=Half(whole.session))
+    np.testing.assert_allclose(half.embed(WINDOWS), whole.embed(WINDOWS), rtol=0, atol=1e-3)
+
+
 def test_a_dimension_that_the_model_does_not_have_is_an_error(variant: Variant) -> None:
     with pytest.raises(EmbeddingError, match="shape"):
         variant(dimension=383).embed_query("a cat")

@@ -13,7 +13,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from klaw_core import EmbedderUnavailableError
+from klaw_core import EmbedderUnavailableError, EmbeddingError
 from klaw_embed_openai.batches import BatchJobs
 from klaw_embed_openai.plugin import OpenAIOptions
 from klaw_embed_openai.server import OpenAIServer
@@ -185,6 +185,26 @@ def test_a_batch_that_takes_too_long_is_cancelled_and_only_the_rest_is_sent(
     assert set(openai.answered.values()) == {1}
 
 
+@pytest.mark.parametrize("status", [400, 409])
+def test_a_batch_that_ends_just_before_it_is_cancelled_is_paid_for_once(
+    openai: FakeOpenAI, batched: Connect, status: int
+) -> None:
+    openai.batch_status = ["in_progress", "in_progress", "completed"]
+    refusal = error(status, "Cannot cancel a batch with status 'completed'.")
+    openai.server.expect_oneshot_request("/v1/batches/batch_0/cancel").respond_with_response(refusal)
+    batched(batch_timeout_seconds=1.0).embed_documents(TEXTS)
+    assert (len(openai.batches), openai.requests) == (1, [])
+
+
+def test_a_batch_that_cannot_be_cancelled_now_is_kept(openai: FakeOpenAI, batched: Connect, tmp_path: Path) -> None:
+    openai.batch_status = ["in_progress"]
+    refusal = error(520, "unknown")
+    openai.server.expect_oneshot_request("/v1/batches/batch_0/cancel").respond_with_response(refusal)
+    with pytest.raises(EmbedderUnavailableError, match="520"):
+        batched(batch_timeout_seconds=1.0).embed_documents(TEXTS)
+    assert (len(openai.requests), len(states(tmp_path))) == (0, 1)
+
+
 @pytest.mark.parametrize("status", ["failed", "expired"])
 def test_a_batch_that_fails_leaves_the_rest_to_single_requests(
     openai: FakeOpenAI, batched: Connect, caplog: pytest.LogCaptureFixture, status: str
@@ -211,9 +231,12 @@ def test_a_success_between_forgives_a_failure(openai: FakeOpenAI, batched: Conne
     assert len(openai.batches) == 4
 
 
-def test_a_server_without_batches_is_asked_as_always(openai: FakeOpenAI, batched: Connect, tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", [400, 404, 405, 413, 422, 501])
+def test_a_server_without_batches_is_asked_as_always(
+    openai: FakeOpenAI, batched: Connect, tmp_path: Path, status: int
+) -> None:
     for path in ("/v1/files", "/v1/batches"):
-        openai.server.expect_oneshot_request(path, method="POST").respond_with_response(error(404, "no such path"))
+        openai.server.expect_oneshot_request(path, method="POST").respond_with_response(error(status, "no batches"))
     embedder = batched()
     for run in range(2):
         embedder.embed_documents([f"{run} {text}" for text in TEXTS])
@@ -221,21 +244,70 @@ def test_a_server_without_batches_is_asked_as_always(openai: FakeOpenAI, batched
     assert states(tmp_path) == []
 
 
-@pytest.mark.parametrize("status", [401, 500])
+PAGE = Response("<html>sign in to this network</html>")
+
+
+@pytest.mark.parametrize("path", ["batches/batch_0", "files/file-1/content"])
+@pytest.mark.parametrize("status", [401, 403, 408, 409, 451, 500, 520, 522])
 def test_a_refusal_that_says_nothing_about_the_batch_keeps_it(
-    openai: FakeOpenAI, batched: Connect, tmp_path: Path, status: int
+    openai: FakeOpenAI, batched: Connect, path: str, status: int
 ) -> None:
     openai.batch_status = ["in_progress", "completed"]
-    with pytest.raises(KilledError):
-        batched(Pauses(kill_at=1)).embed_documents(TEXTS)
     refusal = error(status, f"Incorrect API key provided: {KEY}")
-    openai.server.expect_oneshot_request("/v1/batches/batch_0").respond_with_response(refusal)
-    with pytest.raises(EmbedderUnavailableError) as caught:
+    openai.server.expect_oneshot_request(f"/v1/{path}", method="GET").respond_with_response(refusal)
+    with pytest.raises(EmbedderUnavailableError, match=r"a batch goes on; run the command again") as caught:
         batched().embed_documents(TEXTS)
     assert KEY not in str(caught.value)
+    batched().embed_documents(TEXTS)
+    assert (len(openai.batches), openai.requests) == (1, [])
+
+
+@pytest.mark.parametrize("path", ["batches/batch_0", "batches"])
+def test_a_page_in_place_of_an_answer_keeps_the_batch(openai: FakeOpenAI, batched: Connect, path: str) -> None:
+    method = "POST" if path == "batches" else "GET"
+    openai.server.expect_oneshot_request(f"/v1/{path}", method=method).respond_with_response(PAGE)
+    with pytest.raises(EmbedderUnavailableError, match=r"not valid JSON.*run the command again"):
+        batched().embed_documents(TEXTS)
+    batched().embed_documents(TEXTS)
+    assert (len(openai.uploads), len(openai.batches), openai.requests) == (1, 1, [])
+
+
+def test_a_page_in_place_of_the_answers_keeps_the_batch(
+    openai: FakeOpenAI, batched: Connect, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Behind the page of a network that wants a sign-in, single requests fail as well."""
+    for path in ("files/file-1/content", "embeddings"):
+        openai.server.expect_oneshot_request(f"/v1/{path}").respond_with_response(PAGE)
+    with pytest.raises(EmbeddingError, match="not valid JSON"):
+        batched().embed_documents(TEXTS)
+    assert "batch batch_0 completed" in caplog.text
     assert len(states(tmp_path)) == 1
     batched().embed_documents(TEXTS)
     assert (len(openai.batches), openai.requests) == (1, [])
+
+
+def test_answers_that_are_too_large_leave_the_texts_to_single_requests(
+    openai: FakeOpenAI, batched: Connect, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = openai._run
+
+    def pad(batch: dict[str, Any], *, whole: bool) -> None:
+        run(batch, whole=whole)
+        openai.files[batch["output_file_id"]] += b"\n" * 1_000_000
+
+    openai._run = pad  # type: ignore[method-assign]  # a server that answers at length
+    for _ in range(2):
+        assert batched().embed_documents(TEXTS).shape == (20, 64)
+    assert "larger than" in caplog.text
+    assert (len(openai.batches), len(openai.requests), len(states(tmp_path))) == (1, 2, 1)
+
+
+def test_an_upload_that_fails_leaves_no_batch_to_speak_of(openai: FakeOpenAI, batched: Connect, tmp_path: Path) -> None:
+    openai.server.expect_oneshot_request("/v1/files", method="POST").respond_with_response(error(520, "unknown"))
+    with pytest.raises(EmbedderUnavailableError, match="520: unknown") as caught:
+        batched().embed_documents(TEXTS)
+    assert caught.value.hint == ""
+    assert states(tmp_path) == []
 
 
 def test_lines_that_cannot_be_used_are_asked_again_alone(openai: FakeOpenAI, batched: Connect) -> None:

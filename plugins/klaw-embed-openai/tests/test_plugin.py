@@ -44,6 +44,12 @@ def test_the_server_is_where_openais_own_variable_says(
     assert OpenAIOptions().url == url
 
 
+def test_a_variable_that_makes_no_sense_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "api.example.com/v1")
+    with pytest.raises(ValueError, match=r"^OPENAI_BASE_URL: "):
+        OpenAIOptions()
+
+
 def test_the_key_is_in_no_repr_and_no_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
     assert OpenAIOptions().api_key == ""

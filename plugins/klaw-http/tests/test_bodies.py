@@ -77,6 +77,7 @@ def test_a_packing_that_was_not_asked_for_is_refused(encoding: str) -> None:
         (b'{"error": {"message": "no\\nway", "code": 7}}', "no way"),
         (b'{"object": "error", "message": "no way"}', "no way"),
         (b'{"detail": "no way"}', "no way"),
+        (b'{"error": {"message": null}}', ""),
         (b'{"error": null, "detail": [{"msg": "no"}]}', "[{'msg': 'no'}]"),
         (b"no  way\n", "no way"),
         (b"{}", ""),

@@ -6,17 +6,22 @@ import gzip
 import io
 import json
 import logging
+import math
 import pickle
 import socket
 import traceback
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
 
 import pytest
 from werkzeug import Request
 
 from klaw_core import KlawError
-from klaw_http import BodyError, HttpClient, NoAnswerError, StatusError
+from klaw_http import BodyError, HttpClient, HttpError, NoAnswerError, StatusError
+from klaw_http.retrying import backoff_seconds
 from klaw_http.testing import Script, Wire, reply
 
 OK = reply(b'{"fine": true}')
@@ -127,7 +132,7 @@ def test_pauses_are_jittered() -> None:
     ("value", "low", "high"),
     [
         ("7", 7.0, 7.0),
-        ("Fri, 01 Jan 2100 00:00:00 GMT", 1e8, 1e10),
+        (format_datetime(datetime.now(UTC) + timedelta(hours=12), usegmt=True), 3600.0, 43_200.0),
         ("Fri, 31 Dec 1999 23:59:59 GMT", 0.1, 0.25),
         ("soon", 0.1, 0.25),
         ("-3", 0.1, 0.25),
@@ -136,8 +141,20 @@ def test_pauses_are_jittered() -> None:
 def test_retry_after_is_obeyed(value: str, low: float, high: float) -> None:
     pauses: list[float] = []
     with Wire(reply(b"", "429 Slow down", retry_after=value), OK) as wire:
-        client_for(wire, deadline_seconds=1e11, read_timeout_seconds=5.0, pause=pauses.append).get("/")
+        client_for(wire, deadline_seconds=86_400.0, read_timeout_seconds=5.0, pause=pauses.append).get("/")
     assert low <= pauses[0] <= high
+
+
+def test_pauses_grow_to_eight_seconds_however_many_there_were() -> None:
+    assert 4.0 <= backoff_seconds(7) <= 8.0
+    assert 4.0 <= backoff_seconds(2_000) <= 8.0
+
+
+@pytest.mark.parametrize("field", ["connect_timeout_seconds", "read_timeout_seconds", "deadline_seconds"])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, 86_401.0])
+def test_a_time_that_no_socket_can_wait_is_refused(field: str, value: float) -> None:
+    with pytest.raises(ValueError, match=field):
+        HttpClient("http://localhost", **{field: value})  # type: ignore[arg-type]  # one of its fields
 
 
 @pytest.mark.parametrize("value", ["3600", "9" * 400])
@@ -174,6 +191,36 @@ def test_nobody_listening_is_reported_with_the_address() -> None:
 def test_a_host_without_an_address_is_reported() -> None:
     with pytest.raises(NoAnswerError, match="cannot be reached"):
         HttpClient("http://nowhere.invalid", retries=0).get("/")
+
+
+def test_the_addresses_of_a_name_share_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four dead addresses of 1.5 s each, and 2 s in all: the second gets what is left, the others nothing."""
+    now, tried = [100.0], []
+
+    def dead(address: tuple[str, int], timeout: float, **_options: object) -> socket.socket:
+        tried.append((address[0], timeout))
+        now[0] += timeout
+        raise TimeoutError
+
+    places = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"192.0.2.{number}", 80)) for number in range(4)]
+    monkeypatch.setattr("klaw_http.deadline.monotonic", lambda: now[0])
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_asked, **_options: places)
+    monkeypatch.setattr(socket, "create_connection", dead)
+    with pytest.raises(NoAnswerError, match="did not finish within 2 s"):
+        HttpClient("http://many.example", connect_timeout_seconds=1.5, deadline_seconds=2.0).get("/")
+    assert tried == [("192.0.2.0", 1.5), ("192.0.2.1", 0.5)]
+
+
+def test_of_the_addresses_of_a_name_the_next_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve = socket.getaddrinfo
+
+    def two(host: str, port: int, *asked: Any, **options: Any) -> list[Any]:
+        names = ["127.0.0.2", "127.0.0.1"] if host == "two.example" else [host]
+        return [place for name in names for place in resolve(name, port, *asked, **options)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", two)
+    with Wire(OK) as wire:
+        assert HttpClient(wire.url.replace("127.0.0.1", "two.example"), retries=0).get("/") == {"fine": True}
 
 
 def test_a_server_that_does_not_speak_http_is_reported() -> None:
@@ -270,6 +317,17 @@ def test_no_redirect_is_followed(status: int) -> None:
         with pytest.raises(StatusError, match="redirect"):
             client_for(wire, headers={"x-goog-api-key": KEY}).post("/", {"text": TEXT})
         assert elsewhere.requests == []
+
+
+@pytest.mark.parametrize("location", ["http://[::1", "http://xn--a/", "mailto:a@b", "http://[v1.a]/", "\\x"])
+def test_a_redirect_to_nowhere_is_an_error_of_this_library(location: str) -> None:
+    with Wire(reply(b"", "302 Away", location=location)) as wire, pytest.raises(HttpError, match=r"127\.0\.0\.1"):
+        client_for(wire).get("/")
+
+
+def test_a_host_that_only_httpx_refuses_is_an_error_of_this_library() -> None:
+    with pytest.raises(BodyError, match=r"http://1\.2\.3\.999/ leads to no valid address"):
+        HttpClient("http://1.2.3.999").get("/")
 
 
 def test_proxies_from_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

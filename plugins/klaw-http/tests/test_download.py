@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -102,6 +103,7 @@ def test_redirects_end(httpserver: HTTPServer, fetch: Fetch) -> None:
         ("https://cdn.example:99999/f", "no valid address"),
         ("https://cdn example/f", "no valid address"),
         ("https://xn--0.example/f", "no valid address"),
+        ("https://[v1.a]/f", "no valid address"),
         ("https://cdn.example/" + "x" * 20_000, "no valid address"),
         ("https://cdn.example/\x1b[31m", "no valid address"),
     ],
@@ -119,6 +121,19 @@ def test_where_a_redirect_may_lead() -> None:
     assert redirected("https://hub.example/f", "//cdn.example/f") == "https://cdn.example/f"
     assert redirected("http://mirror.example/f", "https://cdn.example/f") == "https://cdn.example/f"
     assert redirected("http://mirror.example/f", "http://cdn.example/f") == "http://cdn.example/f"
+
+
+@pytest.mark.parametrize("location", ["http://xn--a/", "mailto:a@b", "http://[::1", f"http://{'a' * 64}.example/"])
+def test_a_redirect_to_nowhere_is_an_error_of_this_library(fetch: Fetch, location: str) -> None:
+    with Wire(reply(b"", "302 Away", location=location)) as wire, pytest.raises(BodyError, match="no valid address"):
+        fetch(wire.url + "/f")
+
+
+@pytest.mark.parametrize("field", ["connect_timeout_seconds", "read_timeout_seconds", "stretch_seconds"])
+@pytest.mark.parametrize("value", [0.0, math.nan, math.inf])
+def test_a_time_that_no_socket_can_wait_is_refused(field: str, value: float) -> None:
+    with pytest.raises(ValueError, match=field):
+        DownloadLimits(**{field: value})  # type: ignore[arg-type]  # one of its fields
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])

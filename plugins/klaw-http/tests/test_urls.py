@@ -6,12 +6,21 @@ import subprocess
 import sys
 
 import pytest
+from attrs import field, frozen
 
-from klaw_http import HttpClient, is_loopback, server_name
+from klaw_http import HttpClient, http_url_from, is_loopback, server_name
 
 
 @pytest.mark.parametrize(
-    "url", ["http://localhost:11434", "https://api.openai.com/v1", "http://[::1]:8080/x/", "http://10.0.0.7"]
+    "url",
+    [
+        "http://localhost:11434",
+        "https://api.openai.com/v1",
+        "http://[::1]:8080/x/",
+        "http://10.0.0.7",
+        "http://gpu_box",
+        "http://xn--e1afmkfd.example",
+    ],
 )
 def test_servers_are_taken(url: str) -> None:
     assert HttpClient(url).base_url == url
@@ -29,6 +38,10 @@ def test_servers_are_taken(url: str) -> None:
         "http://host:99999",
         "http://host:port",
         "http://[::1",
+        "http://[v1.a]",
+        "http://[10.0.0.7]",
+        "http://xn--a",
+        "http://a%41",
         "http://host/ path",
         "http://host\n.evil",
         "http://хост",
@@ -40,6 +53,18 @@ def test_servers_are_taken(url: str) -> None:
 def test_anything_else_is_refused_with_the_field_named(url: str) -> None:
     with pytest.raises(ValueError, match=r"^base_url: "):
         HttpClient(url)
+
+
+def test_a_default_that_the_environment_gave_is_refused_with_the_variable_named() -> None:
+    @frozen
+    class Options:
+        url: str = field(factory=lambda: "ftp://host", validator=http_url_from("HOST", lambda: "ftp://host"))
+
+    with pytest.raises(ValueError, match=r"^HOST: 'ftp://host' does not begin"):
+        Options()
+    with pytest.raises(ValueError, match=r"^url: 'ftp://other' does not begin"):
+        Options("ftp://other")
+    assert Options("http://host").url == "http://host"
 
 
 @pytest.mark.parametrize("url", ["http://me:hunter2@host", "http://me:hun:ter2@host:x", "https://hunter2@host"])

@@ -76,6 +76,12 @@ def test_a_model_with_a_manifest_is_taken(
     assert find_model(OnnxEmbedderManifest, "mine", None, cache).dimension == 8
 
 
+def test_a_manifest_is_not_described_again(adding: Add, model_directory: ModelDirectory) -> None:
+    said = Described(dimension=999, pooling="cls", query_prefix="Q: ")
+    with pytest.raises(ModelError, match=r"model\.json says how the model is used"):
+        adding().take("mine", model_directory(), said)
+
+
 def test_a_model_with_a_manifest_must_be_sound(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
     source = model_directory()
     with pytest.raises(ModelError, match="is 'mine', not 'yours'"):
@@ -89,7 +95,9 @@ def test_a_model_with_a_manifest_must_be_sound(adding: Add, model_directory: Mod
     _assert_untouched(cache)
 
 
-@pytest.mark.parametrize("name", ["../out", "/out", ".hidden", "a/b/c", "", "a/../../b", "a\nb", "a/.b"])
+@pytest.mark.parametrize(
+    "name", ["../out", "/out", ".hidden", "a/b/c", "", "a/../../b", "a\nb", "a/.b", "model.json", "a/model.json"]
+)
 def test_a_name_that_leads_out_of_the_cache_is_refused(
     adding: Add, model_directory: ModelDirectory, tmp_path: Path, name: str
 ) -> None:
@@ -98,7 +106,7 @@ def test_a_name_that_leads_out_of_the_cache_is_refused(
     if not name:
         (source / "model.json").unlink()
     with pytest.raises(KlawError):
-        adding().take(name, source, Described(dimension=8, window_tokens=32, pooling="mean"))
+        adding().take(name, source, Described() if name else Described(dimension=8, window_tokens=32, pooling="mean"))
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -128,6 +136,7 @@ def test_sentence_transformers_files_say_how_a_model_is_used(
     assert (manifest.query_prefix, manifest.document_prefix) == ("query: ", "passage: ")
     assert manifest.max_tokens == 256 - 4 - len("passage: ")
     assert (manifest.license, manifest.types_input, manifest.output) == ("MIT", "token_type_ids", None)
+    assert json.loads((added.directory / "model.json").read_text())["max_positions"] == 512
     assert manifest.revision == manifest.files["model.onnx"].sha256
 
 
@@ -137,6 +146,30 @@ def test_what_is_said_wins_over_the_files(adding: Add, model_directory: ModelDir
     adding().take("theirs", source, said)
     manifest = find_model(OnnxEmbedderManifest, "theirs", None, cache)
     assert (manifest.dimension, manifest.window_tokens, manifest.document_prefix) == (9, 64, "d: ")
+
+
+@pytest.mark.parametrize("cross_encoder", [False, True])
+def test_a_window_beyond_the_positions_of_the_graph_is_refused(
+    adding: Add,
+    model_directory: ModelDirectory,
+    cross_encoder: bool,  # noqa: FBT001  # a parametrised value
+) -> None:
+    source = _transformer(model_directory(), config={"hidden_size": 8, "max_position_embeddings": 514})
+    said = Described(cross_encoder=cross_encoder, window_tokens=513, pooling=None if cross_encoder else "mean")
+    with pytest.raises(ModelError, match="513 tokens is more than the model's 512 positions"):
+        adding().take("theirs", source, said)
+
+
+def test_what_was_trained_is_no_more_than_the_positions_of_the_graph(
+    adding: Add, model_directory: ModelDirectory, cache: Path
+) -> None:
+    source = _transformer(
+        model_directory(),
+        config={"hidden_size": 8, "max_position_embeddings": 514},
+        sentence_bert_config={"max_seq_length": 514},
+    )
+    adding().take("theirs", source, Described(pooling="mean"))
+    assert find_model(OnnxEmbedderManifest, "theirs", None, cache).window_tokens == 512
 
 
 def test_the_positions_of_the_graph_are_the_window_where_nothing_else_is_said(
@@ -239,6 +272,12 @@ def test_a_gguf_file_is_taken(adding: Add, tmp_path: Path, cache: Path, named: s
     assert (manifest.KIND, manifest.needed) == ("gguf-embedder", ("theirs-Q8_0.gguf",))
 
 
+def test_a_gguf_file_is_no_cross_encoder(adding: Add, tmp_path: Path) -> None:
+    (tmp_path / "theirs.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match="would run as an embedder"):
+        adding().take("theirs", tmp_path, Described(cross_encoder=True, window_tokens=64))
+
+
 def test_of_several_gguf_files_one_must_be_named(adding: Add, tmp_path: Path) -> None:
     for name in ("a.gguf", "b.gguf"):
         (tmp_path / name).write_bytes(b"GGUF")
@@ -251,3 +290,22 @@ def test_a_cross_encoder_is_taken(adding: Add, model_directory: ModelDirectory, 
     source = _transformer(model_directory(), config={"max_position_embeddings": 512})
     adding().take("theirs", source, Described(cross_encoder=True))
     assert read_manifest(cache / "models" / "theirs").KIND == "onnx-cross-encoder"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("dimension", 8), ("pooling", "cls"), ("query_prefix", ""), ("document_prefix", "d: ")]
+)
+def test_a_cross_encoder_is_not_described_as_an_embedder(
+    adding: Add, model_directory: ModelDirectory, option: str, value: Any
+) -> None:
+    said = Described(cross_encoder=True, window_tokens=32, **{option: value})
+    with pytest.raises(ModelError, match=f"a cross-encoder has no --{option.replace('_', '-')}"):
+        adding().take("theirs", _transformer(model_directory()), said)
+
+
+def test_a_directory_of_a_manifests_name_is_in_nobodys_way(
+    adding: Add, model_directory: ModelDirectory, cache: Path
+) -> None:
+    (cache / "models" / "model.json").mkdir(parents=True)
+    adding().take("mine", model_directory(), Described())
+    assert find_model(OnnxEmbedderManifest, "mine", None, cache).name == "mine"

@@ -156,10 +156,20 @@ def test_a_model_of_ones_own(klaw: Klaw, model_directory: ModelDirectory, cache:
 
 def test_wrong_usage(klaw: Klaw, tmp_path: Path) -> None:
     assert klaw("add")[0] == 2
+    for options in (["--pooling", "mean"], ["--cross-encoder"], ["--license", "MIT"]):
+        code, _, err = klaw("add", "bge-small-en-v1.5", *options)
+        assert (code, "go with --from" in err) == (2, True)
     assert klaw("add", "x", "--from", str(tmp_path / "nowhere"))[0] == 2
     code, _, err = klaw("add", "bge-small")
     assert code == 1
     assert "did you mean bge-small-en-v1.5" in err
+
+
+def test_a_mirror_that_is_no_address_is_named(klaw: Klaw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://xn--a")
+    code, _, err = klaw("add", "bge-small-en-v1.5")
+    assert code == 1
+    assert "HF_ENDPOINT: 'http://xn--a' names no valid host" in err
 
 
 def test_offline(klaw: Klaw, hub: HTTPServer, bge: KnownModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import time
 
 import pytest
@@ -246,5 +247,7 @@ class TestThroughMemory:
             open_memory([{"type": "http", "modell": "x"}])
         for problem in ("memory.reranking[0].url: is required", "did you mean 'model'"):
             assert problem in str(raised.value)
+        with pytest.raises(ConfigError, match="timeout_seconds"):
+            open_memory([{"type": "http", "url": "http://localhost", "timeout_seconds": math.inf}])
         with pytest.raises(ConfigError, match="top_n"):
             open_memory([{"type": "http", "url": "http://localhost", "top_n": 0}])

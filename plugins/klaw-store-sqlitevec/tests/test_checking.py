@@ -123,6 +123,22 @@ def test_a_cached_vector_that_is_damaged_is_computed_again(store, bad):
         assert list(snapshot.cached_vectors(SPACE, [text_hash("one"), text_hash("two")])) == [text_hash("two")]
 
 
+def test_a_cached_vector_that_is_damaged_gives_way_and_a_sound_one_stays(store):
+    one, two = text_hash("one"), text_hash("two")
+    with store.write() as transaction:
+        sql = "UPDATE embedding_cache SET vector = zeroblob(8) WHERE hash = ?"
+        transaction.resource.execute(sql, (bytes.fromhex(one),))
+    with store.write() as transaction:
+        before = transaction.cached_vectors(SPACE, [one, two])
+        transaction.cache_vectors(SPACE, dict.fromkeys([one, two], vector(4, 3, 2, 1)))
+    assert list(before) == [two]
+    assert list(store.check()) == []
+    with store.read() as snapshot:
+        after = snapshot.cached_vectors(SPACE, [one, two])
+    assert after[one].tolist() == pytest.approx(vector(4, 3, 2, 1).tolist(), abs=1e-3)
+    assert after[two].tolist() == before[two].tolist()
+
+
 def test_the_spaces_of_the_cache_have_their_own_dimensions(store):
     with store.write() as transaction:
         transaction.cache_vectors(VectorSpace("wide", "1", 8), {text_hash("one"): vector(*range(1, 9))})

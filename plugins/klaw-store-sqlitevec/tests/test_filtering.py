@@ -1,6 +1,6 @@
 """Filters keep what a look at every row would keep, whichever indexes answer, and look at no row they need not."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +11,7 @@ from klaw_core.testing.values import MOMENT
 from klaw_store_sqlitevec import filtering
 from klaw_store_sqlitevec.store import SqliteStore
 
+EAST, WEST = timezone(timedelta(hours=8)), timezone(timedelta(hours=-8))
 COLLECTIONS = ("memory", "docs")
 # `docs` are told apart by their file's name, which is their source, and have no chats.
 PATHS = ("a/one.md", "a/two.md", "ab/one.md", "b/one.md", "b/Тетрадь.md")
@@ -67,6 +68,23 @@ def test_filters_keep_what_they_say(store, monkeypatch, filters, collection, few
     monkeypatch.setattr(filtering, "_FEW", few)  # rows are looked at instead of the next index: never, or at once
     with store.read() as snapshot:
         assert snapshot.select(collection, filters).tolist() == plainly(snapshot, collection, filters)
+
+
+@pytest.mark.parametrize(
+    ("filters", "kept"),
+    [
+        (Filters(since=datetime.min.replace(tzinfo=EAST)), len(PATHS)),
+        (Filters(until=datetime.min.replace(tzinfo=EAST)), 0),
+        (Filters(since=datetime.max.replace(tzinfo=WEST)), 0),
+        (Filters(until=datetime.max.replace(tzinfo=WEST)), len(PATHS)),
+    ],
+    ids=str,
+)
+def test_a_moment_that_utc_has_not_is_the_first_or_the_last(store, filters, kept):
+    with store.read() as snapshot:
+        found = snapshot.select("memory", filters).tolist()
+        assert found == plainly(snapshot, "memory", filters)
+    assert len(found) == 3 * kept
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)

@@ -326,6 +326,14 @@ class TestTerminal:
         assert "the file stays" in shown
         assert indexed("search", "OIDC", "--format", "files").stdout == ""
 
+    def test_forget_asks_about_what_has_no_source_any_more(self, indexed, terminal, user_home):
+        next(user_home.rglob("workspaces.json")).unlink()
+        code, shown = terminal("forget", "notes/", until="[y/N]", answer="y\n")
+
+        assert code == 0
+        assert "3 documents" in shown
+        assert indexed("search", "OIDC", "--format", "files").stdout == ""
+
     def test_an_interrupted_index_run_keeps_what_is_done_and_the_next_one_finishes(self, klaw, user_home, terminal):
         many = user_home / "many"
         many.mkdir()

@@ -129,14 +129,35 @@ class TestSet:
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
     @pytest.mark.parametrize(
+        ("key", "value", "made"),
+        [
+            ("memory.reranking[0].type", "recency", {"reranking": [{"type": "recency"}]}),
+            ("memory.embedding.fallback[0].type", "ollama", {"embedding": {"fallback": [{"type": "ollama"}]}}),
+            (
+                "memory.sources",
+                '[{type = "workspace", path = "/n"}]',
+                {"sources": [{"type": "workspace", "path": "/n"}]},
+            ),
+        ],
+    )
+    def test_a_missing_array_is_made_of_what_was_set_and_can_be_used(self, klaw, file, key, value, made):
+        file.unlink()
+        result = klaw("config", "set", key, value)
+
+        assert result.exit_code == 0, result.stderr
+        assert tomllib.loads(file.read_text("utf-8"))["memory"] == made
+        assert klaw("config", "list").exit_code == 0
+
+    @pytest.mark.parametrize(
         ("key", "value", "words"),
         [
             ("memory.chunking.max_token", "200", "did you mean 'max_tokens'?"),
             ("memory.chunking.max_tokens", "many", "expected int, got 'many'"),
             ("memory.chunking.overlap_tokens", "299", "overlap_tokens"),
             ("memory.fusoin.k", "3", "did you mean 'fusion'?"),
-            ("memory.retrieval[7].weight", "3", "there are 1 of them, counted from 0"),
+            ("memory.retrieval[7].weight", "3", "memory.retrieval[7]: there are 1 of them, counted from 0"),
             ("memory.retrieval[0]", "3", "is a whole table"),
+            ("memory.sources[0].path", "/tmp", "memory.sources[0].type: expected the name of a source"),
             ("memory.embedding.type.x", "3", "is not a table"),
             ("memory..k", "3", "is no place in a configuration"),
         ],
@@ -163,6 +184,17 @@ class TestSet:
         assert result.exit_code == 0
         assert "no plugin provides the store 'postgres'" in result.stderr
         assert 'type = "postgres"' in file.read_text("utf-8")
+
+    def test_what_a_project_or_the_environment_overrides_is_said(self, klaw, file, user_home, monkeypatch):
+        project = user_home / "work" / "klaw.toml"
+        project.write_text("[memory.fusion]\nk = 10\n", "utf-8")
+        monkeypatch.setenv("KLAW_EMBEDDER", "none")
+
+        assert f"{project} sets it to 10, which wins here" in klaw("config", "set", "memory.fusion.k", "30").stderr
+        assert klaw("config", "set", "memory.fusion.k", "10").stderr == ""
+        assert klaw("config", "set", "memory.fusion.pool", "40").stderr == ""
+        assert 'KLAW_EMBEDDER sets it to "none"' in klaw("config", "set", "memory.embedding.type", "onnx").stderr
+        assert "k = 10" in file.read_text("utf-8")
 
     def test_a_broken_file_can_be_mended_key_by_key(self, klaw, file):
         file.write_text("[memory.chunking]\nmax_tokens = 'x'\noverlap_tokens = 'y'\n", "utf-8")

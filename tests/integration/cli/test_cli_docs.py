@@ -60,3 +60,12 @@ def test_an_unknown_collection_is_named(klaw):
 
 def test_collection_and_version_need_a_directory(klaw):
     assert klaw("index", "--version", "1.2").exit_code == 2
+
+
+def test_status_says_what_a_plain_search_does_not_find(klaw, guide):
+    klaw("index", "-c", "docs", "guide")
+    klaw("index", "notes")
+    text, status = klaw("status").stdout, json.loads(klaw("status", "--json").stdout)
+    assert status["collections"] == {"guide": "docs", "notes": "memory"}
+    assert f"~/{guide.relative_to(guide.parents[1])} (in the collection docs)\n" in text
+    assert text.count("collection") == 1

@@ -64,6 +64,25 @@ def test_a_provider_that_is_away_costs_only_the_vectors(embedding, notes, user_h
     assert problems(embedding) == ["sqlite-vec lacks 3 chunks: run `klaw embed`"]
 
 
+def test_what_another_model_lacks_is_not_sent_round_in_a_circle(embedding, notes, provider, user_home):
+    embedding("index", str(notes))
+    (notes / "new.md").write_text("# New\n\nThe kiln is cold.\n", "utf-8")
+    (user_home / "config" / "klaw" / "config.toml").write_text(
+        CONFIG.format(url=provider.url).replace("dimensions = 64", "dimensions = 32")
+    )
+    indexing, embed = embedding("index"), embedding("embed")
+    assert indexing.exit_code == 0
+    for result in (indexing, embed):
+        assert "1 chunk found by words alone" in result.stderr
+        assert "`klaw reindex` embeds everything anew" in result.stderr
+        assert "klaw embed" not in result.stderr
+    assert embed.exit_code == 1
+    assert "embedded: nothing in" in embed.stdout
+    paused, lacking = problems(embedding)
+    assert "vector search is paused" in paused
+    assert lacking == "sqlite-vec lacks 1 chunk: run `klaw reindex`"
+
+
 def test_moving_to_another_model_and_saying_so_in_the_configuration(embedding, notes, provider, user_home):
     config = user_home / "config" / "klaw" / "config.toml"
     embedding("index", str(notes))

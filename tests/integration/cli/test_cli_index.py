@@ -9,6 +9,7 @@ import pytest
 
 from klaw_core.cli.reports import by_reason, records, summary
 from klaw_core.config import load_config
+from klaw_core.config.model import DEFAULTS
 from klaw_core.documents import IndexReport, Skipped
 
 
@@ -51,16 +52,25 @@ class TestInit:
         file = user_home / "config" / "klaw" / "config.toml"
         written = file.read_text("utf-8")
         # A default is a comment that is TOML: a key and a value, or a header.
-        lines = (
-            line.removeprefix("# ") for line in written.replace("# [[memory.reranking]]\n# type = ", "#").splitlines()
-        )
+        defaults = re.sub(r"# \[\[memory\.(reranking|sources)\]\]\n(# .*\n)*", "", written)  # examples of what is not
+        lines = (line.removeprefix("# ") for line in defaults.splitlines())
         file.write_text("\n".join(line if is_toml(line) else f"# {line}" for line in lines), "utf-8")
 
         assert bare("config", "list").exit_code == 0
-        assert {(selection.place, selection.type) for selection in chosen(load_config(config_file=file))} == {
+        assert {(selection.place, selection.type) for selection in load_config(config_file=file).selections()} == {
             (selection.place, selection.type)
-            for selection in chosen(load_config(environment={"KLAW_CONFIG": "/dev/null"}))
+            for selection in load_config(environment={"KLAW_CONFIG": "/dev/null"}).selections()
         }
+
+    def test_every_table_there_is_stands_in_the_file(self, bare, user_home):
+        bare("init")
+        text = (user_home / "config" / "klaw" / "config.toml").read_text("utf-8")
+
+        for key, default in DEFAULTS["memory"].items():
+            header = f"[[memory.{key}]]" if isinstance(default, list) else f"[memory.{key}]"
+            assert header in text, key
+        assert "# max_entries = 250000" in text
+        assert '# include = ["*.md", "*.markdown"]' in text
 
     def test_changing_a_type_alone_is_enough(self, bare, user_home):
         bare("init")
@@ -80,6 +90,12 @@ class TestInit:
         assert result.exit_code == 0
         assert "take it out of plugins.disabled" in result.stdout
         assert "plugins.disabled" in {item["type"]: item["remedy"] for item in components}["fts5"]
+
+    def test_a_disabled_plugin_is_not_imported_for_the_first_file(self, bare, bomb, monkeypatch):
+        monkeypatch.setenv("KLAW_DISABLE_PLUGINS", "klaw-bomb")
+
+        assert bare("init").exit_code == 0
+        assert not bomb.exists()
 
     def test_a_model_that_is_not_there_is_named(self, bare, user_home):
         other = user_home / "other.toml"
@@ -137,10 +153,6 @@ def is_toml(line):
     except tomllib.TOMLDecodeError:
         return False
     return True
-
-
-def chosen(config):
-    return [config.store, config.chunking, config.embedding, config.fusion, *config.retrieval]
 
 
 class TestIndex:
@@ -201,8 +213,8 @@ class TestIndex:
     def test_reasons_are_counted_without_what_differs_from_file_to_file(self):
         reasons = [*["is empty"] * 7, *["leads out of the workspace"] * 2, "leads nowhere", "cannot be read: EIO"]
         reasons += [f"is not valid UTF-8 (byte {at})" for at in range(3)]
-        counted = by_reason([Skipped(f"{at}.md", reason) for at, reason in enumerate(reasons)])
-        many = by_reason([Skipped(f"{at}.md", f"reason {at}") for at in range(8)])
+        counted = by_reason([Skipped(f"{at}.md", reason, keep=False) for at, reason in enumerate(reasons)])
+        many = by_reason([Skipped(f"{at}.md", f"reason {at}", keep=False) for at in range(8)])
 
         assert counted == "7 empty, 3 not valid UTF-8, 2 lead out of the workspace, 1 leads nowhere, 1 cannot be read"
         assert many.endswith("1 reason 4, 3 for other reasons")
@@ -227,6 +239,7 @@ class TestIndex:
         )
         assert summary(IndexReport(unchanged=640, seconds=0.31)) == "640 unchanged in 0.3 s"
         assert summary(IndexReport(seconds=3900)) == "no notes in 1 h 5 min"
+        assert summary(IndexReport(lacking=3, seconds=1)) == "nothing in 1.0 s"  # what `klaw embed` could not do
 
     def test_records_are_counted_in_words(self):
         assert records({"workspace": 2, "core": 1, "saved": 5812, "message": 1, "summary": 2}) == (
@@ -254,6 +267,21 @@ class TestStatus:
         }
         assert status["workspaces"] == {"notes": str(user_home / "notes")}
         assert status["retrievers"] == ["fts5"]
+        assert status["excluded"] == {}
+
+    def test_what_was_forgotten_counts_as_excluded_until_it_is_taken_back(self, indexed, user_home):
+        indexed("forget", "--yes", "notes/auth.md")
+
+        assert "~/notes (1 note excluded)" in indexed("status").stdout
+        assert json.loads(indexed("status", "--json").stdout)["excluded"] == {"notes": 1}
+
+        listed = user_home / "data" / "klaw" / "workspaces.json"
+        workspaces = json.loads(listed.read_text("utf-8"))
+        workspaces["notes"]["exclude"].remove("auth.md")
+        listed.write_text(json.dumps(workspaces), "utf-8")
+
+        assert "1 new" in indexed("index").stdout
+        assert "excluded" not in indexed("status").stdout
 
 
 class TestPlugins:

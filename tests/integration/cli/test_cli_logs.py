@@ -87,6 +87,9 @@ def test_follow_goes_on_with_what_is_said(journal):
         for number in range(3):
             journal.append(Message("user", f"more {number}", NOON + timedelta(days=number), meta=CHAT.meta))
             assert json.loads(process.stdout.readline())["content"] == f"more {number}"
+        journal.path(CHAT, NOON.date()).unlink()
+        journal.append(Message("user", "after a cut", NOON, meta=CHAT.meta))
+        assert json.loads(process.stdout.readline())["content"] == "after a cut"
         process.send_signal(signal.SIGINT)
         assert process.stdout.read() == ""
         guard.cancel()

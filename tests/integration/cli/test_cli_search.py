@@ -83,6 +83,13 @@ class TestSearch:
     def test_filters(self, indexed, arguments, paths):
         assert found(indexed("search", "bread tokens dawn", "--json", *arguments)) == paths
 
+    @pytest.mark.parametrize("option", ["--source", "--path", "--chat"])
+    def test_a_filter_that_is_not_text_is_named(self, indexed, option):
+        result = indexed("search", "bread", option, "caf\udce9")  # a shell's bytes that are not UTF-8
+
+        assert result.exit_code == 1
+        assert r"is not text: 'caf\udce9' → give it in UTF-8" in result.stderr
+
     def test_a_collection_that_does_not_exist_is_named(self, indexed):
         result = indexed("search", "bread", "--collection", "elsewhere")
 
@@ -105,7 +112,7 @@ class TestSearch:
         assert found(indexed("search", "bread", "--json", "--mode", "fts")) == ["notes/2026-02-24.md"]
         vector = indexed("search", "bread", "--mode", "vector")
         assert vector.exit_code == 1
-        assert vector.stderr.startswith("klaw: --mode vector: no configured retriever uses vectors")
+        assert vector.stderr.startswith("klaw: mode vector: no configured retriever uses vectors")
 
     def test_full_shows_the_whole_passage(self, indexed, user_home):
         long = "# Long\n\n" + "\n\n".join(f"Paragraph {number} of the walrus saga." for number in range(40)) + "\n"

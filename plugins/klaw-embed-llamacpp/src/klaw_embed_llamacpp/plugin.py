@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import API, Component, Place, hookimpl
+from klaw_core import Component, Place, hookimpl
 
 if TYPE_CHECKING:
     from klaw_embed_llamacpp.embedder import LlamaCppEmbedder
@@ -49,5 +49,5 @@ def _llamacpp(options: LlamaCppOptions, place: Place) -> LlamaCppEmbedder:
 def klaw_embedders() -> Iterable[Component[LlamaCppOptions, LlamaCppEmbedder]]:
     """Yield the embedder ``llamacpp``."""
     yield Component(
-        "llamacpp", options=LlamaCppOptions, factory=_llamacpp, api=API, summary="GGUF embedding models with llama.cpp"
+        "llamacpp", options=LlamaCppOptions, factory=_llamacpp, api=1, summary="GGUF embedding models with llama.cpp"
     )

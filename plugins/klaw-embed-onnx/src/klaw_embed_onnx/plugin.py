@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import API, Component, Place, hookimpl
+from klaw_core import Component, Place, hookimpl
 
 if TYPE_CHECKING:
     from klaw_embed_onnx.embedder import OnnxEmbedder
@@ -41,5 +41,5 @@ def _onnx(options: OnnxOptions, place: Place) -> OnnxEmbedder:
 def klaw_embedders() -> Iterable[Component[OnnxOptions, OnnxEmbedder]]:
     """Yield the embedder ``onnx``."""
     yield Component(
-        "onnx", options=OnnxOptions, factory=_onnx, api=API, summary="embeddings on the CPU with ONNX Runtime"
+        "onnx", options=OnnxOptions, factory=_onnx, api=1, summary="embeddings on the CPU with ONNX Runtime"
     )

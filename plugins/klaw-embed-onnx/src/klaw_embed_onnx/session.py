@@ -107,7 +107,7 @@ class ModelSession:
         if self.types_input:
             feed[self.types_input] = np.zeros_like(ids)
         try:
-            states = self.session.run([self.output], feed)[0]
+            states = self.session.run([self.output], feed)[0].astype(np.float32, copy=False)  # some give float16
         except Exception as error:  # onnxruntime's errors have no common base below Exception
             raise EmbeddingError(f"{self.manifest.name} failed: {error}") from error
         if states.shape[:2] != ids.shape or states.ndim != 3:  # noqa: PLR2004  # (batch, tokens, dimension)

@@ -32,7 +32,9 @@ _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _MOST_FAILURES = 2  # in a row; then batches are given up until the next start
 _SHORTEST_POLL_SECONDS, _LONGEST_POLL_SECONDS = 5.0, 60.0
 _CANCEL_SECONDS = 900.0  # "up to 10 minutes", says OpenAI, and then gives out what was done
-_NOT_NOW = frozenset({401, 402, 403, 500})
+# What speaks about the job, or says that there are no batches here; anything else may pass.
+_REFUSED = frozenset({400, 404, 405, 410, 413, 422, 501})
+_CONFLICT = 409
 _UPLOAD_SECONDS = 2 * 24 * 3600  # how long OpenAI keeps the texts; a batch has one day
 _KEPT_SECONDS = 7 * 24 * 3600  # how long a job, and its answers at OpenAI
 _TRANSFER_SECONDS = 900.0
@@ -88,7 +90,8 @@ class BatchJobs:
                 rows = self._finish(path, job)
                 found.update((text_of[digest], row) for digest, row in rows.items() if digest in text_of)
         except HttpError as error:
-            raise EmbedderUnavailableError(error.message, hint="a batch goes on; run the command again") from error
+            hint = "a batch goes on; run the command again" if self._held(text_of) else ""
+            raise EmbedderUnavailableError(error.message, hint=hint) from error
         return found
 
     def _jobs_for(self, text_of: Mapping[str, str]) -> list[tuple[Path, Job]]:
@@ -155,24 +158,25 @@ class BatchJobs:
         return job
 
     def _finish(self, path: Path, job: Job) -> dict[str, Vector]:
-        """Wait for a job and return its vectors by hash; forget one that ended without any. Raise HttpError.
+        """Wait for a job and return its vectors by hash; forget one that ended without answers. Raise HttpError.
 
         A job that has answers stays known: whoever asked may be killed before they are saved.
         """
-        rows: dict[str, Vector] = {}
         try:
             job = job if job.batch else self._found_again(path, job)
             batch = self._awaited(job)
             rows = self._answers(batch, job)
-            if batch.get("status") == "completed":
-                self._failures = 0
-            else:
-                self._failed(f"batch {job.batch} {batch.get('status')}: {_first_error(batch)}")
         except (StatusError, BodyError, EmbeddingError) as error:
             if _passes(error):
                 raise
             self._failed(error.message)
-        if not rows:
+            path.unlink(missing_ok=True)
+            return {}
+        if rows and batch.get("status") == "completed":
+            self._failures = 0
+        else:
+            self._failed(f"batch {job.batch} {batch.get('status')}: {_first_error(batch)}")
+        if not batch.get("output_file_id"):
             path.unlink(missing_ok=True)
         return rows
 
@@ -202,7 +206,7 @@ class BatchJobs:
                 raise EmbeddingError(f"batch {job.batch} does not end, though it was cancelled")
             if waited >= limit:
                 _LOG.warning("batch %s took longer than %g s: cancelled", job.batch, waited)
-                self._server.client.post(f"{path}/cancel", {})
+                self._cancel(path)
                 cancelled, limit = True, waited + _CANCEL_SECONDS
             counts = batch.get("request_counts")
             _LOG.info("batch %s: %s of %d texts", job.batch, member(counts, "completed"), len(job.texts))
@@ -210,13 +214,25 @@ class BatchJobs:
             self._pause(seconds)
             waited += seconds
 
+    def _cancel(self, path: str) -> None:
+        """Cancel a batch. One that has ended, or is being cancelled, refuses; the next look at it says so."""
+        try:
+            self._server.client.post(f"{path}/cancel", {})
+        except StatusError as error:
+            if error.status not in {*_REFUSED, _CONFLICT}:
+                raise
+
     def _answers(self, batch: Mapping[str, Any], job: Job) -> dict[str, Vector]:
-        """Return the vectors in a batch's output; a line that says anything else is left to a single request."""
+        """Return the vectors in a batch's output; what says anything else is left to single requests."""
         if not batch.get("output_file_id"):
             return {}
         dimension = self._server.facts().dimension or _LARGEST_DIMENSION
         limit = len(job.texts) * (_BYTES_A_NUMBER * dimension + _BYTES_A_LINE)
-        output = self._transfers().fetch(f"/files/{batch['output_file_id']}/content", limit)
+        try:
+            output = self._transfers().fetch(f"/files/{batch['output_file_id']}/content", limit)
+        except BodyError as error:  # too large, say: as it would be at every run
+            _LOG.warning("%s", error.message)
+            return {}
         rows: dict[str, Vector] = {}
         for line in output.splitlines():
             with suppress(ValueError, RecursionError, EmbeddingError):
@@ -247,8 +263,8 @@ def _read_job(path: Path) -> Job | None:
 
 
 def _passes(error: Exception) -> bool:
-    """Return whether a refusal says nothing about the batch, which then stays as it is."""
-    return isinstance(error, StatusError) and error.status in _NOT_NOW
+    """Return whether an answer says nothing about the job, which then stays as it is."""
+    return isinstance(error, BodyError) or (isinstance(error, StatusError) and error.status not in _REFUSED)
 
 
 def _first_error(batch: Mapping[str, Any]) -> str:

@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen, validators
 
 from klaw_core import Component, Place, hookimpl
-from klaw_http import RemoteOptions, http_url, require_network
+from klaw_http import RemoteOptions, http_url_from, require_network
 
 if TYPE_CHECKING:
     from klaw_http.embedding import RemoteEmbedder
 
 OPENAI_URL = "https://api.openai.com/v1"
+_VARIABLE = "OPENAI_BASE_URL"
 _MOST_INPUTS = 2048  # of one request; https://platform.openai.com/docs/api-reference/embeddings/create
 _MOST_BATCH_INPUTS = 50_000  # of one batch; https://platform.openai.com/docs/guides/batch
 
 
 def environment_url() -> str:
     """Return the server's address: ``OPENAI_BASE_URL``, as OpenAI's own clients read it, or OpenAI's."""
-    return os.environ.get("OPENAI_BASE_URL", "").strip().rstrip("/") or OPENAI_URL
+    return os.environ.get(_VARIABLE, "").strip().rstrip("/") or OPENAI_URL
 
 
 @frozen
@@ -40,7 +41,7 @@ class OpenAIOptions(RemoteOptions):
     ``batch_timeout_seconds``: how long to wait for a batch before asking for the rest in single requests.
     """
 
-    url: str = field(factory=environment_url, validator=http_url)
+    url: str = field(factory=environment_url, validator=http_url_from(_VARIABLE, environment_url))
     model: str = field(default="text-embedding-3-small", validator=validators.min_len(1))
     batch_size: int = field(default=100, validator=[validators.ge(1), validators.le(_MOST_INPUTS)])
     dimensions: int | None = field(default=None, validator=validators.optional(validators.ge(1)))

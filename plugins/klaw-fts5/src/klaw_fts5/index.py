@@ -16,7 +16,7 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
-from klaw_fts5.errors import as_retrieval_error, as_store_error
+from klaw_fts5.errors import as_retrieval_error
 from klaw_fts5.exact import Answerer, Exact, Preference, Weights
 from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import read_state
@@ -38,6 +38,8 @@ _MAX_LIMIT = 2**31 - 1
 @frozen(eq=False, repr=False)
 class Fts5Index:
     """Finds chunks by their words, best BM25 first. Whatever it keeps in memory can be lost at any time.
+
+    What SQLite raises passes, except from ``search``: the store whose connection it is says what that means.
 
     A hit's score is SQLite's ``bm25()`` with its sign turned, so that higher is better, and ``pair_weight`` times
     that of the question's neighbouring words found side by side. Only scores of one query compare.
@@ -91,73 +93,66 @@ class Fts5Index:
                 )
 
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
-        """Remove every row of the collection. Raise StoreError."""
+        """Remove every row of the collection."""
         del space
-        with as_store_error(collection):
-            resource.execute(_statements(collection).reset)
-            self._upkeep.reset(resource, collection)
+        resource.execute(_statements(collection).reset)
+        self._upkeep.reset(resource, collection)
 
     def add(
         self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
     ) -> None:
-        """Add the words of these chunks, under keys that are not there yet. Raise StoreError."""
+        """Add the words of these chunks, under keys that are not there yet."""
         del vectors
         rows = [(stored.key, _columns(stored)) for stored in chunks]
-        with as_store_error(collection):
-            resource.executemany(_statements(collection).insert, ((key, *columns) for key, columns in rows))
-            if self.search_by == "exact":
-                self._upkeep.reset(resource, collection)
-            else:
-                self._upkeep.add(resource, collection, rows)
+        resource.executemany(_statements(collection).insert, ((key, *columns) for key, columns in rows))
+        if self.search_by == "exact":
+            self._upkeep.reset(resource, collection)
+        else:
+            self._upkeep.add(resource, collection, rows)
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
-        """Remove the rows of these keys; unknown keys are ignored. Raise StoreError."""
+        """Remove the rows of these keys; unknown keys are ignored."""
         if not len(keys):
             return
         sql = _statements(collection)
-        with as_store_error(collection):
-            self._upkeep.remove(resource, collection, keys)
-            # FTS5 takes five times as long to find that a row is not there.
-            known = resource.execute(sql.known, (apsw.carray(array("q", keys)),)).fetchall()
-            resource.executemany(sql.delete, known)
+        self._upkeep.remove(resource, collection, keys)
+        # FTS5 takes five times as long to find that a row is not there.
+        known = resource.execute(sql.known, (apsw.carray(array("q", keys)),)).fetchall()
+        resource.executemany(sql.delete, known)
 
     def erase(self, resource: apsw.Connection, collection: str, /) -> None:
-        """Let the words of removed rows leave the pages. Writes the collection's index anew. Raise StoreError.
+        """Let the words of removed rows leave the pages. Writes the collection's index anew.
 
         Without the text a removal can only mark the row: FTS5's ``secure-delete`` does not know which words to
         take out. They go when all segments are merged into one (https://sqlite.org/fts5.html#the_optimize_command).
         """
-        with as_store_error(collection):
-            resource.execute(_statements(collection).erase)
-            self._upkeep.erase(resource, collection)
+        resource.execute(_statements(collection).erase)
+        self._upkeep.erase(resource, collection)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return every key in the index, ascending: those of FTS5. Raise StoreError."""
+        """Return every key in the index, ascending: those of FTS5."""
         import numpy as np
 
-        with as_store_error(collection):
-            rows = resource.execute(_statements(collection).keys)
-            return np.fromiter((key for (key,) in rows), dtype=np.int64)
+        rows = resource.execute(_statements(collection).keys)
+        return np.fromiter((key for (key,) in rows), dtype=np.int64)
 
     def lagging(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return those of its keys that the packed form lacks, ascending. Raise StoreError."""
+        """Return those of its keys that the packed form lacks, ascending."""
         import numpy as np
 
         keys = self.keys(resource, collection)
         if self.search_by == "exact":
             return keys[:0]
-        with as_store_error(collection):
-            return np.setdiff1d(keys, self._upkeep.keys(resource, collection), assume_unique=True)
+        return np.setdiff1d(keys, self._upkeep.keys(resource, collection), assume_unique=True)
 
     def tally(self, resource: apsw.Connection, collection: str, /) -> Tally | None:
-        """Return the tally of :meth:`keys`; None where FTS5 and the packed form differ. Raise StoreError."""
+        """Return the tally of :meth:`keys`; None where FTS5 and the packed form differ."""
         from klaw_core import Tally
 
-        with as_store_error(collection):
-            held = Tally(*resource.execute(_statements(collection).tally, (Tally.MODULUS,)).get)
-            if self.search_by == "exact":
-                return held
-            return held if held == self._upkeep.tally(resource, collection) else None
+        held = Tally(*resource.execute(_statements(collection).tally, (Tally.MODULUS,)).get)
+        if self.search_by == "exact":
+            return held
+        return held if held == self._upkeep.tally(resource, collection) else None
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the table, which FTS5 compares with its checksums, and with the packed form."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen, validators
 
-from klaw_core import API, Component, Place, hookimpl
+from klaw_core import Component, Place, hookimpl
 
 if TYPE_CHECKING:
     from klaw_fts5.index import Fts5Index
@@ -54,4 +54,4 @@ def build(options: Fts5Options, _place: Place) -> Fts5Index:
 @hookimpl
 def klaw_retrievers() -> Iterable[Component[Any, Any]]:
     """Yield the full-text retriever."""
-    yield Component("fts5", options=Fts5Options, factory=build, api=API, summary="full-text search with BM25")
+    yield Component("fts5", options=Fts5Options, factory=build, api=1, summary="full-text search with BM25")

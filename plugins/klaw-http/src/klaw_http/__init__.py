@@ -1,11 +1,13 @@
 """The HTTP client that Klaw's remote plugins share. Importing this imports no HTTP library yet."""
 
 from klaw_http.client import HttpClient
+from klaw_http.deadline import SECONDS
 from klaw_http.errors import BodyError, HttpError, NoAnswerError, StatusError
 from klaw_http.options import RemoteOptions, require_network
-from klaw_http.urls import http_url, is_loopback, server_name
+from klaw_http.urls import http_url, http_url_from, is_loopback, server_name
 
 __all__ = [
+    "SECONDS",
     "BodyError",
     "HttpClient",
     "HttpError",
@@ -13,6 +15,7 @@ __all__ = [
     "RemoteOptions",
     "StatusError",
     "http_url",
+    "http_url_from",
     "is_loopback",
     "require_network",
     "server_name",

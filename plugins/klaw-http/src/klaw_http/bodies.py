@@ -68,7 +68,7 @@ def error_detail(body: bytes) -> str:
     try:
         answer = parse_object(body)
         said = next((answer[key] for key in ("error", "message", "detail") if answer.get(key)), "")
-        said = said.get("message", "") if isinstance(said, dict) else said
+        said = said.get("message") or "" if isinstance(said, dict) else said
     except BodyError:
         said = body.decode("utf-8", "replace")
     printable = "".join(character if character.isprintable() else " " for character in str(said))

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen, validators
 
 from klaw_http.bodies import error_detail, multipart, parse_json, parse_object, read_body, retry_delay_seconds
-from klaw_http.deadline import Deadline, DeadlineError
+from klaw_http.deadline import SECONDS, Deadline, DeadlineError
 from klaw_http.errors import BodyError, NoAnswerError, StatusError
+from klaw_http.retrying import BUSY, LaterError, backoff_seconds, retry_after_seconds
 from klaw_http.urls import http_url
 
 if TYPE_CHECKING:
@@ -24,10 +23,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-_LATER = frozenset({429, 502, 503, 504})
 _ERROR_BODY_BYTES = 64 * 1024
-_FIRST_PAUSE_SECONDS = 0.25
-_LONGEST_PAUSE_SECONDS = 8.0
 _SHORTEST_SECRET = 6
 _LONGEST_DETAIL = 300
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
@@ -75,9 +71,9 @@ class HttpClient:
 
     base_url: str = field(validator=http_url)
     headers: Mapping[str, str] = field(factory=dict, repr=False, validator=_sendable)
-    connect_timeout_seconds: float = field(default=5.0, validator=validators.gt(0))
-    read_timeout_seconds: float = field(default=60.0, validator=validators.gt(0))
-    deadline_seconds: float = field(default=120.0, validator=validators.gt(0))
+    connect_timeout_seconds: float = field(default=5.0, validator=SECONDS)
+    read_timeout_seconds: float = field(default=60.0, validator=SECONDS)
+    deadline_seconds: float = field(default=120.0, validator=SECONDS)
     retries: int = field(default=2, validator=validators.ge(0))
     max_response_bytes: int = field(default=64 * 1024 * 1024, validator=validators.gt(0))
     is_final: Callable[[StatusError], bool] = field(default=_every_refusal, repr=False)
@@ -114,7 +110,7 @@ class HttpClient:
     def _call(self, request: _Request, parse: Callable[[bytes], Any]) -> Any:
         from klaw_http.transport import open_client
 
-        deadline = Deadline.after(self.deadline_seconds)
+        deadline = Deadline(self.deadline_seconds)
         timeout = (self.connect_timeout_seconds, self.read_timeout_seconds)
         where = self._where(request.path)
         with open_client(deadline, self._ssl_context, timeout) as client:
@@ -122,8 +118,8 @@ class HttpClient:
             while True:
                 try:
                     return self._attempt(client, deadline, request, parse)
-                except _LaterError as failure:
-                    wait = max(failure.retry_after_seconds, _backoff_seconds(attempt))
+                except LaterError as failure:
+                    wait = max(failure.retry_after_seconds, backoff_seconds(attempt))
                     if attempt > self.retries:
                         raise failure.last(f"{where} {failure} ({attempt} attempts)") from failure
                     if wait >= deadline.remaining():
@@ -151,8 +147,8 @@ class HttpClient:
 
     @contextmanager
     def _failures_named(self, path: str, deadline: Deadline) -> Iterator[None]:
-        """Turn what httpcore raises into this library's errors, each naming the server."""
-        from klaw_http.transport import TIMEOUTS, TRANSIENT
+        """Turn what httpx and httpcore raise into this library's errors, each naming the server."""
+        from klaw_http.transport import TIMEOUTS, TRANSIENT, UNUSABLE
 
         where = self._where(path)
         try:
@@ -163,8 +159,10 @@ class HttpClient:
             if deadline.remaining() <= 0:
                 raise NoAnswerError(f"{where} did not finish within {deadline.seconds:g} s") from error
             if isinstance(error, TRANSIENT):
-                raise _LaterError(f"cannot be reached: {str(error) or type(error).__name__}") from error
+                raise LaterError(f"cannot be reached: {str(error) or type(error).__name__}") from error
             raise NoAnswerError(f"{where} was silent for {self.read_timeout_seconds:g} s") from error
+        except UNUSABLE as error:
+            raise BodyError(f"{where} leads to no valid address") from error
 
     def _refusal(self, path: str, response: httpx.Response) -> Exception:
         status = response.status_code
@@ -176,10 +174,10 @@ class HttpClient:
         body = _error_body(response)
         detail = self._without_secrets(error_detail(body))[:_LONGEST_DETAIL]
         said = f"answers {status}: {detail}" if detail else f"answers {status}"
-        retry_after = max(_retry_after_seconds(response.headers.get("retry-after")), retry_delay_seconds(body))
+        retry_after = max(retry_after_seconds(response.headers.get("retry-after")), retry_delay_seconds(body))
         refusal = StatusError(f"{self._where(path)} {said}", status=status, detail=detail)
-        passes = status in _LATER or not self.is_final(refusal)
-        return _LaterError(said, retry_after, refusal) if passes else refusal
+        passes = status in BUSY or not self.is_final(refusal)
+        return LaterError(said, retry_after, refusal) if passes else refusal
 
     def _where(self, path: str) -> str:
         return self.base_url.rstrip("/") + path
@@ -201,22 +199,6 @@ class HttpClient:
         return default_ssl_context()
 
 
-class _LaterError(Exception):
-    """One attempt failed in a way that may pass."""
-
-    def __init__(self, message: str, retry_after_seconds: float = 0.0, refusal: StatusError | None = None) -> None:
-        super().__init__(message)
-        self.retry_after_seconds = retry_after_seconds
-        self._refusal = refusal
-
-    def last(self, message: str) -> NoAnswerError | StatusError:
-        """Return the error to end with when there is no further attempt."""
-        refusal = self._refusal
-        if refusal is None or refusal.status in _LATER:
-            return NoAnswerError(message, status=refusal.status if refusal else None)
-        return StatusError(message, status=refusal.status, detail=refusal.detail)
-
-
 def _error_body(response: httpx.Response) -> bytes:
     """Return what a server says about its refusal; nothing, where that cannot be read."""
     from klaw_http.transport import TIMEOUTS, TRANSIENT
@@ -230,29 +212,3 @@ def _error_body(response: httpx.Response) -> bytes:
 def _encoding(response: httpx.Response) -> str:
     encoding: str = response.headers.get("content-encoding", "")
     return encoding.strip().lower()
-
-
-def _backoff_seconds(attempt: int) -> float:
-    """Return the pause after an attempt (the first is 1): doubling, half of it random.
-
-    The jitter keeps clients that failed together from coming back together
-    (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
-    """
-    full = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** (attempt - 1))
-    return random.uniform(full / 2, full)  # noqa: S311  # spreads load, protects nothing
-
-
-def _retry_after_seconds(value: str | None) -> float:
-    """Read ``Retry-After``, seconds or a date (RFC 9110, 10.2.3); what cannot be read counts as absent."""
-    if value is None:
-        return 0.0
-    if value.strip().isdecimal():
-        return float(value)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        when = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return 0.0
-    aware = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(0.0, (aware - datetime.now(UTC)).total_seconds())

@@ -17,9 +17,10 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from attrs import field, frozen, validators
 
-from klaw_http.client import _backoff_seconds, _retry_after_seconds
-from klaw_http.deadline import Deadline, DeadlineError
-from klaw_http.errors import BodyError, NoAnswerError, StatusError
+from klaw_http.deadline import SECONDS, Deadline, DeadlineError
+from klaw_http.errors import BodyError, StatusError
+from klaw_http.retrying import LaterError, backoff_seconds, retry_after_seconds
+from klaw_http.urls import names_a_host
 
 if TYPE_CHECKING:
     import ssl
@@ -31,8 +32,6 @@ _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 _RANGE_NOT_SATISFIABLE = 416
 _MOST_REDIRECTS = 5
 _LONGEST_URL = 16_384
-# A name in ASCII or an address. Punycode is left out: libraries disagree about what is valid, and no hub needs it.
-_HOST = re.compile(r"(?!.*xn--)[a-z0-9._-]+|[0-9a-f:.]+")
 _MOST_PAUSE_SECONDS = 60.0
 
 
@@ -45,10 +44,10 @@ class DownloadLimits:
     counts attempts in a row that brought less than a stretch.
     """
 
-    connect_timeout_seconds: float = field(default=10.0, validator=validators.gt(0))
-    read_timeout_seconds: float = field(default=30.0, validator=validators.gt(0))
+    connect_timeout_seconds: float = field(default=10.0, validator=SECONDS)
+    read_timeout_seconds: float = field(default=30.0, validator=SECONDS)
     stretch_bytes: int = field(default=256 * 1024, validator=validators.gt(0))
-    stretch_seconds: float = field(default=120.0, validator=validators.gt(0))
+    stretch_seconds: float = field(default=120.0, validator=SECONDS)
     retries: int = field(default=4, validator=validators.ge(0))
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
@@ -86,8 +85,7 @@ def redirected(url: str, location: str) -> str:
     try:
         target = urljoin(url, location)
         parts = urlsplit(target)
-        host = parts.hostname or ""
-        valid = _HOST.fullmatch(host) and parts.port != 0 and target.isascii() and target.isprintable()
+        valid = names_a_host(parts) and target.isascii() and target.isprintable()
     except ValueError:
         valid = False
     if not valid or len(target) > _LONGEST_URL:
@@ -95,31 +93,8 @@ def redirected(url: str, location: str) -> str:
     if parts.username is not None or parts.password is not None:
         raise BodyError(f"{without_query(url)} redirects to an address with credentials, which is not followed")
     if parts.scheme not in {"http", "https"} or (parts.scheme == "http" and urlsplit(url).scheme == "https"):
-        raise BodyError(f"{without_query(url)} redirects to {parts.scheme}://{host}, which is not encrypted")
+        raise BodyError(f"{without_query(url)} redirects to {parts.scheme}://{parts.hostname}, which is not encrypted")
     return urlunsplit((*parts[:4], ""))
-
-
-@frozen
-class _Pace(Deadline):
-    """A deadline that moves on with what arrives."""
-
-    end: list[float] = field(factory=list)
-
-    def remaining(self) -> float:
-        """Return the seconds that are left of this stretch."""
-        return (self.end[-1] if self.end else self.at) - time.monotonic()
-
-    def renew(self) -> None:
-        """Give the next stretch its whole time."""
-        self.end[:] = [time.monotonic() + self.seconds]
-
-
-class _LaterError(Exception):
-    """One attempt broke off in a way that may pass."""
-
-    def __init__(self, message: str, retry_after_seconds: float = 0.0) -> None:
-        super().__init__(message)
-        self.retry_after_seconds = retry_after_seconds
 
 
 class _Download:
@@ -142,28 +117,28 @@ class _Download:
             before = self._done
             try:
                 self._attempt()
-            except _LaterError as failure:
+            except LaterError as failure:
                 if self._done == self._size:  # what broke came after the last byte
                     return
                 failures = 1 if self._done - before >= self._limits.stretch_bytes else failures + 1
                 if failures > self._limits.retries:
-                    raise NoAnswerError(
+                    raise failure.last(
                         f"{without_query(self._url)} {failure}; {self._done:,} of {self._size:,} bytes had come"
                     ) from failure
-                wait = max(_backoff_seconds(failures), failure.retry_after_seconds)
+                wait = max(backoff_seconds(failures), failure.retry_after_seconds)
             else:
                 return
             self._limits.pause(min(wait, _MOST_PAUSE_SECONDS))
 
     def _attempt(self) -> None:
-        from klaw_http.transport import TIMEOUTS, TRANSIENT, default_ssl_context, open_client
+        from klaw_http.transport import TIMEOUTS, TRANSIENT, UNUSABLE, default_ssl_context, open_client
 
-        pace = _Pace(self._limits.stretch_seconds, time.monotonic() + self._limits.stretch_seconds)
+        pace = Deadline(self._limits.stretch_seconds)
         timeout = (self._limits.connect_timeout_seconds, self._limits.read_timeout_seconds)
         context: ssl.SSLContext = default_ssl_context()
+        url = self._url
         try:
             with open_client(pace, context, timeout) as client:
-                url = self._url
                 for _ in range(_MOST_REDIRECTS + 1):
                     with client.stream("GET", url, headers=self._headers()) as response:
                         if not response.is_redirect:
@@ -172,16 +147,18 @@ class _Download:
                         url = redirected(url, response.headers.get("location", ""))
             raise BodyError(f"{without_query(self._url)} redirects more than {_MOST_REDIRECTS} times")
         except TRANSIENT as error:
-            raise _LaterError(f"cannot be reached: {str(error) or type(error).__name__}") from error
+            raise LaterError(f"cannot be reached: {str(error) or type(error).__name__}") from error
         except (DeadlineError, *TIMEOUTS) as error:
-            raise _LaterError("fell silent, or sent next to nothing") from error
+            raise LaterError("fell silent, or sent next to nothing") from error
+        except UNUSABLE as error:
+            raise BodyError(f"{without_query(url)} leads to no valid address") from error
 
     def _headers(self) -> dict[str, str]:
         headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "klaw"}
         return headers | {"range": f"bytes={self._done}-"} if self._done else headers
 
-    def _take(self, url: str, response: httpx.Response, pace: _Pace) -> None:
-        """Write what the response brings behind what is there. Raise _LaterError if it is not all."""
+    def _take(self, url: str, response: httpx.Response, pace: Deadline) -> None:
+        """Write what the response brings behind what is there. Raise LaterError if it is not all."""
         where = without_query(url)
         if not response.is_success:
             self._refuse(where, response)
@@ -204,7 +181,7 @@ class _Download:
                 stretch = 0
                 pace.renew()
         if self._done < self._size:
-            raise _LaterError("broke off")
+            raise LaterError("broke off")
 
     def _begin_of(self, response: httpx.Response) -> int:
         """Return where a part begins: ``Content-Range: bytes 5-9/10`` (RFC 9110, 14.4)."""
@@ -219,8 +196,8 @@ class _Download:
     def _refuse(self, where: str, response: httpx.Response) -> NoReturn:
         status = response.status_code
         if status in _PASSING:
-            raise _LaterError(f"answers {status}", _retry_after_seconds(response.headers.get("retry-after")))
+            raise LaterError(f"answers {status}", retry_after_seconds(response.headers.get("retry-after")))
         if status == _RANGE_NOT_SATISFIABLE and self._done:
             self._restart()
-            raise _LaterError("cannot go on where it broke off")
+            raise LaterError("cannot go on where it broke off")
         raise StatusError(f"{where} answers {status}", status=status)

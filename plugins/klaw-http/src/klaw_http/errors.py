@@ -30,11 +30,11 @@ class NoAnswerError(HttpError):
 class StatusError(HttpError):
     """The server refused. ``status`` is the HTTP status, ``detail`` the server's own words (may be empty)."""
 
-    def __init__(self, message: str, *, status: int, detail: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, hint: str = "", status: int, detail: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.status = status
         self.detail = detail
 
 
 class BodyError(HttpError):
-    """The answer is too large, broken, or not a JSON object."""
+    """The answer is too large, broken, or not a JSON object, or leads to no valid address."""

@@ -3,6 +3,7 @@
 from attrs import field, frozen, validators
 
 from klaw_core import EmbedderUnavailableError, Place
+from klaw_http.deadline import SECONDS
 from klaw_http.urls import is_loopback
 
 
@@ -31,8 +32,8 @@ class RemoteOptions:
     max_tokens: int | None = field(default=None, validator=validators.optional(validators.ge(1)))
     query_prefix: str = ""
     document_prefix: str = ""
-    timeout_seconds: float = field(default=60.0, validator=validators.gt(0))
-    deadline_seconds: float = field(default=120.0, validator=validators.gt(0))
+    timeout_seconds: float = field(default=60.0, validator=SECONDS)
+    deadline_seconds: float = field(default=120.0, validator=SECONDS)
     retries: int = field(default=2, validator=validators.ge(0))
 
 

@@ -9,7 +9,9 @@ bounded by the system's resolver.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import httpcore
@@ -27,6 +29,8 @@ _PIECE_BYTES = 64 * 1024
 TRANSIENT = (httpcore.NetworkError, httpcore.RemoteProtocolError, httpcore.ConnectTimeout)
 #: Failures of one attempt that say the server is there and silent.
 TIMEOUTS = (httpcore.TimeoutException,)
+#: What an address, asked for or redirected to, is refused with: httpx reads a redirect that it does not follow.
+UNUSABLE = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
 
 
 def open_client(deadline: Deadline, ssl_context: ssl.SSLContext | None, timeout: tuple[float, float]) -> httpx.Client:
@@ -102,9 +106,23 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        limit = self._deadline.limit(timeout)
-        stream = self._backend.connect_tcp(host, port, limit, local_address, socket_options)
-        return _Stream(stream, self._deadline)
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise httpcore.ConnectError(str(error)) from error
+
+        def connect(address: str) -> httpcore.NetworkStream:
+            limit = self._deadline.limit(timeout)
+            return _Stream(
+                self._backend.connect_tcp(address, port, limit, local_address, socket_options), self._deadline
+            )
+
+        # One by one: given the name, the standard library would let every address take the whole time.
+        *others, last = dict.fromkeys(str(place[0]) for *_, place in found)
+        for address in others:
+            with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+                return connect(address)
+        return connect(last)
 
 
 class _Stream(httpcore.NetworkStream):

@@ -1,8 +1,12 @@
 """Which addresses a plugin may be configured with."""
 
-from ipaddress import ip_address
+import re
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
+
+_NAME = re.compile(r"[a-z0-9._-]+")
 
 
 def http_url(_instance: object, attribute: Any, value: str) -> None:
@@ -15,23 +19,49 @@ def http_url(_instance: object, attribute: Any, value: str) -> None:
         raise ValueError(f"{attribute.name}: {problem}")
 
 
+def http_url_from(variable: str, read: Callable[[], str]) -> Callable[[object, Any, str], None]:
+    """Return :func:`http_url` for a field whose default ``read`` gives: its error names the environment variable."""
+
+    def check(instance: object, attribute: Any, value: str) -> None:
+        if (problem := _problem(value)) and value == read():
+            raise ValueError(f"{variable}: {problem}")
+        http_url(instance, attribute, value)
+
+    return check
+
+
 def _problem(value: str) -> str:
     """Say what is wrong with a base URL, or nothing."""
     try:
         parts = urlsplit(value)
-        host = (parts.hostname or "").encode("idna")
-        port = parts.port
-    except ValueError:  # UnicodeError is one; its text may hold a piece of a password, so it is not passed on
+    except ValueError:  # its text may hold a piece of a password, so it is not passed on
         return "not a valid URL"
     if parts.username is not None or parts.password is not None:
         return "credentials do not belong in a URL, pass them as a key"
     if parts.scheme not in {"http", "https"}:
         return f"{value!r} does not begin with http:// or https://"
-    if not host or port == 0 or not value.isascii() or not value.isprintable() or " " in value:
+    if not names_a_host(parts) or not value.isascii() or not value.isprintable() or " " in value:
         return f"{value!r} names no valid host"
     if parts.query or parts.fragment:
         return f"{value!r} must end with the path, without ? or #"
     return ""
+
+
+def names_a_host(parts: SplitResult) -> bool:
+    """Return whether a URL says where to connect to: a name in ASCII, or an address, with a port that there is.
+
+    A name in punycode (``xn--``) must be readable: httpx would fail on another.
+    """
+    host, bracketed = parts.hostname or "", "[" in parts.netloc
+    try:
+        port = parts.port
+        if bracketed:
+            IPv6Address(host)
+        else:
+            host.encode("idna").decode("idna")
+    except ValueError:  # UnicodeError is one
+        return False
+    return port != 0 and (bracketed or _NAME.fullmatch(host) is not None)
 
 
 def is_loopback(url: str) -> bool:

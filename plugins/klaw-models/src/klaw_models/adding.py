@@ -82,6 +82,10 @@ class Adding:
                 raise ModelError(f"Klaw knows how {name} is used", hint="leave out the options that describe it")
             return self._known(KNOWN[name], Directory(path))
         if (path / MANIFEST).is_file():
+            if said != Described():
+                raise ModelError(
+                    f"{path / MANIFEST} says how the model is used", hint="leave out the options that describe it"
+                )
             manifest = read_manifest(path)
             if name not in {None, manifest.name}:
                 raise ModelError(f"the model in {path} is {manifest.name!r}, not {name!r}", hint="leave out the name")

@@ -50,10 +50,9 @@ class ModelCache:
     def place(self, name: str) -> Path:
         """Return the directory of a model of that name. Raise ModelError if it cannot be a name."""
         directory = cache_directory(name, self.cache_dir)
-        if directory is None or not _NAME.fullmatch(name):
-            raise ModelError(
-                f"{name!r} cannot be the name of a model", hint="use letters, digits, - . _ and one / at most"
-            )
+        if directory is None or not _NAME.fullmatch(name) or MANIFEST in name.split("/"):
+            hint = f"use letters, digits, - . _ and one / at most; {MANIFEST} is taken"
+            raise ModelError(f"{name!r} cannot be the name of a model", hint=hint)
         return directory
 
     def put(self, name: str, fill: Callable[[Path], None], *, size: int = 0) -> Path:
@@ -94,7 +93,7 @@ class ModelCache:
         return place
 
     def _replace(self, place: Path, made: Path) -> None:
-        if any(place.glob(f"*/{MANIFEST}")) or (place.parent / MANIFEST).exists():
+        if any(place.glob(f"*/{MANIFEST}")) or (place.parent / MANIFEST).is_file():
             raise ModelError(f"{place} is where other models are, or in one", hint="choose another name")
         _make_private(place.parent)
         aside = self._set_aside(place) if place.exists() else None

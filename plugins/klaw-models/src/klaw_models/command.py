@@ -78,8 +78,11 @@ def add_command(settings: Settings, /, *, name: str | None, source: Path | None,
     config = settings.load_config()
     hub_url = os.environ.get(HUB_VARIABLE) or HUB
     adding = Adding(config.cache_dir, partial(bytes_bar, settings), offline=config.offline, hub_url=hub_url)
+    described = Described(**said)
     if source is not None:
-        _report_added(settings, adding.take(name, source, Described(**said)))
+        _report_added(settings, adding.take(name, source, described))
+    elif described != Described():
+        raise click.UsageError("the options that describe a model go with --from")
     elif name is None:
         raise click.UsageError("which model? `klaw models list` shows those there are")
     else:

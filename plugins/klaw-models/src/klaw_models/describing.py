@@ -48,7 +48,10 @@ def describe(name: str, path: Path, said: Described) -> tuple[dict[str, Path], d
     ``path`` is a GGUF file, or a directory with one or with an ONNX graph and its ``tokenizer.json``. Raise
     ModelError, which names the option that says what cannot be found out.
     """
-    if gguf := _gguf(path):
+    gguf = _gguf(path)
+    if said.cross_encoder:
+        _require_no_embedder(gguf, said)
+    if gguf:
         return {gguf.name: gguf}, _embedder(name, path, said, GgufEmbedderManifest.KIND, {"model": gguf.name})
     graph = next((path / name for name in _GRAPHS if (path / name).is_file()), None)
     if graph is None:
@@ -82,6 +85,15 @@ def _gguf(path: Path) -> Path | None:
     return found[0] if found else None
 
 
+def _require_no_embedder(gguf: Path | None, said: Described) -> None:
+    """Raise ModelError for what only an embedder has."""
+    if gguf:
+        raise ModelError(f"{gguf} would run as an embedder", hint="a cross-encoder is taken as an ONNX graph")
+    options = ("dimension", "pooling", "query_prefix", "document_prefix")
+    if given := [f"--{name.replace('_', '-')}" for name in options if getattr(said, name) is not None]:
+        raise ModelError(f"a cross-encoder has no {', '.join(given)}", hint="leave that out, or --cross-encoder")
+
+
 def _common(name: str, said: Described, kind: str) -> dict[str, Any]:
     return {"format": 1, "kind": kind, "name": name, "license": said.license}
 
@@ -100,7 +112,7 @@ def _embedder(name: str, path: Path, said: Described, kind: str, content: Mappin
         "dimension": _need(_first(said.dimension, _length(path, "hidden_size")), "dimension", "--dimension 384"),
         "window_tokens": window,
         "max_tokens": room,
-        "max_positions": window,
+        "max_positions": _positions(path) or window,
         "pooling": _need(_first(said.pooling, _pooling(path)), "pooling", "--pooling mean, or cls"),
         "query_prefix": query,
         "document_prefix": document,
@@ -109,13 +121,23 @@ def _embedder(name: str, path: Path, said: Described, kind: str, content: Mappin
 
 
 def _window(path: Path, said: Described) -> int:
-    trained = _length(path, "max_seq_length", "sentence_bert_config.json")
+    trained, positions = _length(path, "max_seq_length", "sentence_bert_config.json"), _positions(path)
+    window: int = _need(_first(said.window_tokens, trained, positions), "window", "--window 512")
+    if positions is None or window <= positions:
+        return window
+    if said.window_tokens is None:
+        return positions
+    raise ModelError(
+        f"a window of {window} tokens is more than the model's {positions} positions",
+        hint=f"--window {positions} is the largest",
+    )
+
+
+def _positions(path: Path) -> int | None:
+    """Return how many tokens the graph can tell apart by their place, as its configuration says it."""
     positions = _length(path, "max_position_embeddings")
     # RoBERTa's positions begin at 2: of 514, a text may use 512 (https://github.com/huggingface/transformers/issues/1363).
-    if positions is not None and positions % 256 == 2:  # noqa: PLR2004
-        positions -= 2
-    window: int = _need(_first(said.window_tokens, trained, positions), "window", "--window 512")
-    return window
+    return positions - 2 if positions is not None and positions % 256 == 2 else positions  # noqa: PLR2004
 
 
 def _pooling(path: Path) -> str | None:

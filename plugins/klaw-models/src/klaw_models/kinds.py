@@ -52,7 +52,7 @@ class OnnxEmbedderManifest(EmbedderManifest):
     """A sentence embedder as an ONNX graph with a ``tokenizer.json``.
 
     Further keys: ``tokenizer`` (a file), ``max_positions`` (the longest input the graph accepts), ``inputs``
-    (``ids``, ``mask``, and ``types``, which is fed where the graph has it), ``output`` (float32 of shape
+    (``ids``, ``mask``, and ``types``, which is fed where the graph has it), ``output`` (numbers of shape
     (batch, tokens, dimension); absent: the graph's first). The pooling is ``mean`` or ``cls``.
     """
 

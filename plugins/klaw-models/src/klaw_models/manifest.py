@@ -19,7 +19,6 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Self
 
@@ -97,7 +96,7 @@ class ModelManifest(ABC):
             content = path.read_bytes()
         except OSError as error:
             raise self.corrupt(f"cannot read {path}: {error.strerror}") from error
-        self._compare(path, file, sha256(content).hexdigest())
+        self._compare(path, file, hashlib.sha256(content).hexdigest())
         return content
 
     def check(self, file: str) -> Path:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import API, Component, Place, hookimpl
-from klaw_http import HttpClient, NoAnswerError, http_url, is_loopback
+from klaw_core import Component, Place, hookimpl
+from klaw_http import SECONDS, HttpClient, NoAnswerError, http_url, is_loopback
 
 if TYPE_CHECKING:
     from klaw_rerank_http.reranker import HttpReranker
@@ -40,7 +40,7 @@ class HttpRerankerOptions:
     model: str = field(default="bge-reranker-v2-m3", validator=validators.min_len(1))
     dialect: str = field(default="jina", validator=validators.in_(("jina", "tei")))
     api_key: str = field(default="", repr=False)
-    timeout_seconds: float = field(default=30.0, validator=validators.gt(0))
+    timeout_seconds: float = field(default=30.0, validator=SECONDS)
     retries: int = field(default=1, validator=validators.ge(0))
     max_candidates: int = field(default=40, validator=validators.ge(1))
     top_n: int = field(default=8, validator=validators.ge(1))
@@ -69,4 +69,4 @@ def _http(options: HttpRerankerOptions, place: Place) -> HttpReranker:
 def klaw_rerankers() -> Iterable[Component[HttpRerankerOptions, HttpReranker]]:
     """Yield the reranker ``http``."""
     summary = "a reranking model on a server that speaks /rerank"
-    yield Component(_NAME, options=HttpRerankerOptions, factory=_http, api=API, summary=summary)
+    yield Component(_NAME, options=HttpRerankerOptions, factory=_http, api=1, summary=summary)

@@ -63,8 +63,8 @@ class HttpReranker:
             hint = "is it running? the url in [[memory.reranking]] says where it is"
             raise NoAnswerError(error.message, hint=hint) from error
         except StatusError as error:
-            error.hint = _hint(error.status)
-            raise
+            hint = _hint(error.status)
+            raise StatusError(error.message, hint=hint, status=error.status, detail=error.detail) from error
         try:
             return read_scores(answer, count)
         except BodyError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import API, Component, Place, hookimpl
+from klaw_core import Component, Place, hookimpl
 
 if TYPE_CHECKING:
     from klaw_rerank_onnx.reranker import OnnxReranker
@@ -48,4 +48,4 @@ def _onnx(options: OnnxRerankerOptions, place: Place) -> OnnxReranker:
 def klaw_rerankers() -> Iterable[Component[OnnxRerankerOptions, OnnxReranker]]:
     """Yield the reranker ``onnx``."""
     summary = "a cross-encoder on the CPU with ONNX Runtime"
-    yield Component("onnx", options=OnnxRerankerOptions, factory=_onnx, api=API, summary=summary)
+    yield Component("onnx", options=OnnxRerankerOptions, factory=_onnx, api=1, summary=summary)

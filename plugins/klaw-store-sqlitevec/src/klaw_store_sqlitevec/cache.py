@@ -103,17 +103,22 @@ def facts(connection: apsw.Connection) -> Mapping[str, int | str]:
 
 
 def take_cache(transaction: SqliteTransaction, other: apsw.Connection) -> None:
-    """Copy the embedding cache of another database, space by space: row numbers mean nothing elsewhere."""
+    """Copy the embedding cache of another database, space by space: row numbers mean nothing elsewhere.
+
+    What is damaged there is left out.
+    """
     mine = transaction.resource
     spaces = "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
-    cached = "SELECT ?, hash, vector FROM embedding_cache WHERE space_id = ?"
+    cached = f"SELECT hash, {BLOB} FROM embedding_cache WHERE space_id = ?"  # noqa: S608  # our own
     uses = "SELECT used_at, ?, hash FROM cache_uses AS uses JOIN embedding_cache AS cache USING (id) WHERE space_id = ?"
     rows: list[Any] = other.execute(spaces).fetchall()
-    for theirs, *space in rows:
-        own = transaction.put_space(VectorSpace(*space))
+    for theirs, *names in rows:
+        space = VectorSpace(*names)
+        own = transaction.put_space(space)
+        sound = (row for row in other.execute(cached, (theirs,)) if from_cached(row[1], space.dimension) is not None)
         mine.executemany(
             "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            other.execute(cached, (own, theirs)),
+            ((own, *row) for row in sound),
         )
         mine.executemany(
             """INSERT INTO cache_uses (id, used_at)

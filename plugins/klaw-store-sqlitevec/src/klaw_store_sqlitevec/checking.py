@@ -9,6 +9,7 @@ import apsw
 
 from klaw_core import Finding
 from klaw_store_sqlitevec.cache import BLOB, from_cached
+from klaw_store_sqlitevec.failures import MEND_PAGES
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES
 
 # After a checkpoint the log is cut to 64 MiB (journal_size_limit); one this large was not checkpointed for long.
@@ -18,7 +19,6 @@ _SPARE_BYTES = 64 << 20
 _PRIVATE = 0o600
 _MOST_PROBLEMS = 20
 _FIX = "klaw doctor --fix"
-_BEGIN_ANEW = "move it away and run `klaw reindex`: it is rebuilt from your files"
 
 
 def check_modes(database: Path, *, fix: bool) -> Iterator[Finding]:
@@ -84,7 +84,7 @@ def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
         problems, broken = [str(error)], []
     if problems:
         what = f"SQLite finds it damaged: {problems[0]}"
-        yield Finding("integrity", "error", what, location, _BEGIN_ANEW, tuple(problems[:_MOST_PROBLEMS]))
+        yield Finding("integrity", "error", what, location, MEND_PAGES, tuple(problems[:_MOST_PROBLEMS]))
     if broken:
         rows = tuple(f"{table} {row} → {parent}" for table, row, parent, _ in broken[:_MOST_PROBLEMS])
         what = f"{len(broken):,} rows belong to rows that are not there"

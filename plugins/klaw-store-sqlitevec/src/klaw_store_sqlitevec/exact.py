@@ -9,8 +9,11 @@ from typing import Any
 
 import apsw
 import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
 
-from klaw_core import Hit, Keys, Matrix, Query, RetrievalError, Tally
+from klaw_core import Hit, Keys, Matrix, Query, Tally
+from klaw_store_sqlitevec.failures import damaged_vectors
 from klaw_store_sqlitevec.tallying import read_tally
 
 #: Collection to its vec0 table: the only names that are ever formatted into a statement.
@@ -19,6 +22,16 @@ TABLES = {"memory": "vec_memory", "docs": "vec_docs"}
 _FLOAT_BYTES = 4
 _KEY_BYTES = 8
 _PLACES_A_BYTE = 8
+
+
+@frozen(eq=False, repr=False)
+class Block:
+    """What one row of vec0's chunks holds: the places that are taken, of each the key, and its vector, (n, d)."""
+
+    id: int
+    places: NDArray[np.int64]
+    keys: Keys
+    vectors: Matrix
 
 
 def exists(connection: apsw.Connection, collection: str) -> bool:
@@ -53,26 +66,42 @@ def tally(connection: apsw.Connection, collection: str) -> Tally:
     return read_tally(connection, f"{TABLES[collection]}_rowids", "rowid")
 
 
-def read_blocks(connection: apsw.Connection, collection: str, dimension: int) -> Iterator[tuple[Keys, Matrix]]:
-    """Yield the keys and the vectors, float32 of shape (n, d), of each block that vec0 keeps them in.
+def read_vectors(connection: apsw.Connection, collection: str, dimension: int) -> Iterator[tuple[Keys, Matrix]]:
+    """Yield the keys and the vectors, float32 of shape (n, d), of a block at a time.
 
-    Its shadow tables are read directly: vec0, asked for one vector after another, takes many times as long. Raise
-    RetrievalError if they are damaged.
+    Raise RetrievalError if they are damaged.
+    """
+    for block in read_blocks(connection, collection, dimension):
+        if block is None:
+            raise damaged_vectors(f"the vectors of {collection!r} are damaged")
+        yield block.keys, block.vectors
+
+
+def read_blocks(connection: apsw.Connection, collection: str, dimension: int) -> Iterator[Block | None]:
+    """Yield each block that vec0 keeps vectors in, None for one that is damaged.
+
+    Its shadow tables are read directly: vec0, asked for one vector after another, takes many times as long, and from
+    bad ones answers wrongly.
     """
     table = TABLES[collection]
     sql = f"""
-        SELECT block.size, block.validity, block.rowids, stored.vectors
+        SELECT block.chunk_id, block.size, block.validity, block.rowids, stored.vectors
         FROM {table}_chunks AS block LEFT JOIN {table}_vector_chunks00 AS stored ON stored.rowid = block.chunk_id
         ORDER BY block.chunk_id
     """  # noqa: S608  # a name of ours
     rows: Iterator[Any] = connection.execute(sql)
-    for size, validity, rowids, vectors in rows:
-        lengths = [len(blob or b"") for blob in (validity, rowids, vectors)]
-        if lengths != [size // _PLACES_A_BYTE, size * _KEY_BYTES, size * dimension * _FLOAT_BYTES]:
-            raise RetrievalError(f"the vectors of {collection!r} are damaged", hint="klaw reindex")
+    for number, size, *blobs in rows:
+        if {type(size), *map(type, blobs)} != {int, bytes}:  # SQLite keeps a value of any type anywhere
+            yield None
+            continue
+        if [*map(len, blobs)] != [size // _PLACES_A_BYTE, size * _KEY_BYTES, size * dimension * _FLOAT_BYTES]:
+            yield None
+            continue
+        validity, rowids, vectors = blobs
         places = np.flatnonzero(np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little"))
         held = np.frombuffer(vectors, "<f4").reshape(size, dimension)[places]
-        yield np.frombuffer(rowids, "<i8")[places].astype(np.int64), held.astype(np.float32, copy=False)
+        keys = np.frombuffer(rowids, "<i8")[places].astype(np.int64)
+        yield Block(number, places, keys, held.astype(np.float32, copy=False))
 
 
 def add(connection: apsw.Connection, collection: str, keys: Sequence[int], vectors: Matrix) -> None:

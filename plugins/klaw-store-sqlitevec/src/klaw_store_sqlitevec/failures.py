@@ -1,11 +1,24 @@
-"""SQLite's errors as Klaw's, each with the file it concerns and what mends it."""
+"""SQLite's errors as Klaw's, each with the file it concerns and what mends it; and what mends damage."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import apsw
 
-from klaw_core import StoreCorruptError, StoreError, StoreFullError, StoreLockedError, StoreReadOnlyError
+from klaw_core import (
+    RetrievalError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+    StoreReadOnlyError,
+)
+
+#: It replaces every page, and keeps the vectors that were computed, if it can still read them.
+_REINDEX = "klaw reindex"
+_BEGIN_ANEW = "move it away, then `klaw index`: it is made anew from your files"
+#: What mends a database that has damaged pages.
+MEND_PAGES = f"`{_REINDEX}`; if that fails too, {_BEGIN_ANEW}"
 
 
 @contextmanager
@@ -25,10 +38,8 @@ def translated(location: str) -> Iterator[None]:
     except apsw.FullError as error:
         raise _full(location) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise StoreCorruptError(
-            f"{location} is not a sound database: {error}",
-            hint="move it away and run `klaw index`: it is rebuilt from your files",
-        ) from error
+        hint = MEND_PAGES if isinstance(error, apsw.CorruptError) else _BEGIN_ANEW
+        raise StoreCorruptError(f"{location} is not a sound database: {error}", hint=hint) from error
     except apsw.ThreadingViolationError as error:
         raise StoreError(f"{location}: a snapshot or transaction was used by two threads at once") from error
     except apsw.Error as error:
@@ -36,6 +47,11 @@ def translated(location: str) -> Iterator[None]:
         if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
             raise _full(location) from error
         raise StoreError(f"{location}: {type(error).__name__}: {error}") from error
+
+
+def damaged_vectors(problem: str) -> RetrievalError:
+    """Return the error that vectors cannot be used as they are: `klaw doctor --fix` mends values, and not pages."""
+    return RetrievalError(problem, hint=_REINDEX)
 
 
 def _full(location: str) -> StoreFullError:

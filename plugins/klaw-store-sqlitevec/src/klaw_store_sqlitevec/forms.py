@@ -12,6 +12,7 @@ import numpy as np
 
 from klaw_core import Hit, Keys, Matrix, Query, RetrievalError, StoredChunk, Tally, Vector, VectorSpace
 from klaw_store_sqlitevec import exact, quantized
+from klaw_store_sqlitevec.failures import damaged_vectors
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
 
 _MOST_NEIGHBOURS = 4096  # vec0 refuses a larger k
@@ -98,7 +99,7 @@ class VectorForms:
         dimension = None if space is None else space.dimension
         problems = check_form(resource, collection, dimension)
         if exact.exists(resource, collection):
-            return [*check_table(resource, exact.TABLES[collection], dimension), *problems]
+            return [*check_table(resource, collection, dimension), *problems]
         if space is not None and not problems and quantized.read_form(resource, collection) is None:
             return [f"it has no table for the vectors of {space}", *problems]
         return problems
@@ -113,8 +114,7 @@ class VectorForms:
         try:
             return self._hits(resource, query, limit)
         except (apsw.Error, TypeError, ValueError, IndexError) as error:  # numpy's, where what is stored makes no sense
-            problem = f"the vectors of {collection!r} could not be searched: {error}"
-            raise RetrievalError(problem, hint="klaw reindex") from error
+            raise damaged_vectors(f"the vectors of {collection!r} could not be searched: {error}") from error
 
     def _hits(self, resource: apsw.Connection, query: Query, limit: int) -> list[Hit]:
         """Return the nearest of both forms, best first, ties by key."""
@@ -136,7 +136,7 @@ def _convert(resource: apsw.Connection, collection: str, form: quantized.Form | 
     """Quantize every vector of the vec0 table, and remove the table."""
     if form is None:
         form = quantized.make_form(resource, collection, dimension, _centre(resource, collection, dimension))
-    for keys, vectors in exact.read_blocks(resource, collection, dimension):
+    for keys, vectors in exact.read_vectors(resource, collection, dimension):
         form = quantized.add(resource, collection, form, keys.tolist(), vectors)
     exact.drop(resource, collection)
     return form
@@ -145,7 +145,7 @@ def _convert(resource: apsw.Connection, collection: str, form: quantized.Form | 
 def _centre(resource: apsw.Connection, collection: str, dimension: int) -> Vector | None:
     """Return the mean of the vec0 table's vectors, None if they are too few."""
     many, sums = 0, np.zeros(dimension)
-    for keys, vectors in exact.read_blocks(resource, collection, dimension):
+    for keys, vectors in exact.read_vectors(resource, collection, dimension):
         many += len(keys)
         sums += vectors.sum(axis=0, dtype=np.float64)
     return (sums / many).astype(np.float32) if many >= quantized.FEWEST_FOR_CENTRE else None

@@ -20,7 +20,7 @@ class SqliteOptions:
     """
 
     path: str = "klaw.db"
-    busy_timeout_seconds: float = field(default=5.0, validator=validators.ge(0.0))
+    busy_timeout_seconds: float = field(default=5.0, validator=[validators.ge(0.0), validators.le(86_400.0)])
 
 
 @frozen

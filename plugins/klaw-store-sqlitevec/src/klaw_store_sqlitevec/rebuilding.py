@@ -65,8 +65,10 @@ class RebuildLock:
                 break
             except BlockingIOError as error:
                 holder = _rebuilder(descriptor)
-                if holder or time.monotonic() >= deadline:
-                    who = f"process {holder} is rebuilding it" if holder else "another process is writing to it"
+                if holder is None and kind == fcntl.LOCK_SH:
+                    continue  # whoever rebuilt it has just let go
+                if holder is not None or time.monotonic() >= deadline:
+                    who = "another process is writing to it" if holder is None else f"{holder} is rebuilding it"
                     message = f"{self._database} is locked: {who}"
                     raise StoreLockedError(message, hint="wait for it to finish") from error
             time.sleep(_RETRY_SECONDS)
@@ -87,11 +89,12 @@ class RebuildLock:
         return self._descriptor
 
 
-def _rebuilder(descriptor: int) -> str:
-    """Return the number of the process that rebuilds; nothing if there are only writers, whatever the file says."""
+def _rebuilder(descriptor: int) -> str | None:
+    """Return which process rebuilds; None if there are only writers, or nobody, whatever the file says."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+        number = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+        return f"process {number}" if number else "another process"  # the number is written after the lock is got
     fcntl.flock(descriptor, fcntl.LOCK_UN)
-    return ""
+    return None

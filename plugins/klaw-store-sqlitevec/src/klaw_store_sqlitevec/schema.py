@@ -229,7 +229,7 @@ def pending(connection: apsw.Connection, owned: Owned, location: str) -> list[Mi
     if unknown:
         raise StoreError(
             f"{location} was written by a newer version of {owned.owner!r} ({', '.join(sorted(unknown))})",
-            hint="pip install -U klaw and its plugins",
+            hint=f"`pip install --upgrade klaw`, then the plugin that brings {owned.owner!r}: `klaw plugins` names it",
         )
     return [migration for migration in owned.migrations if migration.name not in applied]
 

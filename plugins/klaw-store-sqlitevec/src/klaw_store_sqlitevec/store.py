@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from klaw_core import StoreError, StoreLockedError, StoreReadOnlyError
+from klaw_core import StoreError, StoreFullError, StoreLockedError, StoreReadOnlyError
 from klaw_store_sqlitevec.cache import facts, has_other_weights, prune_cache, take_cache
 from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
@@ -85,7 +85,8 @@ class SqliteStore:
         It knows this one's cached vectors, and keeps those that its chunks need, and those of spaces that are no
         collection's, here or there. Readers go on meanwhile and see the new content with their next snapshot; writers
         get StoreLockedError. If the block raises or the process dies, this store stays as it was, and what the other
-        had done is there for the next attempt, unless a model has changed under its name until then.
+        had done is there for the next attempt, unless a model has changed under its name until then, or it cannot be
+        read.
         """
         from klaw_store_sqlitevec.transaction import SqliteTransaction
 
@@ -93,30 +94,45 @@ class SqliteStore:
         try:
             with lock.exclusive():
                 self._discard_outdated()
-                fresh = SqliteStore(self._beside, busy_timeout_seconds=self._busy_timeout_seconds)
-                try:
-                    for owner, index in self._indexes.items():
-                        fresh.enlist(owner, index)
-                    with self.read() as snapshot, fresh._connections.writer() as connection:
+                with closing(self._open_beside()) as fresh:
+                    writer = fresh._connections.writer  # noqa: SLF001  # a store of the same class
+                    with self.read() as snapshot, writer() as connection:
                         take_cache(SqliteTransaction(connection), snapshot.resource)
                     yield fresh
-                    with self.read() as snapshot, fresh._connections.writer() as connection:
+                    with self.read() as snapshot, writer() as connection:
                         prune_cache(SqliteTransaction(connection), SqliteSnapshot(snapshot.resource))
                     self._become(fresh)
-                finally:
-                    fresh.close()
                 _remove_database(self._beside)
         finally:
             lock.close()
 
     def _discard_outdated(self) -> None:
-        """Remove what an interrupted rebuild left if its vectors are of other weights than those cached here."""
+        """Remove what an interrupted rebuild left if nobody can go on with it.
+
+        Its vectors are of other weights than those cached here, or it is damaged, or a newer version has written it.
+        """
         if not self._beside.exists():
             return
-        with closing(SqliteStore(self._beside)) as left, left.read() as old, self.read() as current:
-            outdated = has_other_weights(SqliteSnapshot(old.resource), SqliteSnapshot(current.resource))
+        try:
+            with closing(self._open_beside()) as left, left.read() as old, self.read() as current:
+                outdated = has_other_weights(SqliteSnapshot(old.resource), SqliteSnapshot(current.resource))
+        except (StoreLockedError, StoreReadOnlyError, StoreFullError):  # which say nothing of what is in it
+            raise
+        except StoreError:
+            outdated = True
         if outdated:
             _remove_database(self._beside)
+
+    def _open_beside(self) -> SqliteStore:
+        """Open what this store is rebuilt in, new or left by a rebuild, with the same indexes."""
+        fresh = SqliteStore(self._beside, busy_timeout_seconds=self._busy_timeout_seconds)
+        try:
+            for owner, index in self._indexes.items():
+                fresh.enlist(owner, index)
+        except BaseException:
+            fresh.close()
+            raise
+        return fresh
 
     def _become(self, other: SqliteStore) -> None:
         """Replace all content by the other's, as one transaction of SQLite's online backup."""

@@ -1,11 +1,21 @@
 """Moments as the tables keep them."""
 
-from datetime import UTC, datetime
+from datetime import MINYEAR, UTC, datetime
+
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def to_text(moment: datetime) -> str:
-    """Return a moment as UTC text of fixed width, so that text order is time order."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """Return a moment as UTC text of fixed width, so that text order is time order.
+
+    A moment before the first there is in UTC, or after the last, becomes that one.
+    """
+    try:
+        universal = moment.astimezone(UTC)
+    except OverflowError:
+        universal = _FIRST if moment.year == MINYEAR else _LAST
+    return universal.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def from_text(text: str) -> datetime:

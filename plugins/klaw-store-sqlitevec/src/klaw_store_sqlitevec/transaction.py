@@ -69,13 +69,16 @@ class SqliteTransaction(SqliteSnapshot):
             self.resource.execute("DELETE FROM vector_spaces WHERE id = ?", (old,))
 
     def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
-        """Put vectors in the embedding cache, by passage hash."""
+        """Put vectors in the embedding cache, by passage hash. One that is there stays, unless it is damaged."""
         if not vectors:
             return
         space_id = self.put_space(space)
+        held = self.cached_vectors(space, list(vectors))
+        new = {digest: to_cached(vector) for digest, vector in vectors.items() if digest not in held}
         self.resource.executemany(
-            "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            ((space_id, bytes.fromhex(digest), to_cached(vector)) for digest, vector in vectors.items()),
+            "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) "
+            "ON CONFLICT (space_id, hash) DO UPDATE SET vector = excluded.vector",
+            ((space_id, bytes.fromhex(digest), blob) for digest, blob in new.items()),
         )
         note_use(self.resource, space_id, list(vectors))
 

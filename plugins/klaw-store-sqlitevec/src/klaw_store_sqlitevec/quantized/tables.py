@@ -15,6 +15,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from klaw_core import Keys, Matrix, RetrievalError, Tally, Vector
+from klaw_store_sqlitevec.failures import damaged_vectors
 from klaw_store_sqlitevec.quantized.codes import Bytes, Places, encode, quantize, restore, row_bytes, unpack, words
 from klaw_store_sqlitevec.tallying import read_tally
 
@@ -185,7 +186,7 @@ def _packed(collection: str, rows: list[Any], dimension: int) -> tuple[NDArray[n
 
 
 def _damaged(collection: str) -> RetrievalError:
-    return RetrievalError(f"the quantized vectors of {collection!r} are damaged", hint="klaw doctor --fix")
+    return damaged_vectors(f"the quantized vectors of {collection!r} are damaged")
 
 
 def add(connection: apsw.Connection, collection: str, form: Form, keys: Sequence[int], vectors: Matrix) -> Form:

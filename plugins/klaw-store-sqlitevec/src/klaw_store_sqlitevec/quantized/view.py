@@ -10,7 +10,8 @@ import numpy as np
 from attrs import define, frozen
 from numpy.typing import NDArray
 
-from klaw_core import Keys, RetrievalError
+from klaw_core import Keys
+from klaw_store_sqlitevec.failures import damaged_vectors
 from klaw_store_sqlitevec.quantized.codes import FURTHEST, Bytes, Distances, Places, Planes, measure
 from klaw_store_sqlitevec.quantized.tables import CAPACITY, Segment
 
@@ -119,5 +120,4 @@ def read_blob(connection: apsw.Connection, segment: Segment, what: str, into: ND
     except apsw.SQLError:  # there is no such row
         whole = False
     if not whole:
-        problem = f"the quantized vectors are damaged: {what} of segment {segment.id}"
-        raise RetrievalError(problem, hint="klaw doctor --fix")
+        raise damaged_vectors(f"the quantized vectors are damaged: {what} of segment {segment.id}")

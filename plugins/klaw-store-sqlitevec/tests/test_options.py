@@ -1,0 +1,13 @@
+"""The store's options: what SQLite could not be told is refused."""
+
+import math
+
+import pytest
+
+from klaw_store_sqlitevec.plugin import SqliteOptions
+
+
+@pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf])
+def test_a_time_that_sqlite_cannot_wait_is_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match="busy_timeout_seconds"):
+        SqliteOptions(busy_timeout_seconds=seconds)

@@ -1,0 +1,159 @@
+"""Sources of plugins and of the configuration: one that fails costs only itself, and no run goes by where it began."""
+
+from datetime import UTC, datetime
+
+import pytest
+from attrs import define, field, frozen
+
+from klaw_core import (
+    API,
+    Component,
+    ConfigError,
+    Document,
+    Entry,
+    NotFoundError,
+    PluginContractError,
+    Skipped,
+    WorkspaceError,
+)
+
+MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)
+
+
+@frozen
+class NoOptions:
+    pass
+
+
+@define
+class Mail:
+    """A source of letters, whose server may be away at a method, and which may skip a letter."""
+
+    letters: dict[str, str] = field(factory=dict)
+    away: str = ""
+    skipped: dict[str, Skipped] = field(factory=dict)
+    origin = "mail"
+
+    def scan(self):
+        if self.away == "scan":
+            raise RuntimeError("server away")
+        return [Entry(path) for path in self.letters]
+
+    def read(self, entry, /):
+        if self.away == "read":
+            raise SystemExit("server away")
+        if entry.path in self.skipped:
+            return self.skipped[entry.path]
+        return Document(entry.path, self.letters[entry.path], "letter", "mail", MOMENT)
+
+
+@pytest.fixture
+def mail(home):
+    source = Mail({"mail/1": "the pelican", "mail/2": "the heron"})
+    home.extra.append(("source", Component("mail", NoOptions, lambda _options, _place: source, API)))
+    return source
+
+
+def found(memory, query):
+    return {result.path for result in memory.search(query, mode="fts")}
+
+
+class TestAPluginsSource:
+    @pytest.mark.parametrize("method", ["scan", "read"])
+    def test_one_that_fails_costs_only_itself(self, home, mail, check, method):
+        home.write("a.md", "an otter")
+        with home.open(sources=[{"type": "mail"}]) as memory:
+            memory.index(home.notes)
+            memory.index()
+            home.write("b.md", "a zebra")
+            mail.letters["mail/3"] = "the crane"
+            mail.away = method
+            report = memory.index()
+            (skipped,) = report.skipped
+            assert (skipped.path, skipped.keep, report.added, report.removed) == ("mail", True, 1, 0)
+            assert "the source 'mail'" in skipped.reason
+            assert "server away" in skipped.reason
+            assert found(memory, "zebra pelican crane") == {"notes/b.md", "mail/1"}, "what it had stays"
+            mail.away = ""
+            assert memory.index().skipped == ()
+            assert found(memory, "crane") == {"mail/3"}
+            check(memory)
+
+    def test_alone_it_is_named_as_a_directory_that_is_gone(self, home, mail):
+        mail.away = "scan"
+        with home.open(sources=[{"type": "mail"}]) as memory:
+            (skipped,) = memory.index().skipped
+            assert "server away" in skipped.reason
+
+    def test_what_is_skipped_stays_or_goes_as_it_says(self, home, mail, check):
+        with home.open(sources=[{"type": "mail"}]) as memory:
+            memory.index()
+            mail.skipped["mail/1"] = Skipped("mail/1", "the server does not answer", keep=True)
+            mail.skipped["mail/2"] = Skipped("mail/2", "is empty", keep=False)
+            assert memory.index().removed == 1
+            assert found(memory, "pelican heron") == {"mail/1"}
+            check(memory)
+
+    def test_whether_it_stays_has_to_be_said(self):
+        with pytest.raises(TypeError, match="keep"):
+            Skipped("mail/1", "the server does not answer")
+
+
+def test_a_chunker_that_fails_is_no_failure_of_a_workspace(home, liars):
+    home.write("a.md", "some text to cut")
+    home.extra.append(("chunker", liars["chunker"]))
+    with home.open(chunking={"type": "liar", "lie": "backwards"}) as memory:
+        for directory in (home.notes, None):
+            with pytest.raises(PluginContractError, match="LiarChunker"):
+                memory.index(directory)
+
+
+class TestAConfiguredWorkspace:
+    @pytest.mark.parametrize("path", ["notes", "./notes", "../notes", "", "."])
+    def test_a_path_that_depends_on_where_klaw_is_started_is_refused(self, home, path):
+        with pytest.raises(ConfigError, match=r"memory\.sources\[0\]: path: expected an absolute path"):
+            home.open(sources=[{"type": "workspace", "path": path}])
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"name": "a/b"}, {"name": ".hidden"}, {"name": "line\nbreak"}, {"path": "/x/.hidden"}, {"path": "/x/.."}],
+    )
+    def test_a_name_that_would_lead_astray_is_refused(self, home, options):
+        with pytest.raises(ConfigError, match=r"memory\.sources\[0\]: name: .* cannot name a workspace"):
+            home.open(sources=[{"type": "workspace", "path": str(home.notes), **options}])
+
+    @pytest.mark.parametrize(("name", "origin"), [("", "notes"), ("mine", "mine")])
+    def test_it_is_indexed_under_its_name(self, home, monkeypatch, name, origin):
+        home.write("a.md", "an otter")
+        monkeypatch.setenv("HOME", str(home.root))
+        with home.open(sources=[{"type": "workspace", "path": "~/notes", "name": name}]) as memory:
+            memory.index()
+            assert found(memory, "otter") == {f"{origin}/a.md"}
+            assert memory.get(f"{origin}/a.md").file == home.notes / "a.md"
+
+    def test_it_is_the_configurations_to_add_and_to_take_away(self, home):
+        home.write("a.md", "an otter")
+        with home.open(sources=[{"type": "workspace", "path": str(home.notes), "name": "mine"}]) as memory:
+            with pytest.raises(WorkspaceError, match="belongs to the source 'mine'") as caught:
+                memory.index(home.notes)
+            assert caught.value.hint == "`klaw index` indexes it"
+            memory.index()
+            with pytest.raises(NotFoundError, match="mine is a source in the configuration") as caught:
+                memory.forget("mine/")
+            assert caught.value.hint == "remove its [[memory.sources]] table, then `klaw forget mine/`"
+        with home.open() as memory:
+            assert memory.forget("mine/").paths == ("mine/a.md",)
+
+    def test_the_root_has_a_name_too(self, home):
+        with home.open(sources=[{"type": "workspace", "path": "/"}]) as memory:
+            assert [source.origin for source in memory._sources.all()] == ["root"]
+
+
+def test_an_empty_name_is_not_the_current_directory(home, memory, monkeypatch):
+    home.write("a.md", "an otter")
+    monkeypatch.chdir(home.notes)
+    with pytest.raises(WorkspaceError, match="empty"):
+        memory.index("")
+    assert memory.status().workspaces == {}
+    memory.index(".")
+    assert found(memory, "otter") == {"notes/a.md"}

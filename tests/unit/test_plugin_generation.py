@@ -1,0 +1,22 @@
+"""A plugin names the generation of hooks that it was written for, not whatever the core speaks."""
+
+import subprocess
+import sys
+
+_LATER_CORE = """
+from klaw_core import hookspecs
+hookspecs.API += 1
+from klaw_core.plugins.discover import discover
+for plugin in discover().plugins:
+    if plugin.components and plugin.distribution != "klaw":
+        print(plugin.distribution, "fits" if not plugin.problem else plugin.problem)
+"""
+
+
+def test_a_later_core_knows_the_plugins_of_this_one():
+    run = subprocess.run([sys.executable, "-c", _LATER_CORE], check=True, capture_output=True, text=True)
+    lines = run.stdout.splitlines()
+    assert lines
+    assert [
+        line for line in lines if "was written for plugin API 1, this klaw has 2: update the plugin" not in line
+    ] == []
