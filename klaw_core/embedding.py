@@ -26,6 +26,9 @@ from klaw_core.values import Matrix, SpaceRecord, Vector, VectorSpace
 #: Embedded once, when an index is made; its vector proves later that an embedder is still in the same space.
 PROBE = "The quick brown fox jumps over the lazy dog; Съешь ещё этих мягких французских булок; 天地玄黄，宇宙洪荒。"
 
+#: What helps where an index is of another model than the configured one; to embed what lacks a vector does not.
+ALL_ANEW = "`klaw reindex` embeds everything anew"
+
 #: The least cosine of two probe vectors of one model; why it is this: docs/decisions/0017-embedders-and-spaces.md.
 SAME_MODEL = 0.98
 
@@ -218,7 +221,7 @@ def require_same_space(record: SpaceRecord, space: VectorSpace, collection: str)
     if record.space != space:
         raise VectorSpaceError(
             f"the collection {collection!r} was indexed with {record.space}; the configured embedder is {space}",
-            hint="`klaw reindex` embeds everything anew, or set memory.embedding back",
+            hint=f"{ALL_ANEW}, or set memory.embedding back",
         )
 
 
@@ -229,7 +232,7 @@ def require_same_weights(record: SpaceRecord, probe: Vector) -> None:
         raise ModelChangedError(
             f"the model behind {record.space} has changed: its vector of the probe sentence agrees to "
             f"{similarity:.3f} only",
-            hint="`klaw reindex` embeds everything anew",
+            hint=ALL_ANEW,
         )
 
 

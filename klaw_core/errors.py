@@ -160,7 +160,7 @@ class NotFoundError(KlawError):
 
 
 class WorkspaceError(KlawError):
-    """A directory of notes cannot be indexed."""
+    """A source cannot be indexed: a directory of notes, or a plugin's."""
 
 
 # Longer than any sentence of ours; what a plugin raises may carry a whole document.

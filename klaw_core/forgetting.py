@@ -50,9 +50,10 @@ class Forgetter:
         try:
             collection_name, path = self.reader.find(target)
         except NotFoundError:
-            if target.startswith(f"{SAVED}/") and self.journal.forget(target):  # it was not indexed yet
-                return Forgotten((target,), 0)
-            raise
+            if all(saved.id != target for saved in self.journal.read().memories):
+                raise
+            self.journal.forget(target)  # it was not indexed yet
+            return Forgotten((target,), 0)
         collection = self.get_collection(collection_name)
         origin, _, relative = path.partition("/")
         if origin == CONVERSATIONS:

@@ -13,7 +13,7 @@ from attrs import evolve
 
 from klaw_core.assembly import Parts, option_problems
 from klaw_core.config import Config, Selection, load_config, named_embedding
-from klaw_core.errors import ConfigError, KlawError, PluginError, QueryError, WorkspaceError
+from klaw_core.errors import ConfigError, KlawError, QueryError, WorkspaceError
 from klaw_core.plugins import Registry, discover
 from klaw_core.values import COLLECTIONS, Filters, SearchResults
 
@@ -125,10 +125,8 @@ class Memory:
         for source in sources:
             try:
                 report += self._write(source, run, force=force, on_progress=on_progress)
-            except (WorkspaceError, PluginError) as error:
+            except WorkspaceError as error:
                 # A drive, or a plugin's server, that is not there now must not keep the others from being indexed.
-                if isinstance(error, PluginError) and source not in self._parts.sources:
-                    raise
                 report += IndexReport(skipped=(Skipped(source.origin, str(error), keep=True),))
         return self._finish(report, run, COLLECTIONS, on_progress)
 
@@ -313,7 +311,7 @@ class Memory:
     def _reader(self) -> Reader:
         from klaw_core.reading import Reader
 
-        return Reader(self._parts.store, self._sources.known_workspaces, COLLECTIONS)
+        return Reader(self._parts.store, self._sources.known_workspaces, COLLECTIONS, self._journal)
 
     @property
     def _sources(self) -> Sources:

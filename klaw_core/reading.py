@@ -13,6 +13,7 @@ from klaw_core.documents import Entry, Passage, Skipped
 from klaw_core.errors import NotFoundError
 from klaw_core.interfaces import Store
 from klaw_core.lines import count_lines, line_starts, take_lines
+from klaw_core.saved import SavedJournal
 from klaw_core.values import StoredChunk, has_surrogates
 
 _SHORTEST_ID = 6
@@ -25,6 +26,7 @@ class Reader:
     store: Store[Any]
     workspaces: Callable[[], Mapping[str, Workspace]]
     collections: Sequence[str]
+    journal: SavedJournal
 
     def get(self, target: str, first_line: int = 1, lines: int | None = None) -> Passage:
         """Return lines of a document. ``target`` is a document's path, a file's path, or a chunk's id.
@@ -65,7 +67,13 @@ class Reader:
         """Return a document's path, its text, and the file it stands in (None for what only the store holds)."""
         file = self._file_of(target)
         if file is None:
-            collection, path = self.find(target)
+            try:
+                collection, path = self.find(target)
+            except NotFoundError:
+                waiting = next((saved for saved in self.journal.read().memories if saved.id == target), None)
+                if waiting is None:
+                    raise
+                return target, waiting.text, None  # it was saved, and is not indexed yet
             file = self._file_of(path)
         if file is None:
             with self.store.read() as snapshot:

@@ -57,12 +57,7 @@ class Workspaces:
         known under another name or in another collection.
         """
         root = _existing(directory)
-        settled = {workspace.origin: workspace for workspace in configured}
-        clash = _overlapping(root, settled)
-        if clash is not None:
-            raise WorkspaceError(
-                f"{directory} belongs to the source {clash!r} of the configuration", hint="`klaw index` indexes it"
-            )
+        settled = {workspace.origin: workspace.root.resolve() for workspace in configured}
         with locked(self.file.parent):
             known = self.all()
             for workspace in known.values():
@@ -73,8 +68,9 @@ class Workspaces:
                         f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
                         hint=f"`klaw forget {workspace.origin}/` first, then index the whole",
                     )
+            _refuse_settled(root, settled)
             moved = known.get(name or "")
-            if moved is not None and not moved.root.exists() and moved.collection == collection:
+            if moved is not None and is_gone(moved.root) and collection in {"memory", moved.collection}:
                 workspace = evolve(moved, root=root, version=moved.version if version is None else version)
             else:
                 chosen = _free_name(name or root.name or "root", {*known, *settled}, chosen=name is not None)
@@ -169,6 +165,28 @@ def parse_workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
         collection=str(entry.get("collection", "memory")),
         version=str(entry.get("version", "")),
     )
+
+
+def is_gone(directory: Path) -> bool:
+    """Return whether a directory is not there; one that cannot be looked at may be."""
+    try:
+        directory.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:  # another user's, or of a server that does not answer
+        return False
+    return False
+
+
+def _refuse_settled(root: Path, settled: Mapping[str, Path]) -> None:
+    """Raise WorkspaceError if a directory is, holds, or lies in one that the configuration indexes."""
+    for name, other in settled.items():
+        if root.is_relative_to(other):
+            problem = f"{root} belongs to the source {name!r} of the configuration"
+            raise WorkspaceError(problem, hint="`klaw index` indexes it")
+        if other.is_relative_to(root):
+            problem = f"{root} holds {other}, the source {name!r} of the configuration"
+            raise WorkspaceError(problem, hint="take its [[memory.sources]] table out first, then index the whole")
 
 
 def _overlapping(root: Path, known: Mapping[str, Workspace]) -> str | None:

@@ -49,21 +49,16 @@ def _ask(question: str) -> None:
 def _question(memory: Memory, target: str) -> str:
     """Return what to ask, saying what would go. Raise NotFoundError if there is no such thing."""
     from klaw_core.cli.output import clean, counted
-    from klaw_core.errors import NotFoundError
+    from klaw_core.workspaces import RESERVED
 
     if target.endswith("/"):
         name, status = target.rstrip("/"), memory.status()
         documents, _ = status.origins.get(name, (0, 0))
         if name in status.workspaces:
             return f"Forget the workspace {name} with {counted(documents, 'note')} ({status.workspaces[name]} stays)?"
-        if name in status.origins:
+        if name in status.origins and name not in RESERVED:
             return f"Forget what {name} was: {counted(documents, 'document')}?"
-    try:
-        passage = memory.get(target)
-    except NotFoundError:
-        if not target.startswith("saved/"):  # one that is not indexed yet is only in the journal
-            raise
-        return f"Forget {target}?"
+    passage = memory.get(target)
     if passage.file is not None:
         return f"Forget {passage.path} and exclude it from now on (the file stays)?"
     text = clean(" ".join(passage.content.split()))

@@ -83,10 +83,12 @@ def _news(journal: Journal, chat: Chat, ends: dict[Path, int]) -> Iterator[Journ
         lines = journal.read_file(file, ends.get(file.path, 0))
         first = next(lines, None)
         if isinstance(first, BadLine) and first.ends_reading:
-            ends[file.path] = 0
             yield first
+            ends[file.path] = 0  # only now: it was noted where that line ended
             lines = journal.read_file(file)
             first = next(lines, None)
+            if isinstance(first, BadLine) and first.ends_reading:  # it cannot be read at all
+                continue
         if first is not None:
             yield first
         yield from lines

@@ -15,6 +15,7 @@ from klaw_core.cli.output import Part, counted, data, duration, notices, notify,
 from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import ReaderGoneError
 from klaw_core.documents import IndexReport, Skipped
+from klaw_core.embedding import ALL_ANEW
 
 _NAMED = 3  # skipped files that are named without --verbose; of more there is one line in all
 _REASONS = 5  # reasons in that line
@@ -45,7 +46,7 @@ def report_run(settings: Settings, name: str, report: IndexReport) -> None:
         what = f"{counted(report.lacking, 'chunk')} found by words alone: "
         why = "; ".join(report.notices) or "not embedded yet"
         # Vectors of another model are no gap that could be filled: their notice names the one thing that helps.
-        mend = "" if "`klaw reindex`" in why else " → klaw embed"
+        mend = "" if ALL_ANEW in why else " → klaw embed"
         notices().line(Part(what, "yellow"), f"{why}{mend}")
     else:
         for notice in report.notices:

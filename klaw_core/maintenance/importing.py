@@ -31,7 +31,7 @@ from klaw_core.maintenance.records import (
     parse_line,
 )
 from klaw_core.saved import Saved, SavedJournal
-from klaw_core.workspaces import Workspaces
+from klaw_core.workspaces import Workspaces, is_gone
 
 _BATCH = 100
 
@@ -132,7 +132,7 @@ class _Importer:
 
     def _workspace(self, workspace: Workspace) -> bool:
         new = Workspaces(self.data_dir / WORKSPACES_FILE).merge(workspace)
-        if not workspace.root.is_dir():
+        if new and is_gone(workspace.root):
             self.missing[workspace.origin] = str(workspace.root)
         return new
 

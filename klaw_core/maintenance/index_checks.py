@@ -24,7 +24,9 @@ def check_indexes(collection: Collection) -> Iterator[Finding]:
                 yield from _check_keys(collection, snapshot, index, where)
                 yield from _check_content(collection, snapshot, index, where)
             except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin's
-                yield Finding(_CONTENT, "error", as_klaw_error(error).message, where, FIX)
+                # That it could not look does not say that it is damaged: nothing is emptied for it.
+                what = f"it could not be examined: {as_klaw_error(error).message}"
+                yield Finding("index-unread", "error", what, where, "klaw reindex")
 
 
 def check_space(collection: Collection) -> Iterator[Finding]:
@@ -56,7 +58,7 @@ def check_model(embedder: Embedder) -> Iterator[Finding]:
 
 
 def damaged_indexes(collection: Collection) -> list[Index[Any]]:
-    """Return the indexes that find their own rows damaged, or fail to look: they are to be emptied and filled anew."""
+    """Return the indexes that find their own rows damaged: they are to be emptied and filled anew."""
     damaged = {finding.where for finding in check_indexes(collection) if finding.check == _CONTENT}
     return [index for name, index in collection.indexes if _place(collection, name) in damaged]
 

@@ -8,7 +8,7 @@ from typing import Any
 from klaw_core.assembly import Parts
 from klaw_core.differences import compare
 from klaw_core.documents import Status
-from klaw_core.embedding import require_same_space
+from klaw_core.embedding import ALL_ANEW, require_same_space
 from klaw_core.errors import EmbeddingError, PluginError, VectorSpaceError, contained, reason
 from klaw_core.interfaces import Snapshot
 from klaw_core.sources import Sources
@@ -21,7 +21,7 @@ def take_status(parts: Parts, sources: Sources) -> Status:
         records = {name: record for name in COLLECTIONS if (record := snapshot.space(name)) is not None}
     embedding = tuple(_embedder_problems(parts, records))  # may ask a server, so no snapshot is held
     # Of another model than the index: what it lacks is made with all the rest, or not at all.
-    embed = "klaw reindex" if any("`klaw reindex`" in problem for problem in embedding) else "klaw embed"
+    embed = "klaw reindex" if any(ALL_ANEW in problem for problem in embedding) else "klaw embed"
     with parts.store.read() as snapshot:
         counts = {each: snapshot.counts(each) for each in COLLECTIONS}
         indexes = tuple(_index_problems(parts, snapshot, embed))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from attrs import frozen
 
 from klaw_core.documents import Document, Entry, Skipped
-from klaw_core.errors import PluginContractError, contained
+from klaw_core.errors import PluginContractError, PluginError, WorkspaceError, contained
 from klaw_core.interfaces import Source
 
 
 @frozen
 class GuardedSource:
-    """A source of a plugin. What it raises becomes a PluginError that names it, what it returns is checked."""
+    """A source of a plugin. What it raises becomes a WorkspaceError that names it, what it returns is checked."""
 
     source: Source
     name: str
@@ -32,27 +33,37 @@ class GuardedSource:
         return cls(source, who, origin)
 
     def scan(self) -> Iterable[Entry | Skipped]:
-        """Return what is there now. Raise WorkspaceError, PluginError."""
-        with contained(self.name):
+        """Return what is there now. Raise WorkspaceError."""
+        with self._alone():
             found: list[Any] = list(self.source.scan())
-        for item in found:
-            if not isinstance(item, Entry | Skipped) or not isinstance(item.path, str):
-                raise PluginContractError(f"{self.name} yielded {item!r:.80}, neither an Entry nor a Skipped")
+            for item in found:
+                if not isinstance(item, Entry | Skipped) or not isinstance(item.path, str):
+                    raise PluginContractError(f"{self.name} yielded {item!r:.80}, neither an Entry nor a Skipped")
         return found
 
     def read(self, entry: Entry, /) -> Document | Skipped:
-        """Read one entry. Raise PluginError."""
-        with contained(self.name):
+        """Read one entry. Raise WorkspaceError."""
+        with self._alone():
             document: Any = self.source.read(entry)
-        if isinstance(document, Skipped):
-            return document
-        if not isinstance(document, Document):
-            raise PluginContractError(f"{self.name} read {entry.path!r:.80} as {type(document).__name__}, no Document")
-        problem = _problem(document, self.origin)
-        if problem:
-            raise PluginContractError(f"{self.name} read {entry.path!r:.80} as a document {problem}")
+            if isinstance(document, Skipped):
+                return document
+            what = f"{self.name} read {entry.path!r:.80} as"
+            if not isinstance(document, Document):
+                raise PluginContractError(f"{what} {type(document).__name__}, no Document")
+            problem = _problem(document, self.origin)
+            if problem:
+                raise PluginContractError(f"{what} a document {problem}")
         sound: Document = document
         return sound
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Raise what fails inside as a WorkspaceError: it is this source's alone, and the others can be indexed."""
+        try:
+            with contained(self.name):
+                yield
+        except PluginError as error:
+            raise WorkspaceError(error.message, hint=error.hint) from error
 
 
 def _problem(document: Any, origin: str) -> str:

@@ -208,27 +208,24 @@ class TestIndexes:
 
         monkeypatch.setattr(type(index_of(memory, "sqlite-vec")), "keys", fail)
         found = memory.doctor()
-        assert ("index-content", "memory/sqlite-vec") in {(item.check, item.where) for item in found.findings}
+        assert ("index-unread", "memory/sqlite-vec") in {(item.check, item.where) for item in found.findings}
         assert not any(item.where == "memory/fts5" for item in found.findings)
 
     @pytest.mark.parametrize("method", ["keys", "check"])
     @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit])
-    def test_an_index_that_cannot_even_look_is_emptied_and_filled_again(self, memory, monkeypatch, method, error):
+    def test_an_index_that_cannot_even_look_is_named_and_not_emptied(self, memory, monkeypatch, method, error):
         broken = type(index_of(memory, "fts5"))
-        works, reset = getattr(broken, method), broken.reset
 
         def fail(*_):
-            raise error("a defect of its rows")
+            raise error("no memory now")
 
-        def mend(*values):
-            monkeypatch.setattr(broken, method, works)
-            reset(*values)
-
-        monkeypatch.setattr(broken, method, fail)
-        monkeypatch.setattr(broken, "reset", mend)
-        found = {(item.check, item.where, item.mend) for item in memory.doctor().findings}
-        assert found == {("index-content", f"{name}/fts5", "klaw doctor --fix") for name in ("memory", "docs")}
-        assert {item.fixed for item in memory.doctor(fix=True).findings} == {True}
+        with monkeypatch.context() as patch:
+            patch.setattr(broken, method, fail)
+            patch.setattr(broken, "reset", fail)
+            expected = {("index-unread", f"{name}/fts5", "klaw reindex", False) for name in ("memory", "docs")}
+            for fix in (False, True):
+                found = memory.doctor(fix=fix).findings
+                assert {(item.check, item.where, item.mend, item.fixed) for item in found} == expected
         assert memory.search("harbour master", mode="fts")
         assert memory.doctor() == Diagnosis()
 
@@ -242,7 +239,7 @@ class TestIndexes:
         add_orphan(memory)
         home.write("b.md", "# Beta\n\nGulls sleep elsewhere.\n")
         assert {(item.check, item.fixed) for item in memory.doctor(fix=True).findings} == {
-            ("index-content", False),
+            ("index-unread", False),
             ("index-orphans", True),
             ("stale", True),
         }

@@ -316,10 +316,22 @@ class TestForget:
         memory.index(home.notes)
         saved = make_saved("hunter2", "manual", None, None)
         memory._journal.append(saved)
+        assert memory.get(saved.id).content == "hunter2"
         assert memory.forget(saved.id).paths == (saved.id,)
         assert memory._journal.read().memories == ()
         with pytest.raises(NotFoundError):
             memory.forget(saved.id)
+
+    def test_what_is_no_memory_takes_no_line_of_the_journal_with_it(self, home, memory):
+        saved = memory.save("the harbour code")
+        journal = home.root / "data" / "saved.jsonl"
+        day = saved.path.rpartition("/")[0]
+        journal.write_bytes(journal.read_bytes() + f'{{"id":"{day}/0123456789ab","text":"broken}}\n'.encode())
+        before = journal.read_bytes()
+        for target in (day, f"{day}/", day[:-3], f"{day}/0123456789ab"):
+            with pytest.raises(NotFoundError):
+                memory.forget(target)
+        assert journal.read_bytes() == before
 
     def test_a_whole_workspace_is_named_with_its_slash(self, home, memory):
         home.write("a.md", "note")

@@ -1,8 +1,10 @@
 """The list of workspaces: names that are free, no two of one tree, and nothing lost between two processes."""
 
+import errno
 import json
 import os
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from attrs import evolve
 
 from klaw_core import StoreCorruptError, StoreError, WorkspaceError
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.workspaces import RESERVED, Workspaces
+from klaw_core.workspaces import RESERVED, Workspaces, is_gone
 
 
 @pytest.fixture
@@ -69,6 +71,24 @@ def test_notes_that_moved_keep_their_name_and_what_they_exclude(workspaces, make
     assert workspaces.all() == {"notes": moved}
 
 
+def test_documentation_that_moved_stays_in_its_collection(workspaces, make):
+    workspaces.remember(make("old/lib"), collection="docs").root.rmdir()
+    assert workspaces.remember(make("new/lib"), "lib").collection == "docs"
+
+
+def test_what_cannot_be_looked_at_is_not_taken_for_gone(make, monkeypatch):
+    directory = make("notes")
+    assert not is_gone(directory)
+    assert is_gone(directory / "none")
+    for number in (errno.EACCES, errno.ENOTCONN, errno.EIO):
+        monkeypatch.setattr("os.stat", partial(_refuse, number))
+        assert not is_gone(directory)
+
+
+def _refuse(number, *_, **__):
+    raise OSError(number, os.strerror(number))
+
+
 def test_a_directory_that_is_gone_may_come_back_unless_its_name_is_asked_for(workspaces, make):
     drive = workspaces.remember(make("drive/notes"))
     drive.root.rmdir()
@@ -76,11 +96,17 @@ def test_a_directory_that_is_gone_may_come_back_unless_its_name_is_asked_for(wor
     assert workspaces.all()["notes"] == drive
 
 
-@pytest.mark.parametrize("place", ["mine", "mine/sub", ""])
-def test_what_the_configuration_indexes_is_no_second_workspace(workspaces, make, tmp_path, place):
+@pytest.mark.parametrize(
+    ("place", "problem"), [("mine", "belongs to"), ("mine/sub", "belongs to"), ("", "holds .*mine, the source")]
+)
+def test_what_the_configuration_indexes_is_no_second_workspace(workspaces, make, tmp_path, place, problem):
     make("mine/sub")
-    with pytest.raises(WorkspaceError, match=r"belongs to the source 'mine' of the configuration"):
-        workspaces.remember(tmp_path / place, configured=[Workspace(make("mine").resolve(), "mine")])
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    for configured in (tmp_path / "mine", tmp_path / "link"):
+        with pytest.raises(WorkspaceError, match=problem):
+            workspaces.remember(tmp_path / place, configured=[Workspace(configured, "mine")])
+    known = workspaces.remember(make("known"))
+    assert workspaces.remember(make("known"), configured=[Workspace(make("known/work"), "work")]) == known
     assert workspaces.remember(make("b/mine"), configured=[Workspace(tmp_path / "else", "mine")]).origin == "mine-2"
 
 

@@ -90,6 +90,8 @@ def test_follow_goes_on_with_what_is_said(journal):
         journal.path(CHAT, NOON.date()).unlink()
         journal.append(Message("user", "after a cut", NOON, meta=CHAT.meta))
         assert json.loads(process.stdout.readline())["content"] == "after a cut"
+        journal.append(Message("user", "and on", NOON, meta=CHAT.meta))
+        assert json.loads(process.stdout.readline())["content"] == "and on"
         process.send_signal(signal.SIGINT)
         assert process.stdout.read() == ""
         guard.cancel()
