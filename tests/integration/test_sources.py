@@ -13,6 +13,7 @@ from klaw_core import (
     Entry,
     NotFoundError,
     PluginContractError,
+    PluginError,
     Skipped,
     WorkspaceError,
 )
@@ -84,6 +85,18 @@ class TestAPluginsSource:
         with home.open(sources=[{"type": "mail"}]) as memory:
             (skipped,) = memory.index().skipped
             assert "server away" in skipped.reason
+
+    @pytest.mark.usefixtures("mail")
+    def test_a_defect_of_an_index_is_not_the_sources(self, home, monkeypatch):
+        with home.open(sources=[{"type": "mail"}]) as memory:
+            words = next(leg.retriever for leg in memory._parts.legs if not leg.retriever.needs_vectors)
+
+            def fail(*_):
+                raise ValueError("a defect")
+
+            monkeypatch.setattr(type(words), "add", fail)
+            with pytest.raises(PluginError, match="a defect"):
+                memory.index()
 
     def test_what_is_skipped_stays_or_goes_as_it_says(self, home, mail, check):
         with home.open(sources=[{"type": "mail"}]) as memory:
