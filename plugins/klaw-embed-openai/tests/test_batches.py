@@ -231,7 +231,7 @@ def test_a_success_between_forgives_a_failure(openai: FakeOpenAI, batched: Conne
     assert len(openai.batches) == 4
 
 
-@pytest.mark.parametrize("status", [400, 404, 405, 413, 422, 501])
+@pytest.mark.parametrize("status", [301, 307, 400, 404, 405, 406, 413, 415, 422, 451, 501])
 def test_a_server_without_batches_is_asked_as_always(
     openai: FakeOpenAI, batched: Connect, tmp_path: Path, status: int
 ) -> None:
@@ -248,7 +248,7 @@ PAGE = Response("<html>sign in to this network</html>")
 
 
 @pytest.mark.parametrize("path", ["batches/batch_0", "files/file-1/content"])
-@pytest.mark.parametrize("status", [401, 403, 408, 409, 451, 500, 520, 522])
+@pytest.mark.parametrize("status", [401, 402, 403, 408, 409, 425, 429, 500, 502, 520, 522])
 def test_a_refusal_that_says_nothing_about_the_batch_keeps_it(
     openai: FakeOpenAI, batched: Connect, path: str, status: int
 ) -> None:

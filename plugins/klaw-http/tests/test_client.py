@@ -227,6 +227,23 @@ def test_of_the_addresses_of_a_name_the_next_is_tried(monkeypatch: pytest.Monkey
         assert HttpClient(wire.url.replace("127.0.0.1", "two.example"), retries=0).get("/") == {"fine": True}
 
 
+def test_an_address_keeps_the_interface_that_it_was_resolved_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``fe80::1%lo`` comes back as an address and a number; without the number nothing can be reached there."""
+    tried = []
+
+    def dead(address: tuple[str, int], *_limit: object, **_options: object) -> socket.socket:
+        tried.append(address[0])
+        raise TimeoutError
+
+    addresses = [("fe80::1", 80, 0, 3), ("fe80::1", 80, 0, 4), ("2001:db8::1", 80, 0, 0), ("192.0.2.1", 80)]
+    places = [(socket.AF_UNSPEC, socket.SOCK_STREAM, 6, "", address) for address in addresses]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_asked, **_options: places)
+    monkeypatch.setattr(socket, "create_connection", dead)
+    with pytest.raises(NoAnswerError, match="cannot be reached"):
+        HttpClient("http://near.example", retries=0).get("/")
+    assert tried == ["fe80::1%3", "fe80::1%4", "2001:db8::1", "192.0.2.1"]
+
+
 def test_a_server_that_does_not_speak_http_is_reported() -> None:
     with Wire(b"SSH-2.0-OpenSSH_9.2\r\n\r\n") as wire, pytest.raises(NoAnswerError, match="cannot be reached"):
         client_for(wire, retries=0).get("/")

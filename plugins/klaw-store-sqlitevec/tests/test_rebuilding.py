@@ -7,12 +7,13 @@ import re
 import apsw
 import pytest
 
-from klaw_core import StoreError, StoreLockedError
+from klaw_core import StoreCorruptError, StoreError, StoreLockedError
 from klaw_core.testing.store import SPACE, put, vector
 from klaw_core.testing.values import make_document
 from klaw_core.values import text_hash
 from klaw_store_sqlitevec import rebuilding
 from klaw_store_sqlitevec.rebuilding import RebuildLock
+from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.vectors import VectorIndex
 
@@ -87,6 +88,97 @@ def test_a_leftover_that_another_program_holds_stays(store):
         pass
     holder.close()
     assert left.exists()
+
+
+def hashes(about):
+    return [text_hash(f"{about} {number}") for number in range(200)]
+
+
+def cache(store, about):
+    with store.write() as transaction:
+        transaction.cache_vectors(SPACE, dict.fromkeys(hashes(about), vector(1, 2, 3, 4)))
+
+
+def cached_in(path, about):
+    """Return how many of these vectors a database holds that nobody has open."""
+    store = SqliteStore(path)
+    with store.read() as snapshot:
+        count = len(snapshot.cached_vectors(SPACE, hashes(about)))
+    store.close()
+    return count
+
+
+def damage_cache(path, leaf):
+    """Overwrite a page of vectors; rows are in the order they were written in."""
+    with apsw.Connection(str(path)) as connection:
+        pages = connection.execute(
+            "SELECT pageno FROM dbstat WHERE name = 'embedding_cache' AND pagetype = 'leaf' ORDER BY path"
+        ).fetchall()
+        size = connection.pragma("page_size")
+    connection.close()
+    assert len(pages) > 2
+    with path.open("r+b") as file:
+        file.seek((pages[leaf][0] - 1) * size)
+        file.write(b"\xff" * size)
+
+
+@pytest.mark.parametrize("leaf", [0, -1], ids=["among those compared", "among those taken along"])
+def test_damage_in_the_database_is_said_of_it_and_leaves_the_vectors_beside(path, leaf):
+    store = SqliteStore(path)
+    cache(store, "old")
+    with pytest.raises(KeyboardInterrupt), store.rebuild() as fresh:  # noqa: PT012  # the block is the subject
+        cache(fresh, "new")
+        raise KeyboardInterrupt
+    store.close()
+    damage_cache(path, leaf)
+    store = SqliteStore(path)
+    with pytest.raises(StoreCorruptError, match=re.escape(f"{path} is not a sound database")), store.rebuild():
+        pass
+    store.close()
+    assert cached_in(fresh._path, "new") == 200
+
+
+def test_a_leftover_with_a_damaged_page_is_begun_anew(store):
+    cache(store, "old")
+    left = interrupt(store)
+    damage_cache(left, 0)
+    with store.rebuild() as fresh:
+        assert documents(fresh) == []
+        with fresh.read() as snapshot:
+            assert len(snapshot.cached_vectors(SPACE, hashes("old"))) == 200
+
+
+@pytest.mark.parametrize("suffix", ["", ".rebuild"])
+def test_a_read_that_fails_for_now_leaves_the_vectors_beside(store, path, monkeypatch, suffix):
+    cache(store, "old")
+    left = interrupt(store)
+    read = SqliteSnapshot.cached_vectors
+
+    def fail(snapshot, *asked):
+        if snapshot.resource.filename == f"{path}{suffix}":
+            raise apsw.IOError("disk I/O error")
+        return read(snapshot, *asked)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteSnapshot, "cached_vectors", fail)
+        with pytest.raises(StoreError, match=re.escape(f"{path}{suffix}: IOError")), store.rebuild():
+            pass
+    assert cached_in(left, "old") == 200
+    with store.rebuild() as fresh:
+        assert documents(fresh) == ["notes/b.md"]
+
+
+def test_damage_that_is_met_at_the_end_is_said_of_the_database(store, path, monkeypatch):
+    read = SqliteSnapshot.space
+
+    def fail(snapshot, collection):
+        if snapshot.resource.filename == str(path):
+            raise apsw.CorruptError("database disk image is malformed")
+        return read(snapshot, collection)
+
+    monkeypatch.setattr(SqliteSnapshot, "space", fail)
+    with pytest.raises(StoreCorruptError, match=re.escape(f"{path} is not a sound database")), store.rebuild():
+        pass
 
 
 @pytest.mark.parametrize("owner", ["sqlite", "sqlite-vec"])

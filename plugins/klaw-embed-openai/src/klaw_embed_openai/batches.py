@@ -32,9 +32,11 @@ _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _MOST_FAILURES = 2  # in a row; then batches are given up until the next start
 _SHORTEST_POLL_SECONDS, _LONGEST_POLL_SECONDS = 5.0, 60.0
 _CANCEL_SECONDS = 900.0  # "up to 10 minutes", says OpenAI, and then gives out what was done
-# What speaks about the job, or says that there are no batches here; anything else may pass.
-_REFUSED = frozenset({400, 404, 405, 410, 413, 422, 501})
+# What may pass: a wrong key, a used-up quota, a server that is busy or in trouble. Any other refusal speaks about the
+# job, or says that there are no batches here: a redirect, 404 or 501, or 406 or 415 for a body that is no JSON.
 _CONFLICT = 409
+_PASSING = frozenset({401, 402, 403, 408, _CONFLICT, 425, 429})
+_FIRST_OF_SERVER, _NOT_IMPLEMENTED = 500, 501
 _UPLOAD_SECONDS = 2 * 24 * 3600  # how long OpenAI keeps the texts; a batch has one day
 _KEPT_SECONDS = 7 * 24 * 3600  # how long a job, and its answers at OpenAI
 _TRANSFER_SECONDS = 900.0
@@ -219,7 +221,7 @@ class BatchJobs:
         try:
             self._server.client.post(f"{path}/cancel", {})
         except StatusError as error:
-            if error.status not in {*_REFUSED, _CONFLICT}:
+            if error.status != _CONFLICT and _passes(error):
                 raise
 
     def _answers(self, batch: Mapping[str, Any], job: Job) -> dict[str, Vector]:
@@ -264,7 +266,10 @@ def _read_job(path: Path) -> Job | None:
 
 def _passes(error: Exception) -> bool:
     """Return whether an answer says nothing about the job, which then stays as it is."""
-    return isinstance(error, BodyError) or (isinstance(error, StatusError) and error.status not in _REFUSED)
+    if isinstance(error, StatusError):
+        status = error.status
+        return status in _PASSING or (status >= _FIRST_OF_SERVER and status != _NOT_IMPLEMENTED)
+    return isinstance(error, BodyError)
 
 
 def _first_error(batch: Mapping[str, Any]) -> str:

@@ -118,11 +118,19 @@ class _Backend(httpcore.NetworkBackend):
             )
 
         # One by one: given the name, the standard library would let every address take the whole time.
-        *others, last = dict.fromkeys(str(place[0]) for *_, place in found)
+        *others, last = dict.fromkeys(_address(place) for *_, place in found)
         for address in others:
             with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
                 return connect(address)
         return connect(last)
+
+
+def _address(place: tuple[Any, ...]) -> str:
+    """Return the address of what getaddrinfo found; a link-local one is reached through its interface only."""
+    match place:
+        case (address, _port, _flow, interface) if interface:
+            return f"{address}%{interface}"
+    return str(place[0])
 
 
 class _Stream(httpcore.NetworkStream):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from klaw_core import Vector, VectorSpace
+from klaw_store_sqlitevec.failures import translated
 from klaw_store_sqlitevec.schema import CHUNK_TABLES
 
 if TYPE_CHECKING:
@@ -102,20 +104,24 @@ def facts(connection: apsw.Connection) -> Mapping[str, int | str]:
     return {"cached_vectors": entries, "cache_bytes": size, "cache_hit_rate": rate}
 
 
-def take_cache(transaction: SqliteTransaction, other: apsw.Connection) -> None:
+def take_cache(transaction: SqliteTransaction, other: apsw.Connection, location: str) -> None:
     """Copy the embedding cache of another database, space by space: row numbers mean nothing elsewhere.
 
-    What is damaged there is left out.
+    What is damaged there is left out. An error of reading names ``location``, which is the other's.
     """
+
+    def read(sql: str, *values: object) -> Iterator[Any]:
+        with translated(location):  # here: around the whole it would take the errors of writing for the other's
+            yield from other.execute(sql, values)
+
     mine = transaction.resource
     spaces = "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
     cached = f"SELECT hash, {BLOB} FROM embedding_cache WHERE space_id = ?"  # noqa: S608  # our own
     uses = "SELECT used_at, ?, hash FROM cache_uses AS uses JOIN embedding_cache AS cache USING (id) WHERE space_id = ?"
-    rows: list[Any] = other.execute(spaces).fetchall()
-    for theirs, *names in rows:
+    for theirs, *names in list(read(spaces)):
         space = VectorSpace(*names)
         own = transaction.put_space(space)
-        sound = (row for row in other.execute(cached, (theirs,)) if from_cached(row[1], space.dimension) is not None)
+        sound = (row for row in read(cached, theirs) if from_cached(row[1], space.dimension) is not None)
         mine.executemany(
             "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             ((own, *row) for row in sound),
@@ -123,34 +129,42 @@ def take_cache(transaction: SqliteTransaction, other: apsw.Connection) -> None:
         mine.executemany(
             """INSERT INTO cache_uses (id, used_at)
                SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ? ON CONFLICT DO NOTHING""",
-            other.execute(uses, (own, theirs)),
+            read(uses, own, theirs),
         )
     mine.execute("DELETE FROM cache_counts")
-    mine.executemany("INSERT INTO cache_counts VALUES (?, ?, ?)", other.execute("SELECT * FROM cache_counts"))
+    mine.executemany("INSERT INTO cache_counts VALUES (?, ?, ?)", read("SELECT * FROM cache_counts"))
 
 
-def has_other_weights(mine: SqliteSnapshot, theirs: SqliteSnapshot) -> bool:
-    """Return whether a text has different vectors in one space: a model has changed under its name in between."""
+def sample_weights(snapshot: SqliteSnapshot) -> Mapping[VectorSpace, Mapping[str, Vector]]:
+    """Return some cached vectors of every space, by hash: enough to tell its model's weights from others."""
+    connection = snapshot.resource
     sql = "SELECT hash FROM embedding_cache WHERE space_id = ? ORDER BY id LIMIT ?"
-    for number, *names in theirs.resource.execute(
+    sample = {}
+    for number, *names in connection.execute(
         "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
     ):
         space = VectorSpace(*names)
-        hashes = [digest.hex() for (digest,) in theirs.resource.execute(sql, (number, _COMPARED))]
-        new = theirs.cached_vectors(space, hashes)
-        old = mine.cached_vectors(space, hashes)
-        if any(float(vector @ new[digest]) < _SAME_WEIGHTS for digest, vector in old.items() if digest in new):
+        hashes = [digest.hex() for (digest,) in connection.execute(sql, (number, _COMPARED))]
+        sample[space] = snapshot.cached_vectors(space, hashes)
+    return sample
+
+
+def has_other_weights(snapshot: SqliteSnapshot, sample: Mapping[VectorSpace, Mapping[str, Vector]]) -> bool:
+    """Return whether a text has another vector in one space than here: a model has changed under its name."""
+    for space, new in sample.items():
+        old = snapshot.cached_vectors(space, list(new))
+        if any(float(vector @ new[digest]) < _SAME_WEIGHTS for digest, vector in old.items()):
             return True
     return False
 
 
-def prune_cache(transaction: SqliteTransaction, replaced: SqliteSnapshot) -> None:
-    """Drop the vectors of the spaces that a rebuild leaves, and in those it comes to, of texts that no chunk has.
+def prune_cache(transaction: SqliteTransaction, left: AbstractSet[VectorSpace]) -> None:
+    """Drop the vectors of the spaces that a rebuild has left, and in those it comes to, of texts that no chunk has.
 
     Any other space is one that an interrupted move was building: its vectors may have been paid for.
     """
     connection = transaction.resource
-    for space in _spaces(replaced) - _spaces(transaction):
+    for space in left - used_spaces(transaction):
         connection.execute("DELETE FROM vector_spaces WHERE id = ?", (transaction.space_id(space),))  # cascades
     held = _passage_hashes(transaction)
     rows: list[Any] = connection.execute(
@@ -165,7 +179,7 @@ def _now() -> int:
     return time.time_ns() // 1000
 
 
-def _spaces(snapshot: SqliteSnapshot) -> set[VectorSpace]:
+def used_spaces(snapshot: SqliteSnapshot) -> set[VectorSpace]:
     """Return the spaces that the collections are in."""
     return {record.space for record in map(snapshot.space, CHUNK_TABLES) if record is not None}
 

@@ -210,24 +210,30 @@ class Owned:
     migrations: tuple[Migration[apsw.Connection], ...]
 
 
+class ForeignFileError(StoreError):
+    """The file is another program's, or of a newer version: nobody here can go on with it."""
+
+
 def check_file(connection: apsw.Connection, location: str) -> None:
-    """Raise StoreError if the file belongs to another program; mark a fresh one as Klaw's."""
+    """Raise ForeignFileError if the file belongs to another program; mark a fresh one as Klaw's."""
     found = connection.pragma("application_id")
     if found == APPLICATION_ID:
         return
     if found != 0 or connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
-        raise StoreError(f"{location} is a database of another program", hint="choose another file: memory.store.path")
+        raise ForeignFileError(
+            f"{location} is a database of another program", hint="choose another file: memory.store.path"
+        )
     connection.pragma("application_id", APPLICATION_ID)
 
 
 def pending(connection: apsw.Connection, owned: Owned, location: str) -> list[Migration[apsw.Connection]]:
-    """Return the migrations that were not applied yet. Raise StoreError if the file knows newer ones."""
+    """Return the migrations that were not applied yet. Raise ForeignFileError if the file knows newer ones."""
     exists = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'klaw_migrations'").fetchone()
     rows = connection.execute("SELECT name FROM klaw_migrations WHERE owner = ?", (owned.owner,)) if exists else ()
     applied = {name for (name,) in rows}
     unknown = applied - {migration.name for migration in owned.migrations}
     if unknown:
-        raise StoreError(
+        raise ForeignFileError(
             f"{location} was written by a newer version of {owned.owner!r} ({', '.join(sorted(unknown))})",
             hint=f"`pip install --upgrade klaw`, then the plugin that brings {owned.owner!r}: `klaw plugins` names it",
         )

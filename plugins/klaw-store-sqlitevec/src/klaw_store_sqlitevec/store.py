@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from klaw_core import StoreError, StoreFullError, StoreLockedError, StoreReadOnlyError
-from klaw_store_sqlitevec.cache import facts, has_other_weights, prune_cache, take_cache
+from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError
+from klaw_store_sqlitevec.cache import facts, has_other_weights, prune_cache, sample_weights, take_cache, used_spaces
 from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
-from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, Owned, check_file, migrate, pending
+from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, ForeignFileError, Owned, check_file, migrate, pending
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 
 if TYPE_CHECKING:
@@ -97,10 +97,12 @@ class SqliteStore:
                 with closing(self._open_beside()) as fresh:
                     writer = fresh._connections.writer  # noqa: SLF001  # a store of the same class
                     with self.read() as snapshot, writer() as connection:
-                        take_cache(SqliteTransaction(connection), snapshot.resource)
+                        take_cache(SqliteTransaction(connection), snapshot.resource, self.location)
                     yield fresh
-                    with self.read() as snapshot, writer() as connection:
-                        prune_cache(SqliteTransaction(connection), SqliteSnapshot(snapshot.resource))
+                    with self.read() as snapshot:
+                        left = used_spaces(SqliteSnapshot(snapshot.resource))
+                    with writer() as connection:
+                        prune_cache(SqliteTransaction(connection), left)
                     self._become(fresh)
                 _remove_database(self._beside)
         finally:
@@ -110,15 +112,16 @@ class SqliteStore:
         """Remove what an interrupted rebuild left if nobody can go on with it.
 
         Its vectors are of other weights than those cached here, or it is damaged, or a newer version has written it.
+        Raise StoreError, and remove nothing, if this store is damaged, or if either cannot be read at the moment.
         """
         if not self._beside.exists():
             return
+        with self.read() as snapshot:  # before the `try`: damage here says nothing of what is beside
+            sample = sample_weights(SqliteSnapshot(snapshot.resource))
         try:
-            with closing(self._open_beside()) as left, left.read() as old, self.read() as current:
-                outdated = has_other_weights(SqliteSnapshot(old.resource), SqliteSnapshot(current.resource))
-        except (StoreLockedError, StoreReadOnlyError, StoreFullError):  # which say nothing of what is in it
-            raise
-        except StoreError:
+            with closing(self._open_beside()) as left, left.read() as snapshot:
+                outdated = has_other_weights(SqliteSnapshot(snapshot.resource), sample)
+        except (StoreCorruptError, ForeignFileError):
             outdated = True
         if outdated:
             _remove_database(self._beside)
