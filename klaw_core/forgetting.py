@@ -39,9 +39,9 @@ class Forgetter:
     def forget(self, target: str) -> Forgotten:
         """Forget a saved memory, a note or a whole workspace (``notes/``). Raise NotFoundError."""
         workspaces = self.workspaces.all()
-        if target.rstrip("/") in {*workspaces, *self.sources.strays()}:
-            return self._forget_origin(target)
         name = target.rstrip("/")
+        if name != target and name in {*workspaces, *self.sources.strays()}:
+            return self._forget_origin(name)
         if name != target and name in {source.origin for source in self.sources.parts.sources}:
             raise NotFoundError(
                 f"{name} is a source in the configuration, which would bring it back",
@@ -74,10 +74,7 @@ class Forgetter:
         _drop_what_came_back(collection, origin, [path])
         return Forgotten((path,), removed)
 
-    def _forget_origin(self, target: str) -> Forgotten:
-        origin = target.rstrip("/")
-        if origin == target:
-            raise NotFoundError(f"{origin} is a whole workspace", hint=f"klaw forget {origin}/")
+    def _forget_origin(self, origin: str) -> Forgotten:
         removed, gone = 0, []
         for name in COLLECTIONS:
             paths = self.sources.paths(origin, name)

@@ -61,6 +61,9 @@ class Reader:
             return found.pop()
         if found:
             raise NotFoundError(f"{target!r} begins the ids of chunks in {len(found)} documents; give more of it")
+        if target in self.workspaces():
+            whole = f"`klaw search --path {target}/` looks in it, `klaw forget {target}/` forgets it"
+            raise NotFoundError(f"{target} is a whole workspace", hint=whole)
         raise NotFoundError(f"nothing is indexed under {target!r}", hint="`klaw search` shows paths and ids")
 
     def _text_of(self, target: str) -> tuple[str, str, Path | None]:

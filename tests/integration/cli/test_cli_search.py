@@ -301,6 +301,10 @@ class TestSaveAndForget:
         assert json.loads(indexed("forget", "notes/", "--yes", "--json").stdout)["chunks"] == 3
         assert indexed("forget", "notes/", "--yes").exit_code == 1
 
+    @pytest.mark.parametrize("command", [("get", "notes"), ("forget", "notes", "--yes")])
+    def test_a_workspace_without_its_slash_is_told_from_nothing(self, indexed, command):
+        assert "notes is a whole workspace → `klaw search --path notes/`" in indexed(*command).stderr
+
     def test_what_is_not_there_cannot_be_forgotten(self, indexed):
         assert "nothing is indexed under 'elsewhere/'" in indexed("forget", "elsewhere/", "--yes").stderr
 
