@@ -261,7 +261,7 @@ def embed(texts: Sequence[str], embedder: Embedder) -> Matrix:
 def default_model() -> Embedder:
     """Return the embedder of Klaw's default configuration."""
     from klaw_core import Place
-    from klaw_core.plugins import discover
+    from klaw_core.plugins.discover import discover
 
     component = discover().component("embedder", "onnx")
     place = Path(tempfile.gettempdir())  # it keeps nothing there

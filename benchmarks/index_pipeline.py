@@ -26,8 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from klaw_core import Embedder, Matrix, Memory
-from klaw_core.config import Config, load_config
-from klaw_core.plugins import Registry, discover
+from klaw_core.config.load import load_config
+from klaw_core.config.model import Config
+from klaw_core.plugins.discover import discover
+from klaw_core.plugins.registry import Registry
 
 COLUMNS = ("index / model, wall", "index / model, CPU", "outside, wall", "outside, CPU")
 

@@ -17,11 +17,11 @@ import numpy as np
 from attrs import evolve, frozen
 
 from klaw_core import API, Component, Document, Entry, Matrix, Memory, Place, Span, TokenCounter, Vector, VectorSpace
-from klaw_core.config import load_config
-from klaw_core.embedding import PROBE
-from klaw_core.plugins import discover
+from klaw_core.config.load import load_config
+from klaw_core.embedding.run import PROBE
+from klaw_core.embedding.token_estimate import estimate_tokens
+from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Offer
-from klaw_core.tokens import estimate_tokens
 
 #: How many chunks a generated document has.
 CHUNKS_A_DOCUMENT = 20

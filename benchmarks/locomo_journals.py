@@ -24,8 +24,10 @@ from typing import Any
 from attrs import evolve
 
 from klaw_core import Memory
-from klaw_core.config import Config, load_config
-from klaw_core.conversations import SESSION_BREAK, Chat, Message
+from klaw_core.config.load import load_config
+from klaw_core.config.model import Config
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.testing.messages import message_dump
 
 

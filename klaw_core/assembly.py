@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import abc
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from klaw_core.config import AUTO, Config, Selection, build_options
+from klaw_core.config.model import AUTO, Config, Selection
+from klaw_core.config.options import build_options
 from klaw_core.errors import (
     ConfigError,
     KlawError,
@@ -24,15 +26,25 @@ from klaw_core.errors import (
     contained,
     reason,
 )
-from klaw_core.files import make_private_directory
+from klaw_core.files.atomic import make_private_directory
 from klaw_core.hookspecs import Component, Place
-from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Retriever, Source, Store
-from klaw_core.plugins import Registry, discover, install_command
-from klaw_core.values import COLLECTIONS, SpaceRecord
+from klaw_core.indexing.chunking import FormatChunker
+from klaw_core.interfaces.components import Embedder, Fusion
+from klaw_core.interfaces.index import Index, Retriever
+from klaw_core.interfaces.source import Source
+from klaw_core.interfaces.store import Store
+from klaw_core.plugins.discover import discover
+from klaw_core.plugins.registry import Registry, install_command
+from klaw_core.searching.retrievers import Leg
+from klaw_core.values.documents import DEFAULT_FORMAT, TRANSCRIPT_FORMAT
+from klaw_core.values.text import COLLECTIONS
+from klaw_core.values.vectors import SpaceRecord
 
 if TYPE_CHECKING:  # what a search for words does without is imported where it is used
-    from klaw_core.fallback import FallbackEmbedder
-    from klaw_core.reranking import Stage
+    from klaw_core.embedding.fallback import FallbackEmbedder
+    from klaw_core.indexing.collection import Collection
+    from klaw_core.indexing.flow import Indexer
+    from klaw_core.searching.reranking import Stage
 
 # Embedders, by what the configuration calls them, and what builds each at its first call.
 _Embedders: TypeAlias = Sequence[tuple[str, Callable[[], Embedder]]]
@@ -45,16 +57,6 @@ _METHODS: Mapping[str, Sequence[str]] = {
     "source": ("scan", "read"),
     "store": ("enlist", "read", "write", "close"),
 }
-
-
-@frozen(eq=False, repr=False)
-class Leg:
-    """One retriever as configured. ``problem`` says why it cannot take part; then it is not asked."""
-
-    name: str
-    retriever: Retriever[Any]
-    weight: float
-    problem: str = ""
 
 
 class Parts:
@@ -70,6 +72,8 @@ class Parts:
         self._place = Place(config.data_dir, config.cache_dir, config.offline)
         self._problems: list[str] = []
         self._missing: list[PluginError] = []
+        self._lock = threading.RLock()
+        self._chunkers: dict[str, FormatChunker] = {}
         self._embedders = self._embedders_of(config.embedding)
         self._chunker = self._prepare(config.chunking)
         build_store = self._prepare(config.store)
@@ -110,24 +114,57 @@ class Parts:
             self._embedders = self._embedders_of(selection)
             self.config = evolve(self.config, embedding=selection)
 
-    @cached_property
-    def chunker(self) -> Chunker:
-        """The chunker."""
-        return self._chunker()  # type: ignore[no-any-return]  # components are typed by their kind
+    def chunker_of(self, document_format: str) -> FormatChunker:
+        """Return the chunker of documents of a format.
 
-    @property
-    def recipe(self) -> str:
-        """What decides how a text is cut, beside whose tokens are counted: the chunkers and their options."""
-        return f"{self._cutting} {self.formats['transcript']!r}"
+        That is the component of the format's name, or the configured one: for ``markdown``, and for a format that no
+        installed chunker is named for. Raise PluginError, ConfigError.
+        """
+        with self._lock:
+            if document_format not in self._chunkers:
+                self._chunkers[document_format] = self._make_chunker(document_format)
+            return self._chunkers[document_format]
 
-    @cached_property
-    def formats(self) -> Mapping[str, Chunker]:
-        """The chunkers of documents that are not Markdown, by their format."""
-        from klaw_core.builtin.transcript import TranscriptChunker, TranscriptOptions
+    def _make_chunker(self, document_format: str) -> FormatChunker:
+        selection = self._selection_of(document_format)
+        if selection is None:
+            return self.chunker_of(DEFAULT_FORMAT)
+        if selection is self.config.chunking:
+            return FormatChunker(self._chunker(), self._recipe)
+        component = self.registry.component("chunker", selection.type)
+        problems: list[str] = []
+        options = build_options(component, selection, problems)
+        if problems:
+            raise ConfigError(problems, hint="`klaw config path` names the file")
+        return FormatChunker(build(component, options, selection, self._place), f"{selection.type} {options!r}")
 
-        settings = self.config.conversations
-        options = TranscriptOptions(settings.max_tokens, settings.packed_tokens, settings.context_tokens)
-        return {"transcript": TranscriptChunker(options)}
+    def _selection_of(self, document_format: str) -> Selection | None:
+        """Return the table that configures a format's chunker; None if no chunker has that name."""
+        if document_format in {DEFAULT_FORMAT, self.config.chunking.type}:
+            return self.config.chunking
+        if document_format == TRANSCRIPT_FORMAT:
+            settings = self.config.conversations
+            options = {
+                "max_tokens": settings.max_tokens,
+                "packed_tokens": settings.packed_tokens,
+                "context_tokens": settings.context_tokens,
+            }
+            return Selection("chunker", TRANSCRIPT_FORMAT, "memory.conversations", options)
+        if document_format in self.registry.names("chunker"):
+            return Selection("chunker", document_format, f"memory.formats.{document_format}")
+        return None
+
+    def collection(self, name: str, *, store: Store[Any] | None = None, embedder: Embedder | None = None) -> Collection:
+        """Return a collection of the store, with the configured indexes and embedder unless others are given."""
+        from klaw_core.indexing.collection import Collection
+
+        return Collection(store or self.store, embedder or self.embedder, self.indexes(), name)
+
+    def indexer(self, name: str, *, store: Store[Any] | None = None, embedder: Embedder | None = None) -> Indexer:
+        """Return what brings a collection up to date; parameters as for :meth:`collection`."""
+        from klaw_core.indexing.flow import Indexer
+
+        return Indexer(self.collection(name, store=store, embedder=embedder), self.chunker_of)
 
     def indexes(self) -> tuple[tuple[str, Index[Any]], ...]:
         """Return the working retrievers that keep rows, with their names."""
@@ -144,7 +181,7 @@ class Parts:
         """Return what reranks, in order."""
         if not selections:
             return ()
-        from klaw_core.reranking import Stage
+        from klaw_core.searching.reranking import Stage
 
         return tuple(Stage(selection.type, self._prepare(selection)) for selection in selections)
 
@@ -154,7 +191,7 @@ class Parts:
         several = bool(chain) or selection.type == AUTO
         first = [(selection.type, self._prepare(selection, or_else=several))]
         if selection.type == AUTO:
-            from klaw_core.fallback import auto_types
+            from klaw_core.embedding.fallback import auto_types
 
             found = auto_types(self.registry.names("embedder"), os.environ)
             first = [(name, self._prepare(evolve(selection, type=name), or_else=True)) for name in found]
@@ -185,7 +222,7 @@ class Parts:
             return lambda: None
         options = build_options(component, selection, self._problems)
         if selection is self.config.chunking:
-            self._cutting = f"{selection.type} {options!r}"
+            self._recipe = f"{selection.type} {options!r}"
         return _Once(partial(build, component, options, selection, self._place))
 
     def _leg(self, selection: Selection, retriever: Retriever[Any]) -> Leg | None:
@@ -269,7 +306,7 @@ def join(store: Store[Any], retriever: Retriever[Any], selection: Selection, con
 
 
 def _fallback(embedders: _Embedders, get_records: Callable[[], Sequence[SpaceRecord]]) -> FallbackEmbedder:
-    from klaw_core.fallback import FallbackEmbedder, Option
+    from klaw_core.embedding.fallback import FallbackEmbedder, Option
 
     return FallbackEmbedder([Option(name, build) for name, build in embedders], get_records)
 
@@ -277,7 +314,7 @@ def _fallback(embedders: _Embedders, get_records: Callable[[], Sequence[SpaceRec
 def _guarded(source: Source, name: str) -> Source:
     """Return a source of a plugin behind a wall, and Klaw's own, whose fields others read, as it is."""
     from klaw_core.builtin.workspace import Workspace
-    from klaw_core.plugins.guarded import GuardedSource
+    from klaw_core.plugins.isolation import GuardedSource
 
     return source if isinstance(source, Workspace) else GuardedSource.of(source, name)
 
@@ -286,7 +323,7 @@ def _refuse(error: PluginError) -> Any:
     raise error
 
 
-def option_problems(selections: Sequence[Selection], disabled: Collection[str] = ()) -> list[str]:
+def option_problems(selections: Sequence[Selection], disabled: abc.Collection[str] = ()) -> list[str]:
     """Return what is wrong with the options of those components that are installed and not disabled."""
     registry = discover(disabled=disabled)
     problems: list[str] = []

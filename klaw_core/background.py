@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from klaw_core.documents import Progress
     from klaw_core.memory import Memory
+    from klaw_core.values.runs import Progress
 
 _LOG = logging.getLogger("klaw")
 

@@ -22,7 +22,10 @@ import pluggy
 from attrs import frozen
 
 if TYPE_CHECKING:
-    from klaw_core.interfaces import Chunker, Embedder, Fusion, Reranker, Retriever, Source, Store
+    from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
+    from klaw_core.interfaces.index import Retriever
+    from klaw_core.interfaces.source import Source
+    from klaw_core.interfaces.store import Store
 
 #: The generation of hooks and Protocols that this core speaks.
 API = 1

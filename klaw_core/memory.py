@@ -12,28 +12,32 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from attrs import evolve
 
 from klaw_core.assembly import Parts, option_problems
-from klaw_core.config import Config, Selection, load_config, named_embedding
+from klaw_core.config.load import load_config
+from klaw_core.config.model import Config, Selection, named_embedding
 from klaw_core.errors import ConfigError, KlawError, QueryError, WorkspaceError
-from klaw_core.plugins import Registry, discover
-from klaw_core.values import COLLECTIONS, Filters, SearchResults
+from klaw_core.plugins.discover import discover
+from klaw_core.plugins.registry import Registry
+from klaw_core.values.search import Filters, SearchResults
+from klaw_core.values.text import COLLECTIONS
 
 # What only some methods need they import: a search in a fresh process should not wait for it.
 if TYPE_CHECKING:
-    from klaw_core.collection import Collection
     from klaw_core.conversations.archive import Conversations
-    from klaw_core.core_memory import CoreMemory
-    from klaw_core.documents import Document, Forgotten, IndexReport, Passage, Status
-    from klaw_core.embedding import EmbeddingRun
-    from klaw_core.findings import Diagnosis
-    from klaw_core.indexing import Indexer, ProgressCallback
-    from klaw_core.interfaces import Source
+    from klaw_core.core_memory.facts import CoreMemory
+    from klaw_core.embedding.run import EmbeddingRun
+    from klaw_core.indexing.collection import Collection
+    from klaw_core.indexing.flow import Indexer, ProgressCallback
+    from klaw_core.interfaces.source import Source
     from klaw_core.maintenance.export import ExportReport
     from klaw_core.maintenance.importing import ImportReport
-    from klaw_core.reading import Reader
-    from klaw_core.saved import SavedJournal
-    from klaw_core.searching import Mode, Searcher
-    from klaw_core.sources import Sources
-    from klaw_core.workspaces import Workspaces
+    from klaw_core.searching.flow import Mode, Searcher
+    from klaw_core.sources.catalogue import Sources
+    from klaw_core.sources.reading import Reader
+    from klaw_core.sources.saved import SavedJournal
+    from klaw_core.sources.workspaces import Workspaces
+    from klaw_core.values.documents import Document
+    from klaw_core.values.findings import Diagnosis
+    from klaw_core.values.runs import Forgotten, IndexReport, Passage, Status
 
 _COLLECTION = COLLECTIONS[0]
 
@@ -82,7 +86,7 @@ class Memory:
     @cached_property
     def core(self) -> CoreMemory:
         """Core memory: the few facts about user and agent that every call to a model is given."""
-        from klaw_core.core_memory import FILE_NAME, CoreMemory
+        from klaw_core.core_memory.facts import FILE_NAME, CoreMemory
 
         return CoreMemory(self.config.data_dir / FILE_NAME)
 
@@ -105,9 +109,9 @@ class Memory:
         lack a vector, and why; :meth:`embed` and the next run go on. Of several sources one that fails is ``skipped``.
         Raise WorkspaceError, PluginError, StoreError.
         """
-        from klaw_core.documents import IndexReport, Skipped
-        from klaw_core.embedding import EmbeddingRun
-        from klaw_core.sources import bad_lines, collection_of
+        from klaw_core.embedding.run import EmbeddingRun
+        from klaw_core.sources.catalogue import bad_lines, collection_of
+        from klaw_core.values.runs import IndexReport, Skipped
 
         run = EmbeddingRun(stopped=not embed)
         if directory is not None:
@@ -142,8 +146,8 @@ class Memory:
         Idempotent; interrupted, the next call goes on where this one stopped. Where the embedder fails, the report
         says how many chunks still lack a vector, and why. Raise StoreError.
         """
-        from klaw_core.documents import IndexReport
-        from klaw_core.embedding import EmbeddingRun
+        from klaw_core.embedding.run import EmbeddingRun
+        from klaw_core.values.runs import IndexReport
 
         run = EmbeddingRun(texts_per_call)
         return self._finish(IndexReport(), run, COLLECTIONS, on_progress, limit)
@@ -209,9 +213,9 @@ class Memory:
         answer's ``notice`` says why, and the next :meth:`index` does it. Raise RecordError if the text is empty
         or too long, or ``created_at`` has no time zone, StoreError if it cannot be kept.
         """
-        from klaw_core.documents import Passage
-        from klaw_core.lines import count_lines
-        from klaw_core.saved_source import as_document, make_saved
+        from klaw_core.sources.saved_source import as_document, make_saved
+        from klaw_core.values.lines import count_lines
+        from klaw_core.values.runs import Passage
 
         saved = make_saved(text, source, chat_id, created_at)
         self._journal.append(saved)
@@ -222,7 +226,7 @@ class Memory:
 
         A note's file is not touched, but it is excluded from its workspace from now on. Raise NotFoundError.
         """
-        from klaw_core.forgetting import Forgetter
+        from klaw_core.sources.forgetting import Forgetter
 
         forgetter = Forgetter(
             self.config.data_dir, self._collection_named, self._reader, self._sources, self._workspaces, self._journal
@@ -250,27 +254,25 @@ class Memory:
     def conversations(self) -> Conversations:
         """What was said: append to it, read it, and search single messages."""
         from klaw_core.conversations.archive import Conversations
-        from klaw_core.conversations.mirroring import Mirror
+        from klaw_core.conversations.mirror import Mirror
 
         mirror = Mirror.over(self._parts.store, self.config.data_dir, self.config.conversations)
         return Conversations(mirror, lambda paths: self._collection_named(_COLLECTION).remove(paths, forget=True))
 
     @cached_property
     def _workspaces(self) -> Workspaces:
-        from klaw_core.workspaces import Workspaces
+        from klaw_core.sources.workspaces import Workspaces
 
         return Workspaces(self.config.data_dir / "workspaces.json")
 
     @cached_property
     def _journal(self) -> SavedJournal:
-        from klaw_core.saved import SavedJournal
+        from klaw_core.sources.saved import SavedJournal
 
         return SavedJournal(self.config.data_dir / "saved.jsonl")
 
     def _collection_named(self, name: str) -> Collection:
-        from klaw_core.collection import Collection
-
-        return Collection(self._parts.store, self._parts.embedder, self._parts.indexes(), name)
+        return self._parts.collection(name)
 
     def export(self, target: str | Path | BinaryIO) -> ExportReport:
         """Write everything a person owns as JSON lines: workspaces, core memory, what was saved, said and summarised.
@@ -289,7 +291,7 @@ class Memory:
         changed if the file is not a whole export, NotFoundError if it is not there, StoreError.
         """
         from klaw_core.maintenance.importing import import_
-        from klaw_core.saved_source import SavedSource
+        from klaw_core.sources.saved_source import SavedSource
 
         report = import_(self.config.data_dir, Path(source))
         if report.added.get("saved"):
@@ -302,35 +304,32 @@ class Memory:
         return report
 
     def _indexer(self, collection: str = _COLLECTION) -> Indexer:
-        from klaw_core.indexing import Indexer
-
-        parts = self._parts
-        return Indexer(self._collection_named(collection), parts.chunker, parts.recipe, parts.formats)
+        return self._parts.indexer(collection)
 
     @cached_property
     def _reader(self) -> Reader:
-        from klaw_core.reading import Reader
+        from klaw_core.sources.reading import Reader
 
         return Reader(self._parts.store, self._sources.known_workspaces, COLLECTIONS, self._journal)
 
     @property
     def _sources(self) -> Sources:
-        from klaw_core.sources import Sources
+        from klaw_core.sources.catalogue import Sources
 
         return Sources(self._parts, self._workspaces, self._journal, self.conversations.mirror)
 
     @cached_property
     def _searcher(self) -> Searcher:
-        from klaw_core.searching import Searcher
+        from klaw_core.searching.flow import Searcher
 
         parts = self._parts
         return Searcher(parts.store, lambda: parts.embedder, parts.legs, parts.fusion, parts.stages)
 
     def _write(self, source: Source, run: EmbeddingRun, *, force: bool, on_progress: ProgressCallback) -> IndexReport:
         """Store what has changed in one source, to be found by words; nothing is embedded."""
-        from klaw_core.documents import IndexReport
-        from klaw_core.forgetting import drop_forgotten
-        from klaw_core.sources import collection_of
+        from klaw_core.sources.catalogue import collection_of
+        from klaw_core.sources.forgetting import drop_forgotten
+        from klaw_core.values.runs import IndexReport
 
         indexer = self._indexer(collection_of(source))
         report = indexer.write(source, run, force=force, on_progress=on_progress)
@@ -347,7 +346,7 @@ class Memory:
         limit: int | None = None,
     ) -> IndexReport:
         """Embed what lacks a vector in these collections, and keep the cache within its bounds."""
-        from klaw_core.indexing import turn_to_embed
+        from klaw_core.indexing.flow import turn_to_embed
 
         with turn_to_embed(self.config.data_dir, run, on_progress):
             for name in collections:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import frozen
 
-from klaw_core.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, SECTIONS
+from klaw_core.core_memory.facts import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, SECTIONS
 from klaw_core.errors import KlawError, QueryError
-from klaw_core.timestamps import format_ts, parse_ts
-from klaw_core.values import Filters, SearchResult
+from klaw_core.files.timestamps import format_ts, parse_ts
+from klaw_core.values.search import Filters, SearchResult
 
 if TYPE_CHECKING:
     from klaw_core.memory import Memory

@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from attrs import field, frozen, validators
 
-from klaw_core.values import Contribution, Hit, Ranking
+from klaw_core.values.search import Contribution, Hit, Ranking
 
 
 @frozen(eq=False, repr=False)

@@ -5,9 +5,10 @@ from typing import Any
 
 from attrs import field, frozen
 
-from klaw_core.builtin.weighing import is_marked, weigh
-from klaw_core.candidates import Candidate, Scored
-from klaw_core.values import Query, StoredChunk
+from klaw_core.builtin.score_weights import is_marked, weigh
+from klaw_core.values.candidates import Candidate, Scored
+from klaw_core.values.search import Query
+from klaw_core.values.text import StoredChunk
 
 _LARGEST_FACTOR = 1000.0
 

@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from klaw_core.builtin.memory_store import Tables
-from klaw_core.values import Hit, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
+from klaw_core.values.migrations import Migration
+from klaw_core.values.search import Hit, Query
+from klaw_core.values.text import StoredChunk
+from klaw_core.values.vectors import Keys, Matrix, VectorSpace
 
 _WORD = re.compile(r"\w+")
 _UNIT_TOLERANCE = 1e-3

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from klaw_core.errors import StoreError
-from klaw_core.mirror import MirroredFile, Session, StoredMessage, Summary
+from klaw_core.values.chat_rows import MirroredFile, Session, StoredMessage, Summary
 
 if TYPE_CHECKING:
     from klaw_core.builtin.memory_store import Tables

@@ -17,12 +17,15 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from klaw_core.builtin.memory_messages import MemoryMessages
-from klaw_core.documents import Document, DocumentRecord, Replacement
-from klaw_core.findings import Finding
-from klaw_core.interfaces import Index, Snapshot, Store, Transaction
-from klaw_core.mirror import MirroredFile, StoredMessage, Summary
-from klaw_core.tally import Tally
-from klaw_core.values import Chunk, Filters, Keys, SpaceRecord, StoredChunk, Vector, VectorSpace
+from klaw_core.interfaces.index import Index
+from klaw_core.interfaces.store import Snapshot, Store, Transaction
+from klaw_core.values.chat_rows import MirroredFile, StoredMessage, Summary
+from klaw_core.values.documents import Document, DocumentRecord, Replacement
+from klaw_core.values.findings import Finding
+from klaw_core.values.key_digest import Tally
+from klaw_core.values.search import Filters
+from klaw_core.values.text import Chunk, StoredChunk
+from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
 
 
 @define

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core.candidates import Candidate, Scored
-from klaw_core.values import Query
+from klaw_core.values.candidates import Candidate, Scored
+from klaw_core.values.search import Query
 
 if TYPE_CHECKING:
     import numpy as np

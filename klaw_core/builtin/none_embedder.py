@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import EmbeddingError
-from klaw_core.tokens import estimate_tokens
-from klaw_core.values import Matrix, Vector, VectorSpace
+from klaw_core.values.vectors import Matrix, Vector, VectorSpace
 
 
 @frozen

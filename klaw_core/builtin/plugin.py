@@ -14,7 +14,10 @@ from klaw_core.hookspecs import API, Component, Place, hookimpl
 
 if TYPE_CHECKING:
     from klaw_core.builtin.workspace import WorkspaceOptions
-    from klaw_core.interfaces import Chunker, Embedder, Fusion, Index, Reranker, Retriever, Source, Store
+    from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
+    from klaw_core.interfaces.index import Index, Retriever
+    from klaw_core.interfaces.source import Source
+    from klaw_core.interfaces.store import Store
 
 
 @frozen
@@ -35,14 +38,11 @@ def klaw_embedders() -> Iterable[Component[Any, Embedder]]:
 
 @hookimpl
 def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
-    """Yield the chunker of Markdown and that of transcripts."""
-    from klaw_core.builtin.markdown import MarkdownChunker, MarkdownOptions
-    from klaw_core.builtin.transcript import TranscriptChunker, TranscriptOptions
+    """Yield the chunker of any text."""
+    from klaw_core.builtin.plain_chunker import PlainChunker, PlainOptions
 
-    summary = "Markdown by its block structure, sizes by the embedder's tokens"
-    yield Component("markdown", MarkdownOptions, lambda options, _: MarkdownChunker(options), API, summary)
-    summary = "who said what, a line each: whole messages, session by session"
-    yield Component("transcript", TranscriptOptions, lambda options, _: TranscriptChunker(options), API, summary)
+    summary = "any text: at paragraphs, lines and words"
+    yield Component("plain", PlainOptions, lambda options, _: PlainChunker(options), API, summary)
 
 
 @hookimpl

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 from attrs import field, frozen, validators
 
-from klaw_core.builtin.weighing import is_marked, weigh
-from klaw_core.candidates import Candidate, Scored
-from klaw_core.values import Query, StoredChunk
+from klaw_core.builtin.score_weights import is_marked, weigh
+from klaw_core.values.candidates import Candidate, Scored
+from klaw_core.values.search import Query
+from klaw_core.values.text import StoredChunk
 
 _SECONDS_A_DAY = 86_400.0
 

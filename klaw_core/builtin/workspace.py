@@ -17,8 +17,9 @@ from typing import Any
 
 from attrs import field, frozen, validators
 
-from klaw_core.documents import Document, Entry, Skipped
 from klaw_core.errors import WorkspaceError
+from klaw_core.values.documents import Document, Entry
+from klaw_core.values.runs import Skipped
 
 # The two files that agents' memory conventions read first.
 _FIRST = ("MEMORY.md", "memory.md")

@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 
 from klaw_core.assembly import build, join
-from klaw_core.config import AUTO, Config, Selection, build_options
-from klaw_core.config.model import DEFAULTS
+from klaw_core.config.model import AUTO, DEFAULTS, Config, Selection
+from klaw_core.config.options import build_options
 from klaw_core.errors import ConfigError, KlawError
 from klaw_core.hookspecs import Place
-from klaw_core.plugins import Registry
+from klaw_core.plugins.registry import Registry
 
 
 @attrs.frozen
@@ -63,7 +63,7 @@ def _try(config: Config, registry: Registry, selection: Selection) -> tuple[Part
 
 def _choose(config: Config, registry: Registry, selection: Selection) -> Part:
     """Return the first embedder that can be built of those that ``auto`` chooses among, or else the first of them."""
-    from klaw_core.fallback import auto_types
+    from klaw_core.embedding.fallback import auto_types
 
     types = auto_types(registry.names("embedder"), os.environ) or [DEFAULTS["memory"]["embedding"]["type"]]
     tried = (_try(config, registry, attrs.evolve(selection, type=name))[0] for name in types)

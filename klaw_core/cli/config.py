@@ -80,8 +80,8 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
     """
     from klaw_core.cli.effective import masked
     from klaw_core.cli.output import data, notify, print_json
-    from klaw_core.config import load_config
     from klaw_core.config.edit import parse_value, read_source, with_value, write_source
+    from klaw_core.config.load import load_config
     from klaw_core.errors import ConfigError
 
     file = _user_file(settings)
@@ -182,7 +182,7 @@ def _user_file(settings: Settings) -> Path:
 def _problems(file: Path, source: str) -> tuple[list[str], list[str]]:
     """Return what would be wrong with the file if this were its text, and what is not installed for it."""
     from klaw_core.cli.effective import check_options
-    from klaw_core.config import load_config
+    from klaw_core.config.load import load_config
     from klaw_core.errors import ConfigError
 
     with tempfile.TemporaryDirectory(prefix="klaw-") as directory:

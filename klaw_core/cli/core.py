@@ -11,9 +11,9 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.core_memory import CoreMemory
+    from klaw_core.core_memory.facts import CoreMemory
 
-_SECTION = click.Choice(("user", "agent"))  # SECTIONS of klaw_core.core_memory, without importing it for the help
+_SECTION = click.Choice(("user", "agent"))  # SECTIONS of klaw_core.core_memory.facts, without importing it for the help
 
 
 @click.group("core", short_help="Show and change core memory.")
@@ -85,7 +85,7 @@ def delete_command(settings: Settings, *, section: str, key: str) -> None:
 
 def _core(settings: Settings) -> CoreMemory:
     """Return core memory without opening the database, which need not be sound for it."""
-    from klaw_core.core_memory import FILE_NAME, CoreMemory
+    from klaw_core.core_memory.facts import FILE_NAME, CoreMemory
 
     return CoreMemory(settings.load_config().data_dir / FILE_NAME)
 

@@ -18,7 +18,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 if TYPE_CHECKING:
     from klaw_core.cli.output import Output
     from klaw_core.memory import Memory
-    from klaw_core.values import SearchResult, SearchResults
+    from klaw_core.values.search import SearchResult, SearchResults
 
 _SHOWN = 2  # results for each question
 

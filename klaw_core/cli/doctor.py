@@ -10,7 +10,7 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.findings import Diagnosis
+    from klaw_core.values.findings import Diagnosis
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 

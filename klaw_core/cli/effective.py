@@ -10,13 +10,13 @@ from typing import Any
 import attrs
 import tomlkit
 
-from klaw_core.config import Config, Selection, build_options
 from klaw_core.config.layers import leaves
-from klaw_core.config.model import COMPONENT_ARRAYS, COMPONENTS, DEFAULTS
-from klaw_core.config.options import secret_options
+from klaw_core.config.model import COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, Config, Selection
+from klaw_core.config.options import build_options, secret_options
 from klaw_core.errors import PluginError
 from klaw_core.hookspecs import Component
-from klaw_core.plugins import Registry, discover
+from klaw_core.plugins.discover import discover
+from klaw_core.plugins.registry import Registry
 
 #: Stands for a secret that is written out, and not as ``${VAR}``.
 MASK = "***"

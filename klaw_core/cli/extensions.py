@@ -3,7 +3,7 @@
     [project.entry-points."klaw.commands"]
     models = "klaw_models.command:command"
 
-The value names a :class:`click.Command`; :mod:`klaw_core.commands` has what it is written with. Entry points are
+The value names a :class:`click.Command`; :mod:`klaw_core.cli.kit` has what it is written with. Entry points are
 looked up only for a name that is not one of Klaw's own: reading the metadata of every installed package
 takes longer than ``klaw --help`` may.
 """

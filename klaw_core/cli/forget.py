@@ -49,7 +49,7 @@ def _ask(question: str) -> None:
 def _question(memory: Memory, target: str) -> str:
     """Return what to ask, saying what would go. Raise NotFoundError if there is no such thing."""
     from klaw_core.cli.output import clean, counted
-    from klaw_core.workspaces import RESERVED
+    from klaw_core.sources.workspaces import RESERVED
 
     if target.endswith("/"):
         name, status = target.rstrip("/"), memory.status()

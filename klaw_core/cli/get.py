@@ -11,8 +11,8 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.documents import Passage
     from klaw_core.memory import Memory
+    from klaw_core.values.runs import Passage
 
 # path, path:40 (from there on), path:40:20 (so many lines) or path:40-60 (as search prints it)
 _TARGET = re.compile(

@@ -26,11 +26,10 @@ def command(settings: Settings) -> None:
     from klaw_core.cli.components import examine
     from klaw_core.cli.output import print_json
     from klaw_core.cli.template import render
-    from klaw_core.config import load_config
     from klaw_core.config.edit import write_source
-    from klaw_core.config.load import disabled_plugins, user_config_file
-    from klaw_core.files import make_private_directory
-    from klaw_core.plugins import discover
+    from klaw_core.config.load import disabled_plugins, load_config, user_config_file
+    from klaw_core.files.atomic import make_private_directory
+    from klaw_core.plugins.discover import discover
 
     file = settings.config_file or user_config_file()
     new_file = not file.exists()

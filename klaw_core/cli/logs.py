@@ -16,8 +16,9 @@ from klaw_core.cli.dates import since as parse_moment
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.conversations import Chat, ChatFile, Journal, Message
-    from klaw_core.conversations.journal import JournalLine
+    from klaw_core.conversations.chat import Chat
+    from klaw_core.conversations.journal import ChatFile, Journal, JournalLine
+    from klaw_core.conversations.message import Message
 
 _DEFAULT_LIMIT = 50
 _POLL_SECONDS = 0.5
@@ -34,7 +35,8 @@ _POLL_SECONDS = 0.5
 @pass_settings
 def command(settings: Settings, *, name: str, follow: bool, since: datetime | None, limit: int | None) -> None:
     """Print the last messages of a chat, oldest first. With --json, each is an object on a line of its own."""
-    from klaw_core.conversations import Chat, Journal
+    from klaw_core.conversations.chat import Chat
+    from klaw_core.conversations.journal import Journal
     from klaw_core.errors import NotFoundError
 
     journal = Journal(settings.load_config().data_dir / "conversations")
@@ -59,7 +61,7 @@ def _last(journal: Journal, chat: Chat, since: datetime | None, limit: int | Non
 
 def _ends(files: Iterable[ChatFile]) -> dict[Path, int]:
     """Return the byte after the last whole line of each file."""
-    from klaw_core.jsonl import JsonLines
+    from klaw_core.files.jsonl import JsonLines
 
     last = {file.path: next(JsonLines(file.path).read_backwards(), None) for file in files}
     return {path: 0 if line is None else line.end for path, line in last.items()}
@@ -67,7 +69,7 @@ def _ends(files: Iterable[ChatFile]) -> dict[Path, int]:
 
 def _noted(lines: Iterable[JournalLine], ends: dict[Path, int]) -> Iterator[JournalLine]:
     """Pass lines on, and note how far they go, so that none is shown twice."""
-    from klaw_core.conversations import JournalEntry
+    from klaw_core.conversations.journal import JournalEntry
 
     for line in lines:
         yield line
@@ -77,7 +79,7 @@ def _noted(lines: Iterable[JournalLine], ends: dict[Path, int]) -> Iterator[Jour
 
 def _news(journal: Journal, chat: Chat, ends: dict[Path, int]) -> Iterator[JournalLine]:
     """Yield the lines that were added since. A file that was cut or replaced is read from its beginning."""
-    from klaw_core.jsonl import BadLine
+    from klaw_core.files.jsonl import BadLine
 
     for file in journal.files(chat).files:
         lines = journal.read_file(file, ends.get(file.path, 0))
@@ -98,7 +100,7 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
     """Print messages on stdout, and broken lines on stderr: a torn one, which may be being written, if ``torn``."""
     from klaw_core.cli.output import notify
     from klaw_core.cli.streams import echo
-    from klaw_core.jsonl import BadLine
+    from klaw_core.files.jsonl import BadLine
 
     for line in lines:
         if isinstance(line, BadLine):
@@ -112,7 +114,7 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
 
 def _print(message: Message) -> None:
     from klaw_core.cli.output import Part, data
-    from klaw_core.conversations import SESSION_BREAK
+    from klaw_core.conversations.message import SESSION_BREAK
 
     when = message.ts.strftime("%Y-%m-%d %H:%M:%S")
     if message.type == SESSION_BREAK:

@@ -24,7 +24,7 @@ def command(settings: Settings) -> None:
     """
     from klaw_core.cli.extensions import installed
     from klaw_core.cli.output import Part, data, notify, print_json
-    from klaw_core.plugins import discover
+    from klaw_core.plugins.discover import discover
 
     disabled: tuple[str, ...] = ()
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Task
     from rich.text import Text
 
-    from klaw_core.documents import Progress
+    from klaw_core.values.runs import Progress
 
 
 _WAITING = "waiting for another run that embeds"

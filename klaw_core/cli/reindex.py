@@ -14,7 +14,7 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.config import Selection
+    from klaw_core.config.model import Selection
 
 
 @click.command("reindex", short_help="Build the index anew from the files, perhaps with another model.")
@@ -54,9 +54,9 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable
 
     Everything that could keep the file from being written, or from being heard, is found before anything is embedded.
     """
-    from klaw_core.config import load_config, named_embedding
     from klaw_core.config.edit import read_source
-    from klaw_core.config.load import user_config_file
+    from klaw_core.config.load import load_config, user_config_file
+    from klaw_core.config.model import named_embedding
     from klaw_core.errors import ConfigError
 
     selection = named_embedding(embedding, settings.load_config().embedding)

@@ -14,8 +14,8 @@ import click
 from klaw_core.cli.output import Part, counted, data, duration, notices, notify, print_json
 from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import ReaderGoneError
-from klaw_core.documents import IndexReport, Skipped
-from klaw_core.embedding import ALL_ANEW
+from klaw_core.embedding.run import ALL_ANEW
+from klaw_core.values.runs import IndexReport, Skipped
 
 _NAMED = 3  # skipped files that are named without --verbose; of more there is one line in all
 _REASONS = 5  # reasons in that line

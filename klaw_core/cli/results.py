@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 
 from klaw_core.cli.output import Output, Part, clean, timestamp
-from klaw_core.snippets import find_marks, make_snippet
-from klaw_core.values import Contribution, SearchResult
+from klaw_core.searching.snippets import find_marks, make_snippet
+from klaw_core.values.search import Contribution, SearchResult
 
 _MARK = "bold yellow"
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")

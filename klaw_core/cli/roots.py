@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from klaw_core.workspaces import Workspaces
+from klaw_core.sources.workspaces import Workspaces
 
 
 def workspace_roots(data_dir: Path) -> dict[str, Path]:

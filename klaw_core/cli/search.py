@@ -14,8 +14,8 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
     from klaw_core.cli.results import Look
-    from klaw_core.searching import Mode
-    from klaw_core.values import SearchResults
+    from klaw_core.searching.flow import Mode
+    from klaw_core.values.search import SearchResults
 
 
 @click.command("search", short_help="Find the passages that answer a question.")
@@ -81,7 +81,7 @@ def command(
     """
     if settings.json and form not in {None, "json"}:
         raise click.UsageError(f"--json and --format {form} contradict each other")
-    from klaw_core.values import Filters
+    from klaw_core.values.search import Filters
 
     text = sys.stdin.read() if query == ("-",) else " ".join(query)
     filters = Filters(source=source, path=path, chat_id=chat_id, since=since, until=until)

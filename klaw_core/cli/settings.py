@@ -10,7 +10,7 @@ import click
 from attrs import define
 
 if TYPE_CHECKING:
-    from klaw_core.config import Config
+    from klaw_core.config.model import Config
     from klaw_core.memory import Memory
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -30,7 +30,7 @@ class Settings:
     def load_config(self) -> Config:
         """Read the configuration as the options ask. Raise ConfigError."""
         from klaw_core.assembly import option_problems
-        from klaw_core.config import load_config
+        from klaw_core.config.load import load_config
 
         return load_config(
             config_file=self.config_file, data_dir=self.data_dir, directory=Path.cwd(), check=option_problems
@@ -39,7 +39,7 @@ class Settings:
     def open_memory(self) -> Memory:
         """Assemble the configured memory. Raise ConfigError, PluginError or StoreError."""
         from klaw_core.memory import Memory
-        from klaw_core.plugins import installed
+        from klaw_core.plugins.entry_cache import installed
 
         config = self.load_config()
         chosen = {(selection.kind, selection.type) for selection in config.selections()}

@@ -12,7 +12,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
     from klaw_core.cli.output import Output, Part
-    from klaw_core.documents import Status
+    from klaw_core.values.runs import Status
 
 # What the documents of an origin are called; those of any other are notes.
 _NOUNS = {"saved": ("memory", "memories")}

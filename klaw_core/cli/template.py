@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from klaw_core.cli.effective import option_defaults, toml
 from klaw_core.config.model import COMPONENTS, DEFAULTS, Selection
-from klaw_core.plugins import Registry
+from klaw_core.plugins.registry import Registry
 
 _HEAD = """\
 # Klaw's configuration. What is commented out is the default: uncomment a line to change it.

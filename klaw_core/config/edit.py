@@ -14,7 +14,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from klaw_core.config.model import DEFAULTS
 from klaw_core.errors import ConfigError
-from klaw_core.files import write_atomically
+from klaw_core.files.atomic import write_atomically
 
 Step = str | int
 

@@ -12,12 +12,12 @@ from attrs import frozen
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal, JournalLine
 from klaw_core.conversations.message import SESSION_BREAK, Message
-from klaw_core.conversations.mirroring import Mirror, SyncReport
+from klaw_core.conversations.mirror import Mirror, SyncReport
 from klaw_core.conversations.source import document_path
 from klaw_core.errors import StoreLockedError
-from klaw_core.files import sync_directory, writing_failed
-from klaw_core.interfaces import Store
-from klaw_core.mirror import Session, StoredMessage, Summary
+from klaw_core.files.atomic import sync_directory, writing_failed
+from klaw_core.interfaces.store import Store
+from klaw_core.values.chat_rows import Session, StoredMessage, Summary
 
 
 @frozen

@@ -9,10 +9,10 @@ from attrs import evolve, field, frozen
 
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import SESSION_BREAK, Message
-from klaw_core.documents import Skipped
 from klaw_core.errors import RecordError
-from klaw_core.jsonl import BadLine, JsonLines, Line, Record
-from klaw_core.timestamps import as_utc, format_ts
+from klaw_core.files.jsonl import BadLine, JsonLines, Line, Record
+from klaw_core.files.timestamps import as_utc, format_ts
+from klaw_core.values.runs import Skipped
 
 _SUFFIX = ".jsonl"
 

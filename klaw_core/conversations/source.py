@@ -13,10 +13,11 @@ from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry, JournalLine
 from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.conversations.redaction import Redactor
-from klaw_core.documents import Document, Entry, Skipped
 from klaw_core.errors import RecordError
-from klaw_core.files import open_regular
-from klaw_core.jsonl import BadLine
+from klaw_core.files.atomic import open_regular
+from klaw_core.files.jsonl import BadLine
+from klaw_core.values.documents import Document, Entry
+from klaw_core.values.runs import Skipped
 
 #: The origin of conversations, and the beginning of their paths.
 CONVERSATIONS = "conversations"
@@ -48,6 +49,7 @@ class ConversationSource:
     redactor: Redactor = field(factory=Redactor)
 
     origin = CONVERSATIONS
+    forgets_missing = True
 
     def scan(self) -> Iterable[Entry | Skipped]:
         """Yield the files of every chat, by chat and day."""

@@ -8,11 +8,11 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.conversations.chat import Chat
-from klaw_core.documents import Skipped
 from klaw_core.errors import RecordError
-from klaw_core.jsonl import BadLine, JsonLines, Record
-from klaw_core.mirror import Summary
-from klaw_core.timestamps import as_utc, format_ts, parse_ts
+from klaw_core.files.jsonl import BadLine, JsonLines, Record
+from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
+from klaw_core.values.chat_rows import Summary
+from klaw_core.values.runs import Skipped
 
 _FILE = "summaries.jsonl"
 

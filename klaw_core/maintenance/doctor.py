@@ -13,18 +13,19 @@ from typing import Any, TypeAlias
 from attrs import evolve, frozen
 
 from klaw_core.assembly import Parts
-from klaw_core.collection import Collection
-from klaw_core.conversations.mirroring import Mirror
-from klaw_core.embedding import EmbeddingRun
+from klaw_core.conversations.mirror import Mirror
+from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import KlawError, as_klaw_error
-from klaw_core.findings import Diagnosis, Finding
-from klaw_core.indexing import Indexer
-from klaw_core.interfaces import Index, Source
-from klaw_core.maintenance.conversation_checks import check_rows, mend_rows
-from klaw_core.maintenance.index_checks import check_indexes, check_model, check_space, damaged_indexes
-from klaw_core.maintenance.owned_checks import check_owned, mend_owned
-from klaw_core.maintenance.source_checks import check_origins, check_source, remove_unknown_origins
-from klaw_core.saved_source import SAVED
+from klaw_core.indexing.collection import Collection
+from klaw_core.indexing.flow import Indexer
+from klaw_core.interfaces.index import Index
+from klaw_core.interfaces.source import Source
+from klaw_core.maintenance.checks.conversations import check_rows, mend_rows
+from klaw_core.maintenance.checks.indexes import check_indexes, check_model, check_space, damaged_indexes
+from klaw_core.maintenance.checks.owned_files import check_owned, mend_owned
+from klaw_core.maintenance.checks.sources import check_origins, check_source, remove_unknown_origins
+from klaw_core.sources.saved_source import SAVED
+from klaw_core.values.findings import Diagnosis, Finding
 
 #: Gives the sources of a collection; what it raises is a finding.
 Sources: TypeAlias = Callable[[], Sequence[Source]]
@@ -133,10 +134,10 @@ class Doctor:
                 _attempt(indexer.sync, source)
 
     def _indexer(self, collection: Collection) -> Indexer:
-        return Indexer(collection, self.parts.chunker, self.parts.recipe, self.parts.formats)
+        return Indexer(collection, self.parts.chunker_of)
 
     def _collection(self, name: str) -> Collection:
-        return Collection(self.parts.store, self.parts.embedder, self.parts.indexes(), name)
+        return self.parts.collection(name)
 
 
 def diagnose_unopened(data_dir: Path, error: KlawError) -> Diagnosis:

@@ -10,18 +10,18 @@ from typing import BinaryIO
 
 from attrs import field, frozen
 
-from klaw_core.conversations import Journal
+from klaw_core.conversations.journal import Journal
 from klaw_core.conversations.summaries import SummaryFiles
-from klaw_core.core_memory import FILE_NAME as CORE_FILE
-from klaw_core.core_memory import SECTIONS, CoreMemory
-from klaw_core.documents import Skipped
+from klaw_core.core_memory.facts import FILE_NAME as CORE_FILE
+from klaw_core.core_memory.facts import SECTIONS, CoreMemory
 from klaw_core.errors import RecordError
-from klaw_core.files import make_private_directory, sync_directory, writing_failed
-from klaw_core.jsonl import BadLine, encode
-from klaw_core.maintenance.owned_checks import CONVERSATIONS, SAVED_FILE, SUMMARIES, WORKSPACES_FILE
+from klaw_core.files.atomic import make_private_directory, sync_directory, writing_failed
+from klaw_core.files.jsonl import BadLine, encode
+from klaw_core.maintenance.checks.owned_files import CONVERSATIONS, SAVED_FILE, SUMMARIES, WORKSPACES_FILE
 from klaw_core.maintenance.records import CoreFact, Item, Said, Told, as_line, end, header, kind_of
-from klaw_core.saved import SavedJournal
-from klaw_core.workspaces import Workspaces
+from klaw_core.sources.saved import SavedJournal
+from klaw_core.sources.workspaces import Workspaces
+from klaw_core.values.runs import Skipped
 
 
 @frozen

@@ -13,13 +13,13 @@ from pathlib import Path
 from attrs import define, field, frozen
 
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.conversations import ChatFile, Journal, JournalEntry
+from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
 from klaw_core.conversations.summaries import SummaryFiles
-from klaw_core.core_memory import FILE_NAME as CORE_FILE
-from klaw_core.core_memory import CoreMemory
+from klaw_core.core_memory.facts import FILE_NAME as CORE_FILE
+from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.errors import KlawError, NotFoundError, RecordError, WorkspaceError
-from klaw_core.jsonl import BadLine, JsonLines
-from klaw_core.maintenance.owned_checks import CONVERSATIONS, SAVED_FILE, SUMMARIES, WORKSPACES_FILE
+from klaw_core.files.jsonl import BadLine, JsonLines
+from klaw_core.maintenance.checks.owned_files import CONVERSATIONS, SAVED_FILE, SUMMARIES, WORKSPACES_FILE
 from klaw_core.maintenance.records import (
     MAX_EXPORT_LINE_BYTES,
     CoreFact,
@@ -30,8 +30,8 @@ from klaw_core.maintenance.records import (
     kind_of,
     parse_line,
 )
-from klaw_core.saved import Saved, SavedJournal
-from klaw_core.workspaces import Workspaces, is_gone
+from klaw_core.sources.saved import Saved, SavedJournal
+from klaw_core.sources.workspaces import Workspaces, is_gone
 
 _BATCH = 100
 

@@ -11,15 +11,16 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from klaw_core.builtin.workspace import Workspace, can_name
-from klaw_core.conversations import Chat, Message
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
 from klaw_core.conversations.summaries import SummaryFiles
-from klaw_core.core_memory import SECTIONS
+from klaw_core.core_memory.facts import SECTIONS
 from klaw_core.errors import KlawError, RecordError
-from klaw_core.maintenance.owned_checks import SUMMARIES
-from klaw_core.mirror import Summary
-from klaw_core.saved import MAX_LINE_BYTES, Saved
-from klaw_core.timestamps import shown
-from klaw_core.workspaces import parse_workspace, workspace_entry
+from klaw_core.files.timestamps import shown
+from klaw_core.maintenance.checks.owned_files import SUMMARIES
+from klaw_core.sources.saved import MAX_LINE_BYTES, Saved
+from klaw_core.sources.workspaces import parse_workspace, workspace_entry
+from klaw_core.values.chat_rows import Summary
 
 FORMAT = "klaw-export"
 VERSION = 1

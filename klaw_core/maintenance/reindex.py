@@ -17,16 +17,20 @@ from attrs import evolve
 
 from klaw_core.assembly import Parts
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.collection import Collection
 from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
-from klaw_core.documents import Document, IndexReport, Skipped
-from klaw_core.embedding import PROBE, SAME_WEIGHTS, EmbeddingRun, agreement, make_space_record
-from klaw_core.files import EMBEDDING_LOCK, locked
-from klaw_core.forgetting import drop_forgotten
-from klaw_core.indexing import Indexer, ProgressCallback, stays
-from klaw_core.interfaces import Embedder, Source, Store
-from klaw_core.sources import Sources, bad_lines
-from klaw_core.values import COLLECTIONS, SpaceRecord, StoredChunk, text_hash
+from klaw_core.embedding.run import PROBE, SAME_WEIGHTS, EmbeddingRun, agreement, make_space_record
+from klaw_core.files.atomic import EMBEDDING_LOCK, locked
+from klaw_core.indexing.collection import Collection
+from klaw_core.indexing.flow import Indexer, ProgressCallback, stays
+from klaw_core.interfaces.components import Embedder
+from klaw_core.interfaces.source import Source
+from klaw_core.interfaces.store import Store
+from klaw_core.sources.catalogue import Sources, bad_lines
+from klaw_core.sources.forgetting import drop_forgotten
+from klaw_core.values.documents import Document
+from klaw_core.values.runs import IndexReport, Skipped
+from klaw_core.values.text import COLLECTIONS, StoredChunk, text_hash
+from klaw_core.values.vectors import SpaceRecord
 
 _MOVING_LOCK = f"{EMBEDDING_LOCK}/moving"
 
@@ -53,7 +57,7 @@ def reindex(parts: Parts, sources: Sources, embedder: Embedder, on_progress: Pro
         skipped = bad_lines(evolve(sources.mirror, store=fresh).sync(), sources.mirror.journal.root)
         report = IndexReport(skipped=skipped)
         for name, documents in own.items():
-            collection = Collection(fresh, embedder, parts.indexes(), name)
+            collection = parts.collection(name, store=fresh, embedder=embedder)
             if record is not None and (documents or name == COLLECTIONS[0]):
                 collection.adopt_space(record)
             collection.keep_origins({source.origin for source in documents})
@@ -91,7 +95,7 @@ def _each(
 
 
 def _indexer(parts: Parts, store: Store[Any], embedder: Embedder, name: str) -> Indexer:
-    return Indexer(Collection(store, embedder, parts.indexes(), name), parts.chunker, parts.recipe, parts.formats)
+    return parts.indexer(name, store=store, embedder=embedder)
 
 
 def _lock(store: Store[Any], record: SpaceRecord) -> str:

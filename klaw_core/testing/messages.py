@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 
 from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.errors import StoreError
-from klaw_core.interfaces import MessageReader, Store
-from klaw_core.mirror import MirroredFile, Session, StoredMessage, Summary
+from klaw_core.interfaces.messages import MessageReader
+from klaw_core.interfaces.store import Store
 from klaw_core.testing.laws import law
 from klaw_core.testing.store import InjectedError, OpenStore
 from klaw_core.testing.values import MOMENT
+from klaw_core.values.chat_rows import MirroredFile, Session, StoredMessage, Summary
 
 CHAT, OTHER = "telegram_1", "matrix_%21room"
 DAY = date(2026, 2, 24)

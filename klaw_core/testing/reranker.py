@@ -17,12 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.candidates import Candidate, Scored
-from klaw_core.interfaces import Reranker
-from klaw_core.reranking import Stage, rerank
+from klaw_core.interfaces.components import Reranker
+from klaw_core.searching.reranking import Stage, rerank
 from klaw_core.testing.laws import law
 from klaw_core.testing.values import cut_lines, make_document
-from klaw_core.values import Contribution, Hit, Query, StoredChunk
+from klaw_core.values.candidates import Candidate, Scored
+from klaw_core.values.search import Contribution, Hit, Query
+from klaw_core.values.text import StoredChunk
 
 _TEXTS = (
     "the cat sat on the mat",

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from klaw_core.documents import Document, Entry, Skipped
-from klaw_core.interfaces import Source
+from klaw_core.interfaces.source import Source
+from klaw_core.values.documents import Document, Entry
+from klaw_core.values.runs import Skipped
 
 
 class SourceContract:

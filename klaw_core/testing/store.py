@@ -27,12 +27,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.documents import Document
-from klaw_core.interfaces import Snapshot, Store
-from klaw_core.tally import Tally
+from klaw_core.interfaces.store import Snapshot, Store
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_core.testing.values import MOMENT, cut_lines, documents, make_document, paths
-from klaw_core.values import Filters, SpaceRecord, VectorSpace, text_hash
+from klaw_core.values.documents import Document
+from klaw_core.values.key_digest import Tally
+from klaw_core.values.search import Filters
+from klaw_core.values.text import text_hash
+from klaw_core.values.vectors import SpaceRecord, VectorSpace
 
 OpenStore = Callable[[], Store[Any]]
 

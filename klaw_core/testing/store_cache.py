@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from klaw_core.documents import Document
-from klaw_core.interfaces import Store
+from klaw_core.interfaces.store import Store
 from klaw_core.testing.values import cut_lines, make_document
-from klaw_core.values import SpaceRecord, Vector, VectorSpace, text_hash
+from klaw_core.values.documents import Document
+from klaw_core.values.text import text_hash
+from klaw_core.values.vectors import SpaceRecord, Vector, VectorSpace
 
 C = "memory"
 SPACE = VectorSpace("test", "r1", 4)

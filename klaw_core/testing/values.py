@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from klaw_core.documents import Document
-from klaw_core.values import Chunk, text_hash
+from klaw_core.values.documents import Document
+from klaw_core.values.text import Chunk, text_hash
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import apsw
 
 from klaw_core import Memory
-from klaw_core.indexing import Indexer
-from klaw_core.saved import SavedJournal
+from klaw_core.indexing.flow import Indexer
+from klaw_core.sources.saved import SavedJournal
 from klaw_store_sqlitevec import store
 from klaw_store_sqlitevec.connections import Connections
 from klaw_store_sqlitevec.transaction import SqliteTransaction

@@ -25,7 +25,7 @@ from attrs import define, field
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from klaw_core.embedding import PROBE
+from klaw_core.embedding.run import PROBE
 from klaw_embed_openai.testing import FakeOpenAI
 
 TEXTS_PER_CALL = 40

@@ -15,9 +15,11 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from klaw_core import API, Component, Memory, Progress, VectorSpace, estimate_tokens
-from klaw_core.config import load_config
-from klaw_core.conversations import Chat, Message
-from klaw_core.plugins import Offer, discover
+from klaw_core.config.load import load_config
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
+from klaw_core.plugins.discover import discover
+from klaw_core.plugins.registry import Offer
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "123456")

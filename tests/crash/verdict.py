@@ -10,8 +10,9 @@ from attrs import define, field
 from scenes import CHAT, NOON, Home, word
 
 from klaw_core import Memory
-from klaw_core.conversations import JournalEntry, Message
-from klaw_core.saved import SavedJournal
+from klaw_core.conversations.journal import JournalEntry
+from klaw_core.conversations.message import Message
+from klaw_core.sources.saved import SavedJournal
 
 # What a crash may leave to be seen, and costs nothing.
 _HARMLESS = {"leftovers", "disk-space"}

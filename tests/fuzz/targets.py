@@ -22,12 +22,15 @@ from attrs import frozen
 
 from klaw_core import KlawError, Memory
 from klaw_core.cli.effective import effective, toml
-from klaw_core.config import build_options, load_config
-from klaw_core.conversations import Chat, Message
-from klaw_core.core_memory import CoreMemory
+from klaw_core.config.load import load_config
+from klaw_core.config.options import build_options
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
+from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.maintenance.export import export
 from klaw_core.maintenance.importing import import_
-from klaw_core.plugins import Registry, discover
+from klaw_core.plugins.discover import discover
+from klaw_core.plugins.registry import Registry
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 CHAT = Chat("telegram", "1")

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from klaw_core import Memory
-from klaw_core.collection import Collection
-from klaw_core.config import load_config
-from klaw_core.conversations import Chat, Message
+from klaw_core.config.load import load_config
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
+from klaw_core.indexing.collection import Collection
 
 END = b"ophonium"  # of the word: FTS5 shares the beginnings of neighbouring words
 WORDS = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}

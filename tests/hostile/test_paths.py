@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from klaw_core import KlawError, Memory, NotFoundError, WorkspaceError
-from klaw_core.config import load_config
+from klaw_core.config.load import load_config
 
 SECRET = "the secret of the harbour master"
 WORDS = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import settings
 
 from klaw_core import KlawError, Memory
-from klaw_core.config import load_config
-from klaw_core.plugins import discover
+from klaw_core.config.load import load_config
+from klaw_core.plugins.discover import discover
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 # All of them, 300 cases, in the profile `thorough`.

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
 
 from klaw_core.cli import cli
-from klaw_core.config import load_config
+from klaw_core.config.load import load_config
 from klaw_embed_gemini.testing import FakeGemini
 from klaw_embed_ollama.testing import FakeOllama
 from klaw_embed_openai.testing import FakeOpenAI

@@ -26,8 +26,9 @@ from klaw_core import (
     estimate_tokens,
 )
 from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.config import load_config
-from klaw_core.plugins import Offer, Registry, discover
+from klaw_core.config.load import load_config
+from klaw_core.plugins.discover import discover
+from klaw_core.plugins.registry import Offer, Registry
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)

@@ -17,8 +17,8 @@ from klaw_core import (
     WorkspaceError,
 )
 from klaw_core.assembly import option_problems
-from klaw_core.config import load_config
-from klaw_core.plugins import discover
+from klaw_core.config.load import load_config
+from klaw_core.plugins.discover import discover
 
 
 def words(memory, query, **options):

@@ -5,9 +5,10 @@ import threading
 
 import pytest
 
-from klaw_core import IndexReport, background, embedding
+from klaw_core import IndexReport, background
 from klaw_core.background import BackgroundIndexer
-from klaw_core.files import EMBEDDING_LOCK, locked
+from klaw_core.embedding import run as embedding
+from klaw_core.files.atomic import EMBEDDING_LOCK, locked
 
 
 @pytest.fixture

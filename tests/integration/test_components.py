@@ -8,7 +8,8 @@ from attrs import evolve, frozen
 
 from klaw_core import API, Component, EmbeddingError, KlawError
 from klaw_core.cli.components import examine
-from klaw_core.plugins import Offer, discover
+from klaw_core.plugins.discover import discover
+from klaw_core.plugins.registry import Offer
 
 KEYS = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 

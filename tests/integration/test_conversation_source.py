@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from klaw_core import Entry
 from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.conversations import Chat, Journal, Message
 from klaw_core.conversations.archive import Conversations
-from klaw_core.conversations.mirroring import Mirror
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.journal import Journal
+from klaw_core.conversations.message import Message
+from klaw_core.conversations.mirror import Mirror
 from klaw_core.conversations.redaction import Redactor
 from klaw_core.conversations.source import ConversationSource, document_path, named_day
 from klaw_core.conversations.summaries import SummaryFiles

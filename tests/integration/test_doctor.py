@@ -23,11 +23,12 @@ from klaw_core import (
     StoredChunk,
     VectorSpace,
 )
-from klaw_core.conversations import Chat, Message
-from klaw_core.core_memory import CoreMemory
-from klaw_core.interfaces import CheckedIndex
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
+from klaw_core.core_memory.facts import CoreMemory
+from klaw_core.interfaces.index import CheckedIndex
 from klaw_core.maintenance.doctor import diagnose_unopened, guarded
-from klaw_core.workspaces import Workspaces
+from klaw_core.sources.workspaces import Workspaces
 
 UNPACKED = [{"type": "sqlite-vec"}, {"type": "fts5", "search": "exact"}]
 MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError
-from klaw_core.embedding import PROBE
+from klaw_core.embedding.run import PROBE
 
 
 @pytest.fixture

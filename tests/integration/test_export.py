@@ -12,12 +12,13 @@ from datetime import UTC, datetime
 import pytest
 
 from klaw_core import KlawError, NotFoundError
-from klaw_core.conversations import Chat, Message
-from klaw_core.core_memory import CoreMemory
-from klaw_core.jsonl import RecordError
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
+from klaw_core.core_memory.facts import CoreMemory
+from klaw_core.files.jsonl import RecordError
 from klaw_core.maintenance.export import export
 from klaw_core.maintenance.importing import import_
-from klaw_core.saved import Saved, SavedJournal
+from klaw_core.sources.saved import Saved, SavedJournal
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from klaw_core import ErasingIndex, PluginError
-from klaw_core.values import text_hash
+from klaw_core.values.text import text_hash
 from klaw_fts5.index import Fts5Index
 
 # FTS5 shares the beginnings of neighbouring words: the end of the word is what must not be found.

@@ -21,7 +21,7 @@ from klaw_core import (
     StoreError,
     VectorSpace,
 )
-from klaw_core.saved_source import make_saved
+from klaw_core.sources.saved_source import make_saved
 
 
 def words(memory, query, **options):
@@ -67,7 +67,7 @@ class TestSaveAndGet:
         def refuse(*_):
             raise error("not now")
 
-        monkeypatch.setattr("klaw_core.indexing.Indexer.add", refuse)
+        monkeypatch.setattr("klaw_core.indexing.flow.Indexer.add", refuse)
         saved = memory.save("The harbour code is 4711.")
         assert "not now" in saved.notice
         monkeypatch.undo()
@@ -291,7 +291,7 @@ class TestGet:
 
 class TestForget:
     def cached(self, memory, texts):
-        from klaw_core.values import text_hash
+        from klaw_core.values.text import text_hash
 
         with memory._parts.store.read() as snapshot:
             return len(snapshot.cached_vectors(memory._parts.embedder.space, [text_hash(text) for text in texts]))

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from klaw_core import KlawError
-from klaw_core.conversations import Chat, Message
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 CHATS = (Chat("telegram", "1"), Chat("telegram", "2"))

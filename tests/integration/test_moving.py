@@ -7,8 +7,8 @@ import pytest
 from attrs import define, frozen
 
 from klaw_core import API, Component, EmbeddingError, StoreLockedError, VectorSpace
-from klaw_core.embedding import PROBE
-from klaw_core.values import text_hash
+from klaw_core.embedding.run import PROBE
+from klaw_core.values.text import text_hash
 
 WIDE = {"type": "counting", "dimension": 16}
 NOTES = 300  # several calls' worth: one that fails leaves the others cached

@@ -5,8 +5,8 @@ import gc
 import pytest
 
 from klaw_core import StoredChunk
-from klaw_core.collection import POOL
-from klaw_core.embedding import PROBE
+from klaw_core.embedding.run import PROBE
+from klaw_core.indexing.collection import POOL
 
 
 @pytest.fixture

@@ -18,9 +18,10 @@ from pathlib import Path
 import pytest
 
 from klaw_core import Memory, StoreError
-from klaw_core.config import load_config
-from klaw_core.conversations import Chat, Message
-from klaw_core.plugins import discover
+from klaw_core.config.load import load_config
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
+from klaw_core.plugins.discover import discover
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)

@@ -8,10 +8,11 @@ import pytest
 
 from klaw_core import EmbeddingError, SpaceRecord, StoreLockedError, VectorSpaceError
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.conversations import Chat, Message
-from klaw_core.saved import Saved, SavedJournal
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
+from klaw_core.sources.saved import Saved, SavedJournal
+from klaw_core.sources.workspaces import Workspaces
 from klaw_core.testing.values import MOMENT
-from klaw_core.workspaces import Workspaces
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import pytest
 from attrs import evolve
 
 from klaw_core import EmbeddingError, VectorSpaceError, WorkspaceError
-from klaw_core.conversations import Chat, Message
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
 from klaw_core.testing.values import MOMENT
 
 LONG = "\n\n".join(f"# Part {number}\n\n" + f"word{number} " * 60 for number in range(30))

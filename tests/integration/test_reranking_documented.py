@@ -7,8 +7,8 @@ import attrs
 import pytest
 
 from klaw_core.assembly import option_problems
-from klaw_core.config import load_config
-from klaw_core.plugins import discover
+from klaw_core.config.load import load_config
+from klaw_core.plugins.discover import discover
 
 ROOT = Path(__file__).parents[2]
 HOW_TO = ROOT / "docs" / "how-to" / "rerank.md"

@@ -5,8 +5,8 @@ import pytest
 from attrs import define, frozen
 
 from klaw_core import API, Component, Query, VectorSpace
-from klaw_core.embedding import SAME_WEIGHTS, make_space_record
-from klaw_core.values import text_hash
+from klaw_core.embedding.run import SAME_WEIGHTS, make_space_record
+from klaw_core.values.text import text_hash
 
 
 @define

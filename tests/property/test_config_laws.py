@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from klaw_core import ConfigError
 from klaw_core.builtin import plugin
-from klaw_core.config import Selection, build_options, load_config
 from klaw_core.config.layers import leaves, overlay
-from klaw_core.config.model import COMPONENTS, DEFAULTS
+from klaw_core.config.load import load_config
+from klaw_core.config.model import COMPONENTS, DEFAULTS, Selection
+from klaw_core.config.options import build_options
 
 names = st.sampled_from(
     (*COMPONENTS, "memory", "plugins", "trusted_projects", "retrieval", "sources", "type", "weight", "disabled", "k")

@@ -12,14 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.conversations import Chat, Journal, Message
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.journal import Journal
+from klaw_core.conversations.message import Message
 from klaw_core.conversations.summaries import SummaryFiles
-from klaw_core.core_memory import CoreMemory
+from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.errors import WorkspaceError
 from klaw_core.maintenance.export import export
 from klaw_core.maintenance.importing import import_
-from klaw_core.saved import Saved, SavedJournal
-from klaw_core.workspaces import Workspaces
+from klaw_core.sources.saved import Saved, SavedJournal
+from klaw_core.sources.workspaces import Workspaces
 
 START = datetime(2026, 2, 24, 22, tzinfo=UTC)
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core.errors import RecordError
-from klaw_core.jsonl import BadLine, JsonLines, Record, decode, encode
+from klaw_core.files.jsonl import BadLine, JsonLines, Record, decode, encode
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from klaw_core import Chunk, Contribution, Hit, Ranking, StoredChunk
 from klaw_core.builtin.fusion import ReciprocalRankFusion
-from klaw_core.searching import Searcher, _allowed, _hydrate
+from klaw_core.searching.flow import Searcher, _allowed, _hydrate
 
 MOMENT = datetime(2026, 2, 24, tzinfo=UTC)
 

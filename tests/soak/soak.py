@@ -34,9 +34,11 @@ from statistics import median
 from attrs import define, field, frozen
 
 from klaw_core import Memory, QueryError
-from klaw_core.config import load_config
-from klaw_core.conversations import Chat, Message
-from klaw_core.plugins import Registry, discover
+from klaw_core.config.load import load_config
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
+from klaw_core.plugins.discover import discover
+from klaw_core.plugins.registry import Registry
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import Document, PluginContractError, Span, estimate_tokens
-from klaw_core.chunking import make_chunks
+from klaw_core.indexing.chunking import make_chunks
 
 MOMENT = datetime(2026, 2, 24, tzinfo=UTC)
 

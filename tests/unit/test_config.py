@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from klaw_core import ConfigError
-from klaw_core.config import Selection, load_config
 from klaw_core.config.layers import leaves, overlay, project_file, shown
+from klaw_core.config.load import load_config
+from klaw_core.config.model import Selection
 
 EMPTY = {"KLAW_CONFIG": os.devnull}
 

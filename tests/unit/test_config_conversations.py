@@ -5,8 +5,8 @@ import os
 import pytest
 
 from klaw_core import ConfigError
-from klaw_core.config import load_config
 from klaw_core.config.conversations import KEYS
+from klaw_core.config.load import load_config
 from klaw_core.config.model import DEFAULTS, ConversationSettings
 
 ENVIRONMENT = {"KLAW_CONFIG": os.devnull}

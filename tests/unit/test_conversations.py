@@ -7,9 +7,11 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from klaw_core.conversations import SESSION_BREAK, Chat, Journal, JournalEntry, Message
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.journal import Journal, JournalEntry
+from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.errors import RecordError
-from klaw_core.jsonl import MAX_LINE_BYTES, BadLine
+from klaw_core.files.jsonl import MAX_LINE_BYTES, BadLine
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")

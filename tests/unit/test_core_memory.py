@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import NotFoundError, StoreCorruptError, StoreError
-from klaw_core.core_memory import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, CoreFacts, CoreMemory
+from klaw_core.core_memory.facts import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, CoreFacts, CoreMemory
+from klaw_core.core_memory.user_md import parse_user_md
 from klaw_core.errors import RecordError
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
-from klaw_core.user_md import parse_user_md
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
@@ -338,7 +338,7 @@ def test_threads_and_processes_lose_no_key(core):
     program = f"""
 import sys
 from pathlib import Path
-from klaw_core.core_memory import CoreMemory
+from klaw_core.core_memory.facts import CoreMemory
 for n in range(20):
     CoreMemory(Path({str(core.path)!r})).update("agent", f"{{sys.argv[1]}} {{n}}", "x")
 """

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import EmbeddingError, VectorSpace
-from klaw_core.embedding import CHARACTERS_PER_CALL, EmbeddingRun, embed_passages, gathered
+from klaw_core.embedding.run import CHARACTERS_PER_CALL, EmbeddingRun, embed_passages, gathered
 
 SPACE = VectorSpace("calls", "1", 2)
 
@@ -95,7 +95,7 @@ def test_the_next_call_is_not_made_before_the_answer_of_the_last_is_taken():
 
 @pytest.mark.parametrize(("remote", "sizes"), [(True, [100] * 6), (False, [600])])
 def test_answers_of_a_local_model_are_gathered(remote, sizes, monkeypatch):
-    monkeypatch.setattr("klaw_core.embedding.SECONDS_PER_COMMIT", float("inf"))
+    monkeypatch.setattr("klaw_core.embedding.run.SECONDS_PER_COMMIT", float("inf"))
     passages = {str(number): "x" for number in range(600)}
     embedder = Embedder(100)
     embedder.remote = remote
@@ -105,7 +105,7 @@ def test_answers_of_a_local_model_are_gathered(remote, sizes, monkeypatch):
 
 
 def test_answers_are_not_kept_waiting(monkeypatch):
-    monkeypatch.setattr("klaw_core.embedding.SECONDS_PER_COMMIT", 0.0)
+    monkeypatch.setattr("klaw_core.embedding.run.SECONDS_PER_COMMIT", 0.0)
     embedder = Embedder(2)
     answers = embed_passages({str(number): "x" for number in range(6)}, embedder, EmbeddingRun())
     assert [len(part) for part in gathered(answers, embedder)] == [2, 2, 2]

@@ -12,8 +12,8 @@ from klaw_core import (
     SpaceRecord,
     VectorSpace,
 )
-from klaw_core.embedding import PROBE
-from klaw_core.fallback import FallbackEmbedder, Option, auto_types
+from klaw_core.embedding.fallback import FallbackEmbedder, Option, auto_types
+from klaw_core.embedding.run import PROBE
 
 
 @define(eq=False)
@@ -143,7 +143,7 @@ class TestWithAnIndex:
 
     def test_while_its_own_is_away_none_serves_and_when_it_is_back_it_does(self, monkeypatch):
         now = [0.0]
-        monkeypatch.setattr("klaw_core.fallback.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("klaw_core.embedding.fallback.time.monotonic", lambda: now[0])
         own, other = Fake("own", error=ModelNotFoundError("away")), Fake("other", angle=1)
         embedder = chain(own, other, record=record_of(own))
         with pytest.raises(EmbedderUnavailableError, match=r"in the vector space own@1 .*own: away") as caught:
@@ -163,7 +163,7 @@ class TestWithAnIndex:
                 now[0] += 90
                 raise AWAY
 
-        monkeypatch.setattr("klaw_core.fallback.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("klaw_core.embedding.fallback.time.monotonic", lambda: now[0])
         embedder = FallbackEmbedder(
             [Option(name, lambda: Hanging("same")) for name in ("first", "second")],
             lambda: [record_of(Fake("same"))],
@@ -190,7 +190,7 @@ class TestWithAnIndex:
 
     def test_one_that_is_back_serves_again_after_a_minute(self, monkeypatch):
         now = [0.0]
-        monkeypatch.setattr("klaw_core.fallback.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("klaw_core.embedding.fallback.time.monotonic", lambda: now[0])
         first, second = Fake("first", error=AWAY), Fake("second")
         embedder = chain(first, second, record=record_of(first))
         embedder.embed_query("x")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from klaw_core import StoreError, StoreFullError, StoreReadOnlyError
-from klaw_core.files import locked, make_private_directory, open_regular, write_atomically, write_new
+from klaw_core.files.atomic import locked, make_private_directory, open_regular, write_atomically, write_new
 
 
 def mode(path):

@@ -12,7 +12,7 @@ import pytest
 
 from klaw_core import StoreFullError, StoreReadOnlyError
 from klaw_core.errors import RecordError
-from klaw_core.jsonl import MAX_DEPTH, MAX_LINE_BYTES, BadLine, JsonLines, Record, decode
+from klaw_core.files.jsonl import MAX_DEPTH, MAX_LINE_BYTES, BadLine, JsonLines, Record, decode
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -177,7 +177,7 @@ def test_a_line_of_100_megabytes_is_skipped_without_loading_it(tmp_path, ended):
     program = f"""
 import resource, sys
 from pathlib import Path
-from klaw_core.jsonl import BadLine, JsonLines, decode
+from klaw_core.files.jsonl import BadLine, JsonLines, decode
 decode(b"{{}}")
 lines = JsonLines(Path({str(path)!r}))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -349,7 +349,7 @@ def test_threads_and_processes_lose_and_tear_nothing(lines):
     program = f"""
 import sys
 from pathlib import Path
-from klaw_core.jsonl import JsonLines
+from klaw_core.files.jsonl import JsonLines
 for n in range(60):
     JsonLines(Path({str(lines.path)!r})).append({{"writer": sys.argv[1], "n": n, "text": "x" * (n * 97 % 5000)}})
 """
@@ -406,7 +406,7 @@ def test_no_space_left_is_a_full_store(lines):
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("no /dev/full here")
-    from klaw_core.files import write_all, writing_failed
+    from klaw_core.files.atomic import write_all, writing_failed
 
     descriptor = os.open(full, os.O_WRONLY)
     try:

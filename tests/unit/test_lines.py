@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.lines import count_lines, line_of, line_starts, take_lines
+from klaw_core.values.lines import count_lines, line_of, line_starts, take_lines
 
 texts = st.text("ab \r\n\x0b\x0c\x85\u2028", max_size=40)
 

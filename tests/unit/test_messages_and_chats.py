@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.conversations import SESSION_BREAK, Chat, Message
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.errors import RecordError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")

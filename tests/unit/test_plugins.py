@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from klaw_core import PluginConflictError, PluginNotFoundError
-from klaw_core.plugins import KINDS, discover, install_command
-from klaw_core.plugins.registry import _DEFAULT_EXTRAS, _OURS
+from klaw_core.plugins.discover import discover
+from klaw_core.plugins.registry import _DEFAULT_EXTRAS, _OURS, KINDS, install_command
 
 PROJECT = Path(__file__).parents[2]
 FAKES = PROJECT / "tests" / "packaging" / "fakes"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, SpaceRecord, VectorSpace, VectorSpaceError
-from klaw_core.questions import LOADING_SECONDS, REMOTE_SECONDS, Questions
+from klaw_core.embedding.query_vectors import LOADING_SECONDS, REMOTE_SECONDS, Questions
 
 SPACE = VectorSpace("slow", "1", 2)
 VECTOR = np.array([1, 0], np.float32)
@@ -39,7 +39,7 @@ def threads():
 
 @pytest.fixture
 def slow(monkeypatch):
-    monkeypatch.setattr("klaw_core.questions.IDLE_SECONDS", 0.05)
+    monkeypatch.setattr("klaw_core.embedding.query_vectors.IDLE_SECONDS", 0.05)
     embedder = Slow()
     yield embedder
     embedder.go.set()
@@ -138,7 +138,7 @@ def test_a_server_is_given_a_minute_and_a_model_five_to_load(slow):
 
 
 def test_questions_in_a_row_take_one_thread(slow, monkeypatch):
-    monkeypatch.setattr("klaw_core.questions.IDLE_SECONDS", 2)
+    monkeypatch.setattr("klaw_core.embedding.query_vectors.IDLE_SECONDS", 2)
     slow.go.set()
     questions = Questions()
     served = set()
@@ -150,7 +150,7 @@ def test_questions_in_a_row_take_one_thread(slow, monkeypatch):
 
 
 def test_questions_that_come_as_a_thread_leaves_are_answered(slow, monkeypatch):
-    monkeypatch.setattr("klaw_core.questions.IDLE_SECONDS", 0.0001)
+    monkeypatch.setattr("klaw_core.embedding.query_vectors.IDLE_SECONDS", 0.0001)
     slow.go.set()
     questions = Questions()
     for number in range(300):
@@ -181,7 +181,7 @@ def test_a_question_for_which_no_thread_can_be_started_leaves_room_for_the_next(
 
 
 def test_a_thread_that_waits_for_a_question_keeps_no_embedder(monkeypatch):
-    monkeypatch.setattr("klaw_core.questions.IDLE_SECONDS", 2)
+    monkeypatch.setattr("klaw_core.embedding.query_vectors.IDLE_SECONDS", 2)
     embedder, questions = Slow(), Questions()
     embedder.go.set()
     for number in range(2):  # the thread's first, and one that it waited for

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from klaw_core import PluginConflictError, PluginNotFoundError
-from klaw_core.plugins import installed
+from klaw_core.plugins.entry_cache import installed
 
 NEEDED = {("embedder", "alpha")}
 SOURCE = """

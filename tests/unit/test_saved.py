@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from klaw_core import StoreReadOnlyError
 from klaw_core.errors import RecordError
-from klaw_core.jsonl import BadLine
-from klaw_core.saved import Saved, SavedJournal
-from klaw_core.saved_source import make_saved
+from klaw_core.files.jsonl import BadLine
+from klaw_core.sources.saved import Saved, SavedJournal
+from klaw_core.sources.saved_source import make_saved
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")

@@ -5,7 +5,7 @@ import pytest
 
 import klaw_core
 from klaw_core import Filters, QueryError, VectorSpace
-from klaw_core.values import check_filters
+from klaw_core.values.search import check_filters
 
 VALUES = [kind for name in klaw_core.__all__ if attrs.has(kind := getattr(klaw_core, name))]
 

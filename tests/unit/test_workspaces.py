@@ -12,7 +12,7 @@ from attrs import evolve
 
 from klaw_core import StoreCorruptError, StoreError, WorkspaceError
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.workspaces import RESERVED, Workspaces, is_gone
+from klaw_core.sources.workspaces import RESERVED, Workspaces, is_gone
 
 
 @pytest.fixture

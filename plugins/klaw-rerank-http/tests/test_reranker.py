@@ -8,7 +8,7 @@ import time
 import pytest
 
 from klaw_core import ConfigError, Memory, Query
-from klaw_core.config import load_config
+from klaw_core.config.load import load_config
 from klaw_http import BodyError, HttpError, NoAnswerError, StatusError
 from klaw_http.testing import Wire, reply
 from klaw_rerank_http.plugin import HttpRerankerOptions

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from klaw_core import Memory, ModelCorruptError, ModelNotFoundError, Query, RetrievalError
-from klaw_core.config import load_config
+from klaw_core.config.load import load_config
 from klaw_rerank_onnx.pairs import PairTokenizer
 from klaw_rerank_onnx.reranker import logistic
 from klaw_rerank_onnx.testing import SPECIAL, VOCABULARY, make_graph

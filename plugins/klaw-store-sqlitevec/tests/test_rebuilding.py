@@ -10,7 +10,7 @@ import pytest
 from klaw_core import StoreCorruptError, StoreError, StoreLockedError
 from klaw_core.testing.store import SPACE, put, vector
 from klaw_core.testing.values import make_document
-from klaw_core.values import text_hash
+from klaw_core.values.text import text_hash
 from klaw_store_sqlitevec import rebuilding
 from klaw_store_sqlitevec.rebuilding import RebuildLock
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot

@@ -17,7 +17,7 @@ from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreRead
 from klaw_core.testing.store import OpenStore, PersistentStoreContract, StoreMachine, put
 from klaw_core.testing.store_cache import SPACE, vector
 from klaw_core.testing.values import cut_lines, make_document
-from klaw_core.values import text_hash
+from klaw_core.values.text import text_hash
 from klaw_store_sqlitevec.store import SqliteStore
 
 

@@ -3,7 +3,7 @@
 import json
 
 from klaw_core import Memory
-from klaw_core.config import load_config
+from klaw_core.config.load import load_config
 
 
 def core_file(user_home):

@@ -7,7 +7,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from klaw_core.files import EMBEDDING_LOCK, locked
+from klaw_core.files.atomic import EMBEDDING_LOCK, locked
 from klaw_embed_openai.testing import FakeOpenAI
 
 CONFIG = """\

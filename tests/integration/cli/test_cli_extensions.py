@@ -12,7 +12,7 @@ from klaw_core.cli.extensions import OFFICIAL
 MODULE = '''
 import click
 from klaw_core import NotFoundError
-from klaw_core.commands import Settings, common_options, pass_settings, print_json
+from klaw_core.cli.kit import Settings, common_options, pass_settings, print_json
 
 @click.command("greet", short_help="Greet.")
 @click.option("--fail", is_flag=True)

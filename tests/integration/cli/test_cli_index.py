@@ -8,9 +8,9 @@ import tomllib
 import pytest
 
 from klaw_core.cli.reports import by_reason, records, summary
-from klaw_core.config import load_config
+from klaw_core.config.load import load_config
 from klaw_core.config.model import DEFAULTS
-from klaw_core.documents import IndexReport, Skipped
+from klaw_core.values.runs import IndexReport, Skipped
 
 
 def mode(path):

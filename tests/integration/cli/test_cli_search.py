@@ -9,8 +9,8 @@ import attrs
 import pytest
 
 from klaw_core.cli import cli
-from klaw_core.documents import Passage
 from klaw_core.memory import Memory
+from klaw_core.values.runs import Passage
 
 
 def found(result):

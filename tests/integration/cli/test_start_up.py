@@ -20,15 +20,15 @@ NEVER = {"httpx", "klaw_http", "sqlite_vec", "rich", "cattrs", "markdown_it", "r
 NOT_FOR_WORDS = {
     "klaw_core.builtin.mmr",
     "klaw_core.builtin.workspace",
-    "klaw_core.candidates",
-    "klaw_core.documents",
-    "klaw_core.embedding",
-    "klaw_core.fallback",
-    "klaw_core.findings",
-    "klaw_core.mirror",
-    "klaw_core.questions",
-    "klaw_core.reranking",
-    "klaw_core.tally",
+    "klaw_core.values.candidates",
+    "klaw_core.values.documents",
+    "klaw_core.embedding.run",
+    "klaw_core.embedding.fallback",
+    "klaw_core.values.findings",
+    "klaw_core.values.chat_rows",
+    "klaw_core.embedding.query_vectors",
+    "klaw_core.searching.reranking",
+    "klaw_core.values.key_digest",
     "klaw_store_sqlitevec.transaction",
     "numpy",
     "tempfile",
@@ -91,9 +91,9 @@ class TestWhatIsLoaded:
         if mode == "fts":
             assert not modules & NOT_FOR_WORDS
         assert not modules & {
-            "klaw_core.indexing",
+            "klaw_core.indexing.flow",
             "klaw_core.conversations",
-            "klaw_core.saved",
+            "klaw_core.sources.saved",
             "klaw_core.maintenance",
         }
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from klaw_core.commands import Settings, progress_bar
+from klaw_core.cli.kit import Settings, progress_bar
 from klaw_eval.running import Bars
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve, frozen
 
-from klaw_core.commands import Settings, common_options, data, notify, pass_settings, print_json, tilde
+from klaw_core.cli.kit import Settings, common_options, data, notify, pass_settings, print_json, tilde
 
 if TYPE_CHECKING:
     from klaw_core import Config

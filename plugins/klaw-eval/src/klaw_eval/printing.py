@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from klaw_core.commands import Output, Part, counted, duration
+from klaw_core.cli.kit import Output, Part, counted, duration
 from klaw_eval.bootstrap import LEVEL, RESAMPLES, SEED, Interval, resampled_over
 from klaw_eval.comparing import Comparison, against_legs, by_category, has_one_each, means, telling_metrics
 from klaw_eval.metrics import CUTS, METRICS, Scores

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from klaw_core.commands import Settings
+from klaw_core.cli.kit import Settings
 
 
 @contextmanager

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from klaw_core.commands import Settings, common_options, pass_settings
+from klaw_core.cli.kit import Settings, common_options, pass_settings
 from klaw_models.manifest import LONGEST
 
 if TYPE_CHECKING:
-    from klaw_core.commands import Part
+    from klaw_core.cli.kit import Part
     from klaw_models.adding import Added
     from klaw_models.inventory import Entry
 
@@ -37,7 +37,7 @@ def command() -> None:
 @pass_settings
 def list_command(settings: Settings) -> None:
     """List the models that are installed, in the cache, or known and not yet here."""
-    from klaw_core.commands import data, print_json
+    from klaw_core.cli.kit import data, print_json
     from klaw_models.inventory import inventory
 
     entries = inventory(settings.load_config().cache_dir)
@@ -95,7 +95,7 @@ def add_command(settings: Settings, /, *, name: str | None, source: Path | None,
 @click.pass_context
 def verify_command(context: click.Context, *, names: tuple[str, ...]) -> None:
     """Hash every file of the models NAME, or of all that are here; exit with 1 if one is not what it should be."""
-    from klaw_core.commands import Part, data, print_json
+    from klaw_core.cli.kit import Part, data, print_json
     from klaw_models.inventory import verify
 
     settings = context.ensure_object(Settings)
@@ -118,7 +118,7 @@ def verify_command(context: click.Context, *, names: tuple[str, ...]) -> None:
 @pass_settings
 def remove_command(settings: Settings, *, name: str) -> None:
     """Remove the model NAME from the cache; packages are removed by pip."""
-    from klaw_core.commands import data, print_json, tilde
+    from klaw_core.cli.kit import data, print_json, tilde
     from klaw_models.cache import ModelCache
 
     directory = ModelCache(settings.load_config().cache_dir).remove(name)
@@ -129,7 +129,7 @@ def remove_command(settings: Settings, *, name: str) -> None:
 
 
 def _row(entry: Entry) -> list[Part | str]:
-    from klaw_core.commands import Part, size
+    from klaw_core.cli.kit import Part, size
 
     here = {"package": Part("installed", "green"), "cache": Part("in the cache", "green")}
     return [
@@ -144,7 +144,7 @@ def _row(entry: Entry) -> list[Part | str]:
 
 
 def _report_added(settings: Settings, added: Added) -> None:
-    from klaw_core.commands import data, print_json, tilde
+    from klaw_core.cli.kit import data, print_json, tilde
     from klaw_models.kinds import KINDS
     from klaw_models.known import KNOWN
     from klaw_models.reading import read_manifest

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from klaw_core.commands import counted
+from klaw_core.cli.kit import counted
 from klaw_eval.datasets.judgements import judged_questions, read_tsv
 from klaw_eval.datasets.reading import read_lines, refuse_repeated
 from klaw_eval.errors import DatasetError

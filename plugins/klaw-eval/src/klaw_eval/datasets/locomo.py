@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from klaw_core.commands import counted
+from klaw_core.cli.kit import counted
 from klaw_eval.datasets.reading import LeftOut, convert, read_json, refuse_repeated
 from klaw_eval.errors import DatasetError
 from klaw_eval.values import Corpus, Dataset, Question, Talk, Turn

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from klaw_core.commands import counted
+from klaw_core.cli.kit import counted
 from klaw_eval.datasets.reading import LeftOut, read_json, refuse_repeated
 from klaw_eval.values import Corpus, Dataset, Page, Question
 

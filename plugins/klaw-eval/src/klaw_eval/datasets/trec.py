@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from klaw_core.commands import counted
+from klaw_core.cli.kit import counted
 from klaw_eval.datasets.judgements import judged_questions, read_trec
 from klaw_eval.datasets.reading import read_text, refuse_repeated
 from klaw_eval.errors import DatasetError

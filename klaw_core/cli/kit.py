@@ -1,0 +1,49 @@
+"""What a command of another distribution is written with, so that it looks and behaves like Klaw's own.
+
+    import click
+    from klaw_core.cli.kit import Settings, common_options, notify, pass_settings, print_json
+
+    @click.command("hello", short_help="Greet.")
+    @common_options
+    @pass_settings
+    def command(settings: Settings) -> None:
+        with settings.open_memory() as memory:
+            notify(settings, f"hello from {memory.config.data_dir}")
+
+The distribution names it as an entry point: ``[project.entry-points."klaw.commands"]``,
+``hello = "klaw_hello:command"``. A KlawError that it raises becomes one line and exit status 1.
+"""
+
+from klaw_core.cli.output import (
+    Output,
+    Part,
+    counted,
+    data,
+    duration,
+    notices,
+    notify,
+    print_json,
+    size,
+    tilde,
+)
+from klaw_core.cli.progress import progress_bar
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.streams import echo
+
+__all__ = [
+    "Output",
+    "Part",
+    "Settings",
+    "common_options",
+    "counted",
+    "data",
+    "duration",
+    "echo",
+    "notices",
+    "notify",
+    "pass_settings",
+    "print_json",
+    "progress_bar",
+    "size",
+    "tilde",
+]

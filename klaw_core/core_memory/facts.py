@@ -1,0 +1,195 @@
+"""Core memory: the few facts that every call to a model is given, in ``core_memory.json``.
+
+The file is the truth and may be edited by hand at any time: it is read anew for every call, and what Klaw does
+not know in it is kept.
+"""
+
+import json
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from attrs import field, frozen
+
+from klaw_core.core_memory.user_md import parse_user_md
+from klaw_core.errors import NotFoundError, RecordError, StoreCorruptError, StoreError
+from klaw_core.files.atomic import locked, open_regular, write_atomically, write_new
+from klaw_core.files.jsonl import decode
+
+#: ``user``: name, location, occupation, preferences …; ``agent``: personality_notes, learned_rules …
+Section: TypeAlias = Literal["user", "agent"]
+SECTIONS: tuple[str, ...] = get_args(Section)
+#: The file in the data directory.
+FILE_NAME = "core_memory.json"
+MAX_KEY_CHARACTERS = 200
+MAX_VALUE_CHARACTERS = 10_000
+
+_IMPORTED = "user_md_imported"  # the file's field that remembers it
+_MAX_FILE_BYTES = 16 << 20
+
+
+@frozen
+class CoreFacts:
+    """What core memory holds, by key, in the order of the file."""
+
+    user: Mapping[str, str] = field(factory=dict)
+    agent: Mapping[str, str] = field(factory=dict)
+
+    def render(self) -> str:
+        """Return the facts as a block of Markdown for a system prompt; empty if there are none.
+
+        The lines of a value after its first are indented, so that a value cannot begin a heading of the prompt.
+        """
+        titles = (("About the user", self.user), ("About yourself, the agent", self.agent))
+        blocks = [f"### {title}\n\n{_items(facts)}" for title, facts in titles if facts]
+        return "\n\n".join(["## Core memory", *blocks]) if blocks else ""
+
+
+@frozen
+class CoreMemory:
+    """The file ``core_memory.json``: two sections of keys and texts. Safe for several threads and processes at once.
+
+    Every method raises StoreCorruptError if the file is not what it should be, as a slip of the hand leaves
+    it. Such a file is never overwritten: it stays where it is until a person mends it, and a copy is kept
+    beside it as ``core_memory.json.broken-1`` (``-2`` …, one for each different content).
+    """
+
+    path: Path
+
+    def get(self) -> CoreFacts:
+        """Return what is known; nothing, if there is no file yet. A number or a list, put in by hand, is given as JSON.
+
+        Raise StoreCorruptError, StoreError.
+        """
+        table = self._load()
+        return CoreFacts(*({key: _text(value) for key, value in table[section].items()} for section in SECTIONS))
+
+    def render(self) -> str:
+        """Return :meth:`CoreFacts.render` of what is known."""
+        return self.get().render()
+
+    def update(self, section: str, key: str, value: str) -> None:
+        """Set one key; it is on the disk when this returns.
+
+        Raise NotFoundError for an unknown section, RecordError for an empty key, one of several lines or over 200
+        characters, or a value over 10,000; StoreCorruptError, StoreError.
+        """
+        _check_section(section)
+        _check(key, value)
+        with locked(self.path.parent):
+            table = self._load()
+            if table[section].get(key) != value:
+                table[section][key] = value
+                self._save(table)
+
+    def delete(self, section: str, key: str) -> None:
+        """Remove one key. Raise NotFoundError if it is not there, StoreCorruptError, StoreError."""
+        _check_section(section)
+        with locked(self.path.parent):
+            table = self._load()
+            if key not in table[section]:
+                known = ", ".join(table[section]) or "nothing yet"
+                raise NotFoundError(f"core memory has no {key!r} about the {section}", hint=f"it knows: {known}")
+            del table[section][key]
+            self._save(table)
+
+    def init_from_user_md(self, text: str) -> Mapping[str, str]:
+        """Fill ``user`` from a USER.md, once, where it has no value yet; return the facts that were added.
+
+        That it was done is remembered in the file (a USER.md without any fact does not count); after that
+        the text is not looked at again. Raise RecordError, and change nothing, if a fact is too long.
+        """
+        with locked(self.path.parent):
+            table = self._load()
+            facts = parse_user_md(text)
+            if not facts or table.get(_IMPORTED):
+                return {}
+            added = {key: value for key, value in facts.items() if key not in table["user"]}
+            for key, value in added.items():
+                _check(key, value)
+            table["user"].update(added)
+            table[_IMPORTED] = True
+            self._save(table)
+        return added
+
+    def _load(self) -> dict[str, Any]:
+        """Return the file's object, with both sections in it. Raise StoreCorruptError, StoreError."""
+        try:
+            with open_regular(self.path) as file:
+                data = file.read(_MAX_FILE_BYTES + 1)
+        except FileNotFoundError:
+            return {section: {} for section in SECTIONS}
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be read: {error.strerror}") from error
+        if len(data) > _MAX_FILE_BYTES:
+            raise StoreCorruptError(f"{self.path} has over {_MAX_FILE_BYTES >> 20} MiB", hint="move it away")
+        try:
+            table = decode(data)
+        except RecordError as error:
+            raise self._broken(data, error.message) from error
+        for section in SECTIONS:
+            if not isinstance(table.setdefault(section, {}), dict):
+                raise self._broken(data, f"its {section!r} is not an object")
+        return table
+
+    def _save(self, table: Mapping[str, Any]) -> None:
+        write_atomically(self.path, json.dumps(table, ensure_ascii=False, indent=2) + "\n")
+
+    def _broken(self, data: bytes, reason: str) -> StoreCorruptError:
+        """Keep a copy of what the file holds, and return the error that names both files."""
+        try:
+            where = f"a copy is kept as {self._keep_aside(data)}"
+        except OSError as error:
+            where = f"a copy could not be kept: {error.strerror}"
+        return StoreCorruptError(
+            f"{self.path} is not core memory: {reason}; {where}",
+            hint="mend the file by hand, or delete it to begin anew",
+        )
+
+    def _keep_aside(self, data: bytes) -> Path:
+        """Return the copy that holds ``data``, made whole or not at all if there is none. Raise OSError."""
+        for number in count(1):
+            copy = self.path.with_name(f"{self.path.name}.broken-{number}")
+            try:
+                if copy.read_bytes() == data:
+                    break
+            except FileNotFoundError:
+                try:
+                    write_new(copy, data)
+                    break
+                except FileExistsError:  # another process was faster
+                    continue
+        return copy
+
+
+def _check_section(section: str) -> None:
+    if section not in SECTIONS:
+        raise NotFoundError(f"core memory has no section {section!r}", hint=f"it has {' and '.join(SECTIONS)}")
+
+
+def _check(key: object, value: object) -> None:
+    """Raise RecordError for what core memory does not take."""
+    if not isinstance(key, str) or not isinstance(value, str):
+        raise RecordError("core memory keeps texts: key and value must be strings")
+    if not key.strip() or not key.isprintable():
+        raise RecordError(f"{key[:40]!r} is no key of core memory: it must be one line that is not empty")
+    if len(key) > MAX_KEY_CHARACTERS:
+        raise RecordError(f"the key has {len(key):,} characters, at most {MAX_KEY_CHARACTERS:,} are kept")
+    if len(value) > MAX_VALUE_CHARACTERS:
+        raise RecordError(
+            f"the value of {key!r} has {len(value):,} characters, at most {MAX_VALUE_CHARACTERS:,} are kept",
+            hint="save it as a memory: `klaw save`",
+        )
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise RecordError(f"the value of {key!r} holds half of a surrogate pair, which is not Unicode") from error
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _items(facts: Mapping[str, str]) -> str:
+    return "\n".join(f"- {' '.join(key.split())}: " + "\n  ".join(value.splitlines()) for key, value in facts.items())

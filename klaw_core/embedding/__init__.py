@@ -1,0 +1,1 @@
+"""Texts become vectors: call by call, with fallbacks, long texts in windows."""

@@ -1,0 +1,319 @@
+"""An append-only file of JSON lines: durable before it is acknowledged, readable whatever else is in it."""
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from attrs import frozen
+
+from klaw_core.errors import RecordError
+from klaw_core.files.atomic import (
+    make_private_directory,
+    open_regular,
+    require_regular,
+    sync_directory,
+    write_all,
+    writing_failed,
+)
+
+#: A line may have this many bytes, without its end; a longer one is neither written nor loaded.
+MAX_LINE_BYTES = 1 << 20
+#: Arrays and objects inside each other; the parsers' own limits depend on the depth of the caller's stack.
+MAX_DEPTH = 100
+
+_BLOCK = 1 << 16
+_CUT = "Input data was truncated"  # what msgspec says of JSON that ends too early
+_BOM = b"\xef\xbb\xbf"
+
+
+@frozen
+class Record:
+    """An object and where its line stands: bytes ``offset`` (included) to ``end`` (excluded, after the newline)."""
+
+    offset: int
+    end: int
+    value: dict[str, Any]
+
+
+@frozen
+class BadLine:
+    """A line that holds no record, or (with ``offset == end``) a file that cannot be read from ``offset`` on.
+
+    ``torn``: the last line has no end yet. It may be one that is being written just now, so it is not
+    consumed: ``end`` is ``offset``. Reading goes on at ``end``, as after a :class:`Record`.
+    ``cut``: it ends before its JSON does, as a torn line that a later append has closed off.
+    """
+
+    file: Path
+    offset: int
+    end: int
+    reason: str
+    torn: bool = False
+    cut: bool = False
+
+    @property
+    def ends_reading(self) -> bool:
+        """Whether the file could not be read any further, so that what is missing after it says nothing."""
+        return self.offset == self.end and not self.torn
+
+    def __str__(self) -> str:
+        return f"{self.file}, byte {self.offset:,}: {self.reason}"
+
+
+#: What one line gives.
+Line: TypeAlias = Record | BadLine
+#: A record, or what makes it from the byte offset that its line will have.
+Appendable: TypeAlias = Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
+
+
+def encode(record: Mapping[str, Any]) -> bytes:
+    """Return a record as one line, with its end. Raise RecordError for what JSON cannot hold."""
+    try:
+        text = json.dumps(dict(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode() + b"\n"
+    except UnicodeEncodeError as error:
+        raise RecordError("a text holds half of a surrogate pair, which is not Unicode") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RecordError(f"the record cannot be written as JSON: {error}") from error
+
+
+def decode(data: bytes) -> dict[str, Any]:
+    """Return an object from strict JSON: no NaN, no 1e999, no half surrogate pairs, UTF-8 with or without its mark.
+
+    Raise RecordError with a reason that quotes nothing of the data.
+    """
+    import msgspec
+
+    try:
+        value: dict[str, Any] = _decoder()(data.removeprefix(_BOM))
+    except UnicodeDecodeError as error:
+        raise RecordError("it is not UTF-8") from error
+    except msgspec.ValidationError as error:
+        raise RecordError(f"it is not an object of JSON: {error}") from error
+    except msgspec.DecodeError as error:
+        raise RecordError(f"it is not JSON: {error}") from error
+    except RecursionError as error:
+        raise RecordError(f"it is nested more than {MAX_DEPTH} deep") from error
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_deep(value):
+        raise RecordError(f"it is nested more than {MAX_DEPTH} deep")
+    return value
+
+
+@frozen
+class JsonLines:
+    """The lines of one file, oldest first. Safe for several threads and processes at once; 0600 in a 0700 directory.
+
+    A reader takes no lock: it sees whole lines, and of one that is being written at most a torn tail.
+    """
+
+    path: Path
+    max_line_bytes: int = MAX_LINE_BYTES
+
+    def append(self, *records: Appendable) -> tuple[Record, ...]:
+        """Add records at the end, in one write of complete lines; they are on the disk when it returns.
+
+        A torn tail, which a crash left, is given its end first, so that it costs nothing but itself. If the
+        disk fills up, nothing of them stays. Raise RecordError before anything is
+        written, StoreFullError or StoreReadOnlyError.
+        """
+        try:
+            with self._locked() as descriptor:
+                size = os.fstat(descriptor).st_size
+                closed = size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
+                lines = self._lay_out(records, size if closed else size + 1)
+                if not lines:
+                    return ()
+                if size == 0:  # the name first: whoever finds the file not empty may rely on it
+                    sync_directory(self.path.parent)
+                try:
+                    write_all(descriptor, b"".join([b"" if closed else b"\n", *(line for line, _ in lines)]))
+                    _flush(descriptor)
+                except OSError:
+                    with suppress(OSError):  # nothing half-written on a disk that filled up
+                        os.ftruncate(descriptor, size)
+                    raise
+        except OSError as error:
+            raise writing_failed(self.path, error) from error
+        return tuple(record for _, record in lines)
+
+    def read(self, start: int = 0) -> Iterator[Line]:
+        """Yield every line from byte ``start`` on: a record, or what is wrong with it. Blank lines are passed over.
+
+        ``start`` is 0 or the ``end`` of a line read before. A missing file has no lines. Nothing that a file
+        can contain, or be, raises; a line beyond ``max_line_bytes`` is not loaded.
+        """
+        offset = start
+        try:
+            with open_regular(self.path) as file:
+                for line in self._forwards(file, start):
+                    offset = line.end
+                    yield line
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            yield BadLine(self.path, offset, offset, f"cannot be read: {error.strerror}")
+
+    def read_backwards(self) -> Iterator[Line]:
+        """Yield every line from the last to the first, as :meth:`read` would; reads no more than is asked for."""
+        offset = 0
+        try:
+            with open_regular(self.path) as file:
+                for offset, end in _spans_backwards(file.fileno()):
+                    line = self._line_at(file.fileno(), offset, end)
+                    if line is not None:
+                        yield line
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            yield BadLine(self.path, offset, offset, f"cannot be read: {error.strerror}")
+
+    def tail(self, count: int) -> tuple[Line, ...]:
+        """Return the last ``count`` records, oldest first, and the bad lines among and after them."""
+        lines: list[Line] = []
+        if count > 0:
+            for line in self.read_backwards():
+                lines.append(line)
+                count -= isinstance(line, Record)
+                if count == 0:
+                    break
+        return tuple(reversed(lines))
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        """Hold the file's lock and yield its descriptor, opened for appending. Raise OSError."""
+        while True:
+            descriptor = self._open()
+            try:
+                require_regular(descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if _is_still_at(descriptor, self.path):  # not replaced while this waited
+                    yield descriptor
+                    return
+            finally:
+                os.close(descriptor)
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        try:
+            return os.open(self.path, flags, 0o600)
+        except FileNotFoundError:
+            make_private_directory(self.path.parent)
+            return os.open(self.path, flags, 0o600)
+
+    def _lay_out(self, records: tuple[Appendable, ...], offset: int) -> list[tuple[bytes, Record]]:
+        """Return each record's line and place, the first at ``offset``. Raise RecordError."""
+        lines = []
+        for record in records:
+            line = encode(record(offset) if callable(record) else record)
+            if (length := len(line) - 1) > self.max_line_bytes:
+                raise RecordError(
+                    f"the record has {length:,} bytes, a line of {self.path.name} has at most {self.max_line_bytes:,}",
+                    hint="keep the text in a file, and its path in the record",
+                )
+            lines.append((line, Record(offset, offset + len(line), decode(line))))
+            offset += len(line)
+        return lines
+
+    def _forwards(self, file: BinaryIO, start: int) -> Iterator[Line]:
+        if start > 0:
+            file.seek(start - 1)
+            if file.read(1) != b"\n":
+                yield BadLine(self.path, start, start, "no line begins here: the file was cut or replaced")
+                return
+        offset = start
+        while data := file.readline(self.max_line_bytes + 1):
+            end = offset + len(data)
+            ended = data.endswith(b"\n")
+            if not ended and len(data) > self.max_line_bytes:
+                rest, ended = _skip_line(file)
+                end += rest
+                line: Line | None = self._too_long(offset, end) if ended else self._torn(offset, end)
+            else:
+                line = self._parse(offset, end, data) if ended else self._torn(offset, end)
+            if line is not None:
+                yield line
+            offset = end
+
+    def _line_at(self, descriptor: int, offset: int, end: int) -> Line | None:
+        if end - offset > self.max_line_bytes + 1:
+            ended = os.pread(descriptor, 1, end - 1) == b"\n"
+            return self._too_long(offset, end) if ended else self._torn(offset, end)
+        data = os.pread(descriptor, end - offset, offset)
+        return self._parse(offset, end, data) if data.endswith(b"\n") else self._torn(offset, end)
+
+    def _parse(self, offset: int, end: int, data: bytes) -> Line | None:
+        if not data.strip():
+            return None
+        try:
+            return Record(offset, end, decode(data.removesuffix(b"\n")))
+        except RecordError as error:
+            return BadLine(self.path, offset, end, error.message, cut=str(error.__cause__) == _CUT)
+
+    def _too_long(self, offset: int, end: int) -> BadLine:
+        reason = f"the line has {end - offset - 1:,} bytes, at most {self.max_line_bytes:,} are read"
+        return BadLine(self.path, offset, end, reason)
+
+    def _torn(self, offset: int, end: int) -> BadLine:
+        reason = f"the last line is torn: {end - offset:,} bytes without an end"
+        return BadLine(self.path, offset, offset, reason, torn=True)
+
+
+def _flush(descriptor: int) -> None:
+    """Make a file's bytes durable; its times may wait, where the system (not macOS) can tell them apart."""
+    getattr(os, "fdatasync", os.fsync)(descriptor)
+
+
+@cache
+def _decoder() -> Callable[[bytes], dict[str, Any]]:
+    import msgspec  # at first use: `klaw --help` need not pay for it
+
+    return msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _is_deep(value: dict[str, Any]) -> bool:
+    """Return whether containers lie more than MAX_DEPTH deep, level by level rather than by recursion."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        children = chain.from_iterable(item.values() if isinstance(item, dict) else item for item in level)
+        level = [child for child in children if isinstance(child, dict | list)]
+    return bool(level)
+
+
+def _skip_line(file: BinaryIO) -> tuple[int, bool]:
+    """Read to the end of a line, block by block; return how many bytes that was, and whether there was an end."""
+    skipped = 0
+    while block := file.readline(_BLOCK):
+        skipped += len(block)
+        if block.endswith(b"\n"):
+            return skipped, True
+    return skipped, False
+
+
+def _spans_backwards(descriptor: int) -> Iterator[tuple[int, int]]:
+    """Yield where each line begins and ends (after its newline), from the last to the first."""
+    position = end = os.fstat(descriptor).st_size
+    while position:
+        start = max(0, position - _BLOCK)
+        block = os.pread(descriptor, position - start, start)
+        newline = len(block)
+        while (newline := block.rfind(b"\n", 0, newline)) != -1:
+            begin = start + newline + 1
+            if begin < end:
+                yield begin, end
+            end = begin
+        position = start
+    if end:
+        yield 0, end
+
+
+def _is_still_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

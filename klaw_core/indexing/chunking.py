@@ -1,0 +1,104 @@
+"""From a chunker's spans to chunks: the core slices the text, numbers the lines and derives the ids."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from attrs import define, frozen
+
+from klaw_core.embedding.token_estimate import estimate_tokens
+from klaw_core.errors import EmbeddingError, PluginContractError, PluginError, contained
+from klaw_core.interfaces.components import Chunker, Embedder
+from klaw_core.values.documents import Document
+from klaw_core.values.lines import line_of, line_starts
+from klaw_core.values.text import Chunk, Span, TokenCounter, text_hash
+
+_ID_LENGTH = 32  # hexadecimal digits, 128 bits
+
+
+@frozen
+class FormatChunker:
+    """The chunker of one document format. ``recipe`` names it and its options."""
+
+    chunker: Chunker
+    recipe: str
+
+
+@define
+class TokenMeter:
+    """Counts tokens with an embedder's tokenizer, and by estimate from the moment that it has none to offer.
+
+    A text must be kept and found by words though no model is there. What was cut while ``estimated`` is set is cut
+    again when there is one.
+    """
+
+    embedder: Embedder
+    estimated: bool = False
+
+    def __call__(self, texts: Sequence[str], /) -> Sequence[int]:
+        """Return each text's number of tokens."""
+        if not self.estimated:
+            try:
+                return self.embedder.count_tokens(texts)
+            except (EmbeddingError, PluginError):
+                self.estimated = True
+        return estimate_tokens(texts)
+
+
+def make_chunks(document: Document, chunker: Chunker, count_tokens: TokenCounter) -> tuple[Chunk, ...]:
+    """Cut a document into chunks, in order of position.
+
+    Raise PluginError if the chunker raises, PluginContractError if it yields what is no span, or one that is out of
+    bounds or out of order, or whose context is not before it.
+    """
+    text = document.text
+    starts = line_starts(text)
+    occurrences: Counter[str] = Counter()
+    chunks: list[Chunk] = []
+    for span in _spans(document, chunker, count_tokens):
+        content = text[span.start : span.end]
+        context = "" if span.context is None else text[span.context : span.start].rstrip()
+        heading = (*document.heading, *span.heading)
+        identity = (document.path, "\x1f".join(heading), content, *filter(None, (context,)))
+        digest = text_hash("\0".join(identity))
+        chunk_id = text_hash(f"{digest}\0{occurrences[digest]}")[:_ID_LENGTH]
+        occurrences[digest] += 1
+        last = span.start + len(content.rstrip()) - 1
+        chunks.append(
+            Chunk(
+                chunk_id=chunk_id,
+                text=content,
+                start=span.start,
+                end=span.end,
+                start_line=line_of(starts, span.start),
+                end_line=line_of(starts, max(last, span.start)),
+                heading=heading,
+                continues=span.continues,
+                context=context,
+            )
+        )
+    return tuple(chunks)
+
+
+def _spans(document: Document, chunker: Chunker, count_tokens: TokenCounter) -> Iterator[Span]:
+    """Yield the chunker's spans, each checked. Raise PluginError, PluginContractError."""
+    who = f"the chunker {type(chunker).__name__}"
+    length = len(document.text)
+    previous = (-1, -1)
+    with contained(f"{who}, cutting {document.path}"):
+        found: Iterable[Any] = chunker.split(document.text, count_tokens)
+        for span in found:
+            if not isinstance(span, Span) or not all(isinstance(title, str) for title in span.heading):
+                raise PluginContractError(f"{who} cut {document.path} into {span!r:.80}, which is no Span")
+            if not (0 <= span.start < span.end <= length and previous < (span.start, span.end)):
+                raise PluginContractError(
+                    f"{who} cut {document.path} out of bounds or out of order: "
+                    f"{span.start}..{span.end} of {length} characters, after {previous[0]}..{previous[1]}"
+                )
+            if span.context is not None and not 0 <= span.context < span.start:
+                raise PluginContractError(
+                    f"{who} gave the span {span.start}..{span.end} of {document.path} a "
+                    f"context that begins at {span.context}, which is not before it"
+                )
+            previous = (span.start, span.end)
+            yield span

@@ -1,0 +1,400 @@
+"""One collection of a store, kept in step: rows and words change together, vectors follow as they are computed.
+
+Nothing is sent to an embedder to store a text. :meth:`Collection.replace` writes rows, words and the vectors that are
+known already; :meth:`Collection.backfill` computes the others, one transaction a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from klaw_core.embedding.run import (
+    SAME_MODEL,
+    SAME_WEIGHTS,
+    EmbeddingRun,
+    ModelChangedError,
+    agreement,
+    embed_passages,
+    gathered,
+    make_space_record,
+    require_same_space,
+    stack,
+)
+from klaw_core.errors import VectorSpaceError, contained
+from klaw_core.indexing.reconcile import count_lacking, differences
+from klaw_core.interfaces.components import Embedder
+from klaw_core.interfaces.index import ErasingIndex, Index
+from klaw_core.interfaces.store import Snapshot, Store, Transaction
+from klaw_core.values.documents import Document, DocumentRecord
+from klaw_core.values.text import COLLECTIONS, Chunk, StoredChunk
+from klaw_core.values.vectors import SpaceRecord, Vector, VectorSpace
+
+# So many chunks are read, or written with their words, at once: enough that a commit costs nothing beside them, few
+# enough that a crash costs little.
+BATCH = 512
+
+# So many chunks are read at once to be embedded, some megabytes: calls of them hold texts of similar length.
+POOL = 1024
+
+#: The documents of one origin as they are recorded, by path.
+Manifest: TypeAlias = Mapping[str, DocumentRecord]
+
+#: Given the number of chunks done and their total.
+OnProgress = Callable[[int, int], None]
+
+
+@frozen
+class Written:
+    """What a transaction left: the keys of chunks that lack a vector. ``cached`` vectors were known already.
+
+    ``refused`` are the paths of documents that another run has written meanwhile: they are as that run left them.
+    """
+
+    lacking: tuple[int, ...] = ()
+    cached: int = 0
+    refused: frozenset[str] = frozenset()
+
+
+@frozen
+class Collection:
+    """The rows of one collection and the enlisted indexes over them, by name.
+
+    The embedder is asked for vectors only if an index needs them.
+    """
+
+    store: Store[Any]
+    embedder: Embedder
+    indexes: Sequence[tuple[str, Index[Any]]]
+    name: str = "memory"
+
+    @contextmanager
+    def _write(self) -> Iterator[Transaction[Any]]:
+        """Begin a transaction. What an index raises in it ends it, and is raised as a PluginError."""
+        with contained(f"the store or an index of {self.name!r}"), self.store.write() as transaction:
+            yield transaction
+
+    @contextmanager
+    def _read(self) -> Iterator[Snapshot[Any]]:
+        """Open a snapshot; for what an index raises while it is read, see :meth:`_write`."""
+        with contained(f"the store or an index of {self.name!r}"), self.store.read() as snapshot:
+            yield snapshot
+
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether any index needs vectors."""
+        return any(index.needs_vectors for _, index in self.indexes)
+
+    def record(self) -> SpaceRecord | None:
+        """Return the vector space that the collection is in, None if there is none yet."""
+        with self._read() as snapshot:
+            return snapshot.space(self.name)
+
+    def counted_by(self) -> str:
+        """Return whose tokens its chunks are measured in: the model of its space, or that of the first to come.
+
+        Not the embedder's at the moment: one that serves in the same space, or is configured and has not moved the
+        collection to its own space yet, is no reason to cut everything anew. Raise EmbeddingError if it cannot say.
+        """
+        record = self.record()
+        return (self.embedder.space if record is None else record.space).model
+
+    def prepare_space(self) -> SpaceRecord:
+        """Record the embedder's vector space if there is none yet; refuse another.
+
+        Raise VectorSpaceError, EmbeddingError.
+        """
+        record = self.record()
+        if record is None:
+            wanted = make_space_record(self.embedder)
+            with self._write() as transaction:
+                record = transaction.space(self.name)  # another process may have begun meanwhile
+                if record is None:
+                    record = wanted
+                    _retire_other_weights(transaction, wanted)
+                    self._begin_space(transaction, wanted)
+        require_same_space(record, self.embedder.space, self.name)
+        return record
+
+    def adopt_space(self, wanted: SpaceRecord) -> None:
+        """Make the index one of this vector space; if it was of another, empty, for :meth:`backfill` to fill."""
+        with self._write() as transaction:
+            record = transaction.space(self.name)
+            if record is None or record.space != wanted.space:
+                self._begin_space(transaction, wanted)
+
+    def _begin_space(self, transaction: Transaction[Any], wanted: SpaceRecord) -> None:
+        transaction.set_space(self.name, wanted)
+        for _, index in self.indexes:
+            if index.needs_vectors:
+                index.reset(transaction.resource, self.name, wanted.space)
+
+    def keep_origins(self, origins: Container[str]) -> None:
+        """Remove the documents of every other origin."""
+        with self._read() as snapshot:
+            gone = [
+                path
+                for origin in snapshot.counts(self.name)
+                if origin not in origins
+                for path in snapshot.manifest(self.name, origin)
+            ]
+        if gone:
+            self.remove(gone)
+
+    def replace(
+        self, documents: Sequence[tuple[Document, Sequence[Chunk]]], manifest: Manifest | None = None
+    ) -> Written:
+        """Make these the chunks of these documents, in one transaction.
+
+        Words find them at once. A chunk whose vector is not cached is left to :meth:`embed` or :meth:`backfill`.
+        With the ``manifest`` that the caller saw before it read them, a document that another run has written since
+        is refused: its text may be the newer one.
+        """
+        removed: list[int] = []
+        added: list[StoredChunk] = []
+        refused: set[str] = set()
+        with self._write() as transaction:
+            record = transaction.space(self.name) if self.uses_vectors else None
+            for document, chunks in documents:
+                if manifest is not None and self._overtaken(transaction, document.origin, document.path, manifest):
+                    refused.add(document.path)
+                    continue
+                change = transaction.replace(self.name, document, chunks)
+                removed += change.removed
+                added += change.added
+            vectors = _cached(transaction, record, added)
+            for _, index in self.indexes:  # once for all documents: an index has a price for each call
+                if removed:
+                    index.remove(transaction.resource, self.name, removed)
+                self._add(transaction, index, added, vectors)
+        lacking = tuple(stored.key for stored in added if stored.chunk.passage_hash not in vectors)
+        return Written(lacking, len(vectors), frozenset(refused))
+
+    def touch(self, document: Document, manifest: Manifest) -> bool:
+        """Give an unchanged document its date and labels; False if it is refused, as in :meth:`replace`."""
+        with self._write() as transaction:
+            if self._overtaken(transaction, document.origin, document.path, manifest):
+                return False
+            transaction.touch(self.name, document)
+            return True
+
+    def _overtaken(self, transaction: Transaction[Any], origin: str, path: str, manifest: Manifest) -> bool:
+        """Return whether a document is recorded otherwise now than in the manifest that was seen."""
+        return transaction.record(self.name, origin, path) != manifest.get(path)
+
+    def remove(self, paths: Sequence[str], *, forget: bool = False, manifest: Manifest | None = None) -> int:
+        """Remove documents from the rows and every index, in one transaction; return how many chunks went.
+
+        With ``forget`` their vectors leave the embedding cache as well, and their words the pages of the indexes.
+        With a ``manifest`` those stay that another run has written since, as in :meth:`replace`.
+        """
+        removed: list[int] = []
+        with self._write() as transaction:
+            for path in paths:
+                if manifest is not None and self._overtaken(transaction, manifest[path].origin, path, manifest):
+                    continue
+                hashes = {stored.chunk.passage_hash for stored in transaction.outline(self.name, path)}
+                removed += transaction.delete(self.name, path)
+                if forget:
+                    transaction.forget_vectors(sorted(hashes))
+            for _, index in self.indexes:
+                index.remove(transaction.resource, self.name, removed)
+                if forget and isinstance(index, ErasingIndex):
+                    index.erase(transaction.resource, self.name)
+        return len(removed)
+
+    def backfill(
+        self, run: EmbeddingRun, on_progress: OnProgress = lambda _done, _total: None, *, limit: int | None = None
+    ) -> int:
+        """Give every index exactly the chunks there are, in order of key; embed at most ``limit``.
+
+        Idempotent and safe to stop: what a crash or a failed embedding left out, the next call adds; what was
+        removed while an index was switched off goes from it now. Where the embedder fails, ``run`` says why, and
+        the chunks are left without a vector. Return how many are.
+        """
+        lacking = 0
+        with self._read() as snapshot:
+            indexes = [index for _, index in self.indexes]
+            found = differences(snapshot, self.name, indexes, run.waiting.pop(self.name, ()))
+        for index, missing, stale in found:
+            if stale:
+                with self._write() as transaction:
+                    index.remove(transaction.resource, self.name, stale)
+            if index.needs_vectors:
+                done = self._embed_missing(index, missing[:limit], run, on_progress)
+                lacking = max(lacking, len(missing) - done)
+                continue
+            for first in range(0, len(missing), BATCH):
+                with self._write() as transaction:
+                    chunks = transaction.chunks(self.name, missing[first : first + BATCH])
+                    self._put(transaction, index, chunks, {})
+        return self.lacking() if lacking else 0
+
+    def embed(self, keys: Sequence[int], run: EmbeddingRun) -> None:
+        """Give these chunks their vectors; where the embedder fails, ``run`` says why."""
+        for _, index in self.indexes:
+            if index.needs_vectors:
+                self._embed_missing(index, keys, run, lambda _done, _total: None)
+
+    def lacking(self) -> int:
+        """Return how many chunks are without a vector that they should have."""
+        with self._read() as snapshot:
+            return count_lacking(snapshot, self.name, [index for _, index in self.indexes if index.needs_vectors])
+
+    def cache(self, chunks: Sequence[Chunk], run: EmbeddingRun, record: SpaceRecord) -> None:
+        """Put the vectors of these chunks, in the space of ``record``, into the cache, and nowhere else.
+
+        For what is committed when, see :func:`~klaw_core.embedding.run.gathered`.
+        """
+        space = record.space
+        passages = {chunk.passage_hash: chunk.passage for chunk in chunks}
+        with self._read() as snapshot:
+            known = snapshot.cached_vectors(space, list(passages))
+        run.cached += len(known)
+        missing = {digest: text for digest, text in passages.items() if digest not in known}
+        for part in gathered(embed_passages(missing, self.embedder, run, record), self.embedder):
+            with self._write() as transaction:
+                transaction.cache_vectors(space, part)
+
+    def _embed_missing(self, index: Index[Any], missing: Sequence[int], run: EmbeddingRun, report: OnProgress) -> int:
+        """Compute the vectors that one index lacks, as long as the embedder answers; return how many it now has."""
+        done = 0
+        if run.stopped:
+            return done
+        report(done, len(missing))
+        try:
+            if not missing and self.record() is None:
+                return done
+            record = self.prepare_space()
+            size = max(POOL, run.call_size(self.embedder))
+        except VectorSpaceError as error:  # of this collection: the next may be in the embedder's space
+            run.error = error
+            return done
+        except Exception as error:  # noqa: BLE001  # an embedder may raise anything
+            if missing:  # where nothing is, it need not work now
+                run.fail(error)
+                run.stopped = True
+            return done
+        for first in range(0, len(missing), size):  # also after a failure: what is cached needs no embedder
+            for count in self._embed_keys(index, missing[first : first + size], record, run):
+                done += count
+                report(done, len(missing))
+        if isinstance(run.error, ModelChangedError):
+            self._retire(record)
+        return done
+
+    def _embed_keys(
+        self, index: Index[Any], keys: Sequence[int], record: SpaceRecord, run: EmbeddingRun
+    ) -> Iterator[int]:
+        """Add the vectors of these chunks to an index; yield how many after each transaction.
+
+        No transaction is open while the embedder works. What is committed, to the cache and to the index, before
+        it goes on, says :func:`~klaw_core.embedding.run.gathered`.
+        """
+        with self._read() as snapshot:
+            chunks: dict[str, list[StoredChunk]] = {}
+            for stored in snapshot.chunks(self.name, keys):
+                chunks.setdefault(stored.chunk.passage_hash, []).append(stored)
+            known = snapshot.cached_vectors(record.space, list(chunks))
+        run.cached += len(known)
+        missing = {digest: group[0].chunk.passage for digest, group in chunks.items() if digest not in known}
+        answers = gathered(embed_passages(missing, self.embedder, run, record), self.embedder)
+        for vectors in chain([known] if known else [], answers):
+            group = [stored for digest in vectors for stored in chunks[digest]]
+            try:
+                self._keep(index, group, vectors, record.space, new=vectors is not known)
+            except VectorSpaceError as error:
+                run.fail(error)
+                return
+            yield len(group)
+
+    def _keep(
+        self,
+        index: Index[Any],
+        chunks: Sequence[StoredChunk],
+        vectors: Mapping[str, Vector],
+        space: VectorSpace,
+        *,
+        new: bool,
+    ) -> None:
+        """Write vectors to the cache, if they are new, and to an index.
+
+        What was forgotten meanwhile is kept nowhere. Raise VectorSpaceError, and leave the index as it is, if it has
+        moved to another space meanwhile.
+        """
+        with self._write() as transaction:
+            # Not by key alone: a rebuild that has replaced everything meanwhile gives keys anew.
+            ids = transaction.chunk_ids(self.name, [stored.key for stored in chunks])
+            chunks = [stored for stored in chunks if ids.get(stored.key) == stored.chunk.chunk_id]
+            if new:
+                there = {stored.chunk.passage_hash for stored in chunks}
+                transaction.cache_vectors(space, {digest: row for digest, row in vectors.items() if digest in there})
+            else:
+                transaction.use_vectors(space, list(vectors))
+            record = transaction.space(self.name)
+            moved = record is None or record.space != space
+            if not moved:
+                self._put(transaction, index, chunks, vectors)
+        if moved and record is not None:
+            require_same_space(record, space, self.name)
+
+    def _retire(self, record: SpaceRecord) -> None:
+        """Mark vectors of weights that are gone, so that none is compared with one of the weights that are there.
+
+        Those of an index that another process has made anew meanwhile, with the new weights, stay.
+        """
+        with self._write() as transaction:
+            now = transaction.space(self.name)
+            if now is not None and now.space == record.space and agreement(now.probe, record.probe) >= SAME_WEIGHTS:
+                transaction.retire_space(record.space)
+
+    def _put(
+        self,
+        transaction: Transaction[Any],
+        index: Index[Any],
+        chunks: Sequence[StoredChunk],
+        vectors: Mapping[str, Vector],
+    ) -> None:
+        """Add chunks that the transaction holds to an index, though another process may have added some meanwhile."""
+        index.remove(transaction.resource, self.name, [stored.key for stored in chunks])
+        self._add(transaction, index, chunks, vectors)
+
+    def _add(
+        self,
+        transaction: Transaction[Any],
+        index: Index[Any],
+        chunks: Sequence[StoredChunk],
+        vectors: Mapping[str, Vector],
+    ) -> None:
+        """Add chunks to one index; those without a vector, where one is needed, are left out."""
+        if not index.needs_vectors:
+            if chunks:
+                index.add(transaction.resource, self.name, chunks, None)
+            return
+        embedded = [stored for stored in chunks if stored.chunk.passage_hash in vectors]
+        if embedded:
+            matrix = stack([stored.chunk.passage_hash for stored in embedded], vectors)
+            index.add(transaction.resource, self.name, embedded, matrix)
+
+
+def _retire_other_weights(transaction: Transaction[Any], now: SpaceRecord) -> None:
+    """Where the model of another collection has changed under its name, let none of its vectors be taken for one's."""
+    records = [record for record in map(transaction.space, COLLECTIONS) if record is not None]
+    if any(old.space == now.space and agreement(old.probe, now.probe) < SAME_MODEL for old in records):
+        transaction.retire_space(now.space)
+
+
+def _cached(
+    transaction: Transaction[Any], record: SpaceRecord | None, chunks: Sequence[StoredChunk]
+) -> Mapping[str, Vector]:
+    """Return the vectors of these chunks that the cache has, and note that they were of use."""
+    hashes = list({stored.chunk.passage_hash for stored in chunks})
+    if record is None or not hashes:
+        return {}
+    vectors = transaction.cached_vectors(record.space, hashes)
+    transaction.use_vectors(record.space, list(vectors))
+    return vectors

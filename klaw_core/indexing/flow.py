@@ -1,0 +1,320 @@
+"""The index flow: a source in, an index that agrees with it out.
+
+scan → unchanged by hash? skip → chunk → one transaction a batch: rows, words, the vectors that are cached →
+what the scan no longer found is removed → what lacks a vector gets one, unless that is left for later
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+
+from attrs import define, evolve, field, frozen
+
+from klaw_core.embedding.run import EmbeddingRun
+from klaw_core.errors import EmbeddingError, KlawError, PluginError
+from klaw_core.files.atomic import EMBEDDING_LOCK, locked
+from klaw_core.indexing.chunking import FormatChunker, TokenMeter, make_chunks
+from klaw_core.indexing.collection import BATCH, Collection, Manifest
+from klaw_core.interfaces.source import Source
+from klaw_core.values.documents import Document, DocumentRecord, Entry
+from klaw_core.values.runs import IndexReport, Progress, Skipped
+from klaw_core.values.text import Chunk
+from klaw_core.values.vectors import SpaceRecord
+
+ProgressCallback = Callable[[Progress], None]
+
+# So often a document is read anew because another run has written it; the next run does what is left.
+_MOST_READINGS = 5
+
+
+@frozen
+class _Cut:
+    """A document that has changed, cut into chunks, and the entry of the scan that it was read from."""
+
+    document: Document
+    chunks: tuple[Chunk, ...]
+    entry: Entry
+
+
+@define
+class _Tally:
+    """What a run over a source has done so far: the one mutable thing of the flow."""
+
+    on_progress: ProgressCallback
+    total: int
+    skipped: list[Skipped]
+    stage: str = "index"
+    bytes: int = 0
+    documents: int = 0
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    chunks: int = 0
+    seen: set[str] = field(factory=set)
+    overtaken: list[Entry] = field(factory=list)
+
+    def report(self) -> None:
+        """Tell the caller."""
+        self.on_progress(Progress(self.stage, min(self.bytes, self.total), self.total, self.documents, self.chunks))
+
+    def count(self, batch: Sequence[_Cut]) -> None:
+        """Note that a batch is dealt with, and tell the caller."""
+        self.chunks += sum(len(cut.chunks) for cut in batch)
+        self.bytes += sum(cut.entry.size for cut in batch)
+        self.documents += len(batch)
+        self.report()
+
+
+@frozen
+class Cutter:
+    """How the documents of a collection become chunks, and how one that was cut so is recognised.
+
+    ``chunker_of`` gives the chunker of a ``Document.format``, ``model`` names whose tokens are counted. A document is
+    cut again when its chunker, the chunker's options or the model change.
+    """
+
+    chunker_of: Callable[[str], FormatChunker]
+    model: str
+    meter: TokenMeter
+
+    def cut(self, document: Document) -> tuple[Document, tuple[Chunk, ...]]:
+        """Return the document, with the recipe that it was cut by, and its chunks."""
+        found = self.chunker_of(document.format)
+        chunks = make_chunks(document, found.chunker, self.meter)
+        return evolve(document, recipe=self._recipe(found, estimated=self.meter.estimated)), chunks
+
+    def recognise(self, document: Document, record: DocumentRecord) -> Document | None:
+        """Return the document with the recipe that it was cut by; None if it has changed, or is to be cut again."""
+        found = self.chunker_of(document.format)
+        cut = evolve(document, recipe=self._recipe(found, estimated=False))
+        if record.content_hash == cut.content_hash:
+            return cut
+        cut = evolve(document, recipe=self._recipe(found, estimated=True))
+        if record.content_hash != cut.content_hash:
+            return None
+        self.meter(["a"])  # it was cut by estimate: is there a tokenizer now?
+        return cut if self.meter.estimated else None
+
+    def _recipe(self, found: FormatChunker, *, estimated: bool) -> str:
+        return f"{found.recipe} {self.model}{' estimated' if estimated else ''}"
+
+
+@contextmanager
+def turn_to_embed(data_dir: Path, run: EmbeddingRun, on_progress: ProgressCallback) -> Iterator[None]:
+    """Let one run at a time embed: what another is about to be answered must not be asked, and paid for, twice.
+
+    A run that will not embed waits for nobody, nor does one where nothing can be written.
+    """
+    if run.stopped or not os.access(data_dir, os.W_OK):
+        yield
+        return
+    with locked(data_dir / EMBEDDING_LOCK, partial(on_progress, Progress("wait", 0, 0))):
+        yield
+
+
+@frozen
+class Indexer:
+    """Makes a collection agree with its sources. ``chunker_of`` gives the chunker of a ``Document.format``."""
+
+    collection: Collection
+    chunker_of: Callable[[str], FormatChunker]
+
+    def sync(
+        self, source: Source, *, force: bool = False, on_progress: ProgressCallback = lambda _: None
+    ) -> IndexReport:
+        """Write what has changed, then embed whatever has no vector yet; see :meth:`write` and :meth:`embed`."""
+        run = EmbeddingRun()
+        return self.write(source, run, force=force, on_progress=on_progress) + self.embed(run, on_progress=on_progress)
+
+    def write(
+        self,
+        source: Source,
+        run: EmbeddingRun,
+        *,
+        force: bool = False,
+        on_progress: ProgressCallback = lambda _: None,
+    ) -> IndexReport:
+        """Store what is new or changed, to be found by words at once, and remove what is gone. Nothing is embedded.
+
+        ``force`` cuts and writes every document again, changed or not. What lies below a place that could
+        not be looked at stays. A document that another run writes meanwhile is read again: of two texts the one that
+        was read last is indexed. Raise WorkspaceError, StoreError.
+        """
+        started = time.monotonic()
+        # Read before the scan: what another process adds in between is then not taken for something deleted.
+        before = manifest = self._manifest(source)
+        tally, entries = self._begin(source, on_progress)
+        cached = run.cached
+        for _ in range(_MOST_READINGS):
+            for batch in _batches(self._changed(source, entries, manifest, tally, force=force)):
+                self._write(batch, manifest, tally, run)
+            entries, tally.overtaken = tally.overtaken, []
+            if not entries:
+                break
+            manifest = self._manifest(source)  # before the entries are read, as before the scan
+        tally.skipped += [Skipped(entry.path, "is being indexed by another process", keep=True) for entry in entries]
+        self._remove_missing(before, tally, forget=bool(getattr(source, "forgets_missing", False)))
+        return IndexReport(
+            added=tally.added,
+            changed=tally.changed,
+            unchanged=tally.unchanged,
+            removed=tally.removed,
+            skipped=tuple(tally.skipped),
+            chunks=tally.chunks,
+            cached=run.cached - cached,
+            seconds=time.monotonic() - started,
+        )
+
+    def embed(
+        self, run: EmbeddingRun, *, limit: int | None = None, on_progress: ProgressCallback = lambda _: None
+    ) -> IndexReport:
+        """Give chunks that have none their vector, in order of their keys, at most ``limit`` of them.
+
+        Where the embedder fails the report says how many lack one, and why. Raise StoreError.
+        """
+        started, embedded, cached = time.monotonic(), run.embedded, run.cached
+        lacking = self.collection.backfill(
+            run, lambda done, total: on_progress(Progress("embed", done, total)), limit=limit
+        )
+        return IndexReport(
+            embedded=run.embedded - embedded,
+            cached=run.cached - cached,
+            lacking=lacking,
+            notices=() if run.error is None else (str(run.error),),
+            seconds=time.monotonic() - started,
+        )
+
+    def embed_ahead(
+        self,
+        source: Source,
+        run: EmbeddingRun,
+        record: SpaceRecord,
+        *,
+        alone: Callable[[], AbstractContextManager[None]] = nullcontext,
+        on_progress: ProgressCallback = lambda _: None,
+    ) -> None:
+        """Cut every document and put the vectors of its chunks into the cache, writing nothing else.
+
+        This is how the vectors of another space, that of ``record``, are made while the index goes on answering in
+        its own. Each batch is looked up and embedded ``alone``, so that of two runs at once one finds what the other
+        has paid for. A text that the embedder refuses is left out. Raise what stopped it, WorkspaceError, StoreError.
+        """
+        tally, entries = self._begin(source, on_progress)
+        tally.stage = "ahead"
+        for batch in _batches(self._changed(source, entries, {}, tally, force=True), self._call_size(run)):
+            with alone():
+                self.collection.cache([chunk for cut in batch for chunk in cut.chunks], run, record)
+            if run.failing and run.error is not None:
+                raise run.error
+            tally.count(batch)
+
+    def add(self, document: Document) -> KlawError | None:
+        """Index one document now; return what kept it from being embedded, if anything did.
+
+        Words find it at once in any case, and the next run tries again to embed it. Raise StoreError.
+        """
+        run = EmbeddingRun()
+        self.collection.embed(self.collection.replace([self.cutter().cut(document)]).lacking, run)
+        return run.error
+
+    def cutter(self) -> Cutter:
+        """Return how the collection's documents are cut: the chunkers, their options, and whose tokens they count."""
+        try:
+            model = self.collection.counted_by()
+        except (EmbeddingError, PluginError):  # nothing is embedded yet, and no model can be asked its name
+            model = "unknown"
+        meter = TokenMeter(self.collection.embedder)
+        return Cutter(self.chunker_of, model, meter)
+
+    def _manifest(self, source: Source) -> Manifest:
+        with self.collection.store.read() as snapshot:
+            return snapshot.manifest(self.collection.name, source.origin)
+
+    def _call_size(self, run: EmbeddingRun) -> int:
+        return max(BATCH, run.call_size(self.collection.embedder))
+
+    def _begin(self, source: Source, on_progress: ProgressCallback) -> tuple[_Tally, list[Entry]]:
+        scanned = list(source.scan())
+        entries = [item for item in scanned if isinstance(item, Entry)]
+        skipped = [item for item in scanned if isinstance(item, Skipped)]
+        tally = _Tally(on_progress, sum(entry.size for entry in entries), skipped)
+        tally.report()
+        return tally, entries
+
+    def _changed(
+        self,
+        source: Source,
+        entries: Sequence[Entry],
+        manifest: Manifest,
+        tally: _Tally,
+        *,
+        force: bool,
+    ) -> Iterator[_Cut]:
+        """Read every entry; yield the documents whose text is not what the manifest says, cut into chunks."""
+        cutter = self.cutter()
+        for entry in entries:
+            document = source.read(entry)
+            if isinstance(document, Skipped):
+                tally.skipped.append(document)
+                tally.bytes += entry.size
+                continue
+            tally.seen.add(document.path)
+            record = manifest.get(document.path)
+            known = None if force or record is None else cutter.recognise(document, record)
+            if record is None or known is None:
+                yield _Cut(*cutter.cut(document), entry)
+                continue
+            if record.created_at != known.created_at and not self.collection.touch(known, manifest):
+                tally.overtaken.append(entry)
+                continue
+            tally.unchanged += 1
+            tally.documents += 1
+            tally.bytes += entry.size
+            tally.report()
+
+    def _write(self, batch: Sequence[_Cut], manifest: Manifest, tally: _Tally, run: EmbeddingRun) -> None:
+        """Replace a batch of documents in one transaction, but for those that another run has written meanwhile."""
+        written = self.collection.replace([(cut.document, cut.chunks) for cut in batch], manifest)
+        run.cached += written.cached
+        run.waiting.setdefault(self.collection.name, []).extend(written.lacking)
+        tally.overtaken += [cut.entry for cut in batch if cut.document.path in written.refused]
+        kept = [cut for cut in batch if cut.document.path not in written.refused]
+        new = sum(cut.document.path not in manifest for cut in kept)
+        tally.added += new
+        tally.changed += len(kept) - new
+        tally.count(kept)
+
+    def _remove_missing(self, manifest: Manifest, tally: _Tally, *, forget: bool) -> None:
+        missing = [path for path in manifest if path not in tally.seen and not stays(path, tally.skipped)]
+        if missing:
+            self.collection.remove(missing, forget=forget, manifest=manifest)
+            with self.collection.store.read() as snapshot:  # what another run has written meanwhile stays
+                tally.removed = sum(
+                    snapshot.record(self.collection.name, manifest[path].origin, path) is None for path in missing
+                )
+
+
+def stays(path: str, skipped: Iterable[Skipped]) -> bool:
+    """Return whether what was indexed at a path before stays, because it, or a place above it, could not be read."""
+    kept = (item.path for item in skipped if item.keep)
+    return any(path == place or path.startswith(f"{place}/") for place in kept)
+
+
+def _batches(cuts: Iterator[_Cut], size: int = BATCH) -> Iterator[list[_Cut]]:
+    """Group documents until a batch holds ``size`` chunks; one document is never divided."""
+    batch: list[_Cut] = []
+    held = 0
+    for cut in cuts:
+        batch.append(cut)
+        held += len(cut.chunks)
+        if held >= size:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,85 @@
+"""What turns text into vectors, cuts it, fuses rankings and reranks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from klaw_core.values.candidates import Candidate, Scored
+    from klaw_core.values.search import Hit, Query, Ranking
+    from klaw_core.values.text import Span, TokenCounter
+    from klaw_core.values.vectors import Matrix, Vector, VectorSpace
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of unit length.
+
+    ``max_tokens`` is the model's window without special tokens: a longer text is embedded in windows and
+    pooled, never cut in silence. Constructing an embedder is cheap; the model loads at the first call.
+
+    Two attributes are optional. ``texts_per_call`` (64): how many texts one call of ``embed_documents`` holds at most;
+    to a local model 80,000 characters as well. ``remote`` (False): it asks a server. What a server answers is kept
+    before the next call is made, because it may have been paid for; what a local model answers, once a second. And a
+    question that waits a minute for a server has waited too long; a model may be loading.
+
+    EmbedderUnavailableError, ModelNotFoundError and ModelCorruptError mean that the next call would fail as well: a
+    run then stops asking, and a fallback takes over. Any other EmbeddingError is this call's alone.
+    """
+
+    @property
+    def space(self) -> VectorSpace:
+        """Return what these vectors may be compared with."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Return how many tokens the model reads at once, without special tokens."""
+
+    def embed_documents(self, texts: Sequence[str], /) -> Matrix:
+        """Return float32 of shape (n, d), row i for text i, each of unit length. Raise EmbeddingError."""
+
+    def embed_query(self, text: str, /) -> Vector:
+        """Return float32 of shape (d,), unit length. Raise EmbeddingError."""
+
+    def count_tokens(self, texts: Sequence[str], /) -> Sequence[int]:
+        """Return each text's number of tokens, without special tokens.
+
+        Counts are subadditive: those of the parts of a text, cut at line ends, at white space or after
+        punctuation, sum to at least its own. A chunker counts parts and trusts that the whole is no larger.
+        """
+
+
+class Chunker(Protocol):
+    """Cuts a text into spans of it, never into new text."""
+
+    def split(self, text: str, count_tokens: TokenCounter, /) -> Iterable[Span]:
+        """Yield spans in order; together they cover every character that is not white space."""
+
+
+class Fusion(Protocol):
+    """Makes one ranking of several."""
+
+    def depth(self, limit: int, /) -> int:
+        """Return how many hits each leg should fetch so that ``limit`` can be chosen from them."""
+
+    def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
+        """Return at most ``limit`` hits, best first, ties by key, each with contributions that add up."""
+
+
+class Reranker(Protocol):
+    """Reorders what was found: by reading it, or by what it is. One stage of ``[[memory.reranking]]``.
+
+    Constructing one is cheap; a model loads at the first call. What a stage raises, or answers wrongly, leaves the
+    order as it was.
+    """
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Return whether the candidates should carry their vectors; ``query.vector`` is there if a leg needed one."""
+
+    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored] | None:
+        """Return new scores for at most ``limit`` of the candidates, best first, keys distinct; at least one.
+
+        The scores may be on any scale. Candidates that are not scored stand behind those that are, in the order they
+        had. Return None to leave everything as it is.
+        """

@@ -1,0 +1,101 @@
+"""Retrievers, and the indexes among them that keep rows of their own in the store's transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+
+if TYPE_CHECKING:
+    from klaw_core.values.key_digest import Tally
+    from klaw_core.values.migrations import Migration
+    from klaw_core.values.search import Hit, Query
+    from klaw_core.values.text import StoredChunk
+    from klaw_core.values.vectors import Keys, Matrix, VectorSpace
+
+R = TypeVar("R")
+
+
+class Retriever(Protocol[R]):
+    """Answers a query with keys. Joins whatever store offers a resource of type ``joins``."""
+
+    @property
+    def joins(self) -> type[R]:
+        """Return the type of resource this retriever reads through."""
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Return whether ``search`` needs ``query.vector``."""
+
+    def search(self, resource: R, query: Query, limit: int, /) -> Sequence[Hit]:
+        """Return at most ``limit`` hits, best first, keys distinct, only keys in ``query.within`` if given.
+
+        Every text is a valid query. An index that is empty or was never filled answers ``()``.
+        """
+
+
+@runtime_checkable
+class Index(Retriever[R], Protocol[R]):
+    """A retriever that keeps rows of its own, derived from the chunks, in the store's transactions.
+
+    What the resource's library raises may pass: the store whose snapshot or transaction it is says what it means.
+    """
+
+    def migrations(self) -> Sequence[Migration[R]]:
+        """Return the steps that make this index's schema, oldest first; append-only."""
+
+    def prepare(self, resource: R, /) -> None:
+        """Make a fresh connection ready (load an extension, register functions). Raise RetrievalError."""
+
+    def reset(self, resource: R, collection: str, space: VectorSpace | None, /) -> None:
+        """Make the collection's index empty, ready for rows of ``space`` (None without vectors)."""
+
+    def add(self, resource: R, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /) -> None:
+        """Add rows for keys that are not there yet; row i of ``vectors`` (if needed) is chunk i's."""
+
+    def remove(self, resource: R, collection: str, keys: Sequence[int], /) -> None:
+        """Remove the rows of these keys; unknown keys are ignored."""
+
+    def keys(self, resource: R, collection: str, /) -> Keys:
+        """Return every key in the index, ascending."""
+
+
+@runtime_checkable
+class TalliedIndex(Index[R], Protocol[R]):
+    """An index that can sum its keys faster than list them. Optional: without it they are listed at every run."""
+
+    def tally(self, resource: R, collection: str, /) -> Tally | None:
+        """Return the tally of what :meth:`keys` would return, read from the rows; None if it is to be asked instead."""
+
+
+@runtime_checkable
+class LaggingIndex(Index[R], Protocol[R]):
+    """An index that may hold rows in another form than the configured one. Optional: without it none does."""
+
+    def lagging(self, resource: R, collection: str, /) -> Keys:
+        """Return, ascending, those of its keys that are found and are to be added again; :meth:`tally` is None then."""
+
+
+@runtime_checkable
+class CheckedIndex(Index[R], Protocol[R]):
+    """An index that can look whether its rows are sound. Optional: without it only the keys are compared."""
+
+    def check(self, resource: R, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
+        """Return what is wrong with the collection's rows, each in one line; nothing for an index never filled.
+
+        ``space`` is the one that the collection is recorded to have. Nothing is written. What the rows may
+        have become does not raise.
+        """
+
+
+@runtime_checkable
+class ErasingIndex(Index[R], Protocol[R]):
+    """An index in which what was removed stays readable until it is asked to erase it.
+
+    Optional: without it ``remove`` leaves nothing of a row that the store does not overwrite by itself.
+    """
+
+    def erase(self, resource: R, collection: str, /) -> None:
+        """Make sure that nothing of removed rows is left in the collection's pages, inside the transaction.
+
+        What is still there is found as before.
+        """

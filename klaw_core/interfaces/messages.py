@@ -1,0 +1,63 @@
+"""The rows of conversations, in one snapshot or one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from klaw_core.values.chat_rows import MirroredFile, Session, StoredMessage, Summary
+
+
+class MessageReader(Protocol):
+    """The rows of conversations in one snapshot. ``chat_id`` is a chat's name, as in ``telegram_123456``.
+
+    Messages come in the order of their places, oldest first, unless a method says otherwise.
+    """
+
+    def window(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
+        """Return the last ``limit`` messages of the current segment: after the last session break, without it."""
+
+    def recent(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
+        """Return the last ``limit`` messages, session breaks among them."""
+
+    def all(self, chat_id: str, /) -> Sequence[StoredMessage]:
+        """Return every message of a chat."""
+
+    def count(self, chat_id: str | None = None, /) -> int:
+        """Return how many messages a chat has, or all chats together."""
+
+    def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
+        """Return messages that hold any word of ``text``, best first. Every text is a valid query."""
+
+    def chats(self) -> Sequence[str]:
+        """Return every chat of which anything is mirrored, in order of name."""
+
+    def session(self, chat_id: str, /) -> Session | None:
+        """Return where a chat stands, or None if it has no messages."""
+
+    def summaries(self, chat_id: str, /) -> Sequence[Summary]:
+        """Return a chat's summaries, oldest first."""
+
+    def files(self, chat_id: str, /) -> Mapping[date, MirroredFile]:
+        """Return how far each file of a chat is mirrored, by day."""
+
+
+class MessageWriter(MessageReader, Protocol):
+    """The rows of conversations in one transaction. A chat's session is derived again at each insert."""
+
+    def insert(self, messages: Sequence[StoredMessage], /) -> int:
+        """Add messages and return how many are new. Of two with one id in a chat, the one at the earlier place stays.
+
+        Raise StoreError for a role or type that there is not.
+        """
+
+    def put_file(self, file: MirroredFile, /) -> None:
+        """Record how far a file is mirrored."""
+
+    def put_summaries(self, chat_id: str, summaries: Sequence[Summary], /) -> None:
+        """Make these the chat's summaries."""
+
+    def purge(self, chat_id: str, /) -> int:
+        """Remove everything of a chat, its summaries included; return how many messages that were."""

@@ -1,0 +1,153 @@
+"""The store: it owns the file, the canonical rows, the migrations and every transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from klaw_core.interfaces.index import Index
+    from klaw_core.interfaces.messages import MessageReader, MessageWriter
+    from klaw_core.values.documents import Document, DocumentRecord, Replacement
+    from klaw_core.values.findings import Finding
+    from klaw_core.values.key_digest import Tally
+    from klaw_core.values.search import Filters
+    from klaw_core.values.text import Chunk, StoredChunk
+    from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Snapshot(Protocol[R_co]):
+    """One consistent view of the store; short-lived, because an open one keeps the write-ahead log growing."""
+
+    @property
+    def resource(self) -> R_co:
+        """Return what the indexes read through."""
+
+    @property
+    def messages(self) -> MessageReader:
+        """Return the rows of conversations."""
+
+    def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
+        """Return the indexed documents of one origin, by path."""
+
+    def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
+        """Return what :meth:`manifest` has of one path, None if it has nothing."""
+
+    def select(self, collection: str, filters: Filters, /) -> Keys:
+        """Return the keys of the chunks that pass the filters, ascending."""
+
+    def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
+        """Return the chunks of these keys in the order given; unknown keys are left out."""
+
+    def chunk_ids(self, collection: str, keys: Sequence[int], /) -> Mapping[int, str]:
+        """Return the id of the chunk of each key; unknown keys are left out."""
+
+    def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
+        """Return one document's chunks in order of position; empty if it is not indexed."""
+
+    def find(self, collection: str, chunk_id: str, /) -> Sequence[StoredChunk]:
+        """Return the chunks whose id begins with ``chunk_id``."""
+
+    def keys(self, collection: str, /) -> Keys:
+        """Return every chunk's key, ascending."""
+
+    def tally(self, collection: str, /) -> Tally:
+        """Return the tally of :meth:`keys`."""
+
+    def space(self, collection: str, /) -> SpaceRecord | None:
+        """Return the vector space the collection was indexed in, or None if there is none yet."""
+
+    def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
+        """Return the cached vectors among these passage hashes, of unit length, to half precision at least."""
+
+    def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:
+        """Return (documents, chunks) by origin."""
+
+
+class Transaction(Snapshot[R_co], Protocol[R_co]):
+    """A unit of work: everything in it is kept, or nothing."""
+
+    @property
+    def messages(self) -> MessageWriter:
+        """Return the rows of conversations, to be changed."""
+
+    def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
+        """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
+
+    def touch(self, collection: str, document: Document, /) -> None:
+        """Record that an unchanged document's date or labels are now these."""
+
+    def delete(self, collection: str, path: str, /) -> Sequence[int]:
+        """Remove one document and its chunks; return their keys (none if it is not indexed)."""
+
+    def set_space(self, collection: str, record: SpaceRecord, /) -> None:
+        """Record the vector space of the collection."""
+
+    def retire_space(self, space: VectorSpace, /) -> None:
+        """Give a vector space, its collections and its cached vectors another revision: ``replaced-`` and the old one.
+
+        For a model that changed under its name: what it made before belongs to no embedder's space any more.
+        """
+
+    def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
+        """Put vectors in the embedding cache, by passage hash."""
+
+    def use_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> None:
+        """Note that these cached vectors were of use now; of the others the least recently used leave first."""
+
+    def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
+        """Leave at most ``max_entries`` vectors of the collections' spaces, the last used; return how many went.
+
+        A space that no collection is in is one that is being built: it stays, unless nothing of it was used for 30
+        days. ``found`` and ``computed`` are added to the statistics: vectors that were cached, and were not.
+        """
+
+    def forget_vectors(self, hashes: Sequence[str], /) -> None:
+        """Remove these passage hashes from the embedding cache, in every space."""
+
+
+class Store(Protocol[R]):
+    """Owns the file, the canonical rows, the migrations and every transaction."""
+
+    @property
+    def offers(self) -> type[R]:
+        """Return the type of resource that indexes join."""
+
+    @property
+    def location(self) -> str:
+        """Return where the data lives, for people: a file's path, or ``memory``."""
+
+    def enlist(self, owner: str, index: Index[R], /) -> None:
+        """Let an index join: prepare every connection for it and apply its migrations under ``owner``."""
+
+    def read(self) -> AbstractContextManager[Snapshot[R]]:
+        """Open a snapshot; usable from any thread, one thread a snapshot."""
+
+    def write(self) -> AbstractContextManager[Transaction[R]]:
+        """Begin a transaction; commit at the end of the block, roll back if it raises."""
+
+    def rebuild(self) -> AbstractContextManager[Store[R]]:
+        """Give a store beside this one, with the same indexes, that takes its place at the end of the block.
+
+        It knows this one's cached vectors. Of the space that it comes to, those of a text that one of its chunks has
+        stay; those of a space that it leaves go; any other space, which an interrupted move was building, stays.
+        Snapshots go on being taken of the old content until the new one
+        is complete; if the block raises, or the process dies, nothing has changed here.
+        """
+
+    def statistics(self) -> Mapping[str, int | str]:
+        """Return facts for ``klaw status``: sizes in bytes, versions."""
+
+    def check(self, *, fix: bool = False) -> Sequence[Finding]:
+        """Return what is wrong with the store itself: its files, its rows, its locks; not with the indexes.
+
+        With ``fix`` mend first what can be mended without loss, then look. What the files may have become does
+        not raise, once the store is open.
+        """
+
+    def close(self) -> None:
+        """Release everything; closing twice is allowed."""

@@ -1,0 +1,1 @@
+"""What ``klaw doctor`` looks at, one module per part."""

@@ -1,0 +1,116 @@
+"""Whether the indexes hold exactly the chunks there are, soundly, in the vector space that is configured."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from klaw_core.embedding.run import SAME_WEIGHTS, agreement, make_space_record
+from klaw_core.errors import as_klaw_error
+from klaw_core.indexing.collection import Collection
+from klaw_core.indexing.reconcile import compare
+from klaw_core.interfaces.components import Embedder
+from klaw_core.interfaces.index import CheckedIndex, Index
+from klaw_core.interfaces.store import Snapshot
+from klaw_core.values.findings import FIX, Finding, Severity
+from klaw_core.values.vectors import SpaceRecord
+
+_CONTENT = "index-content"
+_KEYS_NAMED = 20
+
+
+def check_indexes(collection: Collection) -> Iterator[Finding]:
+    """Compare the keys of every index with the store's, and let each index check itself; in one snapshot."""
+    with collection.store.read() as snapshot:
+        for name, index in collection.indexes:
+            where = _place(collection, name)
+            try:
+                yield from _check_keys(collection, snapshot, index, where)
+                yield from _check_content(collection, snapshot, index, where)
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin's
+                # That it could not look does not say that it is damaged: nothing is emptied for it.
+                what = f"it could not be examined: {as_klaw_error(error).message}"
+                yield Finding("index-unread", "error", what, where, "klaw reindex")
+
+
+def check_space(collection: Collection) -> Iterator[Finding]:
+    """Compare the recorded vector space with the embedder's, and the probe's vector with what the model says now."""
+    if not collection.uses_vectors:
+        return
+    with collection.store.read() as snapshot:
+        record = snapshot.space(collection.name)
+        held = any(
+            index.needs_vectors and index.keys(snapshot.resource, collection.name).size
+            for _, index in collection.indexes
+        )
+    if record is None:
+        if held:
+            what = "its vectors are there, and which model made them is not recorded"
+            yield Finding("vector-space", "error", what, collection.name, "klaw reindex")
+        return
+    yield from _compare_spaces(record, collection.embedder, collection.name)
+
+
+def check_model(embedder: Embedder) -> Iterator[Finding]:
+    """Look whether the embedder works at all."""
+    try:
+        make_space_record(embedder)
+    except Exception as error:  # noqa: BLE001  # a plugin's
+        problem = as_klaw_error(error)
+        what = f"searching by meaning is off: {problem.message}"
+        yield Finding("model", "error", what, "memory.embedding", problem.hint or "klaw config get memory.embedding")
+
+
+def damaged_indexes(collection: Collection) -> list[Index[Any]]:
+    """Return the indexes that find their own rows damaged: they are to be emptied and filled anew."""
+    damaged = {finding.where for finding in check_indexes(collection) if finding.check == _CONTENT}
+    return [index for name, index in collection.indexes if _place(collection, name) in damaged]
+
+
+def _place(collection: Collection, name: str) -> str:
+    return f"{collection.name}/{name}"
+
+
+def _compare_spaces(record: SpaceRecord, embedder: Embedder, where: str) -> Iterator[Finding]:
+    try:
+        space = embedder.space
+        probe = make_space_record(embedder).probe if space == record.space else None
+    except Exception:  # noqa: BLE001  # check_model reports it
+        return
+    if probe is None:
+        what = f"it was indexed with {record.space}; the configured embedder is {space}"
+        yield Finding("vector-space", "error", what, where, "`klaw reindex`, or set memory.embedding back")
+        return
+    similarity = agreement(probe, record.probe)
+    if similarity < SAME_WEIGHTS:
+        what = (
+            f"{record.space} now gives another vector for the sentence that proves it (similarity {similarity:.3f}): "
+            "the model behind the name has changed"
+        )
+        yield Finding("vector-probe", "error", what, where, "klaw reindex")
+
+
+def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:
+    compared = compare(snapshot, collection.name, index)
+    missing: tuple[Severity, str] = ("error", "it lacks {}, and cannot find what it lacks")
+    if index.needs_vectors:  # an embedder that fails, or is not asked, leaves vectors for later
+        missing = ("warning", "{} without a vector yet, found by words alone")
+    lagging = "{} not in the configured form yet: found, but more slowly"
+    mend = "klaw embed" if index.needs_vectors else "klaw index"
+    findings: tuple[tuple[str, Severity, str, Sequence[int], str], ...] = (
+        ("index-missing", *missing, compared.missing, mend),
+        ("index-lagging", "warning", lagging, compared.lagging, mend),
+        ("index-orphans", "error", "it still finds {} of documents that are gone", compared.stale, FIX),
+    )
+    for check, severity, what, keys, command in findings:
+        if keys:
+            chunks = "1 chunk" if len(keys) == 1 else f"{len(keys):,} chunks"
+            yield Finding(check, severity, what.format(chunks), where, command, tuple(map(str, keys[:_KEYS_NAMED])))
+
+
+def _check_content(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:
+    if not isinstance(index, CheckedIndex):
+        return
+    record = snapshot.space(collection.name)
+    space = record.space if record is not None and index.needs_vectors else None
+    problems = tuple(index.check(snapshot.resource, collection.name, space))
+    if problems:
+        yield Finding(_CONTENT, "error", problems[0], where, FIX, problems)

@@ -1,0 +1,92 @@
+"""Whether the index agrees with the files: what changed, what is gone, what was never indexed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import evolve
+
+from klaw_core.errors import KlawError
+from klaw_core.indexing.collection import Collection
+from klaw_core.indexing.flow import Indexer, stays
+from klaw_core.interfaces.source import Source
+from klaw_core.sources.saved_source import SAVED, SavedSource
+from klaw_core.values.documents import DocumentRecord, Entry
+from klaw_core.values.findings import FIX, Finding, named
+from klaw_core.values.runs import Skipped
+
+_UPDATE = "klaw index"
+
+
+def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
+    """Compare one source with what is indexed of it, document by document; every one is read."""
+    collection, cutter = indexer.collection, indexer.cutter()
+    with collection.store.read() as snapshot:
+        manifest = snapshot.manifest(collection.name, source.origin)
+    if isinstance(source, SavedSource):
+        source = evolve(source, finish=False)
+    try:
+        scanned = list(source.scan())
+    except KlawError as error:
+        what = f"{error.message}; {len(manifest):,} documents of it are indexed"
+        yield Finding("source-gone", "warning", what, source.origin, error.hint)
+        return
+    skipped: list[Skipped] = []
+    current: set[str] = set()
+    changed, new = [], []
+    for entry in scanned:
+        document = source.read(entry) if isinstance(entry, Entry) else entry
+        if isinstance(document, Skipped):
+            skipped.append(document)
+            continue
+        current.add(document.path)
+        record = manifest.get(document.path)
+        if record is None:
+            new.append(document.path)
+        elif cutter.recognise(document, record) is None:
+            changed.append(document.path)
+    gone = [path for path in manifest if path not in current and not stays(path, skipped)]
+    yield from _outdated("stale", "changed since indexed", changed, source.origin)
+    yield from _outdated("never-indexed", "never indexed", new, source.origin)
+    yield from _outdated("ghosts", "gone and still found", gone, source.origin)
+
+
+def check_origins(collection: Collection, sources: Sequence[Source]) -> Iterator[Finding]:
+    """Look for what was indexed from a place that is no longer known."""
+    known = {source.origin for source in sources}
+    for origin, paths in _unknown(collection, known).items():
+        what = f"{len(paths):,} documents are indexed from a source that is not known any more"
+        if origin == SAVED:  # never removed here: the index may be the only place that still has them
+            what = f"{len(paths):,} saved memories are in the index, and their journal {SAVED}.jsonl is gone"
+            yield Finding("journal-gone", "error", what, origin, "put the file back, from a backup or an export", paths)
+        else:
+            yield Finding("ghost-source", "warning", what, origin, FIX, paths)
+
+
+def remove_unknown_origins(collection: Collection, sources: Sequence[Source]) -> None:
+    """Remove from the index what :func:`check_origins` calls a ghost; the vectors stay cached. Raise StoreError."""
+    known = {*(source.origin for source in sources), SAVED}
+    paths = [path for gone in _unknown(collection, known).values() for path in gone]
+    if paths:
+        collection.remove(paths)
+
+
+def _unknown(collection: Collection, known: set[str]) -> Mapping[str, tuple[str, ...]]:
+    with collection.store.read() as snapshot:
+        manifests: dict[str, Mapping[str, DocumentRecord]] = {
+            origin: snapshot.manifest(collection.name, origin)
+            for origin in snapshot.counts(collection.name)
+            if origin not in known
+        }
+    return {origin: tuple(sorted(manifest)) for origin, manifest in manifests.items()}
+
+
+def _outdated(check: str, what: str, paths: Sequence[str], origin: str) -> Iterator[Finding]:
+    if paths:
+        found = sorted(paths)
+        yield Finding(
+            check,
+            "warning",
+            f"{len(found):,} {'document' if len(found) == 1 else 'documents'} {what}: {named(found)}",
+            origin,
+            _UPDATE,
+            tuple(found),
+        )

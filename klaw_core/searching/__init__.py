@@ -1,0 +1,1 @@
+"""The search flow: a question in, chunks out, each with its place and the reason it ranked."""

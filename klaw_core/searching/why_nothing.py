@@ -1,0 +1,44 @@
+"""Why a search found nothing: what a leg lacks, and what no filter lets through. Loaded only then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from klaw_core.errors import as_klaw_error
+from klaw_core.indexing.reconcile import count_lacking
+from klaw_core.interfaces.index import Index
+from klaw_core.values.search import Filters
+
+if TYPE_CHECKING:
+    from klaw_core.interfaces.store import Snapshot
+    from klaw_core.searching.retrievers import Leg
+
+# Filters that a person may misspell: what it means that nothing passes, and what to write.
+_FILTERS = {
+    "path": ("no path begins with", "paths begin with their workspace, as results show them: notes/memory/"),
+    "source": ("nothing has the source", "a note's is its path inside the workspace: MEMORY.md"),
+    "chat_id": ("nothing is of the chat", "a chat is called CHANNEL_ID: telegram_123456"),
+}
+
+
+def gaps(snapshot: Snapshot[Any], leg: Leg, collection: str) -> Iterator[str]:
+    """Say so if a leg that found nothing lacks chunks: after an upgrade, or a run that was interrupted."""
+    if not isinstance(leg.retriever, Index):
+        return
+    try:
+        lacking = count_lacking(snapshot, collection, (leg.retriever,))
+    except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the answer stands
+        yield f"{leg.name} cannot say what it holds: {as_klaw_error(error)}"
+        return
+    if lacking > 0:
+        mend = "klaw embed" if leg.retriever.needs_vectors else "klaw index"
+        yield f"{leg.name} lacks {lacking:,} {'chunk' if lacking == 1 else 'chunks'}: {mend}"
+
+
+def unmatched(snapshot: Snapshot[Any], collection: str, filters: Filters) -> Iterator[str]:
+    """Name every filter that by itself keeps nothing: most likely it is misspelt."""
+    for name, (problem, advice) in _FILTERS.items():
+        value = getattr(filters, name)
+        if value is not None and not snapshot.select(collection, Filters(**{name: value})).size:
+            yield f"{problem} {value!r:.80} ({advice})"

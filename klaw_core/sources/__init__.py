@@ -1,0 +1,1 @@
+"""Where documents come from, and back from a result to its document."""

@@ -1,0 +1,225 @@
+"""Which directories of notes were indexed, by name: ``workspaces.json`` in the data directory.
+
+It is kept beside klaw.db rather than in it, because klaw.db can be deleted and rebuilt from what this names.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+
+from klaw_core.builtin.workspace import Workspace, can_name
+from klaw_core.errors import StoreCorruptError, StoreError, WorkspaceError
+from klaw_core.files.atomic import locked, write_atomically
+
+#: Names that documents of other origins use.
+RESERVED = ("saved", "conversations")
+
+
+@frozen
+class Workspaces:
+    """The remembered workspaces. Every change is written at once; no two of them, in any process, lose each other."""
+
+    file: Path
+
+    def all(self) -> dict[str, Workspace]:
+        """Return every workspace by name. Raise StoreError, StoreCorruptError if the file is not what Klaw wrote."""
+        try:
+            entries = json.loads(self.file.read_text("utf-8"))
+            return {name: parse_workspace(name, entry) for name, entry in entries.items()}
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise StoreError(f"{self.file} cannot be read: {error.strerror}") from error
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise StoreCorruptError(
+                f"{self.file} is not readable as a list of workspaces: {error}",
+                hint="move it away, then `klaw index DIR` for each of your directories",
+            ) from error
+
+    def remember(
+        self,
+        directory: str | Path,
+        name: str | None = None,
+        *,
+        collection: str = "memory",
+        version: str | None = None,
+        configured: Iterable[Workspace] = (),
+    ) -> Workspace:
+        """Return the workspace of a directory, adding it if it is new.
+
+        A directory inside a known workspace belongs to that one; a new ``version`` replaces the one it had. The name
+        of a workspace whose directory is gone moves to this one, with what it excludes. Raise WorkspaceError if the
+        directory does not exist, holds a known workspace or touches a ``configured`` one, the name is taken, or it is
+        known under another name or in another collection.
+        """
+        root = _existing(directory)
+        settled = {workspace.origin: workspace.root.resolve() for workspace in configured}
+        with locked(self.file.parent):
+            known = self.all()
+            for workspace in known.values():
+                if root.is_relative_to(workspace.root):
+                    return self._known(workspace, known, name, collection, version)
+                if workspace.root.is_relative_to(root):
+                    raise WorkspaceError(
+                        f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
+                        hint=f"`klaw forget {workspace.origin}/` first, then index the whole",
+                    )
+            _refuse_settled(root, settled)
+            moved = known.get(name or "")
+            if moved is not None and is_gone(moved.root) and collection in {"memory", moved.collection}:
+                workspace = evolve(moved, root=root, version=moved.version if version is None else version)
+            else:
+                chosen = _free_name(name or root.name or "root", {*known, *settled}, chosen=name is not None)
+                workspace = Workspace(root, chosen, collection=collection, version=version or "")
+            self._write({**known, workspace.origin: workspace})
+        return workspace
+
+    def _known(
+        self,
+        workspace: Workspace,
+        known: Mapping[str, Workspace],
+        name: str | None,
+        collection: str,
+        version: str | None,
+    ) -> Workspace:
+        """Return a workspace that is remembered already, if that is what was meant."""
+        if name not in {None, workspace.origin} or collection != workspace.collection:
+            raise WorkspaceError(
+                f"{workspace.root} is the workspace {workspace.origin!r} of the collection {workspace.collection!r}",
+                hint=f"`klaw forget {workspace.origin}/` first, then index it anew",
+            )
+        if version is None or version == workspace.version:
+            return workspace
+        renewed = evolve(workspace, version=version)
+        self._write({**known, workspace.origin: renewed})
+        return renewed
+
+    def merge(self, workspace: Workspace) -> bool:
+        """Add a workspace as it is, though its directory may not be here; return whether anything changed.
+
+        One that is known keeps its place and gains what the other excludes. Raise WorkspaceError if the name
+        belongs to another directory, or the directory to another name.
+        """
+        with locked(self.file.parent):
+            known = self.all()
+            found = known.get(workspace.origin)
+            if found is None:
+                clash = _overlapping(workspace.root, known)
+                if workspace.origin in RESERVED:
+                    raise WorkspaceError(f"the name {workspace.origin!r} is taken")
+                if clash is not None:
+                    raise WorkspaceError(f"{workspace.root} is, holds or lies in the workspace {clash!r} already")
+                merged = workspace
+            elif evolve(found, exclude=()) != evolve(workspace, exclude=()):
+                raise WorkspaceError(
+                    f"the workspace {workspace.origin!r} is {found.root} here, or of another collection or version"
+                )
+            else:
+                merged = evolve(found, exclude=tuple(dict.fromkeys((*found.exclude, *workspace.exclude))))
+            if merged == found:
+                return False
+            self._write({**known, workspace.origin: merged})
+        return True
+
+    def forget(self, name: str) -> None:
+        """Remove a workspace from the list; an unknown one is ignored."""
+        with locked(self.file.parent):
+            known = self.all()
+            if known.pop(name, None) is not None:
+                self._write(known)
+
+    def exclude(self, name: str, relative: str) -> None:
+        """Never index this file of the workspace again; one that another process has just forgotten is ignored."""
+        pattern = escape(relative)
+        with locked(self.file.parent):
+            known = self.all()
+            workspace = known.get(name)
+            if workspace is not None and pattern not in workspace.exclude:
+                known[name] = evolve(workspace, exclude=(*workspace.exclude, pattern))
+                self._write(known)
+
+    def _write(self, workspaces: Mapping[str, Workspace]) -> None:
+        entries = {name: workspace_entry(workspace) for name, workspace in sorted(workspaces.items())}
+        text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+        # What is not UTF-8 in a directory's name is a lone surrogate here; `\udcff` is JSON for it.
+        write_atomically(self.file, text.encode("utf-8", "backslashreplace").decode())
+
+
+def workspace_entry(workspace: Workspace) -> dict[str, Any]:
+    """Return the object that stands for a workspace in the file; what has its usual value is left out."""
+    entry = {"path": str(workspace.root), "exclude": list(workspace.exclude)}
+    chosen = {"collection": workspace.collection, "version": workspace.version}
+    return entry | {key: value for key, value in chosen.items() if value not in {"", "memory"}}
+
+
+def parse_workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
+    """Return the workspace of a name. Raise TypeError, KeyError or ValueError for an entry that Klaw did not write."""
+    return Workspace(
+        Path(entry["path"]),
+        name,
+        exclude=tuple(str(pattern) for pattern in entry.get("exclude", ())),
+        collection=str(entry.get("collection", "memory")),
+        version=str(entry.get("version", "")),
+    )
+
+
+def is_gone(directory: Path) -> bool:
+    """Return whether a directory is not there; one that cannot be looked at may be."""
+    try:
+        directory.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:  # another user's, or of a server that does not answer
+        return False
+    return False
+
+
+def _refuse_settled(root: Path, settled: Mapping[str, Path]) -> None:
+    """Raise WorkspaceError if a directory is, holds, or lies in one that the configuration indexes."""
+    for name, other in settled.items():
+        if root.is_relative_to(other):
+            problem = f"{root} belongs to the source {name!r} of the configuration"
+            raise WorkspaceError(problem, hint="`klaw index` indexes it")
+        if other.is_relative_to(root):
+            problem = f"{root} holds {other}, the source {name!r} of the configuration"
+            raise WorkspaceError(problem, hint="take its [[memory.sources]] table out first, then index the whole")
+
+
+def _overlapping(root: Path, known: Mapping[str, Workspace]) -> str | None:
+    """Return the name of a workspace that is, holds, or lies in a directory."""
+    others = (
+        name for name, other in known.items() if root.is_relative_to(other.root) or other.root.is_relative_to(root)
+    )
+    return next(others, None)
+
+
+def _existing(directory: str | Path) -> Path:
+    """Return the real path of a directory. Raise WorkspaceError if there is none."""
+    if not str(directory):  # a path of it would be that of the current directory
+        raise WorkspaceError("the directory's name is empty", hint="klaw index DIR")
+    try:
+        root = Path(directory).expanduser().resolve()
+        is_directory, exists = root.is_dir(), root.exists()
+    except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a NUL, a name too long, no such user
+        raise WorkspaceError(f"{str(directory)!r} is not a directory that can be opened: {error}") from error
+    if not is_directory:
+        problem = "is a file, not a directory" if exists else "does not exist"
+        raise WorkspaceError(f"{directory} {problem}", hint=f"klaw index {root.parent}" if exists else "")
+    return root
+
+
+def _free_name(name: str, known: Collection[str], *, chosen: bool) -> str:
+    """Return ``name``, or one like it that is free if it was not chosen by a person. Raise WorkspaceError."""
+    hint = "choose another: klaw index DIR --name NAME"
+    if not can_name(name):
+        raise WorkspaceError(f"{name!r} cannot name a workspace", hint=hint)
+    taken = {*known, *RESERVED}
+    if name not in taken:
+        return name
+    if chosen:
+        raise WorkspaceError(f"the name {name!r} is taken", hint=hint)
+    return next(free for number in range(2, len(taken) + 3) if (free := f"{name}-{number}") not in taken)

@@ -1,0 +1,65 @@
+"""What a reranking stage is given and what it answers, and when the order is clear enough to need none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from attrs import Factory, field, frozen
+
+from klaw_core.values.search import Hit
+from klaw_core.values.text import StoredChunk
+from klaw_core.values.vectors import Vector
+
+
+@frozen
+class Candidate:
+    """A passage that was found, and how it stands after fusion and the stages so far.
+
+    ``hit`` holds the score so far and its contributions, ``fused`` those of the legs alone. ``vector`` is the
+    passage's from the embedding cache, for a reranker that ``needs_vectors``; None if it was never embedded.
+    """
+
+    stored: StoredChunk
+    hit: Hit
+    fused: Hit = field(default=Factory(lambda self: self.hit, takes_self=True))
+    vector: Vector | None = field(default=None, eq=False, repr=False)
+
+    @property
+    def key(self) -> int:
+        """The key of the stored chunk."""
+        return self.stored.key
+
+
+@frozen
+class Scored:
+    """A stage's answer for one candidate: its new score, in place of the one before.
+
+    ``raw`` is what the stage computed the score from (a model's logit, an age in days), for ``--explain``; by
+    default the score itself.
+    """
+
+    key: int
+    score: float
+    raw: float | None = None
+
+
+def has_clear_winner(candidates: Sequence[Candidate], margin: float = 0.3) -> bool:
+    """Return whether the first candidate leads so clearly that reading the best again would be wasted.
+
+    It must be the first of every leg that answered, and in one of them nobody else may come closer than ``margin``,
+    a share of the winner's own raw score. Raw scores are compared only within one leg, and only where positive:
+    cosine and BM25 have a meaningful zero, so their ratios mean something. How often the winner was right, and how
+    many questions had one, is in ``docs/decisions/0014-reranking.md``.
+    """
+    if not candidates:
+        return False
+    first, *others = (candidate.fused.contributions for candidate in candidates)
+    best = {part.leg: part.raw for part in first if part.weight > 0 and part.rank == 1}
+    second: dict[str, float] = {}
+    for part in (part for parts in others for part in parts if part.weight > 0):
+        second[part.leg] = max(part.raw, second.get(part.leg, part.raw))
+    leads_everywhere = bool(best) and second.keys() <= best.keys()
+    return leads_everywhere and any(
+        raw > 0 and second.get(leg, -math.inf) <= (1 - margin) * raw for leg, raw in best.items()
+    )

@@ -1,0 +1,74 @@
+"""What a store keeps of conversations: rows that mirror the journal, each with its place there.
+
+A chat is named as its directory is (``telegram_123456``, see :class:`klaw_core.conversations.chat.Chat`), and that
+name is the ``chat_id`` of every row: a chat's id alone is unique only in its channel.
+"""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from attrs import field, frozen
+
+
+@frozen
+class StoredMessage:
+    """A message as a row. ``day`` and ``position`` are its place: the file, and the byte where its line begins.
+
+    The order of a chat is that of these places, whatever ``created_at`` says. ``id`` is unique in its chat;
+    ``role`` and ``type`` are as in the journal. ``created_at`` is aware, in UTC, in milliseconds.
+    """
+
+    id: str
+    channel: str
+    chat_id: str
+    role: str
+    content: str = field(repr=False)
+    created_at: datetime
+    day: date
+    position: int
+    type: str | None = None
+    metadata: Mapping[str, Any] = field(factory=dict, repr=False)
+
+    @property
+    def place(self) -> tuple[date, int]:
+        """Where it stands in its chat: what messages are ordered by."""
+        return self.day, self.position
+
+
+@frozen
+class Session:
+    """Where a chat stands: the model that spoke last, and when its current segment and the chat itself began.
+
+    ``model`` is empty if nobody said which.
+    """
+
+    chat_id: str
+    model: str
+    segment_start: datetime
+    created_at: datetime
+
+
+@frozen
+class Summary:
+    """What was said in short, up to a moment. ``file_path`` holds it, relative to the data directory.
+
+    ``from_message_id`` and ``to_message_id`` are the first and the last message that it covers, where known.
+    """
+
+    chat_id: str
+    content: str = field(repr=False)
+    file_path: str
+    created_at: datetime
+    from_message_id: str | None = None
+    to_message_id: str | None = None
+
+
+@frozen
+class MirroredFile:
+    """How far a file of the journal is mirrored: up to byte ``end``, by a ``recipe`` (what was redacted)."""
+
+    chat_id: str
+    day: date
+    end: int
+    recipe: str = ""

@@ -1,0 +1,70 @@
+"""Documents: a source's :class:`Entry` is read into a :class:`Document`, of which the manifest keeps a record."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from attrs import field, frozen
+
+from klaw_core.values.text import StoredChunk, text_hash
+
+#: The format of a note, cut by the chunker that ``[memory.chunking]`` configures.
+DEFAULT_FORMAT = "markdown"
+#: The format of a conversation: one message a line.
+TRANSCRIPT_FORMAT = "transcript"
+
+
+@frozen
+class Entry:
+    """What a source's scan found: a document that can be read. ``size`` is in bytes (for progress only)."""
+
+    path: str
+    size: int = 0
+
+
+@frozen
+class Document:
+    """One text to remember, with where it came from.
+
+    ``path`` is unique in its collection and portable (``notes/a.md``: workspace name, then the relative
+    path); ``origin`` names the source instance that owns it (``notes``), ``source`` is the label that
+    results show (``MEMORY.md``, ``conversation``, ``manual``). ``created_at`` is aware, in UTC. The core sets
+    ``recipe``: which chunker, options and token counter cut the text. ``version`` is that of the software a
+    text of the collection ``docs`` describes. ``format`` names the chunker that cuts the text; ``heading`` stands above
+    all of it, outermost first.
+    """
+
+    path: str
+    text: str = field(repr=False)
+    source: str
+    origin: str
+    created_at: datetime
+    chat_id: str | None = None
+    version: str = ""
+    recipe: str = field(default="", repr=False)
+    format: str = DEFAULT_FORMAT
+    heading: tuple[str, ...] = ()
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256, in hex, of the text, its headings, its version and its recipe: decides whether it has changed."""
+        above = "".join(f"{title}\0" for title in self.heading)
+        return text_hash(f"{self.recipe}\0{self.version}\0{above}{self.text}")
+
+
+@frozen
+class DocumentRecord:
+    """What a store remembers of an indexed document: the manifest's row."""
+
+    path: str
+    origin: str
+    content_hash: str
+    created_at: datetime
+
+
+@frozen
+class Replacement:
+    """What replacing one document changed: keys that are gone and chunks that are new; the rest was kept."""
+
+    removed: tuple[int, ...] = ()
+    added: tuple[StoredChunk, ...] = ()

@@ -1,0 +1,35 @@
+"""Whether two sets of keys are the same, without listing them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from attrs import frozen
+
+from klaw_core.values.vectors import Keys
+
+
+@frozen
+class Tally:
+    """The number of keys, and the sums of what they and their squares leave when divided by :attr:`MODULUS`.
+
+    Sets of keys that differ have different tallies, but for rare accidents; such as differ in at most two keys on
+    each side, all of them below it, never have the same.
+    """
+
+    #: A prime, so small that the square of what is less fits 64 bits, and so do the sums, whatever the keys.
+    MODULUS: ClassVar[int] = 2**31 - 1
+
+    count: int = 0
+    total: int = 0
+    squares: int = 0
+
+    @classmethod
+    def of(cls, keys: Keys) -> Self:
+        """Return the tally of distinct keys, int64 of shape (n,)."""
+        rests = keys % cls.MODULUS
+        return cls(keys.size, int(rests.sum()), int((rests * rests % cls.MODULUS).sum()))
+
+    def __add__(self, other: Tally) -> Tally:
+        """Return the tally of two sets that have no key in common."""
+        return Tally(self.count + other.count, self.total + other.total, self.squares + other.squares)

@@ -1,0 +1,108 @@
+"""What the methods of ``Memory`` report: progress, counts, what was skipped and forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import field, fields, frozen
+
+from klaw_core.values.vectors import VectorSpace
+
+
+@frozen
+class Skipped:
+    """What a source found and left out, and why.
+
+    ``keep`` says that what was indexed from ``path`` (or below it) before stays, because it could not be
+    looked at; False means that there is nothing to index there any more.
+    """
+
+    path: str
+    reason: str
+    keep: bool = field(kw_only=True)
+
+
+@frozen
+class Progress:
+    """How far a run has come.
+
+    In the stages ``index`` and ``ahead`` (vectors for another index than the one in use), ``done`` and ``total`` are
+    bytes of the documents found by the scan; in the stage ``embed`` they are chunks. The stage ``wait`` is for another
+    run that embeds, and has no end that is known. ``documents`` and ``chunks`` count what has been dealt with so far.
+    """
+
+    stage: str
+    done: int
+    total: int
+    documents: int = 0
+    chunks: int = 0
+
+
+@frozen
+class IndexReport:
+    """What an index run did. ``embedded`` counts texts sent to the model, ``cached`` those found already embedded.
+
+    ``lacking`` chunks are found by words alone until they have a vector; ``notices`` say why.
+    """
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    chunks: int = 0
+    embedded: int = 0
+    cached: int = 0
+    lacking: int = 0
+    notices: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def __add__(self, other: IndexReport) -> IndexReport:
+        return IndexReport(
+            **{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(IndexReport)}
+        )
+
+
+@frozen
+class Passage:
+    """Lines of a document, both ends included. ``file`` is where they stand, None for a saved memory.
+
+    ``notice`` says what a person should know though the call succeeded; usually it is empty.
+    """
+
+    path: str
+    content: str
+    start_line: int
+    end_line: int
+    file: Path | None = None
+    notice: str = ""
+
+
+@frozen
+class Forgotten:
+    """The documents that are gone, and how many chunks they had."""
+
+    paths: tuple[str, ...]
+    chunks: int
+
+
+@frozen
+class Status:
+    """What is indexed, with what, and what does not work.
+
+    By origin: ``origins`` counts (documents, chunks), ``collections`` names the collection, ``workspaces`` the
+    directory, ``excluded`` counts the notes of a workspace that were forgotten and are left out since.
+    """
+
+    location: str
+    embedder: str
+    space: VectorSpace | None
+    retrievers: tuple[str, ...]
+    fusion: str
+    origins: Mapping[str, tuple[int, int]]
+    collections: Mapping[str, str]
+    workspaces: Mapping[str, str]
+    excluded: Mapping[str, int]
+    statistics: Mapping[str, int | str]
+    problems: tuple[str, ...] = ()

@@ -1,0 +1,123 @@
+r"""A search: one :class:`Ranking` of :class:`Hit`\ s per retriever, fused and hydrated into :class:`SearchResult`\ s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import overload
+
+from attrs import field, frozen
+
+from klaw_core.errors import QueryError
+from klaw_core.values.text import has_surrogates
+from klaw_core.values.vectors import Keys, Vector
+
+
+@frozen
+class Filters:
+    """Which chunks may be found at all; applied inside each leg, never after the cut.
+
+    ``path`` is a prefix (``notes/2024/``), ``chat_id`` the name of a chat (``telegram_123456``); ``since`` is inclusive
+    and ``until`` exclusive, both aware.
+    """
+
+    source: str | None = None
+    path: str | None = None
+    chat_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything is left out: every path begins with an empty one, but no chat is called so."""
+        return bool(self.path) or any(
+            value is not None for value in (self.source, self.chat_id, self.since, self.until)
+        )
+
+
+@frozen
+class Query:
+    """What a retriever is asked: text, its vector if the retriever needs one, and where to look.
+
+    ``within`` holds the only keys that may be returned, or is None for no restriction.
+    """
+
+    text: str
+    collection: str = "memory"
+    vector: Vector | None = field(default=None, eq=False, repr=False)
+    within: Keys | None = field(default=None, eq=False, repr=False)
+
+
+@frozen
+class Contribution:
+    """One leg's part in a fused score. ``rank`` counts from 1; ``raw`` is the leg's own score."""
+
+    leg: str
+    rank: int
+    raw: float
+    weight: float
+    value: float
+
+
+@frozen
+class Hit:
+    """A key and its score, higher is better. After fusion the contributions add up to the score."""
+
+    key: int
+    score: float
+    contributions: tuple[Contribution, ...] = ()
+
+
+@frozen
+class Ranking:
+    """One leg's hits, best first, with the weight that the configuration gives the leg."""
+
+    leg: str
+    hits: tuple[Hit, ...]
+    weight: float = 1.0
+
+
+@frozen
+class SearchResult:
+    """A passage that was found, where it stands and why it ranked. ``context`` is what was said just before it."""
+
+    content: str
+    path: str
+    start_line: int
+    end_line: int
+    heading: tuple[str, ...]
+    score: float
+    source: str
+    created_at: datetime
+    chunk_id: str
+    chat_id: str | None = None
+    explain: tuple[Contribution, ...] = ()
+    context: str = ""
+
+
+@frozen
+class SearchResults(Sequence[SearchResult]):
+    """Results, best first, and the notices a person should see (a leg that failed, an empty index)."""
+
+    results: tuple[SearchResult, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> SearchResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[SearchResult, ...]: ...
+    def __getitem__(self, index: int | slice) -> SearchResult | tuple[SearchResult, ...]:
+        return self.results[index]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[SearchResult]:
+        return iter(self.results)
+
+
+def check_filters(filters: Filters) -> None:
+    """Raise QueryError if a filter is a text that nothing can be named by."""
+    for name in ("source", "path", "chat_id"):
+        value: str | None = getattr(filters, name)
+        if value is not None and has_surrogates(value):
+            raise QueryError(f"the filter {name} is not text: {value!a}", hint="give it in UTF-8")

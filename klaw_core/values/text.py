@@ -1,0 +1,91 @@
+"""Spans, chunks and what identifies them: how a text becomes what is embedded, indexed and found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+#: Notes and memories, and the documentation of software; one mechanism, tables of their own.
+COLLECTIONS = ("memory", "docs")
+
+#: Counts the tokens of each text, without the model's special tokens; one call for many texts.
+TokenCounter: TypeAlias = Callable[[Sequence[str]], Sequence[int]]
+
+
+@frozen
+class Span:
+    """A chunker's cut: ``text[start:end]``, in characters, with the headings above it, outermost first.
+
+    ``continues`` names the element (``"code"``, ``"table"``, ``"list item"``, ``"paragraph"`` …) that was
+    larger than the bound and of which this span is not the first piece; otherwise None. ``context`` is where
+    the text begins without which the span is hard to understand, and which ends where the span starts; None if
+    it stands for itself.
+    """
+
+    start: int
+    end: int
+    heading: tuple[str, ...] = ()
+    continues: str | None = None
+    context: int | None = None
+
+
+@frozen
+class Chunk:
+    """A passage of a document: the unit that is embedded, indexed and found.
+
+    ``start`` and ``end`` are character offsets into the document's text, lines count from 1 and both ends
+    belong to the chunk. ``context`` is what stands right before it and is no part of it: indexes of words find
+    the chunk by it too, and count it less. ``chunk_id`` is derived from path, heading, context and text, so it
+    survives a rebuild.
+    """
+
+    chunk_id: str
+    text: str = field(repr=False)
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    heading: tuple[str, ...] = ()
+    continues: str | None = None
+    context: str = field(default="", repr=False)
+
+    @property
+    def passage(self) -> str:
+        """The text that is embedded: the heading path, where the chunk does not begin with it, then the text."""
+        opens_with_heading = self.heading and self.text.lstrip("# \t").startswith(self.heading[-1])
+        above = self.heading[:-1] if opens_with_heading else self.heading
+        return "\n".join((" > ".join(above), self.text)) if above else self.text
+
+    @cached_property
+    def passage_hash(self) -> str:
+        """SHA-256 of :attr:`passage`, in hex: with the vector space, the key of the embedding cache."""
+        return text_hash(self.passage)
+
+
+@frozen
+class StoredChunk:
+    """A chunk as the store holds it. ``key`` is allocated by the store and never reused."""
+
+    key: int
+    chunk: Chunk
+    path: str
+    source: str
+    created_at: datetime
+    chat_id: str | None = None
+    origin: str = ""
+
+
+def has_surrogates(text: str) -> bool:
+    """Return whether the text holds a lone surrogate, which no file and no database can."""
+    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def text_hash(text: str) -> str:
+    """Return the SHA-256 of ``text`` in UTF-8, in hex."""
+    from hashlib import sha256  # loads OpenSSL, of which a search has no need
+
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,176 @@
+"""The block structure of a Markdown text, as character ranges of the source.
+
+markdown-it-py reads the blocks; its inline rules stay off, because a passage is cut between blocks, lines
+and sentences only. Its positions are line numbers of a text whose line ends it has normalised, so they are
+turned back into offsets of the text as given, carriage returns and all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from attrs import frozen
+from markdown_it import MarkdownIt
+from mdit_py_plugins.front_matter import front_matter_plugin
+
+from klaw_chunk_markdown.cuts import cluster_boundary, content
+from klaw_core import line_starts
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+Kind: TypeAlias = Literal[
+    "heading", "paragraph", "code", "table", "html", "front matter", "quote", "list item", "thematic break", "message"
+]
+
+_KINDS: dict[str, Kind] = {
+    "heading_open": "heading",
+    "paragraph_open": "paragraph",
+    "fence": "code",
+    "code_block": "code",
+    "table_open": "table",
+    "html_block": "html",
+    "front_matter": "front matter",
+    "blockquote_open": "quote",
+    "list_item_open": "list item",
+    "hr": "thematic break",
+}
+_CLOSINGS = {"blockquote_close", "list_item_close"}
+# A heading of a megabyte, repeated in the path of every passage below it, would be quadratic.
+_LONGEST_TITLE = 160
+
+
+@frozen(eq=False)
+class Block:
+    """One block: ``text[start:end]`` without outer blank lines, indentation of its first line included.
+
+    Only a quote and a list item have ``children``; a list is the row of its items. ``level`` (1 to 6) and
+    ``title`` belong to headings.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    children: tuple[Block, ...] = ()
+    level: int = 0
+    title: str = ""
+
+
+@frozen(eq=False)
+class Outline:
+    """The headings that open sections: those at the top level of the text, not those in a quote or a list."""
+
+    starts: Sequence[int]
+    paths: Sequence[tuple[str, ...]]
+
+    def path_at(self, position: int) -> tuple[str, ...]:
+        """Return the headings in effect at a character, outermost first, with the one that opens there."""
+        index = bisect_right(self.starts, position)
+        return self.paths[index - 1] if index else ()
+
+
+def parse(text: str) -> tuple[Block, ...]:
+    """Return the top-level blocks, in order; every character outside them is white space.
+
+    Linear in the text: markdown-it-py nests at most 20 deep, and what lies deeper is text of its container.
+    """
+    # A byte order mark would hide the block behind it; it is no line, so line numbers stay as they are.
+    tokens = _parser().parse(text.removeprefix("\ufeff"))
+    root = _Frame("paragraph", 0, len(text))
+    frames = [root]
+    # markdown-it-py takes for the end of a line (its rules_core/normalize.py) what the core does.
+    lines = [*line_starts(text), len(text)]
+    for index, token in enumerate(tokens):
+        if token.type in _CLOSINGS:
+            frame = frames.pop()
+            frames[-1].children.append(frame)
+        elif token.map is not None and (kind := _KINDS.get(token.type)) is not None:
+            frame = _Frame(kind, lines[token.map[0]], lines[token.map[1]])
+            if kind == "heading":
+                frame.level, frame.title = int(token.tag[1:]), _title(tokens[index + 1])
+            if kind in {"quote", "list item"}:
+                frames.append(frame)
+            else:
+                frames[-1].children.append(frame)
+    return _settled(text, root) or _leaf(text, root)
+
+
+def outline(blocks: Iterable[Block]) -> Outline:
+    """Return where each section opens and the path of headings in effect from there.
+
+    A heading closes every heading of its own or a deeper level; skipped levels leave no hole in the path.
+    """
+    starts: list[int] = []
+    paths: list[tuple[str, ...]] = []
+    above: list[Block] = []
+    for block in blocks:
+        if block.kind == "heading":
+            while above and above[-1].level >= block.level:
+                above.pop()
+            above.append(block)
+            starts.append(block.start)
+            paths.append(tuple(heading.title for heading in above if heading.title))
+    return Outline(starts, paths)
+
+
+class _Frame:
+    """A block while its children are still being read."""
+
+    __slots__ = ("children", "end", "kind", "level", "start", "title")
+
+    def __init__(self, kind: Kind, start: int, end: int) -> None:
+        self.kind: Kind = kind
+        self.start = start
+        self.end = end
+        self.children: list[_Frame] = []
+        self.level = 0
+        self.title = ""
+
+
+def _settled(text: str, frame: _Frame) -> tuple[Block, ...]:
+    """Return the children as blocks that share out all of their container, trimmed of blank lines.
+
+    What lies between two children (the ``>`` of an empty line in a quote) goes to the one before it, and
+    what precedes the first (a list marker alone on its line) to the first.
+    """
+    blocks: list[Block] = []
+    children = frame.children
+    start = frame.start
+    for index, child in enumerate(children):
+        child.start = start
+        child.end = start = max(start, children[index + 1].start) if index + 1 < len(children) else frame.end
+        blocks.extend(_leaf(text, child, _settled(text, child)))
+    return tuple(blocks)
+
+
+def _leaf(text: str, frame: _Frame, children: tuple[Block, ...] = ()) -> tuple[Block, ...]:
+    """Return the frame as a block, or nothing if all of it is white space."""
+    bounds = content(text, frame.start, frame.end)
+    return () if bounds is None else (Block(frame.kind, *bounds, children, frame.level, frame.title),)
+
+
+def _title(inline: Token) -> str:
+    """Return a heading's text on one line, cut at a word if it is very long."""
+    title = " ".join(line.strip() for line in inline.content.split("\n"))
+    if len(title) <= _LONGEST_TITLE:
+        return title
+    title = title[: _LONGEST_TITLE + 1]
+    cut = title.rfind(" ")
+    if cut <= 0:
+        cut = next((cut for cut in range(_LONGEST_TITLE, 0, -1) if cluster_boundary(title, cut)), _LONGEST_TITLE)
+    return title[:cut].rstrip()
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """Return the block parser: CommonMark, tables and front matter; no inline rules.
+
+    Link definitions are read as paragraphs: where they stand they are text like any other.
+    """
+    parser = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    parser.block.ruler.disable("reference")
+    return parser

@@ -1,0 +1,39 @@
+"""The chunker ``markdown``."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from klaw_chunk_markdown.options import MarkdownOptions
+from klaw_core import Span, TokenCounter
+
+
+@frozen(eq=False)
+class MarkdownChunker:
+    """Cuts Markdown between its blocks, keeping what belongs together in one passage.
+
+    See ``docs/explanation/chunking.md`` for what is kept whole and where a cut may fall.
+    """
+
+    options: MarkdownOptions = field(factory=MarkdownOptions)
+
+    def split(self, text: str, count_tokens: TokenCounter, /) -> tuple[Span, ...]:
+        """Return the spans of ``text``, in order; none if it is empty or white space.
+
+        ``count_tokens`` is called a few times with many pieces each, and reads every character about once.
+        Time and memory are linear in the text.
+        """
+        if not text or text.isspace():
+            return ()
+        # markdown-it-py and regex are imported here, at the first split: `klaw --help` needs neither.
+        from klaw_chunk_markdown.blocks import outline, parse
+        from klaw_chunk_markdown.packing import pack
+        from klaw_chunk_markdown.pieces import Bounds, Gauge, lay_out, whole
+
+        blocks = parse(text)
+        gauge = Gauge(text, count_tokens, Bounds(self.options.max_tokens, self.options.overlap_tokens))
+        layout = whole(blocks, gauge) or lay_out(blocks, gauge)
+        sections = outline(blocks)
+        return tuple(
+            Span(start, end, sections.path_at(start), continues) for start, end, continues in pack(layout, gauge.bounds)
+        )

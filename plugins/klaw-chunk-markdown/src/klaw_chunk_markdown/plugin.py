@@ -1,0 +1,32 @@
+"""What Klaw loads: the chunkers ``markdown`` and ``transcript``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from klaw_chunk_markdown.options import MarkdownOptions, TranscriptOptions
+from klaw_core import Chunker, Component, Place, hookimpl
+
+
+def build_markdown(options: MarkdownOptions, _place: Place) -> Chunker:
+    """Build the chunker ``markdown``."""
+    from klaw_chunk_markdown.chunker import MarkdownChunker
+
+    return MarkdownChunker(options)
+
+
+def build_transcript(options: TranscriptOptions, _place: Place) -> Chunker:
+    """Build the chunker ``transcript``."""
+    from klaw_chunk_markdown.transcript import TranscriptChunker
+
+    return TranscriptChunker(options)
+
+
+@hookimpl
+def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
+    """Yield the chunker of Markdown and that of transcripts."""
+    summary = "Markdown by its block structure, sizes by the embedder's tokens"
+    yield Component("markdown", MarkdownOptions, build_markdown, 1, summary)
+    summary = "transcripts: whole messages, one line each, session by session"
+    yield Component("transcript", TranscriptOptions, build_transcript, 1, summary)
