@@ -9,9 +9,9 @@ DATA holds any of these; what is not there is left out:
 - ``locomo/*.json``: LoCoMo (https://github.com/snap-research/locomo; CC BY-NC 4.0)
 - ``xquad/xquad.en.json`` (https://github.com/google-deepmind/xquad)
 
-A *passage* is a sentence of a document, or two or three that follow each other, at most 600 characters; each is
-distinct, and its vector is the default model's. A *chunk* is a passage and sentences from around it, or now and then
-from anywhere, until it has 200 to 400 words: so its words are natural, and its vector is that of its first passage,
+A *chunk* is a sentence of a document, or two or three that follow each other, at most 600 characters; each is
+distinct, and its vector is the default model's. A *chunk* is a chunk and sentences from around it, or now and then
+from anywhere, until it has 200 to 400 words: so its words are natural, and its vector is that of its first chunk,
 because embedding whole chunks would take twenty times as long and cost a search the same. Beyond the real vectors
 others are made: the normalised mixture of a real one, one of its neighbours in the text, and noise. Everything is the
 same in every run.
@@ -42,19 +42,19 @@ if TYPE_CHECKING:  # peers must not carry Klaw in their memory
 Vector: TypeAlias = NDArray[np.float32]  # unit length
 Matrix: TypeAlias = NDArray[np.float32]  # rows of unit length
 
-# A passage of a real text is not shorter than this: headings, list marks and greetings are no sentences.
+# A chunk of a real text is not shorter than this: headings, list marks and greetings are no sentences.
 _LEAST_CHARACTERS = 25
 _MOST_CHARACTERS = 600
 _MOST_SENTENCES = 3
 _WORDS = (200, 400)
 _RUN = 3  # sentences that a chunk takes at once
-_NEAR = 12  # runs: as far as "around a passage" reaches
+_NEAR = 12  # runs: as far as "around a chunk" reaches
 _NOISE = 0.35  # the length of the noise in a made vector, beside a mixture of length 1
 _BATCH = 512
 
 
 @dataclass(frozen=True)
-class Passage:
+class Excerpt:
     """Consecutive sentences of a document: ``place`` counts sentences through all documents in order."""
 
     text: str
@@ -80,12 +80,12 @@ class Embedded:
 
 
 class Chunks(Sequence[str]):
-    """Texts of 200 to 400 words, made when they are asked for: chunk i begins with passage i, and is always the same.
+    """Texts of 200 to 400 words, made when they are asked for: chunk i begins with chunk i, and is always the same.
 
-    Beyond the passages they begin with one again, and go on in another way.
+    Beyond the chunks they begin with one again, and go on in another way.
     """
 
-    def __init__(self, passages: Sequence[Passage], sentences: Sequence[str], count: int) -> None:
+    def __init__(self, passages: Sequence[Excerpt], sentences: Sequence[str], count: int) -> None:
         self._passages, self._sentences, self._count = passages, sentences, count
 
     def __len__(self) -> int:
@@ -123,12 +123,12 @@ class Corpus:
         self._data, self._cache = data, cache
 
     def embedded(self, count: int) -> Embedded:
-        """Return ``count`` passages, or as many as there are, with the default model's vectors."""
+        """Return ``count`` chunks, or as many as there are, with the default model's vectors."""
         texts = [passage.text for passage in self.passages]
         return Embedded(texts[:count], self._embed(texts, count))
 
     def chunks(self, count: int) -> Chunks:
-        """Return ``count`` texts of 200 to 400 words; chunk i begins with passage i."""
+        """Return ``count`` texts of 200 to 400 words; chunk i begins with chunk i."""
         return Chunks(self.passages, self._sentences, count)
 
     def vectors(self, count: int, real: int = 100_000) -> Matrix:
@@ -150,8 +150,8 @@ class Corpus:
         return Embedded(dealt[:count], self._embed(dealt, count))
 
     @cached_property
-    def passages(self) -> Sequence[Passage]:
-        """Every distinct passage: single sentences first, then pairs, and so on; among these in a random order."""
+    def passages(self) -> Sequence[Excerpt]:
+        """Every distinct chunk: single sentences first, then pairs, and so on; among these in a random order."""
         found: dict[str, int] = {}
         for length in range(1, _MOST_SENTENCES + 1):
             new: dict[str, int] = {}
@@ -163,7 +163,7 @@ class Corpus:
             shuffled = list(new.items())
             random.Random(length).shuffle(shuffled)
             found |= dict(shuffled)
-        return [Passage(text, place) for text, place in found.items()]
+        return [Excerpt(text, place) for text, place in found.items()]
 
     @cached_property
     def _documents(self) -> Sequence[tuple[int, Sequence[str]]]:
@@ -260,12 +260,12 @@ def embed(texts: Sequence[str], embedder: Embedder) -> Matrix:
 
 def default_model() -> Embedder:
     """Return the embedder of Klaw's default configuration."""
-    from klaw_core import Place
+    from klaw_core import ComponentContext
     from klaw_core.plugins.discover import discover
 
     component = discover().component("embedder", "onnx")
     place = Path(tempfile.gettempdir())  # it keeps nothing there
-    embedder: Embedder = component.factory(component.options(), Place(place, place))
+    embedder: Embedder = component.factory(component.options(), ComponentContext(place, place))
     return embedder
 
 
@@ -295,7 +295,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100_000)
     arguments = parser.parse_args()
     corpus = Corpus(arguments.data, arguments.cache)
-    print(f"{len(corpus.passages):,} distinct passages")
+    print(f"{len(corpus.passages):,} distinct chunks")
     embedded, questions = corpus.embedded(arguments.count), corpus.questions()
     lengths = [len(text) for text in embedded.texts]
     print(f"{len(lengths):,} embedded, {sum(lengths) / len(lengths):.0f} characters each on average")

@@ -7,7 +7,7 @@ fastembed (a custom model), sentence-transformers (PyTorch). They are measured i
 anything. All but the last are given the same two graphs: the shipped one in 8 bits, and the same in float32, both with
 an input for token types, which some insist on; sentence-transformers has the official weights themselves.
 
-Texts are passages of the notes below DIRECTORY, of about 12, 60 and 200 tokens: within every peer's window, so that
+Texts are chunks of the notes below DIRECTORY, of about 12, 60 and 200 tokens: within every peer's window, so that
 all do the same work; `mixed` has a third of each. Everything takes turns; the figures are medians over the rounds.
 *Speed* is texts a second divided by Klaw's on the same graph, by the wall clock and by CPU time: below 1 is slower than
 Klaw. *Cosine* is the least to sentence-transformers, or to Klaw in float32 where that is missing.

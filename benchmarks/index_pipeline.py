@@ -3,7 +3,7 @@
     python benchmarks/index_pipeline.py DIRECTORY [--files 60] [--rounds 3]
 
 Each round indexes a sample of the directory's notes into a fresh database with the default configuration, and gives
-the embedder the very passages that were indexed in a single call, sorted by itself and nothing else to do: the bare
+the embedder the very chunks that were indexed in a single call, sorted by itself and nothing else to do: the bare
 model. The two take turns at going first, and the model is warmed up. Columns, by the wall clock and by CPU time:
 
 - index / model: the run's time divided by the bare model's
@@ -82,7 +82,7 @@ def index(notes: Path, config: Config, registry: Registry, embedder: Embedder) -
     """Index into a fresh database with an embedder that is warm."""
     clocked = Clocked(embedder)
     with Memory.open(config, registry=registry) as memory:
-        memory._parts.embedder = clocked  # noqa: SLF001  # one warm model for all
+        memory._assembly.embedder = clocked  # noqa: SLF001  # one warm model for all
         _, cost = timed(lambda: memory.index(notes))
     return clocked, cost
 
@@ -101,10 +101,10 @@ def main() -> None:
         notes.mkdir()
         sample(arguments.directory, arguments.files, notes)
         with Memory.open(load_config(data_dir=Path(work, "warm")), registry=registry) as memory:
-            embedder = memory._parts.embedder  # noqa: SLF001  # the model itself is meant
+            embedder = memory._assembly.embedder  # noqa: SLF001  # the model itself is meant
         embedder.embed_documents(["warm up"] * 8)
         passages = index(notes, load_config(data_dir=Path(work, "first")), registry, embedder)[0].texts
-        print(f"{len(passages)} passages of {statistics.mean(map(len, passages)):.0f} characters on average")
+        print(f"{len(passages)} chunks of {statistics.mean(map(len, passages)):.0f} characters on average")
         for number in range(arguments.rounds):
             bare = Cost()
             if number % 2:

@@ -16,7 +16,19 @@ from zlib import crc32
 import numpy as np
 from attrs import evolve, frozen
 
-from klaw_core import API, Component, Document, Entry, Matrix, Memory, Place, Span, TokenCounter, Vector, VectorSpace
+from klaw_core import (
+    API,
+    Component,
+    ComponentContext,
+    Document,
+    Entry,
+    Matrix,
+    Memory,
+    Span,
+    TokenCounter,
+    Vector,
+    VectorSpace,
+)
 from klaw_core.config.load import load_config
 from klaw_core.embedding.run import PROBE
 from klaw_core.embedding.token_estimate import estimate_tokens
@@ -103,7 +115,7 @@ class NoOptions:
 
 @frozen
 class Bench:
-    """A Klaw in ``place``. ``vectors`` are its model, ``texts`` its source if there are any, ``retrieval`` its legs.
+    """A Klaw in ``place``: ``vectors`` is its model, ``texts`` its source if any, ``retrieval`` its retrievers.
 
     ``markdown`` is for real documents: then the default chunker cuts. An empty ``vectors`` means none at all.
     """
@@ -149,6 +161,6 @@ class Bench:
         return evolve(registry, offers=offers)
 
 
-def _given(part: object, _options: NoOptions, _place: Place) -> object:
+def _given(part: object, _options: NoOptions, _place: ComponentContext) -> object:
     """Be the factory of a part that exists."""
     return part

@@ -47,12 +47,12 @@ def messages_of(sample: Mapping[str, Any]) -> Iterator[Message]:
 
 def dump(memory: Memory) -> object:
     """Return everything that is derived, without keys."""
-    with memory._parts.store.read() as snapshot:  # noqa: SLF001  # a dump is not public
+    with memory._assembly.store.read() as snapshot:  # noqa: SLF001  # a dump is not public
         stored = snapshot.chunks("memory", snapshot.keys("memory").tolist())
         chunks = sorted((evolve(item, key=0) for item in stored), key=lambda item: (item.path, item.chunk.start))
         indexes = {
             name: len(index.keys(snapshot.resource, "memory"))
-            for name, index in memory._parts.indexes()  # noqa: SLF001
+            for name, index in memory._assembly.indexes()  # noqa: SLF001
         }
         return chunks, dict(snapshot.manifest("memory", "conversations")), indexes, message_dump(snapshot.messages)
 
@@ -71,7 +71,7 @@ def run(samples: list[Mapping[str, Any]], config: Config) -> None:
         begun = time.perf_counter()
         for sample in samples:
             memory.conversations.append_many(messages_of(sample))
-        with memory._parts.store.read() as snapshot:  # noqa: SLF001  # a count is not public
+        with memory._assembly.store.read() as snapshot:  # noqa: SLF001  # a count is not public
             count, chats = snapshot.messages.count(), snapshot.messages.chats()
         print(f"append    {time.perf_counter() - begun:.1f} s: {count:,} rows of {len(chats)} chats")
         timed("index", memory)

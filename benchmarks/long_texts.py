@@ -3,10 +3,10 @@
     python benchmarks/long_texts.py LOCOMO_JSON
 
 LoCoMo (https://github.com/snap-research/locomo, ``data/locomo10.json``) is not part of this repository.
-A conversation's sessions are embedded whole (each is several windows long), or in passages of whole turns
+A conversation's sessions are embedded whole (each is several windows long), or in chunks of whole turns
 up to 400 tokens (Klaw's chunks: one or two windows). The questions are asked of one index per conversation.
 Each recipe's frac@5 and frac@10 are printed: the share of a question's gold sessions among the first 5 and
-10, passages counted as their session at first appearance, with the 95 % interval of a bootstrap over
+10, chunks counted as their session at first appearance, with the 95 % interval of a bootstrap over
 questions. Nothing is tuned here; the recipes differ in kind.
 """
 
@@ -133,7 +133,7 @@ class Embedding:
 
 
 def passages(turns: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """Join whole turns up to the bound; a longer turn is a passage of its own."""
+    """Join whole turns up to the bound; a longer turn is a chunk of its own."""
     joined: list[list[str]] = []
     filled = 0
     for turn, count in zip(turns, counts, strict=True):
@@ -179,7 +179,7 @@ def measure(conversations: Sequence[Conversation], embedding: Embedding, recipe:
 
 
 def main() -> None:
-    """Print a table for whole sessions and one for passages."""
+    """Print a table for whole sessions and one for chunks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("locomo", type=Path, help="locomo10.json, or a part of it")
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
@@ -189,7 +189,7 @@ def main() -> None:
     conversations = read_conversations(arguments.locomo)
     total = sum(len(conversation.questions) for conversation in conversations)
     print(f"{manifest.space}, {len(conversations)} conversations, {total} questions")
-    for whole, title in ((True, "session = one text"), (False, f"session = passages of {PASSAGE_TOKENS} tokens")):
+    for whole, title in ((True, "session = one text"), (False, f"session = chunks of {PASSAGE_TOKENS} tokens")):
         print(f"\n{title:48} {'frac@5':24} frac@10")
         for recipe in RECIPES:
             print(f"{recipe.name:48} {'    '.join(measure(conversations, embedding, recipe, whole=whole))}", flush=True)

@@ -29,21 +29,21 @@ from klaw_core.errors import (
     WorkspaceError,
 )
 from klaw_core.files.atomic import locked, write_atomically
-from klaw_core.hookspecs import API, Component, Place, hookimpl
+from klaw_core.hookspecs import API, Component, ComponentContext, hookimpl
 from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
-from klaw_core.interfaces.index import CheckedIndex, ErasingIndex, Index, LaggingIndex, Retriever, TalliedIndex
+from klaw_core.interfaces.index import CheckedIndex, ErasingIndex, Index, KeyDigestIndex, OutdatedIndex, Retriever
 from klaw_core.interfaces.messages import MessageReader, MessageWriter
 from klaw_core.interfaces.source import Source
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
 from klaw_core.memory import Memory
-from klaw_core.values.candidates import Candidate, Scored, has_clear_winner
-from klaw_core.values.chat_rows import MirroredFile, Session, StoredMessage, Summary
+from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
+from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
 from klaw_core.values.documents import Document, DocumentRecord, Entry, Replacement
 from klaw_core.values.findings import Diagnosis, Finding
-from klaw_core.values.key_digest import Tally
+from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lines import line_starts
 from klaw_core.values.migrations import Migration
-from klaw_core.values.runs import Forgotten, IndexReport, Passage, Progress, Skipped, Status
+from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, Status
 from klaw_core.values.search import Contribution, Filters, Hit, Query, Ranking, SearchResult, SearchResults
 from klaw_core.values.text import Chunk, Span, StoredChunk, TokenCounter
 from klaw_core.values.vectors import Keys, Matrix, SpaceRecord, Vector, VectorSpace
@@ -57,6 +57,7 @@ __all__ = [
     "Chunk",
     "Chunker",
     "Component",
+    "ComponentContext",
     "Config",
     "ConfigError",
     "Contribution",
@@ -68,28 +69,29 @@ __all__ = [
     "EmbeddingError",
     "Entry",
     "ErasingIndex",
+    "Excerpt",
     "Filters",
     "Finding",
-    "Forgotten",
+    "ForgetReport",
     "Fusion",
     "Hit",
     "Index",
     "IndexReport",
+    "JournalFileState",
+    "KeyDigest",
+    "KeyDigestIndex",
     "Keys",
     "KlawError",
-    "LaggingIndex",
     "Matrix",
     "Memory",
     "Message",
     "MessageReader",
     "MessageWriter",
     "Migration",
-    "MirroredFile",
     "ModelCorruptError",
     "ModelNotFoundError",
     "NotFoundError",
-    "Passage",
-    "Place",
+    "OutdatedIndex",
     "PluginConflictError",
     "PluginContractError",
     "PluginError",
@@ -100,14 +102,14 @@ __all__ = [
     "Ranking",
     "RecordError",
     "Replacement",
+    "RerankScore",
     "Reranker",
     "RetrievalError",
     "Retriever",
-    "Scored",
     "SearchResult",
     "SearchResults",
     "Session",
-    "Skipped",
+    "SkippedEntry",
     "Snapshot",
     "Source",
     "SpaceRecord",
@@ -122,8 +124,6 @@ __all__ = [
     "StoredChunk",
     "StoredMessage",
     "Summary",
-    "TalliedIndex",
-    "Tally",
     "TokenCounter",
     "Transaction",
     "Vector",

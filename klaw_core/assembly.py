@@ -23,11 +23,11 @@ from klaw_core.errors import (
     PluginError,
     PluginNotFoundError,
     RetrievalError,
-    contained,
+    isolated,
     reason,
 )
 from klaw_core.files.atomic import make_private_directory
-from klaw_core.hookspecs import Component, Place
+from klaw_core.hookspecs import Component, ComponentContext
 from klaw_core.indexing.chunking import FormatChunker
 from klaw_core.interfaces.components import Embedder, Fusion
 from klaw_core.interfaces.index import Index, Retriever
@@ -35,7 +35,7 @@ from klaw_core.interfaces.source import Source
 from klaw_core.interfaces.store import Store
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry, install_command
-from klaw_core.searching.retrievers import Leg
+from klaw_core.searching.retrievers import ConfiguredRetriever
 from klaw_core.values.documents import DEFAULT_FORMAT, TRANSCRIPT_FORMAT
 from klaw_core.values.text import COLLECTIONS
 from klaw_core.values.vectors import SpaceRecord
@@ -59,7 +59,7 @@ _METHODS: Mapping[str, Sequence[str]] = {
 }
 
 
-class Parts:
+class Assembly:
     """Everything a ``Memory`` works with.
 
     What a command may not need (the embedder, the chunker) is built at first use. All options are checked
@@ -69,7 +69,7 @@ class Parts:
     def __init__(self, config: Config, registry: Registry) -> None:
         self.config = config
         self.registry = registry
-        self._place = Place(config.data_dir, config.cache_dir, config.offline)
+        self._place = ComponentContext(config.data_dir, config.cache_dir, config.offline)
         self._problems: list[str] = []
         self._missing: list[PluginError] = []
         self._lock = threading.RLock()
@@ -78,7 +78,7 @@ class Parts:
         self._chunker = self._prepare(config.chunking)
         build_store = self._prepare(config.store)
         build_fusion = self._prepare(config.fusion)
-        build_legs = [(selection, self._prepare(selection)) for selection in config.retrieval]
+        build_retrievers = [(selection, self._prepare(selection)) for selection in config.retrieval]
         self.stages = self._stages_of(config.reranking)
         build_sources = [self._prepare(selection) for selection in config.sources]
         self._raise_problems()
@@ -87,8 +87,10 @@ class Parts:
         make_private_directory(config.data_dir)
         self.store: Store[Any] = build_store()
         try:
-            legs = (self._leg(selection, build_leg()) for selection, build_leg in build_legs)
-            self.legs = tuple(leg for leg in legs if leg is not None)
+            retrievers = (
+                self._configured(selection, build_retriever()) for selection, build_retriever in build_retrievers
+            )
+            self.retrievers = tuple(configured for configured in retrievers if configured is not None)
         except BaseException:
             self.store.close()
             raise
@@ -169,7 +171,9 @@ class Parts:
     def indexes(self) -> tuple[tuple[str, Index[Any]], ...]:
         """Return the working retrievers that keep rows, with their names."""
         return tuple(
-            (leg.name, leg.retriever) for leg in self.legs if isinstance(leg.retriever, Index) and not leg.problem
+            (configured.name, configured.retriever)
+            for configured in self.retrievers
+            if isinstance(configured.retriever, Index) and not configured.problem
         )
 
     def _records(self) -> Sequence[SpaceRecord]:
@@ -225,7 +229,7 @@ class Parts:
             self._recipe = f"{selection.type} {options!r}"
         return _Once(partial(build, component, options, selection, self._place))
 
-    def _leg(self, selection: Selection, retriever: Retriever[Any]) -> Leg | None:
+    def _configured(self, selection: Selection, retriever: Retriever[Any]) -> ConfiguredRetriever | None:
         """Return the retriever as it takes part, with what keeps it from that; None if it is not to."""
         problem = ""
         try:
@@ -233,7 +237,7 @@ class Parts:
                 return None
         except RetrievalError as error:
             problem = str(error)
-        return Leg(selection.type, retriever, selection.weight, problem)
+        return ConfiguredRetriever(selection.type, retriever, selection.weight, problem)
 
 
 class _Once:
@@ -254,7 +258,7 @@ class _Once:
         return self._made[0]
 
 
-def build(component: Component[Any, Any], options: Any, selection: Selection, place: Place) -> Any:
+def build(component: Component[Any, Any], options: Any, selection: Selection, place: ComponentContext) -> Any:
     """Call the factory, and check that what it gives has the methods of its kind.
 
     What a plugin raises there, or gives instead of a component, is named as its fault. Raise KlawError.
@@ -275,7 +279,7 @@ def build(component: Component[Any, Any], options: Any, selection: Selection, pl
             f"which has no {' and no '.join(lacking)}",
             hint="see `klaw plugins`",
         )
-    return _guarded(built, selection.type) if selection.kind == "source" else built
+    return _isolated(built, selection.type) if selection.kind == "source" else built
 
 
 def join(store: Store[Any], retriever: Retriever[Any], selection: Selection, config: Config) -> bool:
@@ -285,7 +289,7 @@ def join(store: Store[Any], retriever: Retriever[Any], selection: Selection, con
     it does not fit, RetrievalError if it alone cannot be used, StoreError.
     """
     who = f"{selection.place}: the retriever {selection.type!r}"
-    with contained(who):
+    with isolated(who):
         fits = issubclass(store.offers, retriever.joins)
         needs_vectors, keeps_rows = bool(retriever.needs_vectors), isinstance(retriever, Index)
     if not fits:
@@ -298,7 +302,7 @@ def join(store: Store[Any], retriever: Retriever[Any], selection: Selection, con
         return False
     if keeps_rows:
         try:
-            with contained(who):
+            with isolated(who):
                 store.enlist(selection.type, retriever)  # type: ignore[arg-type]  # looked at above
         except PluginError as error:
             raise RetrievalError(error.message, hint=error.hint) from error
@@ -311,12 +315,12 @@ def _fallback(embedders: _Embedders, get_records: Callable[[], Sequence[SpaceRec
     return FallbackEmbedder([Option(name, build) for name, build in embedders], get_records)
 
 
-def _guarded(source: Source, name: str) -> Source:
+def _isolated(source: Source, name: str) -> Source:
     """Return a source of a plugin behind a wall, and Klaw's own, whose fields others read, as it is."""
     from klaw_core.builtin.workspace import Workspace
-    from klaw_core.plugins.isolation import GuardedSource
+    from klaw_core.plugins.isolation import IsolatedSource
 
-    return source if isinstance(source, Workspace) else GuardedSource.of(source, name)
+    return source if isinstance(source, Workspace) else IsolatedSource.of(source, name)
 
 
 def _refuse(error: PluginError) -> Any:

@@ -52,7 +52,7 @@ __all__ = [
     "VectorSpaceError",
     "WorkspaceError",
     "as_klaw_error",
-    "contained",
+    "isolated",
     "reason",
 ]
 
@@ -144,7 +144,7 @@ class EmbedderUnavailableError(EmbeddingError):
 
 
 class RetrievalError(KlawError):
-    """A retriever could not answer; the other legs go on without it."""
+    """A retriever could not answer; the other retrievers go on without it."""
 
 
 class QueryError(KlawError):
@@ -183,7 +183,7 @@ def as_klaw_error(error: BaseException) -> KlawError:
 
 
 @contextmanager
-def contained(who: str) -> Iterator[None]:
+def isolated(who: str) -> Iterator[None]:
     """Raise as a PluginError that names ``who`` whatever is raised inside and is not Klaw's own.
 
     A plugin that calls ``sys.exit`` does not end the program.

@@ -38,7 +38,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @frozen
-class Place:
+class ComponentContext:
     """Where a component may keep files: ``data_dir`` holds what cannot be lost, ``cache_dir`` what can."""
 
     data_dir: Path
@@ -57,7 +57,7 @@ class Component(Generic[OptionsT, T_co]):
 
     name: str
     options: type[OptionsT]
-    factory: Callable[[OptionsT, Place], T_co]
+    factory: Callable[[OptionsT, ComponentContext], T_co]
     api: int
     summary: str = ""
 
@@ -69,7 +69,7 @@ def klaw_embedders() -> Iterable[Component[object, Embedder]]:  # type: ignore[e
 
 @hookspec
 def klaw_chunkers() -> Iterable[Component[object, Chunker]]:  # type: ignore[empty-body]  # a spec has no body
-    """Yield what cuts documents into passages."""
+    """Yield what cuts documents into chunks."""
 
 
 @hookspec

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 from attrs import evolve
 
-from klaw_core.assembly import Parts, option_problems
+from klaw_core.assembly import Assembly, option_problems
 from klaw_core.config.load import load_config
 from klaw_core.config.model import Config, Selection, named_embedding
 from klaw_core.errors import ConfigError, KlawError, QueryError, WorkspaceError
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from klaw_core.sources.workspaces import Workspaces
     from klaw_core.values.documents import Document
     from klaw_core.values.findings import Diagnosis
-    from klaw_core.values.runs import Forgotten, IndexReport, Passage, Status
+    from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Status
 
 _COLLECTION = COLLECTIONS[0]
 
@@ -53,8 +53,8 @@ class Memory:
     Safe to use from several threads. Every method raises only subclasses of KlawError.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
 
     @classmethod
     def open(cls, config: Config | None = None, *, registry: Registry | None = None) -> Self:
@@ -64,7 +64,7 @@ class Memory:
         """
         config = config or load_config(check=option_problems)
         registry = registry or discover(disabled=config.disabled_plugins)
-        return cls(Parts(config, registry))
+        return cls(Assembly(config, registry))
 
     def __enter__(self) -> Self:
         return self
@@ -76,12 +76,12 @@ class Memory:
 
     def close(self) -> None:
         """Release the store; closing twice is allowed."""
-        self._parts.store.close()
+        self._assembly.store.close()
 
     @property
     def config(self) -> Config:
         """The configuration this memory was assembled from."""
-        return self._parts.config
+        return self._assembly.config
 
     @cached_property
     def core(self) -> CoreMemory:
@@ -111,7 +111,7 @@ class Memory:
         """
         from klaw_core.embedding.run import EmbeddingRun
         from klaw_core.sources.catalogue import bad_lines, collection_of
-        from klaw_core.values.runs import IndexReport, Skipped
+        from klaw_core.values.runs import IndexReport, SkippedEntry
 
         run = EmbeddingRun(stopped=not embed)
         if directory is not None:
@@ -131,7 +131,7 @@ class Memory:
                 report += self._write(source, run, force=force, on_progress=on_progress)
             except WorkspaceError as error:
                 # A drive, or a plugin's server, that is not there now must not keep the others from being indexed.
-                report += IndexReport(skipped=(Skipped(source.origin, str(error), keep=True),))
+                report += IndexReport(skipped=(SkippedEntry(source.origin, str(error), keep=True),))
         return self._finish(report, run, COLLECTIONS, on_progress)
 
     def embed(
@@ -171,9 +171,9 @@ class Memory:
                 ["without vectors on both sides there is nothing to build anew"],
                 hint=f"klaw config set memory.embedding.type {selection.type}, then `klaw index`",
             )
-        embedder = self._parts.embedder_for_new_index(selection)
-        report = reindex(self._parts, self._sources, embedder, on_progress)
-        self._parts.move_to(embedder, selection)
+        embedder = self._assembly.embedder_for_new_index(selection)
+        report = reindex(self._assembly, self._sources, embedder, on_progress)
+        self._assembly.move_to(embedder, selection)
         return report
 
     def search(
@@ -186,7 +186,7 @@ class Memory:
         collection: str = _COLLECTION,
         min_score: float | None = None,
     ) -> SearchResults:
-        """Return the passages that answer a question in plain words, best first.
+        """Return the chunks that answer a question in plain words, best first.
 
         ``mode`` is ``hybrid``, ``fts`` or ``vector``. Scores compare within one answer only. Raise QueryError
         for an empty query; a retriever that fails is named in the answer's ``notices`` instead.
@@ -196,7 +196,7 @@ class Memory:
             query, limit=limit, mode=mode, filters=filters, collection=collection, min_score=min_score
         )
 
-    def get(self, path: str, first_line: int = 1, lines: int | None = None) -> Passage:
+    def get(self, path: str, first_line: int = 1, lines: int | None = None) -> Excerpt:
         """Return lines of a note or of a saved memory: the file as it is now, or the stored text.
 
         ``path`` is a result's path (``notes/a.md``), the path of a file in a workspace, or a chunk's id.
@@ -206,7 +206,7 @@ class Memory:
 
     def save(
         self, text: str, *, source: str = "manual", chat_id: str | None = None, created_at: datetime | None = None
-    ) -> Passage:
+    ) -> Excerpt:
         """Remember a text; it can be found at once.
 
         Once it is in the journal it is safe, and nothing raises: if it cannot be indexed or embedded now, the
@@ -215,13 +215,13 @@ class Memory:
         """
         from klaw_core.sources.saved_source import as_document, make_saved
         from klaw_core.values.lines import count_lines
-        from klaw_core.values.runs import Passage
+        from klaw_core.values.runs import Excerpt
 
         saved = make_saved(text, source, chat_id, created_at)
         self._journal.append(saved)
-        return Passage(saved.id, text, 1, count_lines(text), notice=self._index_saved(as_document(saved)))
+        return Excerpt(saved.id, text, 1, count_lines(text), notice=self._index_saved(as_document(saved)))
 
-    def forget(self, target: str) -> Forgotten:
+    def forget(self, target: str) -> ForgetReport:
         """Remove a saved memory (by path or chunk id), a note (by path) or a workspace (``notes/``) from the index.
 
         A note's file is not touched, but it is excluded from its workspace from now on. Raise NotFoundError.
@@ -237,7 +237,7 @@ class Memory:
         """Return what is indexed, with what, and what does not work."""
         from klaw_core.maintenance.status import take_status
 
-        return take_status(self._parts, self._sources)
+        return take_status(self._assembly, self._sources)
 
     def doctor(self, *, fix: bool = False) -> Diagnosis:
         """Examine everything: store, indexes, vector spaces, files, plugins; with ``fix`` mend what is safe to mend.
@@ -248,16 +248,16 @@ class Memory:
         from klaw_core.maintenance.doctor import Doctor
 
         by_collection = {name: partial(self._sources.of, name) for name in COLLECTIONS}
-        return Doctor(self._parts, by_collection, self.conversations.mirror).run(fix=fix)
+        return Doctor(self._assembly, by_collection, self.conversations.row_sync).run(fix=fix)
 
     @cached_property
     def conversations(self) -> Conversations:
         """What was said: append to it, read it, and search single messages."""
         from klaw_core.conversations.archive import Conversations
-        from klaw_core.conversations.mirror import Mirror
+        from klaw_core.conversations.row_sync import RowSync
 
-        mirror = Mirror.over(self._parts.store, self.config.data_dir, self.config.conversations)
-        return Conversations(mirror, lambda paths: self._collection_named(_COLLECTION).remove(paths, forget=True))
+        row_sync = RowSync.over(self._assembly.store, self.config.data_dir, self.config.conversations)
+        return Conversations(row_sync, lambda paths: self._collection_named(_COLLECTION).remove(paths, forget=True))
 
     @cached_property
     def _workspaces(self) -> Workspaces:
@@ -272,7 +272,7 @@ class Memory:
         return SavedJournal(self.config.data_dir / "saved.jsonl")
 
     def _collection_named(self, name: str) -> Collection:
-        return self._parts.collection(name)
+        return self._assembly.collection(name)
 
     def export(self, target: str | Path | BinaryIO) -> ExportReport:
         """Write everything a person owns as JSON lines: workspaces, core memory, what was saved, said and summarised.
@@ -304,26 +304,28 @@ class Memory:
         return report
 
     def _indexer(self, collection: str = _COLLECTION) -> Indexer:
-        return self._parts.indexer(collection)
+        return self._assembly.indexer(collection)
 
     @cached_property
     def _reader(self) -> Reader:
         from klaw_core.sources.reading import Reader
 
-        return Reader(self._parts.store, self._sources.known_workspaces, COLLECTIONS, self._journal)
+        return Reader(self._assembly.store, self._sources.known_workspaces, COLLECTIONS, self._journal)
 
     @property
     def _sources(self) -> Sources:
         from klaw_core.sources.catalogue import Sources
 
-        return Sources(self._parts, self._workspaces, self._journal, self.conversations.mirror)
+        return Sources(self._assembly, self._workspaces, self._journal, self.conversations.row_sync)
 
     @cached_property
     def _searcher(self) -> Searcher:
         from klaw_core.searching.flow import Searcher
 
-        parts = self._parts
-        return Searcher(parts.store, lambda: parts.embedder, parts.legs, parts.fusion, parts.stages)
+        assembly = self._assembly
+        return Searcher(
+            assembly.store, lambda: assembly.embedder, assembly.retrievers, assembly.fusion, assembly.stages
+        )
 
     def _write(self, source: Source, run: EmbeddingRun, *, force: bool, on_progress: ProgressCallback) -> IndexReport:
         """Store what has changed in one source, to be found by words; nothing is embedded."""
@@ -333,7 +335,7 @@ class Memory:
 
         indexer = self._indexer(collection_of(source))
         report = indexer.write(source, run, force=force, on_progress=on_progress)
-        if source in self._parts.sources:
+        if source in self._assembly.sources:
             return report
         return report + IndexReport(removed=drop_forgotten(indexer.collection, source, self._workspaces))
 
@@ -354,7 +356,7 @@ class Memory:
                 indexer = self._indexer(name)
                 report += indexer.embed(run, limit=left, on_progress=on_progress)
         if report.embedded or report.cached:
-            with self._parts.store.write() as transaction:
+            with self._assembly.store.write() as transaction:
                 most = self.config.cache.max_entries
                 transaction.tend_cache(most, found=report.cached, computed=report.embedded)
         return evolve(report, notices=tuple(dict.fromkeys(report.notices)))

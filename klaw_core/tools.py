@@ -185,7 +185,7 @@ _TOOLS: Mapping[str, _Tool] = {
             "query": _text("What to find, in plain words.", _MOST_QUERY_CHARACTERS),
             "topK": {
                 "type": "integer",
-                "description": "How many passages to return; 5 by default.",
+                "description": "How many chunks to return; 5 by default.",
                 "minimum": 1,
                 "maximum": _MOST_RESULTS,
             },

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from corpus import Embedded, Matrix, Vector
 
-#: How many candidates each leg gives, where the peer lets that be chosen.
+#: How many candidates each retriever gives, where the peer lets that be chosen.
 DEPTH = 50
 
 _K = 60  # reciprocal rank fusion's constant (Cormack, Clarke and Büttcher, SIGIR 2009)

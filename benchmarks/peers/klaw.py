@@ -41,7 +41,7 @@ class Klaw(Peer):
 
 
 class KlawExact(Klaw):
-    """Both legs exhaustive: what the default may differ from, and the form for small collections."""
+    """Both retrievers exhaustive: what the default may differ from, and the form for small collections."""
 
-    summary = "Memory.search, both legs exact"
+    summary = "Memory.search, both retrievers exact"
     retrieval = ({"type": "sqlite-vec", "search": "exact"}, {"type": "fts5", "search": "exact"})

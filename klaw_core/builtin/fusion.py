@@ -10,10 +10,10 @@ from klaw_core.values.search import Contribution, Hit, Ranking
 
 
 @frozen(eq=False, repr=False)
-class _Weighed:
-    """One leg's hits, best first: what each counts, and what it adds to the score of its key."""
+class _WeightedRanking:
+    """One retriever's hits, best first: what each counts, and what it adds to the score of its key."""
 
-    leg: str
+    retriever: str
     hits: Sequence[Hit]
     weights: Sequence[float]
     values: Sequence[float]
@@ -21,16 +21,16 @@ class _Weighed:
 
 @frozen
 class ReciprocalRankFusion:
-    """Score a key by the sum of ``weight * confidence / (k + rank)`` over the legs that found it.
+    """Score a key by the sum of ``weight * confidence / (k + rank)`` over the retrievers that found it.
 
-    Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009) with a weight a leg, and a confidence a hit.
-    Ranks alone cannot tell a leg that knows the answer from one that guesses: a model that never learned the
-    question's language still ranks fifty passages, but scores them all alike. So a hit counts by how far it stands
-    above the end of its leg's pool, as a share of the leg's best score: 1 for a first hit that towers over the rest,
-    ``min_confidence`` for what is no better than the fiftieth. ``min_confidence = 1`` is the plain formula.
+    Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009) with a weight a retriever, and a confidence a hit.
+    Ranks alone cannot tell a retriever that knows the answer from one that guesses: a model that never learned the
+    question's language still ranks fifty chunks, but scores them all alike. So a hit counts by how far it stands
+    above the end of its retriever's pool, as a share of the retriever's best score: 1 for a first hit that towers over
+    the rest, ``min_confidence`` for what is no better than the fiftieth. ``min_confidence = 1`` is the plain formula.
 
-    ``pool`` is how many hits of a leg make up this background; what comes after them has the least confidence. A
-    leg that found fewer is measured from 0, the score of what it did not find.
+    ``pool`` is how many hits of a retriever make up this background; what comes after them has the least confidence. A
+    retriever that found fewer is measured from 0, the score of what it did not find.
     """
 
     k: int = field(default=60, validator=validators.ge(1))
@@ -45,11 +45,11 @@ class ReciprocalRankFusion:
         """Return at most ``limit`` hits, best first, ties by key. A contribution's weight includes the confidence."""
         return _combine((self._weigh(ranking) for ranking in rankings), limit)
 
-    def _weigh(self, ranking: Ranking) -> _Weighed:
+    def _weigh(self, ranking: Ranking) -> _WeightedRanking:
         least, sure = self.min_confidence, 1 - self.min_confidence
         weights = [ranking.weight * (least + sure * standing) for standing in self._standings(ranking.hits)]
         values = [weight / place for place, weight in enumerate(weights, start=self.k + 1)]
-        return _Weighed(ranking.leg, ranking.hits, weights, values)
+        return _WeightedRanking(ranking.retriever, ranking.hits, weights, values)
 
     def _standings(self, hits: Sequence[Hit]) -> Sequence[float]:
         """Return how high each hit stands over its pool: 0 at its end, at most 1, the same at any scale."""
@@ -63,12 +63,12 @@ class ReciprocalRankFusion:
 
 @frozen
 class WeightedFusion:
-    """Score a key by the weighted mean of its scores, each leg's scaled to 0..1 by its own range.
+    """Score a key by the weighted mean of its scores, each retriever's scaled to 0..1 by its own range.
 
     Min-max convex combination (Bruch, Gai and Ingber, *An Analysis of Fusion Functions for Hybrid
-    Retrieval*, TOIS 2023). The range of a leg is that of the hits it fetched, ``multiplier`` times the
-    limit; the worst of them counts 0, a leg with one distinct score counts 1, and a key that a leg did not find gets
-    nothing from it. Weights are divided by their sum, so a score lies in 0..1.
+    Retrieval*, TOIS 2023). The range of a retriever is that of the hits it fetched, ``multiplier`` times the
+    limit; the worst of them counts 0, a retriever with one distinct score counts 1, and a key that a retriever did not
+    find gets nothing from it. Weights are divided by their sum, so a score lies in 0..1.
     """
 
     multiplier: int = field(default=4, validator=validators.ge(1))
@@ -79,34 +79,36 @@ class WeightedFusion:
 
     def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, ties by key."""
-        # fsum: the same total, whatever order the legs come in
+        # fsum: the same total, whatever order the retrievers come in
         total = math.fsum(ranking.weight for ranking in rankings if ranking.hits) or 1.0
         return _combine((_weigh(ranking, ranking.weight / total) for ranking in rankings), limit)
 
 
-def _weigh(ranking: Ranking, weight: float) -> _Weighed:
+def _weigh(ranking: Ranking, weight: float) -> _WeightedRanking:
     """Return the hits with their scores scaled to 0..1, times ``weight``."""
     scores = [hit.score for hit in ranking.hits]
     low, span = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
     values = [weight * ((score - low) / span if span > 0 else 1.0) for score in scores]
-    return _Weighed(ranking.leg, ranking.hits, [weight] * len(values), values)
+    return _WeightedRanking(ranking.retriever, ranking.hits, [weight] * len(values), values)
 
 
-def _combine(legs: Iterable[_Weighed], limit: int) -> Sequence[Hit]:
-    """Add up what each key has from the legs, in order of name; explain those that are returned."""
-    ordered = sorted(legs, key=_by_leg)
+def _combine(retrievers: Iterable[_WeightedRanking], limit: int) -> Sequence[Hit]:
+    """Add up what each key has from the retrievers, in order of name; explain those that are returned."""
+    ordered = sorted(retrievers, key=_by_retriever)
     scores: dict[int, float] = {}
-    for weighed in ordered:
-        for hit, value in zip(weighed.hits, weighed.values, strict=True):
+    for weighted in ordered:
+        for hit, value in zip(weighted.hits, weighted.values, strict=True):
             scores[hit.key] = scores.get(hit.key, 0.0) + value
     best = sorted([(-score, key) for key, score in scores.items()])[:limit]
     parts: dict[int, list[Contribution]] = {key: [] for _, key in best}
-    for weighed in ordered:
-        for rank, hit in enumerate(weighed.hits):
+    for weighted in ordered:
+        for rank, hit in enumerate(weighted.hits):
             if hit.key in parts:
-                part = Contribution(weighed.leg, rank + 1, hit.score, weighed.weights[rank], weighed.values[rank])
+                part = Contribution(
+                    weighted.retriever, rank + 1, hit.score, weighted.weights[rank], weighted.values[rank]
+                )
                 parts[hit.key].append(part)
     return [Hit(key, -score, tuple(parts[key])) for score, key in best]
 
 
-_by_leg = attrgetter("leg")
+_by_retriever = attrgetter("retriever")

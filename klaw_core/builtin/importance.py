@@ -6,7 +6,7 @@ from typing import Any
 from attrs import field, frozen
 
 from klaw_core.builtin.score_weights import is_marked, weigh
-from klaw_core.values.candidates import Candidate, Scored
+from klaw_core.values.candidates import Candidate, RerankScore
 from klaw_core.values.search import Query
 from klaw_core.values.text import StoredChunk
 
@@ -35,13 +35,13 @@ class ImportanceOptions:
 
 @frozen
 class Importance:
-    """Multiplies each score by its passage's factor; raw is the factor."""
+    """Multiplies each score by its chunk's factor; raw is the factor."""
 
     options: ImportanceOptions = ImportanceOptions()
 
     needs_vectors = False
 
-    def rerank(self, _query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored]:
+    def rerank(self, _query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[RerankScore]:
         """Return at most ``limit`` scores, best first, ties in the order given."""
         factors = [self._factor(candidate.stored) for candidate in candidates]
         return weigh(zip(candidates, factors, factors, strict=True), limit)

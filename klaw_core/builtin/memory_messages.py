@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from klaw_core.errors import StoreError
-from klaw_core.values.chat_rows import MirroredFile, Session, StoredMessage, Summary
+from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
 
 if TYPE_CHECKING:
     from klaw_core.builtin.memory_store import Tables
@@ -86,7 +86,7 @@ class MemoryMessages:
         """Return a chat's summaries, oldest first."""
         return self.tables.summaries.get(chat_id, ())
 
-    def files(self, chat_id: str, /) -> Mapping[date, MirroredFile]:
+    def files(self, chat_id: str, /) -> Mapping[date, JournalFileState]:
         """Return how far each file of a chat is mirrored."""
         return {day: file for (chat, day), file in self.tables.message_files.items() if chat == chat_id}
 
@@ -103,7 +103,7 @@ class MemoryMessages:
                 self.tables.messages[key] = message
         return new
 
-    def put_file(self, file: MirroredFile, /) -> None:
+    def put_file(self, file: JournalFileState, /) -> None:
         """Record how far a file is mirrored."""
         self.tables.message_files[file.chat_id, file.day] = file
 

@@ -19,10 +19,10 @@ from attrs import define, evolve, field, frozen
 from klaw_core.builtin.memory_messages import MemoryMessages
 from klaw_core.interfaces.index import Index
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
-from klaw_core.values.chat_rows import MirroredFile, StoredMessage, Summary
+from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
 from klaw_core.values.documents import Document, DocumentRecord, Replacement
 from klaw_core.values.findings import Finding
-from klaw_core.values.key_digest import Tally
+from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.search import Filters
 from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
@@ -40,7 +40,7 @@ class Tables:
     migrations: set[tuple[str, str]] = field(factory=set)
     next_key: int = 1
     messages: dict[tuple[str, str], StoredMessage] = field(factory=dict)
-    message_files: dict[tuple[str, date], MirroredFile] = field(factory=dict)
+    message_files: dict[tuple[str, date], JournalFileState] = field(factory=dict)
     summaries: dict[str, tuple[Summary, ...]] = field(factory=dict)
 
     def copy(self) -> Tables:
@@ -111,16 +111,16 @@ class MemorySnapshot:
         """Return every chunk's key, ascending."""
         return _keys(key for key, _ in self._chunks(collection))
 
-    def tally(self, collection: str, /) -> Tally:
-        """Return the tally of the keys."""
-        return Tally.of(self.keys(collection))
+    def key_digest(self, collection: str, /) -> KeyDigest:
+        """Return the digest of the keys."""
+        return KeyDigest.of(self.keys(collection))
 
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in."""
         return self.resource.spaces.get(collection)
 
     def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
-        """Return the cached vectors among these passage hashes."""
+        """Return the cached vectors among these chunk hashes."""
         found = {digest: self.resource.vectors.get((space.identity, digest)) for digest in hashes}
         return {digest: vector for digest, vector in found.items() if vector is not None}
 
@@ -217,7 +217,7 @@ class MemoryTransaction(MemorySnapshot):
         return len(gone)
 
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
-        """Remove these passage hashes from the embedding cache, in every space."""
+        """Remove these chunk hashes from the embedding cache, in every space."""
         gone = set(hashes)
         for entry in [entry for entry in self.resource.vectors if entry[1] in gone]:
             del self.resource.vectors[entry]
@@ -291,7 +291,7 @@ def _used_vectors(tables: Tables, left: Container[str]) -> dict[tuple[str, str],
     ``left`` are the spaces that the collections were in before.
     """
     spaces = {record.space.identity for record in tables.spaces.values()}
-    hashes = {stored.chunk.passage_hash for stored in tables.chunks.values()}
+    hashes = {stored.chunk.embedding_hash for stored in tables.chunks.values()}
     return {
         entry: vector
         for entry, vector in tables.vectors.items()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core.values.candidates import Candidate, Scored
+from klaw_core.values.candidates import Candidate, RerankScore
 from klaw_core.values.search import Query
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ class MmrOptions:
 
 @frozen
 class MaximalMarginalRelevance:
-    """Picks, one after another, the passage of the best score less what it repeats of those picked before.
+    """Picks, one after another, the chunk of the best score less what it repeats of those picked before.
 
     Carbonell and Goldstein, *The Use of MMR, Diversity-Based Reranking for Reordering Documents and Producing
     Summaries* (SIGIR 1998): the largest ``lambda * relevance - (1 - lambda) * nearest``, where relevance is the score
     scaled to 0..1 by the range of what was found. Divided by lambda and brought back to the scale of the scores, that
     is a score less a penalty: the order is the paper's, the first result keeps its score, and none rises.
-    ``nearest``, which is also raw, is the largest cosine to a passage picked before, at least 0; where any passage
+    ``nearest``, which is also raw, is the largest cosine to a chunk picked before, at least 0; where any chunk
     has no vector, all are compared by the words they share (Jaccard).
     """
 
@@ -48,7 +48,7 @@ class MaximalMarginalRelevance:
 
     needs_vectors = True
 
-    def rerank(self, _query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored]:
+    def rerank(self, _query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[RerankScore]:
         """Return at most ``limit`` scores in the order of the picks, ties in the order given."""
         import numpy as np
 
@@ -64,7 +64,7 @@ class MaximalMarginalRelevance:
         for _ in range(min(limit, len(candidates))):
             marginal = scores - penalty * nearest
             pick = int(np.argmax(np.where(waiting, marginal, -np.inf)))
-            picks.append(Scored(candidates[pick].key, float(marginal[pick]), float(nearest[pick])))
+            picks.append(RerankScore(candidates[pick].key, float(marginal[pick]), float(nearest[pick])))
             waiting[pick] = False
             nearest = np.maximum(nearest, similarities_to(pick))
         return picks

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from klaw_core.hookspecs import API, Component, Place, hookimpl
+from klaw_core.hookspecs import API, Component, ComponentContext, hookimpl
 
 if TYPE_CHECKING:
     from klaw_core.builtin.workspace import WorkspaceOptions
@@ -89,25 +89,25 @@ def klaw_retrievers() -> Iterable[Component[Any, Retriever[Any]]]:
     yield Component("words", NoOptions, _words, API, "BM25 over whole words in the store 'memory'")
 
 
-def _workspace(options: WorkspaceOptions, _place: Place) -> Source:
+def _workspace(options: WorkspaceOptions, _place: ComponentContext) -> Source:
     from klaw_core.builtin.workspace import Workspace
 
     return Workspace(options.root, options.origin, options.include, options.exclude, options.max_bytes)
 
 
-def _memory_store(_options: NoOptions, _place: Place) -> Store[Any]:
+def _memory_store(_options: NoOptions, _place: ComponentContext) -> Store[Any]:
     from klaw_core.builtin.memory_store import MemoryStore
 
     return MemoryStore()
 
 
-def _cosine(_options: NoOptions, _place: Place) -> Index[Any]:
+def _cosine(_options: NoOptions, _place: ComponentContext) -> Index[Any]:
     from klaw_core.builtin.memory_index import CosineIndex
 
     return CosineIndex()
 
 
-def _words(_options: NoOptions, _place: Place) -> Index[Any]:
+def _words(_options: NoOptions, _place: ComponentContext) -> Index[Any]:
     from klaw_core.builtin.memory_index import WordIndex
 
     return WordIndex()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from attrs import field, frozen, validators
 
 from klaw_core.builtin.score_weights import is_marked, weigh
-from klaw_core.values.candidates import Candidate, Scored
+from klaw_core.values.candidates import Candidate, RerankScore
 from klaw_core.values.search import Query
 from klaw_core.values.text import StoredChunk
 
@@ -19,7 +19,7 @@ class RecencyOptions:
     """Options of the stage ``recency``.
 
     ``half_life_days``: the age at which half of what age can take is gone.
-    ``floor``: the share of its score that the oldest passage keeps; 1 makes age irrelevant.
+    ``floor``: the share of its score that the oldest chunk keeps; 1 makes age irrelevant.
     ``evergreen``: source labels (``MEMORY.md``, ``manual``), or beginnings of paths (``notes/reference/``), that
     never age.
     """
@@ -46,7 +46,7 @@ class Recency:
 
     needs_vectors = False
 
-    def rerank(self, _query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored]:
+    def rerank(self, _query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[RerankScore]:
         """Return at most ``limit`` scores, best first, ties in the order given."""
         now = self.now()
         ages = [self._age_days(candidate.stored, now) for candidate in candidates]

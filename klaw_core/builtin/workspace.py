@@ -1,6 +1,6 @@
 """The source ``workspace``: a directory of Markdown notes.
 
-Everything odd that a directory can hold is a named, counted :class:`Skipped`, never an exception and never
+Everything odd that a directory can hold is a named, counted :class:`SkippedEntry`, never an exception and never
 a way out of the directory: links that lead outside, FIFOs, devices, loops, unreadable, binary and huge files.
 """
 
@@ -19,7 +19,7 @@ from attrs import field, frozen, validators
 
 from klaw_core.errors import WorkspaceError
 from klaw_core.values.documents import Document, Entry
-from klaw_core.values.runs import Skipped
+from klaw_core.values.runs import SkippedEntry
 
 # The two files that agents' memory conventions read first.
 _FIRST = ("MEMORY.md", "memory.md")
@@ -81,7 +81,7 @@ class Workspace:
     collection: str = "memory"
     version: str = ""
 
-    def scan(self) -> Iterable[Entry | Skipped]:
+    def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return MEMORY.md, memory.md, then every other note by path. Raise WorkspaceError if the root is gone."""
         if not self.root.is_dir():
             problem = "is not a directory" if self.root.exists() else "does not exist"
@@ -94,10 +94,10 @@ class Workspace:
         distinct: dict[str, Entry] = {}
         for entry in files:
             distinct.setdefault(os.path.realpath(self._path(entry)), entry)
-        return [*distinct.values(), *(item for item in found if isinstance(item, Skipped))]
+        return [*distinct.values(), *(item for item in found if isinstance(item, SkippedEntry))]
 
-    def read(self, entry: Entry, /) -> Document | Skipped:
-        """Read one note; what cannot be read as text is Skipped with the reason."""
+    def read(self, entry: Entry, /) -> Document | SkippedEntry:
+        """Read one note; what cannot be read as text is SkippedEntry with the reason."""
         relative = entry.path.removeprefix(f"{self.origin}/")
         path = self.root / relative
         try:
@@ -105,9 +105,9 @@ class Workspace:
             text = decode(data)
         except OSError as error:
             gone = error.errno in {errno.ENOENT, errno.ENOTDIR}
-            return Skipped(entry.path, "vanished" if gone else f"cannot be read: {error.strerror}", keep=True)
+            return SkippedEntry(entry.path, "vanished" if gone else f"cannot be read: {error.strerror}", keep=True)
         except _NotANoteError as error:
-            return Skipped(entry.path, str(error), keep=False)
+            return SkippedEntry(entry.path, str(error), keep=False)
         created = _date_in_name(path.name) or modified
         return Document(entry.path, text, relative, self.origin, created, version=self.version)
 
@@ -161,7 +161,7 @@ class Workspace:
     def _path(self, entry: Entry) -> Path:
         return self.root / entry.path.removeprefix(f"{self.origin}/")
 
-    def _walk(self) -> Iterator[Entry | Skipped]:
+    def _walk(self) -> Iterator[Entry | SkippedEntry]:
         """Walk the directories, each real one once, however many links lead to it; links come after the rest."""
         pending, links = [self.root], list[Path]()
         seen: set[Path] = set()
@@ -174,7 +174,7 @@ class Workspace:
                 with os.scandir(directory) as listing:
                     children = sorted(listing, key=lambda child: child.name, reverse=True)
             except OSError as error:
-                yield Skipped(self._name(directory), f"cannot be read: {error.strerror}", keep=True)
+                yield SkippedEntry(self._name(directory), f"cannot be read: {error.strerror}", keep=True)
                 continue
             for child in children:
                 path = Path(child.path)
@@ -184,23 +184,23 @@ class Workspace:
                     if self._contains(path):
                         (links if child.is_symlink() else pending).append(path)
                     else:
-                        yield Skipped(self._name(path), "leads out of the workspace", keep=False)
+                        yield SkippedEntry(self._name(path), "leads out of the workspace", keep=False)
                 elif self._includes(child.name):
                     yield self._file(path)
 
-    def _file(self, path: Path) -> Entry | Skipped:
+    def _file(self, path: Path) -> Entry | SkippedEntry:
         name = self._name(path)
         if path != self.root / name.removeprefix(f"{self.origin}/"):
-            return Skipped(name, "has a name that is not valid UTF-8", keep=False)
+            return SkippedEntry(name, "has a name that is not valid UTF-8", keep=False)
         try:
             status = path.stat()
         except OSError as error:
             reason = "is a link to nothing" if error.errno == errno.ENOENT else f"cannot be read: {error.strerror}"
-            return Skipped(name, reason, keep=error.errno != errno.ENOENT)
+            return SkippedEntry(name, reason, keep=error.errno != errno.ENOENT)
         if not self._contains(path):
-            return Skipped(name, "leads out of the workspace", keep=False)
+            return SkippedEntry(name, "leads out of the workspace", keep=False)
         if not stat.S_ISREG(status.st_mode):
-            return Skipped(name, "is not a regular file", keep=False)
+            return SkippedEntry(name, "is not a regular file", keep=False)
         return Entry(name, status.st_size)
 
     def _includes(self, name: str) -> bool:

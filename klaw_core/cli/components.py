@@ -11,12 +11,12 @@ from klaw_core.assembly import build, join
 from klaw_core.config.model import AUTO, DEFAULTS, Config, Selection
 from klaw_core.config.options import build_options
 from klaw_core.errors import ConfigError, KlawError
-from klaw_core.hookspecs import Place
+from klaw_core.hookspecs import ComponentContext
 from klaw_core.plugins.registry import Registry
 
 
 @attrs.frozen
-class Part:
+class ComponentState:
     """One component the configuration asks for. ``problem`` and ``remedy`` are empty if it works."""
 
     kind: str
@@ -26,9 +26,9 @@ class Part:
     remedy: str = ""
 
 
-def examine(config: Config, registry: Registry) -> list[Part]:
+def examine(config: Config, registry: Registry) -> list[ComponentState]:
     """Build every component and let the retrievers join the store. No model is loaded and no server asked."""
-    parts: list[Part] = []
+    parts: list[ComponentState] = []
     store: Any = None
     try:
         for selection in config.selections():
@@ -46,9 +46,9 @@ def examine(config: Config, registry: Registry) -> list[Part]:
     return parts
 
 
-def _try(config: Config, registry: Registry, selection: Selection) -> tuple[Part, Any]:
+def _try(config: Config, registry: Registry, selection: Selection) -> tuple[ComponentState, Any]:
     """Return what became of a component, and the component itself, None if it cannot be built."""
-    part = Part(selection.kind, selection.type)
+    part = ComponentState(selection.kind, selection.type)
     try:
         component = registry.component(selection.kind, selection.type)
         part = attrs.evolve(part, distribution=registry.offers[selection.kind, selection.type][0].distribution)
@@ -56,12 +56,14 @@ def _try(config: Config, registry: Registry, selection: Selection) -> tuple[Part
         options = build_options(component, selection, problems)
         if problems:
             raise ConfigError(problems, hint="`klaw config path` names the file")
-        return part, build(component, options, selection, Place(config.data_dir, config.cache_dir, config.offline))
+        return part, build(
+            component, options, selection, ComponentContext(config.data_dir, config.cache_dir, config.offline)
+        )
     except KlawError as error:
         return _broken(part, error), None
 
 
-def _choose(config: Config, registry: Registry, selection: Selection) -> Part:
+def _choose(config: Config, registry: Registry, selection: Selection) -> ComponentState:
     """Return the first embedder that can be built of those that ``auto`` chooses among, or else the first of them."""
     from klaw_core.embedding.fallback import auto_types
 
@@ -72,7 +74,7 @@ def _choose(config: Config, registry: Registry, selection: Selection) -> Part:
     return attrs.evolve(found, type=AUTO)
 
 
-def _join(config: Config, selection: Selection, part: Part, store: Any, retriever: Any) -> Part:
+def _join(config: Config, selection: Selection, part: ComponentState, store: Any, retriever: Any) -> ComponentState:
     """Let a retriever join the store as it would at work."""
     try:
         join(store, retriever, selection, config)
@@ -81,5 +83,5 @@ def _join(config: Config, selection: Selection, part: Part, store: Any, retrieve
     return part
 
 
-def _broken(part: Part, error: KlawError) -> Part:
+def _broken(part: ComponentState, error: KlawError) -> ComponentState:
     return attrs.evolve(part, problem=error.message, remedy=error.hint)

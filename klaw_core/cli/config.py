@@ -29,15 +29,15 @@ def command() -> None:
 def list_command(settings: Settings) -> None:
     """Show every setting in force, with what was left at its default."""
     from klaw_core.cli.effective import effective, toml
-    from klaw_core.cli.output import Part, data, print_json
+    from klaw_core.cli.output import StyledText, data, print_json
 
     found = effective(settings.load_config())
     if settings.json:
         print_json({item.place: item.value for item in found})
         return
     for item in found:
-        default = Part("  # default", "dim") if item.is_default else ""
-        data().line(Part(item.place, "cyan"), f" = {toml(item.value)}", default)
+        default = StyledText("  # default", "dim") if item.is_default else ""
+        data().line(StyledText(item.place, "cyan"), f" = {toml(item.value)}", default)
 
 
 @command.command("get", short_help="Print one setting, or all below a place.")

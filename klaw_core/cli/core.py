@@ -32,7 +32,7 @@ def command() -> None:
 @pass_settings
 def get_command(settings: Settings, *, section: str | None, key: str | None) -> None:
     """Print all of core memory, one SECTION of it, or the value of one KEY."""
-    from klaw_core.cli.output import Part, data, print_json
+    from klaw_core.cli.output import StyledText, data, print_json
     from klaw_core.errors import NotFoundError
 
     facts = _core(settings).get()
@@ -48,7 +48,7 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
             print_json(dict(known))
             return
         for name, value in known.items():
-            data().line(Part(name, "bold cyan"), f" = {value}")
+            data().line(StyledText(name, "bold cyan"), f" = {value}")
         return
     if key not in known:
         known_keys = ", ".join(known) or "nothing yet"

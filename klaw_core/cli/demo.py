@@ -96,16 +96,16 @@ def _begin(settings: Settings, memory: Memory, notes: Path) -> None:
 
 
 def _show(question: Question, found: SearchResults, root: Path) -> None:
-    from klaw_core.cli.output import Part, data
-    from klaw_core.cli.results import Look, show_one
+    from klaw_core.cli.output import StyledText, data
+    from klaw_core.cli.results import ResultStyle, show_one
 
     out = data()
     out.line()
-    out.line(Part("$ ", "dim"), Part(f'klaw search "{question.text}"', "bold"))
-    out.line(Part(question.point, "dim italic"), indent=2)
+    out.line(StyledText("$ ", "dim"), StyledText(f'klaw search "{question.text}"', "bold"))
+    out.line(StyledText(question.point, "dim italic"), indent=2)
     out.line()
     for rank, result in enumerate(found, start=1):
-        show_one(out, result, Look(question.text, roots={"notes": root / "notes"}), f"{rank}. ")
+        show_one(out, result, ResultStyle(question.text, roots={"notes": root / "notes"}), f"{rank}. ")
         _why(out, result)
     if not found:
         out.line("nothing found", indent=3)
@@ -113,10 +113,12 @@ def _show(question: Question, found: SearchResults, root: Path) -> None:
 
 def _why(out: Output, result: SearchResult) -> None:
     """Print which retriever found a result, and how high, in a sentence."""
-    from klaw_core.cli.output import Part
+    from klaw_core.cli.output import StyledText
 
-    found: list[Any] = [f"{part.leg} ranked it {_ordinal(part.rank)} (+{part.value:.4f})" for part in result.explain]
-    out.line(Part(f"why: {', '.join(found)}", "green"), indent=3)
+    found: list[Any] = [
+        f"{part.component} ranked it {_ordinal(part.rank)} (+{part.value:.4f})" for part in result.explain
+    ]
+    out.line(StyledText(f"why: {', '.join(found)}", "green"), indent=3)
 
 
 def _ordinal(number: int) -> str:
@@ -126,14 +128,16 @@ def _ordinal(number: int) -> str:
 
 
 def _end(keep: Path | None) -> None:
-    from klaw_core.cli.output import Part, data
+    from klaw_core.cli.output import StyledText, data
 
     out = data()
     out.line()
     if keep is not None:
         out.line("The sample stays. Ask it something:")
-        out.line(Part(f'klaw --data-dir {keep / "data"} search --explain "what is Ida allergic to"', "bold"), indent=2)
+        out.line(
+            StyledText(f'klaw --data-dir {keep / "data"} search --explain "what is Ida allergic to"', "bold"), indent=2
+        )
         return
     out.line("Now with your own notes:")
-    out.line(Part("klaw init; klaw index DIR", "bold"), indent=2)
-    out.line(Part('klaw search --explain "what did we decide about auth"', "bold"), indent=2)
+    out.line(StyledText("klaw init; klaw index DIR", "bold"), indent=2)
+    out.line(StyledText('klaw search --explain "what did we decide about auth"', "bold"), indent=2)

@@ -52,17 +52,21 @@ def _diagnose(settings: Settings, *, fix: bool) -> Diagnosis:
 
 
 def _show(settings: Settings, diagnosis: Diagnosis) -> None:
-    from klaw_core.cli.output import Part, data, tilde
+    from klaw_core.cli.output import StyledText, data, tilde
 
     out = data()
     for finding in diagnosis.findings:
-        head = Part("fixed", "bold green") if finding.fixed else Part(finding.severity, _STYLES[finding.severity])
-        out.line(head, " ", Part(tilde(finding.where), "bold"), f": {finding.what}")
+        head = (
+            StyledText("fixed", "bold green")
+            if finding.fixed
+            else StyledText(finding.severity, _STYLES[finding.severity])
+        )
+        out.line(head, " ", StyledText(tilde(finding.where), "bold"), f": {finding.what}")
         if finding.mend and not finding.fixed:
-            out.line(Part(f"→ {finding.mend}", "cyan"), indent=2)
+            out.line(StyledText(f"→ {finding.mend}", "cyan"), indent=2)
         if settings.verbose:
             for item in finding.items:
-                out.line(Part(item, "dim"), indent=4)
+                out.line(StyledText(item, "dim"), indent=4)
     if not settings.quiet:
         out.line(_verdict(diagnosis))
 

@@ -12,7 +12,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
     from klaw_core.memory import Memory
-    from klaw_core.values.runs import Passage
+    from klaw_core.values.runs import Excerpt
 
 # path, path:40 (from there on), path:40:20 (so many lines) or path:40-60 (as search prints it)
 _TARGET = re.compile(
@@ -44,7 +44,7 @@ def command(settings: Settings, *, target: str) -> None:
     echo(content, nl=not content.endswith("\n"))
 
 
-def _passage(memory: Memory, target: str) -> Passage:
+def _passage(memory: Memory, target: str) -> Excerpt:
     """Return what is named. Raise UsageError if the lines are not, NotFoundError if the document is not there."""
     from klaw_core.errors import NotFoundError
 

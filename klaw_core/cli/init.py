@@ -12,7 +12,7 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.cli.components import Part
+    from klaw_core.cli.components import ComponentState
 
 
 @click.command("init", short_help="Create the data directory and a configuration file.")
@@ -59,19 +59,18 @@ _PERMISSIONS = "make the data directory writable, or choose another: --data-dir 
 _STYLES = {"created": "green", "exists": "dim", "read-only": "bold red"}
 
 
-def _show(places: dict[Path, str], parts: list[Part]) -> None:
-    from klaw_core.cli.output import Part as Text
-    from klaw_core.cli.output import data, tilde
+def _show(places: dict[Path, str], parts: list[ComponentState]) -> None:
+    from klaw_core.cli.output import StyledText, data, tilde
 
     out = data()
-    out.rows([[Text(state, _STYLES[state]), tilde(path)] for path, state in places.items()])
+    out.rows([[StyledText(state, _STYLES[state]), tilde(path)] for path, state in places.items()])
     out.line()
     rows: list[list[Any]] = [
         [
-            Text(_state(part), "bold red" if part.problem else "green"),
-            Text(part.kind, "dim"),
-            Text(part.type, "bold"),
-            Text(_fault(part), "cyan") if part.problem else Text(part.distribution, "dim"),
+            StyledText(_state(part), "bold red" if part.problem else "green"),
+            StyledText(part.kind, "dim"),
+            StyledText(part.type, "bold"),
+            StyledText(_fault(part), "cyan") if part.problem else StyledText(part.distribution, "dim"),
         ]
         for part in parts
     ]
@@ -79,15 +78,15 @@ def _show(places: dict[Path, str], parts: list[Part]) -> None:
     out.line()
     remedies = [_PERMISSIONS] if "read-only" in places.values() else []
     remedies += [part.remedy or "klaw doctor" for part in parts if part.problem]
-    out.line("next: ", Text(remedies[0] if remedies else "klaw index DIR", "bold"))
+    out.line("next: ", StyledText(remedies[0] if remedies else "klaw index DIR", "bold"))
 
 
-def _state(part: Part) -> str:
+def _state(part: ComponentState) -> str:
     """Return ``ready``, ``missing`` if nothing that is installed provides the part, or ``broken``."""
     if not part.problem:
         return "ready"
     return "broken" if part.distribution else "missing"
 
 
-def _fault(part: Part) -> str:
+def _fault(part: ComponentState) -> str:
     return f"{part.problem} → {part.remedy}" if part.remedy else part.problem

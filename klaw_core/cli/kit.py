@@ -16,7 +16,7 @@ The distribution names it as an entry point: ``[project.entry-points."klaw.comma
 
 from klaw_core.cli.output import (
     Output,
-    Part,
+    StyledText,
     counted,
     data,
     duration,
@@ -32,8 +32,8 @@ from klaw_core.cli.streams import echo
 
 __all__ = [
     "Output",
-    "Part",
     "Settings",
+    "StyledText",
     "common_options",
     "counted",
     "data",

@@ -113,14 +113,14 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
 
 
 def _print(message: Message) -> None:
-    from klaw_core.cli.output import Part, data
+    from klaw_core.cli.output import StyledText, data
     from klaw_core.conversations.message import SESSION_BREAK
 
     when = message.ts.strftime("%Y-%m-%d %H:%M:%S")
     if message.type == SESSION_BREAK:
-        data().line(Part(f"{when}  a new session begins", "dim"))
+        data().line(StyledText(f"{when}  a new session begins", "dim"))
         return
     tool = message.meta.get("tool")
     who = f"{message.role} {tool}" if isinstance(tool, str) else message.role
     style = "bold cyan" if message.role == "user" else "bold"
-    data().line(Part(when, "dim"), "  ", Part(who, style), f": {message.content}")
+    data().line(StyledText(when, "dim"), "  ", StyledText(who, style), f": {message.content}")

@@ -32,7 +32,7 @@ _NARROWEST = 20  # columns; below this lines run over
 
 
 @frozen(eq=False, repr=False)
-class Part:
+class StyledText:
     """A piece of a line. ``style`` is rich's (``"bold cyan"``), ``link`` a URL that terminals may open."""
 
     text: str
@@ -47,9 +47,9 @@ class Output:
         self.stream = stream
         self.is_terminal = stream.isatty() if terminal is None else terminal
 
-    def line(self, *parts: Part | str, indent: int = 0) -> None:
+    def line(self, *parts: StyledText | str, indent: int = 0) -> None:
         """Print one line of parts, each paragraph indented; a terminal wraps it at its width."""
-        pieces = [Part(clean(part)) if isinstance(part, str) else part for part in parts]
+        pieces = [StyledText(clean(part)) if isinstance(part, str) else part for part in parts]
         if self.is_terminal:
             self._styled(pieces, indent)
             return
@@ -58,10 +58,10 @@ class Output:
         # An empty line stays empty: no margin that an editor would complain of.
         echo("\n".join(f"{margin}{row}" if row else "" for row in text.split("\n")), stream=self.stream)
 
-    def rows(self, rows: Sequence[Sequence[Part | str]], *, indent: int = 0, right: Iterable[int] = ()) -> None:
+    def rows(self, rows: Sequence[Sequence[StyledText | str]], *, indent: int = 0, right: Iterable[int] = ()) -> None:
         """Print rows with their columns aligned; the columns in ``right`` (from 0) to the right."""
         to_right = set(right)
-        table = [[Part(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+        table = [[StyledText(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
         columns = max(map(len, table), default=0)
         widths = [
             max((display_width(row[at].text) for row in table if at < len(row)), default=0) for at in range(columns)
@@ -69,7 +69,7 @@ class Output:
         for row in table:
             while row and not row[-1].text:
                 row.pop()
-            cells: list[Part | str] = []
+            cells: list[StyledText | str] = []
             for at, cell in enumerate(row):
                 gap = " " * (widths[at] - display_width(cell.text))
                 last = at == len(row) - 1
@@ -77,7 +77,7 @@ class Output:
                 cells += [] if last else ["  "]
             self.line(*cells, indent=indent)
 
-    def _styled(self, pieces: Sequence[Part], indent: int) -> None:
+    def _styled(self, pieces: Sequence[StyledText], indent: int) -> None:
         from rich.style import Style
         from rich.text import Text
 
@@ -113,7 +113,7 @@ def notify(settings: Settings, *messages: str) -> None:
     if settings.quiet:
         return
     for message in messages:
-        notices().line(Part("klaw: ", "yellow"), message)
+        notices().line(StyledText("klaw: ", "yellow"), message)
 
 
 def print_json(value: Any) -> None:

@@ -23,7 +23,7 @@ def command(settings: Settings) -> None:
     Commands that packages add to `klaw` come last.
     """
     from klaw_core.cli.extensions import installed
-    from klaw_core.cli.output import Part, data, notify, print_json
+    from klaw_core.cli.output import StyledText, data, notify, print_json
     from klaw_core.plugins.discover import discover
 
     disabled: tuple[str, ...] = ()
@@ -39,8 +39,8 @@ def command(settings: Settings) -> None:
         _show(data(), plugin)
     brought = installed()
     if brought:
-        data().line(Part("commands", "bold cyan"))
-        data().rows([[f"klaw {name}", Part(owner, "dim")] for name, owner in brought.items()], indent=2)
+        data().line(StyledText("commands", "bold cyan"))
+        data().rows([[f"klaw {name}", StyledText(owner, "dim")] for name, owner in brought.items()], indent=2)
 
 
 def _as_dict(plugin: Plugin) -> dict[str, Any]:
@@ -56,10 +56,17 @@ def _as_dict(plugin: Plugin) -> dict[str, Any]:
 
 
 def _show(out: Output, plugin: Plugin) -> None:
-    from klaw_core.cli.output import Part
+    from klaw_core.cli.output import StyledText
 
-    state = [Part("  disabled", "yellow")] if plugin.disabled else []
-    out.line(Part(plugin.name, "bold cyan"), Part(f"  {plugin.distribution} {plugin.version}".rstrip(), "dim"), *state)
-    out.rows([[kind, Part(name, "bold"), Part(summary, "dim")] for kind, name, summary in plugin.components], indent=2)
+    state = [StyledText("  disabled", "yellow")] if plugin.disabled else []
+    out.line(
+        StyledText(plugin.name, "bold cyan"),
+        StyledText(f"  {plugin.distribution} {plugin.version}".rstrip(), "dim"),
+        *state,
+    )
+    out.rows(
+        [[kind, StyledText(name, "bold"), StyledText(summary, "dim")] for kind, name, summary in plugin.components],
+        indent=2,
+    )
     if plugin.problem:
-        out.line(Part("broken: ", "bold red"), plugin.problem, indent=2)
+        out.line(StyledText("broken: ", "bold red"), plugin.problem, indent=2)

@@ -11,7 +11,7 @@ COMMANDS = {
     "init": ("init", "Create the data directory and a configuration file."),
     "index": ("index", "Index directories of notes, or bring the index up to date."),
     "embed": ("embed", "Compute the vectors that are missing."),
-    "search": ("search", "Find the passages that answer a question."),
+    "search": ("search", "Find the chunks that answer a question."),
     "get": ("get", "Print a note, or some of its lines."),
     "save": ("save", "Remember a text."),
     "logs": ("logs", "Print what was said in a chat."),

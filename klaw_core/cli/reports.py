@@ -11,11 +11,11 @@ from typing import Any
 import attrs
 import click
 
-from klaw_core.cli.output import Part, counted, data, duration, notices, notify, print_json
+from klaw_core.cli.output import StyledText, counted, data, duration, notices, notify, print_json
 from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import ReaderGoneError
 from klaw_core.embedding.run import ALL_ANEW
-from klaw_core.values.runs import IndexReport, Skipped
+from klaw_core.values.runs import IndexReport, SkippedEntry
 
 _NAMED = 3  # skipped files that are named without --verbose; of more there is one line in all
 _REASONS = 5  # reasons in that line
@@ -40,17 +40,17 @@ def report_run(settings: Settings, name: str, report: IndexReport) -> None:
         return
     # A reader that has gone must not keep the next directory from being indexed.
     with suppress(ReaderGoneError):
-        data().line(Part(f"{name}: ", "bold"), summary(report))
+        data().line(StyledText(f"{name}: ", "bold"), summary(report))
     _show_skipped(report.skipped, verbose=settings.verbose)
     if report.lacking:
         what = f"{counted(report.lacking, 'chunk')} found by words alone: "
         why = "; ".join(report.notices) or "not embedded yet"
         # Vectors of another model are no gap that could be filled: their notice names the one thing that helps.
         mend = "" if ALL_ANEW in why else " → klaw embed"
-        notices().line(Part(what, "yellow"), f"{why}{mend}")
+        notices().line(StyledText(what, "yellow"), f"{why}{mend}")
     else:
         for notice in report.notices:
-            notices().line(Part("! ", "yellow"), notice)
+            notices().line(StyledText("! ", "yellow"), notice)
 
 
 def as_dict(name: str, report: IndexReport) -> dict[str, Any]:
@@ -79,19 +79,19 @@ def summary(report: IndexReport) -> str:
     return f"{'; '.join(filter(None, parts))} in {duration(report.seconds)}"
 
 
-def _show_skipped(skipped: tuple[Skipped, ...], *, verbose: bool) -> None:
+def _show_skipped(skipped: tuple[SkippedEntry, ...], *, verbose: bool) -> None:
     """Name what was skipped, by reason; of many files only how many there are, as most of them are no news."""
     if not verbose and len(skipped) > _NAMED:
-        notices().line(Part(f"{len(skipped):,} skipped: ", "yellow"), f"{by_reason(skipped)}; -v names them")
+        notices().line(StyledText(f"{len(skipped):,} skipped: ", "yellow"), f"{by_reason(skipped)}; -v names them")
         return
     reasons: dict[str, list[str]] = {}
     for item in skipped:
         reasons.setdefault(item.reason, []).append(item.path)
     for reason, paths in reasons.items():
-        notices().line(Part("skipped ", "yellow"), f"{', '.join(paths)}: {reason}")
+        notices().line(StyledText("skipped ", "yellow"), f"{', '.join(paths)}: {reason}")
 
 
-def by_reason(skipped: Sequence[Skipped]) -> str:
+def by_reason(skipped: Sequence[SkippedEntry]) -> str:
     """Return how many were skipped for each reason: ``7 empty, 2 lead out of the workspace``."""
     counts = Counter(_DETAIL.sub("", item.reason).removeprefix("is ") for item in skipped)
     most = counts.most_common(_REASONS)

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from klaw_core.cli.output import Output, Part, clean, timestamp
+from klaw_core.cli.output import Output, StyledText, clean, timestamp
 from klaw_core.searching.snippets import find_marks, make_snippet
 from klaw_core.values.search import Contribution, SearchResult
 
@@ -19,7 +19,7 @@ _COLUMNS = ("rank", "score", "path", "start_line", "end_line", "heading", "sourc
 
 
 @attrs.frozen(eq=False, repr=False)
-class Look:
+class ResultStyle:
     """How results are to be shown. ``roots`` are the workspaces' directories by name, for links."""
 
     query: str
@@ -43,7 +43,7 @@ def as_dict(result: SearchResult, *, explain: bool) -> dict[str, Any]:
     return fields
 
 
-def show(out: Output, results: Sequence[SearchResult], look: Look) -> None:
+def show(out: Output, results: Sequence[SearchResult], look: ResultStyle) -> None:
     """Print results for people: where, under which headings, how good, and what it says."""
     width = len(str(len(results)))
     for rank, result in enumerate(results, start=1):
@@ -52,13 +52,13 @@ def show(out: Output, results: Sequence[SearchResult], look: Look) -> None:
         show_one(out, result, look, f"{rank:>{width}}. ")
 
 
-def show_one(out: Output, result: SearchResult, look: Look, label: str = "") -> None:
+def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = "") -> None:
     """Print one result; what follows the first line is indented by the label's width."""
     indent = len(label) or 2
     out.line(
-        Part(label, "dim"),
-        Part(place(result), "bold cyan", _link(result, look.roots)),
-        Part(f"  {result.score:.4f}", "green"),
+        StyledText(label, "dim"),
+        StyledText(place(result), "bold cyan", _link(result, look.roots)),
+        StyledText(f"  {result.score:.4f}", "green"),
     )
     if result.heading:
         heading = clean(" > ".join(result.heading))
@@ -83,38 +83,38 @@ def _body(result: SearchResult) -> str:
     return body if body.strip() else result.content
 
 
-def _marked(text: str, marks: Sequence[tuple[int, int]], style: str = "") -> list[Part]:
-    parts: list[Part] = []
+def _marked(text: str, marks: Sequence[tuple[int, int]], style: str = "") -> list[StyledText]:
+    parts: list[StyledText] = []
     done = 0
     for start, end in marks:
-        parts += [Part(text[done:start], style), Part(text[start:end], _MARK)]
+        parts += [StyledText(text[done:start], style), StyledText(text[start:end], _MARK)]
         done = end
-    return [*parts, Part(text[done:], style)]
+    return [*parts, StyledText(text[done:], style)]
 
 
-def _reasons(result: SearchResult) -> list[list[Part | str]]:
-    """Return the rows of a small table: leg, rank, raw score, weight, contribution, and their sum."""
-    rows: list[list[Part | str]] = [
+def _reasons(result: SearchResult) -> list[list[StyledText | str]]:
+    """Return the rows of a small table: retriever, rank, raw score, weight, contribution, and their sum."""
+    rows: list[list[StyledText | str]] = [
         [
-            Part(part.leg, "magenta"),
-            Part("rank", "dim"),
+            StyledText(part.component, "magenta"),
+            StyledText("rank", "dim"),
             str(part.rank),
-            Part("raw", "dim"),
+            StyledText("raw", "dim"),
             f"{part.raw:.4g}",
-            Part("weight", "dim"),
+            StyledText("weight", "dim"),
             f"{part.weight:.3g}",
-            Part(f"{part.value:+.4f}", "green"),
+            StyledText(f"{part.value:+.4f}", "green"),
         ]
         for part in result.explain
     ]
     total = sum(part.value for part in result.explain)
-    rows.append([Part("sum", "dim"), "", "", "", "", "", "", Part(f"={total:.4f}", "green")])
+    rows.append([StyledText("sum", "dim"), "", "", "", "", "", "", StyledText(f"={total:.4f}", "green")])
     return rows
 
 
 def reason(parts: Sequence[Contribution]) -> str:
     """Return one line of why a result ranked: ``sqlite-vec #1 (0.0082) + fts5 #3 (0.0159)``."""
-    return " + ".join(f"{part.leg} #{part.rank} ({part.value:.4f})" for part in parts)
+    return " + ".join(f"{part.component} #{part.rank} ({part.value:.4f})" for part in parts)
 
 
 def _link(result: SearchResult, roots: Mapping[str, Path]) -> str:
@@ -122,7 +122,7 @@ def _link(result: SearchResult, roots: Mapping[str, Path]) -> str:
     return (roots[origin] / relative).as_uri() if origin in roots else ""
 
 
-def as_markdown(results: Sequence[SearchResult], look: Look) -> str:
+def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
     """Return results as Markdown, each quoted under a heading that says where it stands."""
     blocks = []
     for rank, result in enumerate(results, start=1):
@@ -135,7 +135,7 @@ def as_markdown(results: Sequence[SearchResult], look: Look) -> str:
     return "\n".join(blocks)
 
 
-def as_csv(results: Sequence[SearchResult], _look: Look) -> str:
+def as_csv(results: Sequence[SearchResult], _look: ResultStyle) -> str:
     """Return results as CSV (RFC 4180) with a header line; headings are joined by `` > ``."""
     import csv
     import io
@@ -149,12 +149,12 @@ def as_csv(results: Sequence[SearchResult], _look: Look) -> str:
     return text.getvalue()
 
 
-def as_files(results: Sequence[SearchResult], _look: Look) -> str:
+def as_files(results: Sequence[SearchResult], _look: ResultStyle) -> str:
     """Return each path once, best first, one a line."""
     return "".join(f"{path}\n" for path in dict.fromkeys(result.path for result in results))
 
 
-FORMATS: Mapping[str, Callable[[Sequence[SearchResult], Look], str]] = {
+FORMATS: Mapping[str, Callable[[Sequence[SearchResult], ResultStyle], str]] = {
     "md": as_markdown,
     "csv": as_csv,
     "files": as_files,

@@ -1,4 +1,4 @@
-"""``klaw search``: a question in, passages out."""
+"""``klaw search``: a question in, chunks out."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from klaw_core.cli.dates import until as parse_until
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.cli.results import Look
+    from klaw_core.cli.results import ResultStyle
     from klaw_core.searching.flow import Mode
     from klaw_core.values.search import SearchResults
 
 
-@click.command("search", short_help="Find the passages that answer a question.")
+@click.command("search", short_help="Find the chunks that answer a question.")
 @click.argument("query", nargs=-1, required=True)
 @click.option(
     "-n",
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     default=10,
     show_default=True,
     metavar="N",
-    help="Show at most so many passages.",
+    help="Show at most so many chunks.",
 )
 @click.option(
     "--mode",
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @click.option("--since", metavar="WHEN", callback=parse_since, help="Only from then on: 2026-02-24, 7d, yesterday.")
 @click.option("--until", metavar="WHEN", callback=parse_until, help="Only until then; a day is included.")
 @click.option("--explain", is_flag=True, help="Show what each retriever contributed to the score.")
-@click.option("--full", is_flag=True, help="Show whole passages instead of snippets.")
+@click.option("--full", is_flag=True, help="Show whole chunks instead of snippets.")
 @click.option(
     "--format",
     "form",
@@ -75,7 +75,7 @@ def command(
     full: bool,
     form: str | None,
 ) -> None:
-    """Find the passages that answer QUERY, best first.
+    """Find the chunks that answer QUERY, best first.
 
     QUERY is plain words, in quotes or not; a lone - reads it from standard input.
     """
@@ -89,18 +89,18 @@ def command(
         found = memory.search(text, limit, mode=mode, filters=filters, collection=collection, min_score=min_score)
         data_dir = memory.config.data_dir
     from klaw_core.cli.output import data
-    from klaw_core.cli.results import Look
+    from klaw_core.cli.results import ResultStyle
 
     roots = {}
     if data().is_terminal:
         from klaw_core.cli.roots import workspace_roots
 
         roots = workspace_roots(data_dir)
-    look = Look(text, full=full, explain=explain, roots=roots)
+    look = ResultStyle(text, full=full, explain=explain, roots=roots)
     _print(settings, found, look, "json" if settings.json else form or "text")
 
 
-def _print(settings: Settings, found: SearchResults, look: Look, form: str) -> None:
+def _print(settings: Settings, found: SearchResults, look: ResultStyle, form: str) -> None:
     from klaw_core.cli.output import data, notify, print_json
     from klaw_core.cli.results import FORMATS, as_dict, show
     from klaw_core.cli.streams import echo

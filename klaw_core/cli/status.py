@@ -11,7 +11,7 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.cli.output import Output, Part
+    from klaw_core.cli.output import Output, StyledText
     from klaw_core.values.runs import Status
 
 # What the documents of an origin are called; those of any other are notes.
@@ -50,7 +50,7 @@ def _as_dict(status: Status, files: list[str]) -> dict[str, Any]:
 
 
 def _show(out: Output, status: Status, files: list[str]) -> None:
-    from klaw_core.cli.output import Part, tilde
+    from klaw_core.cli.output import StyledText, tilde
 
     space = status.space
     embedder = f"{status.embedder}: {space}" if space else f"{status.embedder} (nothing embedded yet)"
@@ -65,22 +65,22 @@ def _show(out: Output, status: Status, files: list[str]) -> None:
             for name, value in status.statistics.items()
         ),
     ]
-    out.rows([[Part(name, "dim"), value] for name, value in facts])
+    out.rows([[StyledText(name, "dim"), value] for name, value in facts])
     out.line()
     _show_origins(out, status)
     for problem in status.problems:
-        out.line(Part("! ", "bold red"), problem)
+        out.line(StyledText("! ", "bold red"), problem)
 
 
 def _show_origins(out: Output, status: Status) -> None:
-    from klaw_core.cli.output import Part, counted, tilde
+    from klaw_core.cli.output import StyledText, counted, tilde
 
-    rows: list[list[Part | str]] = []
+    rows: list[list[StyledText | str]] = []
     for name in sorted({*status.origins, *status.workspaces}):
         documents, chunks = status.origins.get(name, (0, 0))
         noun = counted(documents, *_NOUNS.get(name, ("note",)))
         where = " ".join(filter(None, (tilde(status.workspaces.get(name, "")), *_remarks(status, name))))
-        rows.append([Part(name, "bold cyan"), noun, counted(chunks, "chunk"), Part(where, "dim")])
+        rows.append([StyledText(name, "bold cyan"), noun, counted(chunks, "chunk"), StyledText(where, "dim")])
     if rows:
         out.rows(rows, right=(1, 2))
     else:

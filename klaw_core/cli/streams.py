@@ -19,7 +19,7 @@ class ReaderGoneError(Exception):
     """Whoever read standard output has gone, as in ``klaw search x | head -1``."""
 
 
-class _Guarded:
+class _NamedStream:
     """A standard stream whose errors say which stream it is; whatever prints, click and rich included."""
 
     def __init__(self, stream: Any, *, for_notices: bool = False) -> None:
@@ -27,9 +27,9 @@ class _Guarded:
         self._for_notices = for_notices
 
     @property
-    def buffer(self) -> _Guarded:
+    def buffer(self) -> _NamedStream:
         """The stream of bytes below, around which click puts a stream of its own if the encoding is ASCII."""
-        return _Guarded(self._stream.buffer, for_notices=self._for_notices)
+        return _NamedStream(self._stream.buffer, for_notices=self._for_notices)
 
     def write(self, data: str | bytes) -> int:
         if data == "":  # with which click tries what kind of stream this is, and swallows the error
@@ -55,8 +55,8 @@ def guarded_streams() -> Iterator[None]:
     """
     before = sys.stdin, sys.stdout, sys.stderr
     sys.stdin = _opened(sys.stdin, os.O_RDONLY, "r")
-    sys.stdout = _Guarded(_opened(sys.stdout, os.O_RDONLY, "w"))
-    sys.stderr = _Guarded(_opened(sys.stderr, os.O_WRONLY, "w"), for_notices=True)
+    sys.stdout = _NamedStream(_opened(sys.stdout, os.O_RDONLY, "w"))
+    sys.stderr = _NamedStream(_opened(sys.stderr, os.O_WRONLY, "w"), for_notices=True)
     try:
         yield
     finally:

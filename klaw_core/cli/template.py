@@ -21,7 +21,7 @@ _HEAD = """\
 # Projects whose klaw.toml may set everything; `klaw config trust` adds one.
 trusted_projects = []
 
-# What reorders the passages that were found, one such table a stage; none by default.
+# What reorders the chunks that were found, one such table a stage; none by default.
 # [[memory.reranking]]
 # type = "..."
 """
@@ -33,9 +33,9 @@ _SOURCES = """\
 """
 _RETRIEVAL = "# What searches, and how much each counts when the rankings are merged. To change one, uncomment all."
 _ABOUT = {
-    "store": "Where passages are kept.",
-    "chunking": "How notes are cut into passages.",
-    "embedding": "What turns passages into vectors. After a change: klaw reindex.",
+    "store": "Where chunks are kept.",
+    "chunking": "How notes are cut into chunks.",
+    "embedding": "What turns chunks into vectors. After a change: klaw reindex.",
     "fusion": "How the rankings are merged into one.",
 }
 

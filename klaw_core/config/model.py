@@ -83,7 +83,7 @@ class CacheSettings:
 class ConversationSettings:
     """The table ``memory.conversations``: what of the journals reaches klaw.db.
 
-    Of messages whose role is in ``include_roles`` passages are made, of at most ``max_tokens``. Messages share one
+    Of messages whose role is in ``include_roles`` chunks are made, of at most ``max_tokens``. Messages share one
     while together they have at most ``packed_tokens``, and each is found also by the ``context_tokens`` said before
     it. What matches a pattern in ``redact`` (of the library ``regex``) is struck out of
     everything, and so are keys and tokens of known shapes while ``redact_secrets`` is true.

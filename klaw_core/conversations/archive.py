@@ -12,7 +12,7 @@ from attrs import frozen
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal, JournalLine
 from klaw_core.conversations.message import SESSION_BREAK, Message
-from klaw_core.conversations.mirror import Mirror, SyncReport
+from klaw_core.conversations.row_sync import RowSync, SyncReport
 from klaw_core.conversations.source import document_path
 from klaw_core.errors import StoreLockedError
 from klaw_core.files.atomic import sync_directory, writing_failed
@@ -29,13 +29,13 @@ class Conversations:
     Messages are read from the journal, as they were said; rows have secrets struck out.
     """
 
-    mirror: Mirror
+    row_sync: RowSync
     forget_documents: Callable[[Sequence[str]], object] = lambda _paths: None
 
     @property
     def journal(self) -> Journal:
         """The files."""
-        return self.mirror.journal
+        return self.row_sync.journal
 
     def append(self, message: Message) -> Message:
         """Keep a message and return it with its id. Raise RecordError or StoreError.
@@ -49,7 +49,7 @@ class Conversations:
         written = self.journal.append_many(messages)
         for chat, day in dict.fromkeys((Chat.of(message.meta), message.ts.date()) for message in written):
             with suppress(StoreLockedError):
-                self.mirror.sync_file(chat, day)
+                self.row_sync.sync_file(chat, day)
         return written
 
     def session_break(self, chat: Chat, ts: datetime | None = None) -> Message:
@@ -69,7 +69,7 @@ class Conversations:
         return self.journal.read(chat, since, until)
 
     def search(self, text: str, limit: int = 10, chat: Chat | None = None) -> Sequence[StoredMessage]:
-        """Return messages that hold any word of ``text``, best first; ``Memory.search`` finds passages of them."""
+        """Return messages that hold any word of ``text``, best first; ``Memory.search`` finds chunks of them."""
         with self._store.read() as snapshot:
             return snapshot.messages.search(text, limit, None if chat is None else chat.name)
 
@@ -88,24 +88,24 @@ class Conversations:
         created_at: datetime | None = None,
     ) -> Summary:
         """Keep a summary of a chat, beside its earlier ones. Raise RecordError or StoreError."""
-        files = self.mirror.summaries
+        files = self.row_sync.summaries
         moment = created_at or datetime.now(UTC)
         summary = files.summary(chat, content, moment, from_message_id, to_message_id)
         files.append(chat, summary)
         with suppress(StoreLockedError):
-            self.mirror.sync_summaries(chat)
+            self.row_sync.sync_summaries(chat)
         return summary
 
     def summaries(self, chat: Chat) -> tuple[Summary, ...]:
         """Return a chat's summaries, oldest first."""
-        return self.mirror.summaries.read(chat)
+        return self.row_sync.summaries.read(chat)
 
     def sync(self) -> SyncReport:
         """Bring the rows up to date with the journal. Raise StoreError."""
-        return self.mirror.sync()
+        return self.row_sync.sync()
 
     def purge(self, chat: Chat) -> int:
-        """Remove a chat for good: its files, rows, passages and summaries; return how many messages it had as rows.
+        """Remove a chat for good: its files, rows, chunks and summaries; return how many messages it had as rows.
 
         The files go first: after a crash in between, the next :meth:`sync` and index remove the rest. Raise StoreError.
         """
@@ -116,7 +116,7 @@ class Conversations:
                 file.path.unlink(missing_ok=True)
             if files:
                 sync_directory(directory)
-            self.mirror.summaries.remove(chat)
+            self.row_sync.summaries.remove(chat)
         except OSError as error:
             raise writing_failed(directory, error) from error
         with self._store.write() as transaction:
@@ -126,4 +126,4 @@ class Conversations:
 
     @property
     def _store(self) -> Store[Any]:
-        return self.mirror.store
+        return self.row_sync.store

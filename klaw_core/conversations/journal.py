@@ -12,7 +12,7 @@ from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.errors import RecordError
 from klaw_core.files.jsonl import BadLine, JsonLines, Line, Record
 from klaw_core.files.timestamps import as_utc, format_ts
-from klaw_core.values.runs import Skipped
+from klaw_core.values.runs import SkippedEntry
 
 _SUFFIX = ".jsonl"
 
@@ -31,7 +31,7 @@ class Listing:
     """The journal's files, by chat and then by day, and what lies among them without being one."""
 
     files: tuple[ChatFile, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedEntry, ...] = ()
 
 
 @frozen
@@ -174,7 +174,7 @@ class _Scan:
     """What a look through the journal's directories has found so far."""
 
     files: list[ChatFile] = field(factory=list)
-    skipped: list[Skipped] = field(factory=list)
+    skipped: list[SkippedEntry] = field(factory=list)
 
     def names(self, directory: Path) -> list[Path]:
         """Return what a directory holds, hidden names aside, in order."""
@@ -222,7 +222,7 @@ class _Scan:
 
     def skip(self, path: Path, reason: str, *, keep: bool = False) -> None:
         shown = str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
-        self.skipped.append(Skipped(shown, reason, keep=keep))
+        self.skipped.append(SkippedEntry(shown, reason, keep=keep))
 
 
 def _day(text: str) -> date | None:

@@ -17,7 +17,7 @@ from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular
 from klaw_core.files.jsonl import BadLine
 from klaw_core.values.documents import Document, Entry
-from klaw_core.values.runs import Skipped
+from klaw_core.values.runs import SkippedEntry
 
 #: The origin of conversations, and the beginning of their paths.
 CONVERSATIONS = "conversations"
@@ -25,7 +25,7 @@ CONVERSATIONS = "conversations"
 LABEL = "conversation"
 #: The format of the documents: what the chunker ``transcript`` cuts.
 TRANSCRIPT = "transcript"
-#: A line of a transcript where a session begins: white space, so that no passage shows it.
+#: A line of a transcript where a session begins: white space, so that no chunk shows it.
 SECTION = "\f"
 
 _LONGEST_NAME = 80
@@ -51,31 +51,31 @@ class ConversationSource:
     origin = CONVERSATIONS
     forgets_missing = True
 
-    def scan(self) -> Iterable[Entry | Skipped]:
+    def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Yield the files of every chat, by chat and day."""
         listing = self.journal.files()
         for file in listing.files:
             try:
                 yield Entry(document_path(file), file.path.stat().st_size)
             except OSError as error:
-                yield Skipped(document_path(file), f"cannot be read: {error.strerror}", keep=True)
+                yield SkippedEntry(document_path(file), f"cannot be read: {error.strerror}", keep=True)
         for skipped in listing.skipped:
             relative = os.path.relpath(skipped.path, self.journal.root)
             path = CONVERSATIONS if relative == "." else f"{CONVERSATIONS}/{relative}"
-            yield Skipped(path, skipped.reason, keep=skipped.keep)
+            yield SkippedEntry(path, skipped.reason, keep=skipped.keep)
 
-    def read(self, entry: Entry, /) -> Document | Skipped:
-        """Render one file. One that cannot be read, or in which nothing is to be shown, is Skipped with the reason."""
+    def read(self, entry: Entry, /) -> Document | SkippedEntry:
+        """Render one file. Return a SkippedEntry if it cannot be read, or holds nothing to be shown."""
         file = self._file(entry.path)
         if file is None or not file.path.exists():
-            return Skipped(entry.path, "vanished", keep=True)
+            return SkippedEntry(entry.path, "vanished", keep=True)
         lines = list(self.journal.read_file(file))
         unread = next((line for line in lines if isinstance(line, BadLine) and line.ends_reading), None)
         if unread is not None:
-            return Skipped(entry.path, unread.reason, keep=True)
+            return SkippedEntry(entry.path, unread.reason, keep=True)
         text = "\n".join(self._render(file.path, lines))
         if not text.strip():
-            return Skipped(entry.path, "holds nothing that is shown", keep=False)
+            return SkippedEntry(entry.path, "holds nothing that is shown", keep=False)
         return Document(
             path=entry.path,
             text=text,

@@ -12,7 +12,7 @@ from klaw_core.errors import RecordError
 from klaw_core.files.jsonl import BadLine, JsonLines, Record
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
 from klaw_core.values.chat_rows import Summary
-from klaw_core.values.runs import Skipped
+from klaw_core.values.runs import SkippedEntry
 
 _FILE = "summaries.jsonl"
 
@@ -78,7 +78,7 @@ class SummaryFiles:
         """Return the names of the chats that have a place here, whether there is still a summary in it or not."""
         return tuple(item.name for item in self.listing() if isinstance(item, Chat))
 
-    def listing(self) -> Iterator[Chat | Skipped]:
+    def listing(self) -> Iterator[Chat | SkippedEntry]:
         """Yield the chats that have a place here, by name, and what is not named as one; hidden names are left out."""
         try:
             names = sorted(path.name for path in self.root.iterdir() if not path.name.startswith("."))
@@ -103,6 +103,6 @@ class SummaryFiles:
         """Return where a chat's summaries are, whether there are any or not."""
         return self.root / chat.name / _FILE
 
-    def _skipped(self, name: str, reason: str) -> Skipped:
+    def _skipped(self, name: str, reason: str) -> SkippedEntry:
         shown = str(self.root / name).encode(errors="surrogateescape").decode(errors="backslashreplace")
-        return Skipped(shown, reason, keep=True)
+        return SkippedEntry(shown, reason, keep=True)

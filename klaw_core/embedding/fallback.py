@@ -25,7 +25,7 @@ from klaw_core.errors import (
     PluginError,
     VectorSpaceError,
     as_klaw_error,
-    contained,
+    isolated,
 )
 from klaw_core.interfaces.components import Embedder
 from klaw_core.values.vectors import Matrix, SpaceRecord, Vector, VectorSpace
@@ -75,7 +75,7 @@ def auto_types(installed: Collection[str], environment: Mapping[str, str]) -> li
 
 def _serving(option: Option) -> _Serving:
     """Build the embedder and ask what space it is in. Raise EmbeddingError, PluginError."""
-    with contained(f"embedder {option.name}"):
+    with isolated(f"embedder {option.name}"):
         embedder = option.build()
         space: Any = embedder.space
     if not isinstance(space, VectorSpace):
@@ -151,7 +151,7 @@ class FallbackEmbedder:
         failure: KlawError | None = None
         for option in self._options:
             try:
-                with contained(f"embedder {option.name}"):
+                with isolated(f"embedder {option.name}"):
                     return _counts(option, option.build().count_tokens(texts), len(texts))
             except (EmbeddingError, PluginError) as error:
                 failure = failure or error

@@ -39,7 +39,7 @@ def record_identity(record: SpaceRecord) -> tuple[str, bytes]:
 
 
 @define(eq=False, repr=False)
-class _Asked:
+class _PendingVector:
     """A question on its way: several threads may wait for one answer."""
 
     answered: threading.Event = field(factory=threading.Event)
@@ -47,7 +47,7 @@ class _Asked:
     error: KlawError | None = None
 
 
-class Questions:
+class QueryVectors:
     """Embeds questions in threads of their own, and keeps the last answers. Safe to use from several threads.
 
     An embedder that takes longer than it may is left behind: the search goes on with words, and the vector, if it
@@ -58,7 +58,7 @@ class Questions:
     def __init__(self, limits: tuple[float, float, float] = (REMOTE_SECONDS, LOADING_SECONDS, LOADED_SECONDS)) -> None:
         self._limits = limits
         self._vectors: OrderedDict[_Key, Vector] = OrderedDict()
-        self._waiting: dict[_Key, _Asked] = {}
+        self._waiting: dict[_Key, _PendingVector] = {}
         self._answered = False
         self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._idle = _NOBODY  # or the process in which a thread waits
@@ -81,7 +81,7 @@ class Questions:
                     raise EmbedderUnavailableError(
                         f"the embedder has not answered {_MOST_WAITING} earlier questions yet", hint="try again later"
                     )
-                asked = _Asked()
+                asked = _PendingVector()
                 self._hand_over(partial(self._ask, key, asked, embedder, record, collection))
                 self._waiting[key] = asked  # only now: there may be no room for another thread
         seconds = self._limit(embedder)
@@ -124,7 +124,7 @@ class Questions:
                         return
                 work = self._work.get()  # which came at the last moment
 
-    def _ask(self, key: _Key, asked: _Asked, embedder: Embedder, record: SpaceRecord, collection: str) -> None:
+    def _ask(self, key: _Key, asked: _PendingVector, embedder: Embedder, record: SpaceRecord, collection: str) -> None:
         try:
             require_same_space(record, embedder.space, collection)  # here, because a server may have to be asked
             asked.vector = embed_question(key[1], embedder)

@@ -18,7 +18,7 @@ from klaw_core.errors import (
     PluginError,
     VectorSpaceError,
     as_klaw_error,
-    contained,
+    isolated,
 )
 from klaw_core.interfaces.components import Embedder
 from klaw_core.values.vectors import Matrix, SpaceRecord, Vector, VectorSpace
@@ -38,7 +38,7 @@ SAME_WEIGHTS = 0.999
 #: How many texts one call holds at most, unless the embedder has a ``texts_per_call`` of its own.
 TEXTS_PER_CALL = 64
 
-#: How many characters one call to a local model holds at most, 64 ordinary passages: calls of equal work, whatever the
+#: How many characters one call to a local model holds at most, 64 ordinary chunks: calls of equal work, whatever the
 #: lengths, so that a kill costs little, Ctrl-C is heard soon and the time left is a fair guess.
 CHARACTERS_PER_CALL = 80_000
 
@@ -176,7 +176,7 @@ def embed_question(text: str, embedder: Embedder) -> Vector:
     import numpy as np
 
     space = embedder.space
-    with contained(f"the embedder of {space.model}"):
+    with isolated(f"the embedder of {space.model}"):
         vector = embedder.embed_query(text)
         check_vectors(np.asarray(vector)[None], 1, space)
     return vector
@@ -249,7 +249,7 @@ def stack(digests: Sequence[str], vectors: Mapping[str, Vector]) -> Matrix:
 
 def _embed(texts: Sequence[str], embedder: Embedder) -> Matrix:
     space = embedder.space
-    with contained(f"the embedder of {space.model}"):
+    with isolated(f"the embedder of {space.model}"):
         matrix = embedder.embed_documents(texts)
         check_vectors(matrix, len(texts), space)
     return matrix

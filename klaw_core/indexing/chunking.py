@@ -7,7 +7,7 @@ from typing import Any
 from attrs import define, frozen
 
 from klaw_core.embedding.token_estimate import estimate_tokens
-from klaw_core.errors import EmbeddingError, PluginContractError, PluginError, contained
+from klaw_core.errors import EmbeddingError, PluginContractError, PluginError, isolated
 from klaw_core.interfaces.components import Chunker, Embedder
 from klaw_core.values.documents import Document
 from klaw_core.values.lines import line_of, line_starts
@@ -85,7 +85,7 @@ def _spans(document: Document, chunker: Chunker, count_tokens: TokenCounter) -> 
     who = f"the chunker {type(chunker).__name__}"
     length = len(document.text)
     previous = (-1, -1)
-    with contained(f"{who}, cutting {document.path}"):
+    with isolated(f"{who}, cutting {document.path}"):
         found: Iterable[Any] = chunker.split(document.text, count_tokens)
         for span in found:
             if not isinstance(span, Span) or not all(isinstance(title, str) for title in span.heading):

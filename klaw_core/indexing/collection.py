@@ -25,8 +25,8 @@ from klaw_core.embedding.run import (
     require_same_space,
     stack,
 )
-from klaw_core.errors import VectorSpaceError, contained
-from klaw_core.indexing.reconcile import count_lacking, differences
+from klaw_core.errors import VectorSpaceError, isolated
+from klaw_core.indexing.reconcile import compare_keys, count_lacking
 from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.index import ErasingIndex, Index
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
@@ -49,7 +49,7 @@ OnProgress = Callable[[int, int], None]
 
 
 @frozen
-class Written:
+class WriteResult:
     """What a transaction left: the keys of chunks that lack a vector. ``cached`` vectors were known already.
 
     ``refused`` are the paths of documents that another run has written meanwhile: they are as that run left them.
@@ -75,13 +75,13 @@ class Collection:
     @contextmanager
     def _write(self) -> Iterator[Transaction[Any]]:
         """Begin a transaction. What an index raises in it ends it, and is raised as a PluginError."""
-        with contained(f"the store or an index of {self.name!r}"), self.store.write() as transaction:
+        with isolated(f"the store or an index of {self.name!r}"), self.store.write() as transaction:
             yield transaction
 
     @contextmanager
     def _read(self) -> Iterator[Snapshot[Any]]:
         """Open a snapshot; for what an index raises while it is read, see :meth:`_write`."""
-        with contained(f"the store or an index of {self.name!r}"), self.store.read() as snapshot:
+        with isolated(f"the store or an index of {self.name!r}"), self.store.read() as snapshot:
             yield snapshot
 
     @property
@@ -147,7 +147,7 @@ class Collection:
 
     def replace(
         self, documents: Sequence[tuple[Document, Sequence[Chunk]]], manifest: Manifest | None = None
-    ) -> Written:
+    ) -> WriteResult:
         """Make these the chunks of these documents, in one transaction.
 
         Words find them at once. A chunk whose vector is not cached is left to :meth:`embed` or :meth:`backfill`.
@@ -171,8 +171,8 @@ class Collection:
                 if removed:
                     index.remove(transaction.resource, self.name, removed)
                 self._add(transaction, index, added, vectors)
-        lacking = tuple(stored.key for stored in added if stored.chunk.passage_hash not in vectors)
-        return Written(lacking, len(vectors), frozenset(refused))
+        lacking = tuple(stored.key for stored in added if stored.chunk.embedding_hash not in vectors)
+        return WriteResult(lacking, len(vectors), frozenset(refused))
 
     def touch(self, document: Document, manifest: Manifest) -> bool:
         """Give an unchanged document its date and labels; False if it is refused, as in :meth:`replace`."""
@@ -197,7 +197,7 @@ class Collection:
             for path in paths:
                 if manifest is not None and self._overtaken(transaction, manifest[path].origin, path, manifest):
                     continue
-                hashes = {stored.chunk.passage_hash for stored in transaction.outline(self.name, path)}
+                hashes = {stored.chunk.embedding_hash for stored in transaction.outline(self.name, path)}
                 removed += transaction.delete(self.name, path)
                 if forget:
                     transaction.forget_vectors(sorted(hashes))
@@ -219,7 +219,7 @@ class Collection:
         lacking = 0
         with self._read() as snapshot:
             indexes = [index for _, index in self.indexes]
-            found = differences(snapshot, self.name, indexes, run.waiting.pop(self.name, ()))
+            found = compare_keys(snapshot, self.name, indexes, run.waiting.pop(self.name, ()))
         for index, missing, stale in found:
             if stale:
                 with self._write() as transaction:
@@ -251,7 +251,7 @@ class Collection:
         For what is committed when, see :func:`~klaw_core.embedding.run.gathered`.
         """
         space = record.space
-        passages = {chunk.passage_hash: chunk.passage for chunk in chunks}
+        passages = {chunk.embedding_hash: chunk.embedding_text for chunk in chunks}
         with self._read() as snapshot:
             known = snapshot.cached_vectors(space, list(passages))
         run.cached += len(known)
@@ -298,10 +298,10 @@ class Collection:
         with self._read() as snapshot:
             chunks: dict[str, list[StoredChunk]] = {}
             for stored in snapshot.chunks(self.name, keys):
-                chunks.setdefault(stored.chunk.passage_hash, []).append(stored)
+                chunks.setdefault(stored.chunk.embedding_hash, []).append(stored)
             known = snapshot.cached_vectors(record.space, list(chunks))
         run.cached += len(known)
-        missing = {digest: group[0].chunk.passage for digest, group in chunks.items() if digest not in known}
+        missing = {digest: group[0].chunk.embedding_text for digest, group in chunks.items() if digest not in known}
         answers = gathered(embed_passages(missing, self.embedder, run, record), self.embedder)
         for vectors in chain([known] if known else [], answers):
             group = [stored for digest in vectors for stored in chunks[digest]]
@@ -331,7 +331,7 @@ class Collection:
             ids = transaction.chunk_ids(self.name, [stored.key for stored in chunks])
             chunks = [stored for stored in chunks if ids.get(stored.key) == stored.chunk.chunk_id]
             if new:
-                there = {stored.chunk.passage_hash for stored in chunks}
+                there = {stored.chunk.embedding_hash for stored in chunks}
                 transaction.cache_vectors(space, {digest: row for digest, row in vectors.items() if digest in there})
             else:
                 transaction.use_vectors(space, list(vectors))
@@ -375,9 +375,9 @@ class Collection:
             if chunks:
                 index.add(transaction.resource, self.name, chunks, None)
             return
-        embedded = [stored for stored in chunks if stored.chunk.passage_hash in vectors]
+        embedded = [stored for stored in chunks if stored.chunk.embedding_hash in vectors]
         if embedded:
-            matrix = stack([stored.chunk.passage_hash for stored in embedded], vectors)
+            matrix = stack([stored.chunk.embedding_hash for stored in embedded], vectors)
             index.add(transaction.resource, self.name, embedded, matrix)
 
 
@@ -392,7 +392,7 @@ def _cached(
     transaction: Transaction[Any], record: SpaceRecord | None, chunks: Sequence[StoredChunk]
 ) -> Mapping[str, Vector]:
     """Return the vectors of these chunks that the cache has, and note that they were of use."""
-    hashes = list({stored.chunk.passage_hash for stored in chunks})
+    hashes = list({stored.chunk.embedding_hash for stored in chunks})
     if record is None or not hashes:
         return {}
     vectors = transaction.cached_vectors(record.space, hashes)

@@ -22,7 +22,7 @@ from klaw_core.indexing.chunking import FormatChunker, TokenMeter, make_chunks
 from klaw_core.indexing.collection import BATCH, Collection, Manifest
 from klaw_core.interfaces.source import Source
 from klaw_core.values.documents import Document, DocumentRecord, Entry
-from klaw_core.values.runs import IndexReport, Progress, Skipped
+from klaw_core.values.runs import IndexReport, Progress, SkippedEntry
 from klaw_core.values.text import Chunk
 from klaw_core.values.vectors import SpaceRecord
 
@@ -33,7 +33,7 @@ _MOST_READINGS = 5
 
 
 @frozen
-class _Cut:
+class _ChunkedDocument:
     """A document that has changed, cut into chunks, and the entry of the scan that it was read from."""
 
     document: Document
@@ -42,12 +42,12 @@ class _Cut:
 
 
 @define
-class _Tally:
+class _RunCounts:
     """What a run over a source has done so far: the one mutable thing of the flow."""
 
     on_progress: ProgressCallback
     total: int
-    skipped: list[Skipped]
+    skipped: list[SkippedEntry]
     stage: str = "index"
     bytes: int = 0
     documents: int = 0
@@ -63,7 +63,7 @@ class _Tally:
         """Tell the caller."""
         self.on_progress(Progress(self.stage, min(self.bytes, self.total), self.total, self.documents, self.chunks))
 
-    def count(self, batch: Sequence[_Cut]) -> None:
+    def count(self, batch: Sequence[_ChunkedDocument]) -> None:
         """Note that a batch is dealt with, and tell the caller."""
         self.chunks += sum(len(cut.chunks) for cut in batch)
         self.bytes += sum(cut.entry.size for cut in batch)
@@ -149,24 +149,26 @@ class Indexer:
         started = time.monotonic()
         # Read before the scan: what another process adds in between is then not taken for something deleted.
         before = manifest = self._manifest(source)
-        tally, entries = self._begin(source, on_progress)
+        counts, entries = self._begin(source, on_progress)
         cached = run.cached
         for _ in range(_MOST_READINGS):
-            for batch in _batches(self._changed(source, entries, manifest, tally, force=force)):
-                self._write(batch, manifest, tally, run)
-            entries, tally.overtaken = tally.overtaken, []
+            for batch in _batches(self._changed(source, entries, manifest, counts, force=force)):
+                self._write(batch, manifest, counts, run)
+            entries, counts.overtaken = counts.overtaken, []
             if not entries:
                 break
             manifest = self._manifest(source)  # before the entries are read, as before the scan
-        tally.skipped += [Skipped(entry.path, "is being indexed by another process", keep=True) for entry in entries]
-        self._remove_missing(before, tally, forget=bool(getattr(source, "forgets_missing", False)))
+        counts.skipped += [
+            SkippedEntry(entry.path, "is being indexed by another process", keep=True) for entry in entries
+        ]
+        self._remove_missing(before, counts, forget=bool(getattr(source, "forgets_missing", False)))
         return IndexReport(
-            added=tally.added,
-            changed=tally.changed,
-            unchanged=tally.unchanged,
-            removed=tally.removed,
-            skipped=tuple(tally.skipped),
-            chunks=tally.chunks,
+            added=counts.added,
+            changed=counts.changed,
+            unchanged=counts.unchanged,
+            removed=counts.removed,
+            skipped=tuple(counts.skipped),
+            chunks=counts.chunks,
             cached=run.cached - cached,
             seconds=time.monotonic() - started,
         )
@@ -205,14 +207,14 @@ class Indexer:
         its own. Each batch is looked up and embedded ``alone``, so that of two runs at once one finds what the other
         has paid for. A text that the embedder refuses is left out. Raise what stopped it, WorkspaceError, StoreError.
         """
-        tally, entries = self._begin(source, on_progress)
-        tally.stage = "ahead"
-        for batch in _batches(self._changed(source, entries, {}, tally, force=True), self._call_size(run)):
+        counts, entries = self._begin(source, on_progress)
+        counts.stage = "ahead"
+        for batch in _batches(self._changed(source, entries, {}, counts, force=True), self._call_size(run)):
             with alone():
                 self.collection.cache([chunk for cut in batch for chunk in cut.chunks], run, record)
             if run.failing and run.error is not None:
                 raise run.error
-            tally.count(batch)
+            counts.count(batch)
 
     def add(self, document: Document) -> KlawError | None:
         """Index one document now; return what kept it from being embedded, if anything did.
@@ -239,76 +241,78 @@ class Indexer:
     def _call_size(self, run: EmbeddingRun) -> int:
         return max(BATCH, run.call_size(self.collection.embedder))
 
-    def _begin(self, source: Source, on_progress: ProgressCallback) -> tuple[_Tally, list[Entry]]:
+    def _begin(self, source: Source, on_progress: ProgressCallback) -> tuple[_RunCounts, list[Entry]]:
         scanned = list(source.scan())
         entries = [item for item in scanned if isinstance(item, Entry)]
-        skipped = [item for item in scanned if isinstance(item, Skipped)]
-        tally = _Tally(on_progress, sum(entry.size for entry in entries), skipped)
-        tally.report()
-        return tally, entries
+        skipped = [item for item in scanned if isinstance(item, SkippedEntry)]
+        counts = _RunCounts(on_progress, sum(entry.size for entry in entries), skipped)
+        counts.report()
+        return counts, entries
 
     def _changed(
         self,
         source: Source,
         entries: Sequence[Entry],
         manifest: Manifest,
-        tally: _Tally,
+        counts: _RunCounts,
         *,
         force: bool,
-    ) -> Iterator[_Cut]:
+    ) -> Iterator[_ChunkedDocument]:
         """Read every entry; yield the documents whose text is not what the manifest says, cut into chunks."""
         cutter = self.cutter()
         for entry in entries:
             document = source.read(entry)
-            if isinstance(document, Skipped):
-                tally.skipped.append(document)
-                tally.bytes += entry.size
+            if isinstance(document, SkippedEntry):
+                counts.skipped.append(document)
+                counts.bytes += entry.size
                 continue
-            tally.seen.add(document.path)
+            counts.seen.add(document.path)
             record = manifest.get(document.path)
             known = None if force or record is None else cutter.recognise(document, record)
             if record is None or known is None:
-                yield _Cut(*cutter.cut(document), entry)
+                yield _ChunkedDocument(*cutter.cut(document), entry)
                 continue
             if record.created_at != known.created_at and not self.collection.touch(known, manifest):
-                tally.overtaken.append(entry)
+                counts.overtaken.append(entry)
                 continue
-            tally.unchanged += 1
-            tally.documents += 1
-            tally.bytes += entry.size
-            tally.report()
+            counts.unchanged += 1
+            counts.documents += 1
+            counts.bytes += entry.size
+            counts.report()
 
-    def _write(self, batch: Sequence[_Cut], manifest: Manifest, tally: _Tally, run: EmbeddingRun) -> None:
+    def _write(
+        self, batch: Sequence[_ChunkedDocument], manifest: Manifest, counts: _RunCounts, run: EmbeddingRun
+    ) -> None:
         """Replace a batch of documents in one transaction, but for those that another run has written meanwhile."""
         written = self.collection.replace([(cut.document, cut.chunks) for cut in batch], manifest)
         run.cached += written.cached
         run.waiting.setdefault(self.collection.name, []).extend(written.lacking)
-        tally.overtaken += [cut.entry for cut in batch if cut.document.path in written.refused]
+        counts.overtaken += [cut.entry for cut in batch if cut.document.path in written.refused]
         kept = [cut for cut in batch if cut.document.path not in written.refused]
         new = sum(cut.document.path not in manifest for cut in kept)
-        tally.added += new
-        tally.changed += len(kept) - new
-        tally.count(kept)
+        counts.added += new
+        counts.changed += len(kept) - new
+        counts.count(kept)
 
-    def _remove_missing(self, manifest: Manifest, tally: _Tally, *, forget: bool) -> None:
-        missing = [path for path in manifest if path not in tally.seen and not stays(path, tally.skipped)]
+    def _remove_missing(self, manifest: Manifest, counts: _RunCounts, *, forget: bool) -> None:
+        missing = [path for path in manifest if path not in counts.seen and not stays(path, counts.skipped)]
         if missing:
             self.collection.remove(missing, forget=forget, manifest=manifest)
             with self.collection.store.read() as snapshot:  # what another run has written meanwhile stays
-                tally.removed = sum(
+                counts.removed = sum(
                     snapshot.record(self.collection.name, manifest[path].origin, path) is None for path in missing
                 )
 
 
-def stays(path: str, skipped: Iterable[Skipped]) -> bool:
+def stays(path: str, skipped: Iterable[SkippedEntry]) -> bool:
     """Return whether what was indexed at a path before stays, because it, or a place above it, could not be read."""
     kept = (item.path for item in skipped if item.keep)
     return any(path == place or path.startswith(f"{place}/") for place in kept)
 
 
-def _batches(cuts: Iterator[_Cut], size: int = BATCH) -> Iterator[list[_Cut]]:
+def _batches(cuts: Iterator[_ChunkedDocument], size: int = BATCH) -> Iterator[list[_ChunkedDocument]]:
     """Group documents until a batch holds ``size`` chunks; one document is never divided."""
-    batch: list[_Cut] = []
+    batch: list[_ChunkedDocument] = []
     held = 0
     for cut in cuts:
         batch.append(cut)

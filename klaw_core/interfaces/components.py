@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from klaw_core.values.candidates import Candidate, Scored
+    from klaw_core.values.candidates import Candidate, RerankScore
     from klaw_core.values.search import Hit, Query, Ranking
     from klaw_core.values.text import Span, TokenCounter
     from klaw_core.values.vectors import Matrix, Vector, VectorSpace
@@ -60,7 +60,7 @@ class Fusion(Protocol):
     """Makes one ranking of several."""
 
     def depth(self, limit: int, /) -> int:
-        """Return how many hits each leg should fetch so that ``limit`` can be chosen from them."""
+        """Return how many hits each retriever should fetch so that ``limit`` can be chosen from them."""
 
     def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, ties by key, each with contributions that add up."""
@@ -75,9 +75,9 @@ class Reranker(Protocol):
 
     @property
     def needs_vectors(self) -> bool:
-        """Return whether the candidates should carry their vectors; ``query.vector`` is there if a leg needed one."""
+        """Return whether candidates should carry their vectors; ``query.vector`` is set if a retriever needed it."""
 
-    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored] | None:
+    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[RerankScore] | None:
         """Return new scores for at most ``limit`` of the candidates, best first, keys distinct; at least one.
 
         The scores may be on any scale. Candidates that are not scored stand behind those that are, in the order they

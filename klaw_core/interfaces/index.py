@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
-    from klaw_core.values.key_digest import Tally
+    from klaw_core.values.key_digest import KeyDigest
     from klaw_core.values.migrations import Migration
     from klaw_core.values.search import Hit, Query
     from klaw_core.values.text import StoredChunk
@@ -60,19 +60,19 @@ class Index(Retriever[R], Protocol[R]):
 
 
 @runtime_checkable
-class TalliedIndex(Index[R], Protocol[R]):
+class KeyDigestIndex(Index[R], Protocol[R]):
     """An index that can sum its keys faster than list them. Optional: without it they are listed at every run."""
 
-    def tally(self, resource: R, collection: str, /) -> Tally | None:
-        """Return the tally of what :meth:`keys` would return, read from the rows; None if it is to be asked instead."""
+    def key_digest(self, resource: R, collection: str, /) -> KeyDigest | None:
+        """Return the digest of :meth:`keys`, computed from the rows; None if :meth:`keys` must be asked instead."""
 
 
 @runtime_checkable
-class LaggingIndex(Index[R], Protocol[R]):
+class OutdatedIndex(Index[R], Protocol[R]):
     """An index that may hold rows in another form than the configured one. Optional: without it none does."""
 
-    def lagging(self, resource: R, collection: str, /) -> Keys:
-        """Return, ascending, those of its keys that are found and are to be added again; :meth:`tally` is None then."""
+    def outdated(self, resource: R, collection: str, /) -> Keys:
+        """Return the keys of rows to be added again, ascending; :meth:`key_digest` is None while there are any."""
 
 
 @runtime_checkable

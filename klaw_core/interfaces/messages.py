@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from klaw_core.values.chat_rows import MirroredFile, Session, StoredMessage, Summary
+    from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
 
 
 class MessageReader(Protocol):
@@ -40,7 +40,7 @@ class MessageReader(Protocol):
     def summaries(self, chat_id: str, /) -> Sequence[Summary]:
         """Return a chat's summaries, oldest first."""
 
-    def files(self, chat_id: str, /) -> Mapping[date, MirroredFile]:
+    def files(self, chat_id: str, /) -> Mapping[date, JournalFileState]:
         """Return how far each file of a chat is mirrored, by day."""
 
 
@@ -53,7 +53,7 @@ class MessageWriter(MessageReader, Protocol):
         Raise StoreError for a role or type that there is not.
         """
 
-    def put_file(self, file: MirroredFile, /) -> None:
+    def put_file(self, file: JournalFileState, /) -> None:
         """Record how far a file is mirrored."""
 
     def put_summaries(self, chat_id: str, summaries: Sequence[Summary], /) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from klaw_core.values.documents import Document, Entry
-    from klaw_core.values.runs import Skipped
+    from klaw_core.values.runs import SkippedEntry
 
 
 class Source(Protocol):
@@ -17,11 +17,11 @@ class Source(Protocol):
     def origin(self) -> str:
         """Return the name that owns this source's documents; what is no longer scanned is removed."""
 
-    def scan(self) -> Iterable[Entry | Skipped]:
+    def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Yield what is there now, without reading it. Raise WorkspaceError if the place itself is gone."""
 
-    def read(self, entry: Entry, /) -> Document | Skipped:
-        """Read one entry. What cannot be read is Skipped with the reason.
+    def read(self, entry: Entry, /) -> Document | SkippedEntry:
+        """Read one entry. What cannot be read is SkippedEntry with the reason.
 
         With ``keep=True`` what was indexed of it stays (a server that does not answer), with ``keep=False`` it goes
         (a file that is empty now).

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.messages import MessageReader, MessageWriter
     from klaw_core.values.documents import Document, DocumentRecord, Replacement
     from klaw_core.values.findings import Finding
-    from klaw_core.values.key_digest import Tally
+    from klaw_core.values.key_digest import KeyDigest
     from klaw_core.values.search import Filters
     from klaw_core.values.text import Chunk, StoredChunk
     from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
@@ -55,14 +55,14 @@ class Snapshot(Protocol[R_co]):
     def keys(self, collection: str, /) -> Keys:
         """Return every chunk's key, ascending."""
 
-    def tally(self, collection: str, /) -> Tally:
-        """Return the tally of :meth:`keys`."""
+    def key_digest(self, collection: str, /) -> KeyDigest:
+        """Return the digest of :meth:`keys`."""
 
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in, or None if there is none yet."""
 
     def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
-        """Return the cached vectors among these passage hashes, of unit length, to half precision at least."""
+        """Return the cached vectors among these chunk hashes, of unit length, to half precision at least."""
 
     def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:
         """Return (documents, chunks) by origin."""
@@ -94,7 +94,7 @@ class Transaction(Snapshot[R_co], Protocol[R_co]):
         """
 
     def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
-        """Put vectors in the embedding cache, by passage hash."""
+        """Put vectors in the embedding cache, by chunk hash."""
 
     def use_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> None:
         """Note that these cached vectors were of use now; of the others the least recently used leave first."""
@@ -107,7 +107,7 @@ class Transaction(Snapshot[R_co], Protocol[R_co]):
         """
 
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
-        """Remove these passage hashes from the embedding cache, in every space."""
+        """Remove these chunk hashes from the embedding cache, in every space."""
 
 
 class Store(Protocol[R]):

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
 
-from klaw_core.assembly import Parts
-from klaw_core.conversations.mirror import Mirror
+from klaw_core.assembly import Assembly
+from klaw_core.conversations.row_sync import RowSync
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import KlawError, as_klaw_error
 from klaw_core.indexing.collection import Collection
@@ -41,9 +41,9 @@ class Doctor:
     ``sources`` has the sources of each collection, ``mirror`` the rows of conversations.
     """
 
-    parts: Parts
+    assembly: Assembly
     sources: Mapping[str, Sources]
-    mirror: Mirror
+    row_sync: RowSync
 
     def run(self, *, fix: bool = False) -> Diagnosis:
         """Examine; with ``fix`` mend what is safe and examine again. Every document and every page is read."""
@@ -57,28 +57,28 @@ class Doctor:
         return diagnosis([*left, *fixed])
 
     def _examine(self) -> list[Finding]:
-        data_dir = self.parts.config.data_dir
-        findings = [*guarded("store", self.parts.store.location, self.parts.store.check)]
+        data_dir = self.assembly.config.data_dir
+        findings = [*guarded("store", self.assembly.store.location, self.assembly.store.check)]
         findings += guarded("files", str(data_dir), check_owned, data_dir)
-        findings += guarded("conversation-rows", str(self.mirror.journal.root), check_rows, self.mirror)
-        findings += self._check_parts()
+        findings += guarded("conversation-rows", str(self.row_sync.journal.root), check_rows, self.row_sync)
+        findings += self._check_components()
         for name in self.sources:
             findings += guarded("index", name, self._check_indexes, name)
             findings += self._check_sources(name)
         return findings
 
-    def _check_parts(self) -> Iterator[Finding]:
-        for leg in self.parts.legs:
-            if leg.problem:
-                yield Finding("retriever", "error", f"it is off: {leg.problem}", leg.name, "klaw plugins")
-        for plugin in self.parts.registry.whole.plugins:
+    def _check_components(self) -> Iterator[Finding]:
+        for configured in self.assembly.retrievers:
+            if configured.problem:
+                yield Finding("retriever", "error", f"it is off: {configured.problem}", configured.name, "klaw plugins")
+        for plugin in self.assembly.registry.whole.plugins:
             if plugin.problem:
                 yield Finding("plugin", "warning", plugin.problem, plugin.name, "klaw plugins")
-        if any(leg.retriever.needs_vectors for leg in self.parts.legs):
+        if any(configured.retriever.needs_vectors for configured in self.assembly.retrievers):
             yield from guarded("model", "memory.embedding", self._check_model)
 
     def _check_model(self) -> Iterator[Finding]:
-        yield from check_model(self.parts.embedder)
+        yield from check_model(self.assembly.embedder)
 
     def _check_indexes(self, name: str) -> Iterator[Finding]:
         collection = self._collection(name)
@@ -99,9 +99,9 @@ class Doctor:
 
     def _mend(self, found: Sequence[Finding]) -> None:
         """Mend what can be; what fails is found again by the second examination."""
-        _attempt(mend_owned, self.parts.config.data_dir)
-        _attempt(partial(self.parts.store.check, fix=True))
-        _attempt(mend_rows, self.mirror, found)
+        _attempt(mend_owned, self.assembly.config.data_dir)
+        _attempt(partial(self.assembly.store.check, fix=True))
+        _attempt(mend_rows, self.row_sync, found)
         for name in self.sources:
             _attempt(self._refill, name)
             _attempt(self._synchronise, name, found)
@@ -114,7 +114,7 @@ class Doctor:
         collection.backfill(EmbeddingRun())
 
     def _empty(self, index: Index[Any], name: str) -> None:
-        with self.parts.store.write() as transaction:
+        with self.assembly.store.write() as transaction:
             record = transaction.space(name)
             space = record.space if record is not None and index.needs_vectors else None
             index.reset(transaction.resource, name, space)
@@ -134,10 +134,10 @@ class Doctor:
                 _attempt(indexer.sync, source)
 
     def _indexer(self, collection: Collection) -> Indexer:
-        return Indexer(collection, self.parts.chunker_of)
+        return Indexer(collection, self.assembly.chunker_of)
 
     def _collection(self, name: str) -> Collection:
-        return self.parts.collection(name)
+        return self.assembly.collection(name)
 
 
 def diagnose_unopened(data_dir: Path, error: KlawError) -> Diagnosis:

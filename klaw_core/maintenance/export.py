@@ -18,10 +18,10 @@ from klaw_core.errors import RecordError
 from klaw_core.files.atomic import make_private_directory, sync_directory, writing_failed
 from klaw_core.files.jsonl import BadLine, encode
 from klaw_core.maintenance.checks.owned_files import CONVERSATIONS, SAVED_FILE, SUMMARIES, WORKSPACES_FILE
-from klaw_core.maintenance.records import CoreFact, Item, Said, Told, as_line, end, header, kind_of
+from klaw_core.maintenance.records import CoreFact, Item, MessageRecord, SummaryRecord, as_line, end, header, kind_of
 from klaw_core.sources.saved import SavedJournal
 from klaw_core.sources.workspaces import Workspaces
-from klaw_core.values.runs import Skipped
+from klaw_core.values.runs import SkippedEntry
 
 
 @frozen
@@ -29,7 +29,7 @@ class ExportReport:
     """How many lines of each kind were written, and what could not be: broken lines of the files themselves."""
 
     counts: Mapping[str, int] = field(factory=dict)
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedEntry, ...] = ()
 
 
 def export(data_dir: Path, target: Path | BinaryIO) -> ExportReport:
@@ -45,16 +45,16 @@ def export(data_dir: Path, target: Path | BinaryIO) -> ExportReport:
 
 def _write(data_dir: Path, stream: BinaryIO) -> ExportReport:
     counts: Counter[str] = Counter()
-    skipped: list[Skipped] = []
+    skipped: list[SkippedEntry] = []
     stream.write(encode(header()))
     for item in _items(data_dir):
-        if isinstance(item, Skipped):
+        if isinstance(item, SkippedEntry):
             skipped.append(item)
             continue
         try:
             line = encode(as_line(item))
         except RecordError as error:  # what only a hand or a file system can have made
-            skipped.append(Skipped(kind_of(item), error.message, keep=True))
+            skipped.append(SkippedEntry(kind_of(item), error.message, keep=True))
             continue
         stream.write(line)
         counts[kind_of(item)] += 1
@@ -62,7 +62,7 @@ def _write(data_dir: Path, stream: BinaryIO) -> ExportReport:
     return ExportReport(dict(counts), tuple(skipped))
 
 
-def _items(data_dir: Path) -> Iterator[Item | Skipped]:
+def _items(data_dir: Path) -> Iterator[Item | SkippedEntry]:
     yield from Workspaces(data_dir / WORKSPACES_FILE).all().values()
     core = CoreMemory(data_dir / CORE_FILE).get()
     for section in SECTIONS:
@@ -75,23 +75,27 @@ def _items(data_dir: Path) -> Iterator[Item | Skipped]:
     listing = journal.files()
     for file in listing.files:
         for line in journal.read_file(file):
-            yield _broken(line) if isinstance(line, BadLine) else Said(file.chat, file.day.isoformat(), line.message)
+            yield (
+                _broken(line)
+                if isinstance(line, BadLine)
+                else MessageRecord(file.chat, file.day.isoformat(), line.message)
+            )
     yield from listing.skipped
     summaries = SummaryFiles(data_dir / SUMMARIES)
     for chat in summaries.listing():
-        if isinstance(chat, Skipped):
+        if isinstance(chat, SkippedEntry):
             yield chat
             continue
         for told in summaries.lines(chat):
-            yield _broken(told) if isinstance(told, BadLine) else Told(chat, told)
+            yield _broken(told) if isinstance(told, BadLine) else SummaryRecord(chat, told)
 
     for place in sorted((data_dir / "agents").glob("*/")):
         reason = f"an agent's memory is exported by itself: klaw export --data-dir {place} FILE"
-        yield Skipped(f"agents/{place.name}", reason, keep=True)
+        yield SkippedEntry(f"agents/{place.name}", reason, keep=True)
 
 
-def _broken(line: BadLine) -> Skipped:
-    return Skipped(f"{line.file}@{line.offset}", line.reason, keep=True)
+def _broken(line: BadLine) -> SkippedEntry:
+    return SkippedEntry(f"{line.file}@{line.offset}", line.reason, keep=True)
 
 
 @contextmanager

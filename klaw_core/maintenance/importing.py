@@ -24,8 +24,8 @@ from klaw_core.maintenance.records import (
     MAX_EXPORT_LINE_BYTES,
     CoreFact,
     Item,
-    Said,
-    Told,
+    MessageRecord,
+    SummaryRecord,
     check_header,
     kind_of,
     parse_line,
@@ -168,7 +168,7 @@ class _Importer:
             self.added["saved"] += len(batch)
             batch.clear()
 
-    def _messages(self, messages: Iterator[Said]) -> None:
+    def _messages(self, messages: Iterator[MessageRecord]) -> None:
         """Add messages to the files they came from; each line as often as it was there, or is here, if that is more."""
         journal = Journal(self.data_dir / CONVERSATIONS)
         for (chat, day), group in groupby(messages, key=lambda said: (said.chat, said.day)):
@@ -188,7 +188,7 @@ class _Importer:
                 JsonLines(path).append(*part)
                 self.added["message"] += len(part)
 
-    def _summaries(self, summaries: Iterator[Told]) -> None:
+    def _summaries(self, summaries: Iterator[SummaryRecord]) -> None:
         """Add summaries; a chat's last one counts, so those that are older than what is here are not put after it."""
         files = SummaryFiles(self.data_dir / SUMMARIES)
         for chat, group in groupby(summaries, key=lambda told: told.chat):

@@ -38,7 +38,7 @@ class CoreFact:
 
 
 @frozen
-class Said:
+class MessageRecord:
     """A message and which file it stands in; ``day`` is that file's name."""
 
     chat: Chat
@@ -47,17 +47,23 @@ class Said:
 
 
 @frozen
-class Told:
+class SummaryRecord:
     """A summary of a chat."""
 
     chat: Chat
     summary: Summary
 
 
-Item: TypeAlias = Workspace | CoreFact | Saved | Said | Told
+Item: TypeAlias = Workspace | CoreFact | Saved | MessageRecord | SummaryRecord
 
 #: What a line may hold, in the order of an export.
-KINDS: Mapping[str, type] = {"workspace": Workspace, "core": CoreFact, "saved": Saved, "message": Said, "summary": Told}
+KINDS: Mapping[str, type] = {
+    "workspace": Workspace,
+    "core": CoreFact,
+    "saved": Saved,
+    "message": MessageRecord,
+    "summary": SummaryRecord,
+}
 
 
 def header() -> dict[str, Any]:
@@ -84,7 +90,7 @@ def as_line(item: Item) -> dict[str, Any]:
         return kind | {"section": item.section, "key": item.key, "value": item.value}
     if isinstance(item, Saved):
         return kind | {"value": item.record()}
-    if isinstance(item, Said):
+    if isinstance(item, MessageRecord):
         return kind | {"chat": item.chat.name, "day": item.day, "value": item.message.record()}
     return kind | {"chat": item.chat.name, "value": SummaryFiles.record(item.summary)}
 
@@ -129,16 +135,18 @@ def _parse_workspace(line: Mapping[str, Any]) -> Workspace:
     return workspace
 
 
-def _parse_said(line: Mapping[str, Any]) -> Said:
+def _parse_said(line: Mapping[str, Any]) -> MessageRecord:
     day = _text(line, "day")
     if Path(day).name != day or len(day) != len("2026-02-24"):
         raise RecordError(f"{day!r} is no day")
-    return Said(Chat.parse(_text(line, "chat")), date.fromisoformat(day).isoformat(), Message.parse(line["value"]))
+    return MessageRecord(
+        Chat.parse(_text(line, "chat")), date.fromisoformat(day).isoformat(), Message.parse(line["value"])
+    )
 
 
-def _parse_told(line: Mapping[str, Any]) -> Told:
+def _parse_told(line: Mapping[str, Any]) -> SummaryRecord:
     chat = Chat.parse(_text(line, "chat"))
-    return Told(chat, SummaryFiles(Path(SUMMARIES)).parse(chat, line["value"]))
+    return SummaryRecord(chat, SummaryFiles(Path(SUMMARIES)).parse(chat, line["value"]))
 
 
 def _text(line: Mapping[str, Any], name: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import evolve
 
-from klaw_core.assembly import Parts
+from klaw_core.assembly import Assembly
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
 from klaw_core.embedding.run import PROBE, SAME_WEIGHTS, EmbeddingRun, agreement, make_space_record
@@ -28,14 +28,14 @@ from klaw_core.interfaces.store import Store
 from klaw_core.sources.catalogue import Sources, bad_lines
 from klaw_core.sources.forgetting import drop_forgotten
 from klaw_core.values.documents import Document
-from klaw_core.values.runs import IndexReport, Skipped
+from klaw_core.values.runs import IndexReport, SkippedEntry
 from klaw_core.values.text import COLLECTIONS, StoredChunk, text_hash
 from klaw_core.values.vectors import SpaceRecord
 
 _MOVING_LOCK = f"{EMBEDDING_LOCK}/moving"
 
 
-def reindex(parts: Parts, sources: Sources, embedder: Embedder, on_progress: ProgressCallback) -> IndexReport:
+def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progress: ProgressCallback) -> IndexReport:
     """Build the index anew in the embedder's own space and put it in the place of the one in use.
 
     If it raises, or the process dies, the index in use is as it was. Raise WorkspaceError if a directory is missing,
@@ -45,35 +45,35 @@ def reindex(parts: Parts, sources: Sources, embedder: Embedder, on_progress: Pro
     ahead = EmbeddingRun()
     alone: Callable[[], AbstractContextManager[None]] = nullcontext
     record = None
-    if any(index.needs_vectors for _, index in parts.indexes()):
+    if any(index.needs_vectors for _, index in assembly.indexes()):
         record = make_space_record(embedder)
-        alone = partial(locked, parts.config.data_dir / _lock(parts.store, record))
-        _keep_probe(parts.store, record)
-        for indexer, source in _each(parts, parts.store, embedder, _by_collection(sources)):
+        alone = partial(locked, assembly.config.data_dir / _lock(assembly.store, record))
+        _keep_probe(assembly.store, record)
+        for indexer, source in _each(assembly, assembly.store, embedder, _by_collection(sources)):
             indexer.embed_ahead(source, ahead, record, alone=alone, on_progress=on_progress)
     run = EmbeddingRun()
-    with alone(), parts.store.rebuild() as fresh:  # in this order: what another is being answered, it can still keep
+    with alone(), assembly.store.rebuild() as fresh:  # in this order: what another is being answered, it can still keep
         own = _by_collection(sources)  # anew: in the hours of the first step some were added, or forgotten
-        skipped = bad_lines(evolve(sources.mirror, store=fresh).sync(), sources.mirror.journal.root)
+        skipped = bad_lines(evolve(sources.row_sync, store=fresh).sync(), sources.row_sync.journal.root)
         report = IndexReport(skipped=skipped)
         for name, documents in own.items():
-            collection = parts.collection(name, store=fresh, embedder=embedder)
+            collection = assembly.collection(name, store=fresh, embedder=embedder)
             if record is not None and (documents or name == COLLECTIONS[0]):
                 collection.adopt_space(record)
             collection.keep_origins({source.origin for source in documents})
-        for indexer, source in _each(parts, fresh, embedder, own):
+        for indexer, source in _each(assembly, fresh, embedder, own):
             written = indexer.write(source, run, on_progress=on_progress)
-            _carry_over(parts.store, indexer.collection, source, written.skipped)
+            _carry_over(assembly.store, indexer.collection, source, written.skipped)
             if isinstance(source, ConversationSource):
-                _carry_over_messages(parts.store, fresh, written.skipped)
+                _carry_over_messages(assembly.store, fresh, written.skipped)
             report += written
         for name in COLLECTIONS:
-            report += _indexer(parts, fresh, embedder, name).embed(run)  # what came after the first step
+            report += _indexer(assembly, fresh, embedder, name).embed(run)  # what came after the first step
         embedded = ahead.embedded + run.embedded
         with fresh.write() as transaction:  # there, where nobody else writes: once it has taken its place, another may
-            transaction.tend_cache(parts.config.cache.max_entries, found=ahead.cached, computed=embedded)
-    for indexer, source in _each(parts, parts.store, embedder, own):
-        if source not in parts.sources:
+            transaction.tend_cache(assembly.config.cache.max_entries, found=ahead.cached, computed=embedded)
+    for indexer, source in _each(assembly, assembly.store, embedder, own):
+        if source not in assembly.sources:
             drop_forgotten(indexer.collection, source, sources.workspaces)
     return evolve(
         report,
@@ -89,13 +89,13 @@ def _by_collection(sources: Sources) -> Mapping[str, Sequence[Source]]:
 
 
 def _each(
-    parts: Parts, store: Store[Any], embedder: Embedder, own: Mapping[str, Sequence[Source]]
+    assembly: Assembly, store: Store[Any], embedder: Embedder, own: Mapping[str, Sequence[Source]]
 ) -> list[tuple[Indexer, Source]]:
-    return [(_indexer(parts, store, embedder, name), source) for name in own for source in own[name]]
+    return [(_indexer(assembly, store, embedder, name), source) for name in own for source in own[name]]
 
 
-def _indexer(parts: Parts, store: Store[Any], embedder: Embedder, name: str) -> Indexer:
-    return parts.indexer(name, store=store, embedder=embedder)
+def _indexer(assembly: Assembly, store: Store[Any], embedder: Embedder, name: str) -> Indexer:
+    return assembly.indexer(name, store=store, embedder=embedder)
 
 
 def _lock(store: Store[Any], record: SpaceRecord) -> str:
@@ -105,7 +105,7 @@ def _lock(store: Store[Any], record: SpaceRecord) -> str:
     return EMBEDDING_LOCK if not spaces or record.space in spaces else _MOVING_LOCK
 
 
-def _carry_over(store: Store[Any], fresh: Collection, source: Source, skipped: Sequence[Skipped]) -> None:
+def _carry_over(store: Store[Any], fresh: Collection, source: Source, skipped: Sequence[SkippedEntry]) -> None:
     """Take what could not be read now as it stands in the index in use; the next run that can read it cuts it anew."""
     with store.read() as snapshot, fresh.store.read() as new:
         there = new.manifest(fresh.name, source.origin)
@@ -123,7 +123,7 @@ def _as_indexed(stored: StoredChunk, source: Source) -> Document:
     )
 
 
-def _carry_over_messages(store: Store[Any], fresh: Store[Any], skipped: Sequence[Skipped]) -> None:
+def _carry_over_messages(store: Store[Any], fresh: Store[Any], skipped: Sequence[SkippedEntry]) -> None:
     """Take the rows of the files of conversations that could not be read now, and how far those were mirrored."""
     with store.read() as snapshot, fresh.write() as transaction:
         old, new = snapshot.messages, transaction.messages

@@ -25,7 +25,7 @@ GROUP = "klaw"
 _ALL_KINDS = frozenset(KINDS.values())
 
 
-class Point(Protocol):
+class EntryPointLike(Protocol):
     """An entry point: ``importlib.metadata``'s, or one that is remembered."""
 
     @property
@@ -54,7 +54,7 @@ def discover(*, disabled: Collection[str] = (), points: Iterable[EntryPoint] | N
 
 
 def load_plugins(
-    points: Iterable[tuple[Point, str, str]],
+    points: Iterable[tuple[EntryPointLike, str, str]],
     *,
     disabled: Collection[str] = (),
     kinds: Mapping[Any, Collection[str]] = MappingProxyType({}),
@@ -94,7 +94,7 @@ def load_plugins(
 
 
 def _load(
-    manager: pluggy.PluginManager, point: Point, distribution: str, kinds: Collection[str]
+    manager: pluggy.PluginManager, point: EntryPointLike, distribution: str, kinds: Collection[str]
 ) -> list[tuple[str, Component[Any, Any]]]:
     """Import one plugin, register it, and collect what its hooks of these kinds yield."""
     name = f"{distribution}:{point.name}"

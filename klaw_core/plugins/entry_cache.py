@@ -32,7 +32,7 @@ _MOST_BYTES = 1_000_000
 
 
 @frozen(eq=False, repr=False)
-class Remembered:
+class CachedEntryPoint:
     """An entry point as it was found, and what it offered: (kind, name); None if it was not loaded then."""
 
     name: str
@@ -74,7 +74,7 @@ def _who() -> str:
     return f"{sys.prefix}\0{Path(sys.argv[0]).name}"
 
 
-def _recall(path: Path) -> Sequence[Remembered]:
+def _recall(path: Path) -> Sequence[CachedEntryPoint]:
     """Return what is remembered; nothing if it is out of date, or may be somebody else's."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -85,7 +85,9 @@ def _recall(path: Path) -> Sequence[Remembered]:
         if content.get("stamp") != _stamp(content["modules"]):
             return ()
         return [
-            Remembered(name, value, distribution, version, None if offers is None else frozenset(map(tuple, offers)))
+            CachedEntryPoint(
+                name, value, distribution, version, None if offers is None else frozenset(map(tuple, offers))
+            )
             for name, value, distribution, version, offers in content["plugins"]
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

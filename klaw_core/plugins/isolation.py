@@ -9,14 +9,14 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core.errors import PluginContractError, PluginError, WorkspaceError, contained
+from klaw_core.errors import PluginContractError, PluginError, WorkspaceError, isolated
 from klaw_core.interfaces.source import Source
 from klaw_core.values.documents import Document, Entry
-from klaw_core.values.runs import Skipped
+from klaw_core.values.runs import SkippedEntry
 
 
 @frozen
-class GuardedSource:
+class IsolatedSource:
     """A source of a plugin. What it raises becomes a WorkspaceError that names it, what it returns is checked."""
 
     source: Source
@@ -24,29 +24,29 @@ class GuardedSource:
     origin: str
 
     @classmethod
-    def of(cls, source: Source, name: str) -> GuardedSource:
+    def of(cls, source: Source, name: str) -> IsolatedSource:
         """Wrap a source that has just been built. Raise PluginError if it cannot say what its origin is."""
         who = f"the source {name!r}"
-        with contained(who):
+        with isolated(who):
             origin: Any = source.origin
         if not isinstance(origin, str) or not origin or "/" in origin:
             raise PluginContractError(f"{who} has the origin {origin!r:.80}, not a name")
         return cls(source, who, origin)
 
-    def scan(self) -> Iterable[Entry | Skipped]:
+    def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return what is there now. Raise WorkspaceError."""
         with self._alone():
             found: list[Any] = list(self.source.scan())
             for item in found:
-                if not isinstance(item, Entry | Skipped) or not isinstance(item.path, str):
-                    raise PluginContractError(f"{self.name} yielded {item!r:.80}, neither an Entry nor a Skipped")
+                if not isinstance(item, Entry | SkippedEntry) or not isinstance(item.path, str):
+                    raise PluginContractError(f"{self.name} yielded {item!r:.80}, neither an Entry nor a SkippedEntry")
         return found
 
-    def read(self, entry: Entry, /) -> Document | Skipped:
+    def read(self, entry: Entry, /) -> Document | SkippedEntry:
         """Read one entry. Raise WorkspaceError."""
         with self._alone():
             document: Any = self.source.read(entry)
-            if isinstance(document, Skipped):
+            if isinstance(document, SkippedEntry):
                 return document
             what = f"{self.name} read {entry.path!r:.80} as"
             if not isinstance(document, Document):
@@ -61,7 +61,7 @@ class GuardedSource:
     def _alone(self) -> Iterator[None]:
         """Raise what fails inside as a WorkspaceError: it is this source's alone, and the others can be indexed."""
         try:
-            with contained(self.name):
+            with isolated(self.name):
                 yield
         except PluginError as error:
             raise WorkspaceError(error.message, hint=error.hint) from error

@@ -1,6 +1,6 @@
-"""The search flow: a question in, passages out, each with where it stands and why it ranked.
+"""The search flow: a question in, chunks out, each with where it stands and why it ranked.
 
-embed once if any leg needs it → one snapshot → each leg over-fetches, filtered inside → fusion →
+embed once if any retriever needs it → one snapshot → each retriever over-fetches, filtered inside → fusion →
 hydrate → collapse what overlaps → the reranking stages, if any
 """
 
@@ -22,17 +22,17 @@ from klaw_core.errors import (
     RetrievalError,
     VectorSpaceError,
     as_klaw_error,
-    contained,
+    isolated,
 )
 from klaw_core.values.search import Filters, Hit, Query, Ranking, SearchResult, SearchResults, check_filters
 from klaw_core.values.text import StoredChunk
 
 if TYPE_CHECKING:  # what only vectors or stages need is imported with them
-    from klaw_core.embedding.query_vectors import Questions
+    from klaw_core.embedding.query_vectors import QueryVectors
     from klaw_core.interfaces.components import Embedder, Fusion
     from klaw_core.interfaces.store import Snapshot, Store
     from klaw_core.searching.reranking import Stage
-    from klaw_core.searching.retrievers import Leg
+    from klaw_core.searching.retrievers import ConfiguredRetriever
     from klaw_core.values.text import Chunk
     from klaw_core.values.vectors import Keys, SpaceRecord, Vector
 
@@ -40,7 +40,7 @@ Mode = Literal["hybrid", "fts", "vector"]
 
 # A question longer than this says nothing a shorter one would not; the embedder would pool it to mush.
 MAX_QUERY_CHARACTERS = 10_000
-# The most hits a leg is asked for; also vec0's own limit.
+# The most hits a retriever is asked for; also vec0's own limit.
 _DEEPEST = 4096
 _LARGEST_KEY = 2**63
 _NOTHING_EMBEDDED = "searched without vectors: nothing is embedded yet: klaw embed"
@@ -52,19 +52,19 @@ class _OutdatedError(Exception):
 
 @frozen(eq=False, repr=False)
 class Searcher:
-    """Searches the collections of one store. ``get_embedder`` is called only if a leg needs a vector."""
+    """Searches the collections of one store. ``get_embedder`` is called only if a retriever needs a vector."""
 
     store: Store[Any]
     get_embedder: Callable[[], Embedder]
-    legs: Sequence[Leg]
+    retrievers: Sequence[ConfiguredRetriever]
     fusion: Fusion
     stages: Sequence[Stage] = ()
 
     @cached_property
-    def _questions(self) -> Questions:
-        from klaw_core.embedding.query_vectors import Questions
+    def _query_vectors(self) -> QueryVectors:
+        from klaw_core.embedding.query_vectors import QueryVectors
 
-        return Questions()
+        return QueryVectors()
 
     @cached_property
     def _spaces(self) -> dict[tuple[int, str], SpaceRecord]:
@@ -84,11 +84,11 @@ class Searcher:
         collection: str = "memory",
         min_score: float | None = None,
     ) -> SearchResults:
-        """Return at most ``limit`` passages, best first.
+        """Return at most ``limit`` chunks, best first.
 
-        A leg that cannot answer is left out and named in the notices; the others' answer stands. Raise
+        A retriever that cannot answer is left out and named in the notices; the others' answer stands. Raise
         QueryError if the query is empty or too long, EmbeddingError, RetrievalError or VectorSpaceError if no
-        leg could answer.
+        retriever could answer.
         """
         _check(text, limit, mode)
         check_filters(filters)
@@ -114,16 +114,16 @@ class Searcher:
     ) -> SearchResults:
         """Search as :meth:`search` does. Raise _OutdatedError if the collection has left the space ``known``."""
         notices: list[str] = []
-        legs = self._usable(mode, notices)
-        vector, embedded_in = self._embed(text, legs, collection, notices, known)
+        retrievers = self._usable(mode, notices)
+        vector, embedded_in = self._embed(text, retrievers, collection, notices, known)
         with self.store.read() as snapshot:
             if embedded_in is not None and not self._is_in(snapshot, collection, embedded_in):
                 if known is not None:
                     raise _OutdatedError
-                _drop_moved(collection, legs, notices)
+                _drop_moved(collection, retrievers, notices)
             within = snapshot.select(collection, filters) if filters else None
             query = Query(text, collection, vector, within)
-            found = self._find(snapshot, legs, query, limit, notices)
+            found = self._find(snapshot, retrievers, query, limit, notices)
             if not found and not snapshot.keys(collection).size:
                 notices[:] = [notice for notice in notices if notice != _NOTHING_EMBEDDED]
                 notices.append("nothing is indexed yet: klaw index DIR")
@@ -140,25 +140,34 @@ class Searcher:
         results = tuple(_result(stored, hit) for stored, hit in good[:limit])
         return SearchResults(results, tuple(dict.fromkeys(notices)))
 
-    def _usable(self, mode: Mode, notices: list[str]) -> list[Leg]:
-        wanted = [leg for leg in self.legs if mode == "hybrid" or leg.retriever.needs_vectors == (mode == "vector")]
+    def _usable(self, mode: Mode, notices: list[str]) -> list[ConfiguredRetriever]:
+        wanted = [
+            configured
+            for configured in self.retrievers
+            if mode == "hybrid" or configured.retriever.needs_vectors == (mode == "vector")
+        ]
         if not wanted:
             kind = "uses vectors" if mode == "vector" else "searches words"
             raise QueryError(f"mode {mode}: no configured retriever {kind}", hint="see [[memory.retrieval]]")
-        notices.extend(f"{leg.name} is off: {leg.problem}" for leg in wanted if leg.problem)
-        usable = [leg for leg in wanted if not leg.problem]
+        notices.extend(f"{configured.name} is off: {configured.problem}" for configured in wanted if configured.problem)
+        usable = [configured for configured in wanted if not configured.problem]
         if not usable:
             raise RetrievalError("; ".join(notices))
         return usable
 
     def _embed(
-        self, text: str, legs: list[Leg], collection: str, notices: list[str], known: SpaceRecord | None
+        self,
+        text: str,
+        retrievers: list[ConfiguredRetriever],
+        collection: str,
+        notices: list[str],
+        known: SpaceRecord | None,
     ) -> tuple[Vector | None, SpaceRecord | None]:
-        """Embed the question if a leg needs it, and say in which space; where that fails, leave those legs out.
+        """Embed the question if a retriever needs it, and say in which space; on failure leave those retrievers out.
 
         ``known`` is the space of the last search: so a question in a row needs no other snapshot before its own.
         """
-        needing = [leg for leg in legs if leg.retriever.needs_vectors]
+        needing = [configured for configured in retrievers if configured.retriever.needs_vectors]
         if not needing:
             return None, None
         record = known
@@ -166,19 +175,19 @@ class Searcher:
             with self.store.read() as snapshot:
                 record = snapshot.space(collection)
         if record is None:  # nothing was indexed with vectors yet: no reason to load a model
-            _leave_out(needing, legs)
+            _leave_out(needing, retrievers)
             notices.append(_NOTHING_EMBEDDED)
             return None, None
         try:
-            return self._questions.embed(text, self.get_embedder(), record, collection), record
+            return self._query_vectors.embed(text, self.get_embedder(), record, collection), record
         except Exception as error:  # an embedder may raise anything; words can still answer
             if known is not None:
                 with self.store.read() as snapshot:
                     if not self._is_in(snapshot, collection, known):
                         raise _OutdatedError from error
-            _leave_out(needing, legs)
+            _leave_out(needing, retrievers)
             problem = as_klaw_error(error)
-            if not legs:
+            if not retrievers:
                 raise problem from error
             notices.append(f"searched without vectors: {problem}")
             return None, None
@@ -194,7 +203,12 @@ class Searcher:
         return True
 
     def _find(
-        self, snapshot: Snapshot[Any], legs: Sequence[Leg], query: Query, limit: int, notices: list[str]
+        self,
+        snapshot: Snapshot[Any],
+        retrievers: Sequence[ConfiguredRetriever],
+        query: Query,
+        limit: int,
+        notices: list[str],
     ) -> Sequence[tuple[StoredChunk, Hit]]:
         """Ask and fuse; where copies of one text leave too few results, ask again for more.
 
@@ -203,7 +217,7 @@ class Searcher:
         depth = _depth(self.fusion, limit)
         wanted = None if self.stages else limit
         while True:
-            rankings = self._ask(snapshot, legs, query, depth, notices)
+            rankings = self._ask(snapshot, retrievers, query, depth, notices)
             found = self._first(snapshot, query.collection, rankings, depth * len(rankings), wanted)
             exhausted = all(len(ranking.hits) < depth for ranking in rankings)
             if len(found) >= limit or exhausted or depth >= _DEEPEST:
@@ -224,42 +238,47 @@ class Searcher:
         return _hydrate(snapshot, collection, _fuse(self.fusion, rankings, most), wanted) if rankings else ()
 
     def _ask(
-        self, snapshot: Snapshot[Any], legs: Sequence[Leg], query: Query, depth: int, notices: list[str]
+        self,
+        snapshot: Snapshot[Any],
+        retrievers: Sequence[ConfiguredRetriever],
+        query: Query,
+        depth: int,
+        notices: list[str],
     ) -> list[Ranking]:
-        """Ask each leg; one that fails is named and left out, unless it is the only one."""
+        """Ask each retriever; one that fails is named and left out, unless it is the only one."""
         rankings = []
         failure: RetrievalError | None = None
-        for leg in legs:
+        for configured in retrievers:
             try:
-                hits = tuple(leg.retriever.search(snapshot.resource, query, depth))
-                _check_hits(hits, depth, query.within, f"the retriever {leg.name!r}")
-            except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything; the other legs go on
+                hits = tuple(configured.retriever.search(snapshot.resource, query, depth))
+                _check_hits(hits, depth, query.within, f"the retriever {configured.name!r}")
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything; the other retrievers go on
                 problem = as_klaw_error(error)
-                failure = failure or RetrievalError(f"{leg.name}: {problem.message}", hint=problem.hint)
-                notices.append(f"searched without {leg.name}: {problem}")
+                failure = failure or RetrievalError(f"{configured.name}: {problem.message}", hint=problem.hint)
+                notices.append(f"searched without {configured.name}: {problem}")
             else:
-                rankings.append(Ranking(leg.name, hits, leg.weight))
+                rankings.append(Ranking(configured.name, hits, configured.weight))
                 if not hits and query.within is None:
                     from klaw_core.searching.why_nothing import gaps
 
-                    notices.extend(gaps(snapshot, leg, query.collection))
+                    notices.extend(gaps(snapshot, configured, query.collection))
         if failure is not None and not rankings:
             raise failure
         return rankings
 
 
-def _drop_moved(collection: str, legs: list[Leg], notices: list[str]) -> None:
-    """Leave out the legs that need vectors, since after the question was embedded the index has moved."""
-    _leave_out([leg for leg in legs if leg.retriever.needs_vectors], legs)
+def _drop_moved(collection: str, retrievers: list[ConfiguredRetriever], notices: list[str]) -> None:
+    """Leave out the retrievers that need vectors, since after the question was embedded the index has moved."""
+    _leave_out([configured for configured in retrievers if configured.retriever.needs_vectors], retrievers)
     problem = VectorSpaceError(f"the collection {collection!r} was rebuilt meanwhile", hint="search again")
-    if not legs:
+    if not retrievers:
         raise problem
     notices.append(f"searched without vectors: {problem}")
 
 
-def _leave_out(these: Sequence[Leg], legs: list[Leg]) -> None:
-    for leg in these:
-        legs.remove(leg)
+def _leave_out(these: Sequence[ConfiguredRetriever], retrievers: list[ConfiguredRetriever]) -> None:
+    for configured in these:
+        retrievers.remove(configured)
 
 
 def _check(text: str, limit: int, mode: str) -> None:
@@ -274,19 +293,19 @@ def _check(text: str, limit: int, mode: str) -> None:
 
 
 def _depth(fusion: Fusion, limit: int) -> int:
-    """Return how many hits each leg is asked for. Raise PluginError if the fusion cannot say."""
+    """Return how many hits each retriever is asked for. Raise PluginError if the fusion cannot say."""
     who = f"the fusion {type(fusion).__name__}"
-    with contained(who):
+    with isolated(who):
         depth: Any = fusion.depth(limit)
     if not isinstance(depth, int) or depth < 1:
-        raise PluginContractError(f"{who} wants {depth!r:.80} hits of each leg")
+        raise PluginContractError(f"{who} wants {depth!r:.80} hits of each retriever")
     return min(int(depth), _DEEPEST)
 
 
 def _fuse(fusion: Fusion, rankings: Sequence[Ranking], limit: int) -> Sequence[Hit]:
     """Return one ranking of several. Raise PluginError if the fusion raises or breaks its Protocol."""
     who = f"the fusion {type(fusion).__name__}"
-    with contained(who):
+    with isolated(who):
         fused = tuple(fusion.fuse(rankings, limit))
         _check_hits(fused, limit, None, who)
     return fused

@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 from klaw_core.errors import PluginContractError, as_klaw_error
 from klaw_core.interfaces.components import Reranker
 from klaw_core.interfaces.store import Store
-from klaw_core.values.candidates import Candidate, Scored
+from klaw_core.values.candidates import Candidate, RerankScore
 from klaw_core.values.search import Contribution, Hit, Query
 from klaw_core.values.text import StoredChunk
 
@@ -82,12 +82,12 @@ def _with_vectors(candidates: Sequence[Candidate], store: Store[Any], collection
     """Give each candidate its vector from the embedding cache, where there is one."""
     with store.read() as snapshot:
         record = snapshot.space(collection)
-        hashes = [candidate.stored.chunk.passage_hash for candidate in candidates]
+        hashes = [candidate.stored.chunk.embedding_hash for candidate in candidates]
         vectors = snapshot.cached_vectors(record.space, hashes) if record else {}
     return [evolve(candidate, vector=vectors.get(digest)) for candidate, digest in zip(candidates, hashes, strict=True)]
 
 
-def _moved(name: str, candidates: Sequence[Candidate], scored: Sequence[Scored]) -> list[Candidate]:
+def _moved(name: str, candidates: Sequence[Candidate], scored: Sequence[RerankScore]) -> list[Candidate]:
     """Return the scored candidates in their new order, then the others in their old one."""
     rest = {candidate.key: candidate for candidate in candidates}
     front = []
@@ -121,7 +121,7 @@ def _changed(candidate: Candidate, score: float, part: Contribution) -> Candidat
     return evolve(candidate, hit=Hit(candidate.key, score, (*candidate.hit.contributions, part)))
 
 
-def _check(name: str, scored: Sequence[Scored], known: set[int], limit: int) -> None:
+def _check(name: str, scored: Sequence[RerankScore], known: set[int], limit: int) -> None:
     """Raise PluginContractError unless the answer keeps the Protocol: known keys, each once, best first, some."""
     keys = {item.key for item in scored}
     sound = all(abs(item.score) <= _LARGEST_SCORE and math.isfinite(item.raw or 0.0) for item in scored)  # false of NaN

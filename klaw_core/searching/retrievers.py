@@ -10,7 +10,7 @@ from klaw_core.interfaces.index import Retriever
 
 
 @frozen(eq=False, repr=False)
-class Leg:
+class ConfiguredRetriever:
     """One retriever as configured. ``problem`` says why it cannot take part; then it is not asked."""
 
     name: str

@@ -1,4 +1,4 @@
-"""Snippets: the part of a passage that a question is about, with the matching words marked.
+"""Snippets: the part of a chunk that a question is about, with the matching words marked.
 
 Pure text in, pure text out; a retriever's own idea of a match may differ in the details (stemming,
 synonyms, vectors), so nothing here decides what is found, only what is shown of it.
@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 
 from attrs import frozen
 
-#: Characters shown of a passage, the ellipses included.
+#: Characters shown of a chunk, the ellipses included.
 SNIPPET_CHARACTERS = 300
 
 _ELLIPSIS = "…"

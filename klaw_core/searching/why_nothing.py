@@ -1,4 +1,4 @@
-"""Why a search found nothing: what a leg lacks, and what no filter lets through. Loaded only then."""
+"""Why a search found nothing: what a retriever lacks, and what no filter lets through. Loaded only then."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from klaw_core.values.search import Filters
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.store import Snapshot
-    from klaw_core.searching.retrievers import Leg
+    from klaw_core.searching.retrievers import ConfiguredRetriever
 
 # Filters that a person may misspell: what it means that nothing passes, and what to write.
 _FILTERS = {
@@ -22,18 +22,18 @@ _FILTERS = {
 }
 
 
-def gaps(snapshot: Snapshot[Any], leg: Leg, collection: str) -> Iterator[str]:
-    """Say so if a leg that found nothing lacks chunks: after an upgrade, or a run that was interrupted."""
-    if not isinstance(leg.retriever, Index):
+def gaps(snapshot: Snapshot[Any], configured: ConfiguredRetriever, collection: str) -> Iterator[str]:
+    """Say so if a retriever that found nothing lacks chunks: after an upgrade, or a run that was interrupted."""
+    if not isinstance(configured.retriever, Index):
         return
     try:
-        lacking = count_lacking(snapshot, collection, (leg.retriever,))
+        lacking = count_lacking(snapshot, collection, (configured.retriever,))
     except Exception as error:  # noqa: BLE001  # a plugin may raise anything; the answer stands
-        yield f"{leg.name} cannot say what it holds: {as_klaw_error(error)}"
+        yield f"{configured.name} cannot say what it holds: {as_klaw_error(error)}"
         return
     if lacking > 0:
-        mend = "klaw embed" if leg.retriever.needs_vectors else "klaw index"
-        yield f"{leg.name} lacks {lacking:,} {'chunk' if lacking == 1 else 'chunks'}: {mend}"
+        mend = "klaw embed" if configured.retriever.needs_vectors else "klaw index"
+        yield f"{configured.name} lacks {lacking:,} {'chunk' if lacking == 1 else 'chunks'}: {mend}"
 
 
 def unmatched(snapshot: Snapshot[Any], collection: str, filters: Filters) -> Iterator[str]:

@@ -13,14 +13,14 @@ from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
 from klaw_core.errors import WorkspaceError
 from klaw_core.sources.saved_source import SavedSource
 from klaw_core.sources.workspaces import RESERVED, Workspaces
-from klaw_core.values.runs import Skipped
+from klaw_core.values.runs import SkippedEntry
 from klaw_core.values.text import COLLECTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from klaw_core.assembly import Parts
-    from klaw_core.conversations.mirror import Mirror, SyncReport
+    from klaw_core.assembly import Assembly
+    from klaw_core.conversations.row_sync import RowSync, SyncReport
     from klaw_core.interfaces.source import Source
     from klaw_core.sources.saved import SavedJournal
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 class Sources:
     """The sources of one memory, looked up anew at each call: other programs add to them."""
 
-    parts: Parts
+    assembly: Assembly
     workspaces: Workspaces
     journal: SavedJournal
-    mirror: Mirror
+    row_sync: RowSync
 
     def all(self) -> Sequence[Source]:
         """Return every source. Raise WorkspaceError if two have one origin: each would remove the other's documents."""
-        sources: list[Source] = [*self.parts.sources, *self.workspaces.all().values()]
+        sources: list[Source] = [*self.assembly.sources, *self.workspaces.all().values()]
         origins = Counter(source.origin for source in sources)
         for origin, count in origins.items():
             if count > 1 or origin in RESERVED:
@@ -46,9 +46,9 @@ class Sources:
                 )
         if self.journal.path.exists():
             sources.append(SavedSource(self.journal))
-        if self.mirror.journal.root.exists():
-            roles = self.parts.config.conversations.include_roles
-            sources.append(ConversationSource(self.mirror.journal, roles, self.mirror.redactor))
+        if self.row_sync.journal.root.exists():
+            roles = self.assembly.config.conversations.include_roles
+            sources.append(ConversationSource(self.row_sync.journal, roles, self.row_sync.redactor))
         return sources
 
     def of(self, collection: str) -> Sequence[Source]:
@@ -57,7 +57,7 @@ class Sources:
 
     def configured_workspaces(self) -> Sequence[Workspace]:
         """Return the workspaces of the configuration."""
-        return [source for source in self.parts.sources if isinstance(source, Workspace)]
+        return [source for source in self.assembly.sources if isinstance(source, Workspace)]
 
     def known_workspaces(self) -> dict[str, Workspace]:
         """Return the remembered workspaces and those of the configuration, by name."""
@@ -65,20 +65,20 @@ class Sources:
 
     def strays(self) -> set[str]:
         """Return the origins that are indexed though no source of theirs is known any more."""
-        with self.parts.store.read() as snapshot:
+        with self.assembly.store.read() as snapshot:
             indexed = {origin for name in COLLECTIONS for origin in snapshot.counts(name)}
-        return indexed - {*RESERVED, *self.workspaces.all(), *(source.origin for source in self.parts.sources)}
+        return indexed - {*RESERVED, *self.workspaces.all(), *(source.origin for source in self.assembly.sources)}
 
     def paths(self, origin: str, collection: str) -> list[str]:
         """Return the documents of an origin that are indexed."""
-        with self.parts.store.read() as snapshot:
+        with self.assembly.store.read() as snapshot:
             return sorted(snapshot.manifest(collection, origin))
 
 
-def bad_lines(report: SyncReport, root: Path) -> tuple[Skipped, ...]:
+def bad_lines(report: SyncReport, root: Path) -> tuple[SkippedEntry, ...]:
     """Return the lines of the journal at ``root`` that hold no message, as what an index run left out."""
     return tuple(
-        Skipped(f"{CONVERSATIONS}/{line.file.relative_to(root).as_posix()}@{line.offset}", line.reason, keep=True)
+        SkippedEntry(f"{CONVERSATIONS}/{line.file.relative_to(root).as_posix()}@{line.offset}", line.reason, keep=True)
         for line in report.bad
     )
 

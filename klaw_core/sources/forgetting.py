@@ -18,7 +18,7 @@ from klaw_core.sources.reading import Reader
 from klaw_core.sources.saved import SavedJournal
 from klaw_core.sources.saved_source import SAVED, SavedSource
 from klaw_core.sources.workspaces import Workspaces
-from klaw_core.values.runs import Forgotten, Skipped
+from klaw_core.values.runs import ForgetReport, SkippedEntry
 from klaw_core.values.text import COLLECTIONS
 
 
@@ -36,13 +36,13 @@ class Forgetter:
     workspaces: Workspaces
     journal: SavedJournal
 
-    def forget(self, target: str) -> Forgotten:
+    def forget(self, target: str) -> ForgetReport:
         """Forget a saved memory, a note or a whole workspace (``notes/``). Raise NotFoundError."""
         workspaces = self.workspaces.all()
         name = target.rstrip("/")
         if name != target and name in {*workspaces, *self.sources.strays()}:
             return self._forget_origin(name)
-        if name != target and name in {source.origin for source in self.sources.parts.sources}:
+        if name != target and name in {source.origin for source in self.sources.assembly.sources}:
             raise NotFoundError(
                 f"{name} is a source in the configuration, which would bring it back",
                 hint=f"remove its [[memory.sources]] table, then `klaw forget {name}/`",
@@ -53,7 +53,7 @@ class Forgetter:
             if all(saved.id != target for saved in self.journal.read().memories):
                 raise
             self.journal.forget(target)  # it was not indexed yet
-            return Forgotten((target,), 0)
+            return ForgetReport((target,), 0)
         collection = self.get_collection(collection_name)
         origin, _, relative = path.partition("/")
         if origin == CONVERSATIONS:
@@ -72,9 +72,9 @@ class Forgetter:
         elif origin in workspaces:
             self.workspaces.exclude(origin, relative)
         _drop_what_came_back(collection, origin, [path])
-        return Forgotten((path,), removed)
+        return ForgetReport((path,), removed)
 
-    def _forget_origin(self, origin: str) -> Forgotten:
+    def _forget_origin(self, origin: str) -> ForgetReport:
         removed, gone = 0, []
         for name in COLLECTIONS:
             paths = self.sources.paths(origin, name)
@@ -83,7 +83,7 @@ class Forgetter:
         self.workspaces.forget(origin)
         for name in COLLECTIONS:
             _drop_what_came_back(self.get_collection(name), origin, self.sources.paths(origin, name))
-        return Forgotten(tuple(gone), removed)
+        return ForgetReport(tuple(gone), removed)
 
 
 def drop_forgotten(collection: Collection, source: Source, workspaces: Workspaces) -> int:
@@ -115,7 +115,7 @@ def _drop_what_came_back(collection: Collection, origin: str, paths: Sequence[st
 def _gone(source: Source, indexed: Sequence[str], workspaces: Workspaces) -> list[str]:
     if isinstance(source, (SavedSource, ConversationSource)):
         now = list(source.scan())
-        if any(isinstance(item, Skipped) and item.keep for item in now):
+        if any(isinstance(item, SkippedEntry) and item.keep for item in now):
             return []  # what cannot be read does not say what is gone
         kept = {item.path for item in now}
         return [path for path in indexed if path not in kept]

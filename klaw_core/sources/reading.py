@@ -14,7 +14,7 @@ from klaw_core.interfaces.store import Store
 from klaw_core.sources.saved import SavedJournal
 from klaw_core.values.documents import Entry
 from klaw_core.values.lines import count_lines, line_starts, take_lines
-from klaw_core.values.runs import Passage, Skipped
+from klaw_core.values.runs import Excerpt, SkippedEntry
 from klaw_core.values.text import StoredChunk, has_surrogates
 
 _SHORTEST_ID = 6
@@ -29,7 +29,7 @@ class Reader:
     collections: Sequence[str]
     journal: SavedJournal
 
-    def get(self, target: str, first_line: int = 1, lines: int | None = None) -> Passage:
+    def get(self, target: str, first_line: int = 1, lines: int | None = None) -> Excerpt:
         """Return lines of a document. ``target`` is a document's path, a file's path, or a chunk's id.
 
         Raise NotFoundError.
@@ -41,7 +41,7 @@ class Reader:
         if first_line > total:
             raise NotFoundError(f"{path} has {total} lines, there is no line {first_line}")
         last = min(total, first_line + (lines or total) - 1)
-        return Passage(path, take_lines(text, first_line, lines or total), first_line, last, file)
+        return Excerpt(path, take_lines(text, first_line, lines or total), first_line, last, file)
 
     def find(self, target: str) -> tuple[str, str]:
         """Return the collection and path of the document that ``target`` names by path or beginning of a chunk's id.
@@ -84,7 +84,7 @@ class Reader:
                 return path, joined(snapshot.outline(collection, path)), None
         workspace, path = file
         document = workspace.read(Entry(path))
-        if isinstance(document, Skipped):
+        if isinstance(document, SkippedEntry):
             raise NotFoundError(f"{path} {document.reason}")
         return path, document.text, workspace.root / path.partition("/")[2]
 

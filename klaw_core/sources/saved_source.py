@@ -9,7 +9,7 @@ from klaw_core.errors import RecordError
 from klaw_core.files.timestamps import as_utc
 from klaw_core.sources.saved import Saved, SavedJournal
 from klaw_core.values.documents import Document, Entry
-from klaw_core.values.runs import Skipped
+from klaw_core.values.runs import SkippedEntry
 from klaw_core.values.text import text_hash
 
 #: The origin of saved memories, and the beginning of their paths.
@@ -57,7 +57,7 @@ class SavedSource:
     origin = SAVED
     forgets_missing = True
 
-    def scan(self) -> Iterable[Entry | Skipped]:
+    def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return every memory in the order in which it was saved, and each line of the journal that is broken."""
         replayed = self.journal.read()
         if replayed.unfinished and self.finish:
@@ -67,10 +67,10 @@ class SavedSource:
         self._found.update(memories)
         entries = [Entry(saved.id, len(saved.text)) for saved in memories.values()]
         # A broken line does not say which memory it was, and the index may hold the last copy: all of them stay.
-        broken = (Skipped(SAVED, str(bad), keep=True) for bad in replayed.bad)
+        broken = (SkippedEntry(SAVED, str(bad), keep=True) for bad in replayed.bad)
         return [*entries, *broken]
 
-    def read(self, entry: Entry, /) -> Document | Skipped:
+    def read(self, entry: Entry, /) -> Document | SkippedEntry:
         """Return one memory as a document."""
         saved = self._found.get(entry.path)
-        return Skipped(entry.path, "was forgotten", keep=False) if saved is None else as_document(saved)
+        return SkippedEntry(entry.path, "was forgotten", keep=False) if saved is None else as_document(saved)

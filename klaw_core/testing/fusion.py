@@ -25,14 +25,14 @@ _SCORES = st.integers(-400, 400).map(lambda eighths: eighths / 8)
 
 @st.composite
 def rankings(draw: st.DrawFn, *, min_legs: int = 0) -> list[Ranking]:
-    """Draw up to four legs, each with distinct keys in order of a finite score and a weight."""
-    legs = draw(st.lists(st.sampled_from("abcd"), unique=True, min_size=min_legs))
+    """Draw up to four retrievers, each with distinct keys in order of a finite score and a weight."""
+    retrievers = draw(st.lists(st.sampled_from("abcd"), unique=True, min_size=min_legs))
     drawn = []
-    for leg in legs:
+    for retriever in retrievers:
         keys = draw(st.lists(st.integers(1, 12), unique=True, max_size=8))
         scores = draw(st.lists(_SCORES, min_size=len(keys), max_size=len(keys)))
         hits = (Hit(key, score) for key, score in zip(keys, sorted(scores, reverse=True), strict=True))
-        drawn.append(Ranking(leg, tuple(hits), draw(st.floats(0.1, 10))))
+        drawn.append(Ranking(retriever, tuple(hits), draw(st.floats(0.1, 10))))
     return drawn
 
 
@@ -54,7 +54,7 @@ class FusionContract:
         assert list(hits) == sorted(hits, key=lambda hit: (-hit.score, hit.key))
         known = {hit.key for ranking in given_rankings for hit in ranking.hits}
         assert {hit.key for hit in hits} <= known
-        assert len(hits) == min(limit, len(known)), "every key that a leg found takes part"
+        assert len(hits) == min(limit, len(known)), "every key that a retriever found takes part"
 
     @given(given_rankings=rankings(), limit=st.integers(1, 20))
     @law
@@ -63,7 +63,7 @@ class FusionContract:
             assert hit.contributions
             assert math.isclose(hit.score, sum(part.value for part in hit.contributions), abs_tol=1e-9)
             for part in hit.contributions:
-                ranking = next(ranking for ranking in given_rankings if ranking.leg == part.leg)
+                ranking = next(ranking for ranking in given_rankings if ranking.retriever == part.component)
                 assert ranking.hits[part.rank - 1].key == hit.key
                 assert ranking.hits[part.rank - 1].score == part.raw
 

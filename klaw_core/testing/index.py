@@ -31,14 +31,14 @@ from klaw_core import (
     Chunk,
     Hit,
     Index,
+    KeyDigest,
+    KeyDigestIndex,
     Keys,
-    LaggingIndex,
     Matrix,
+    OutdatedIndex,
     Query,
     Retriever,
     StoredChunk,
-    TalliedIndex,
-    Tally,
     Vector,
     VectorSpace,
 )
@@ -282,10 +282,10 @@ class IndexContract(RetrieverContract[R]):
         assert keys.dtype == np.int64
         assert keys.ndim == 1
         assert keys.tolist() == sorted(set(keys.tolist()))
-        if isinstance(index, TalliedIndex):
-            assert index.tally(resource, collection) in {Tally.of(keys), None}
-        if isinstance(index, LaggingIndex):
-            assert index.lagging(resource, collection).tolist() == []
+        if isinstance(index, KeyDigestIndex):
+            assert index.key_digest(resource, collection) in {KeyDigest.of(keys), None}
+        if isinstance(index, OutdatedIndex):
+            assert index.outdated(resource, collection).tolist() == []
         listed: list[int] = keys.tolist()
         return listed
 

@@ -24,7 +24,7 @@ from klaw_core.interfaces.store import Store
 from klaw_core.testing.laws import law
 from klaw_core.testing.store import InjectedError, OpenStore
 from klaw_core.testing.values import MOMENT
-from klaw_core.values.chat_rows import MirroredFile, Session, StoredMessage, Summary
+from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
 
 CHAT, OTHER = "telegram_1", "matrix_%21room"
 DAY = date(2026, 2, 24)
@@ -233,15 +233,15 @@ class MessagesContract:
     def test_how_far_a_file_is_mirrored_is_remembered(self, store: Store[Any]) -> None:
         for end in (100, 250):
             with store.write() as transaction:
-                transaction.messages.put_file(MirroredFile(CHAT, DAY, end, "r"))
+                transaction.messages.put_file(JournalFileState(CHAT, DAY, end, "r"))
             with store.read() as snapshot:
-                assert dict(snapshot.messages.files(CHAT)) == {DAY: MirroredFile(CHAT, DAY, end, "r")}
+                assert dict(snapshot.messages.files(CHAT)) == {DAY: JournalFileState(CHAT, DAY, end, "r")}
 
     def test_a_purge_leaves_nothing_of_its_chat_and_all_of_others(self, store: Store[Any]) -> None:
         put_messages(store, make_message(1, "kiln"), make_message(2, "kiln"), make_message(1, "kiln", chat=OTHER))
         with store.write() as transaction:
             for chat in (CHAT, OTHER):
-                transaction.messages.put_file(MirroredFile(chat, DAY, 1))
+                transaction.messages.put_file(JournalFileState(chat, DAY, 1))
                 transaction.messages.put_summaries(chat, [Summary(chat, "s", "f", MOMENT)])
         with store.write() as transaction:
             assert transaction.messages.purge(CHAT) == 2
@@ -260,7 +260,7 @@ class MessagesContract:
             transaction.messages.insert([make_message(2, "ferry", type="session_break")])
             transaction.messages.purge(CHAT)
             transaction.messages.put_summaries(OTHER, [Summary(OTHER, "s", "f", MOMENT)])
-            transaction.messages.put_file(MirroredFile(OTHER, DAY, 1))
+            transaction.messages.put_file(JournalFileState(OTHER, DAY, 1))
             raise InjectedError
         with store.read() as snapshot:
             assert message_dump(snapshot.messages) == before

@@ -21,7 +21,7 @@ from klaw_core.interfaces.components import Reranker
 from klaw_core.searching.reranking import Stage, rerank
 from klaw_core.testing.laws import law
 from klaw_core.testing.values import cut_lines, make_document
-from klaw_core.values.candidates import Candidate, Scored
+from klaw_core.values.candidates import Candidate, RerankScore
 from klaw_core.values.search import Contribution, Hit, Query
 from klaw_core.values.text import StoredChunk
 
@@ -41,7 +41,7 @@ _QUESTIONS = ("which pet ran", "кошка", "x", 'C++ "quoted"')
 
 @st.composite
 def candidates(draw: st.DrawFn, *, min_size: int = 0) -> list[Candidate]:
-    """Draw what fusion found, best first: distinct keys, one or two legs, most with a vector of three dimensions."""
+    """Draw what fusion found, best first: distinct keys, one or two retrievers, most with a 3-dimensional vector."""
     scores = sorted(draw(st.lists(st.integers(1, 400), min_size=min_size, max_size=8)), reverse=True)
     keys = draw(st.permutations(range(1, len(scores) + 1)))
     vectors = draw(st.booleans())
@@ -65,7 +65,9 @@ def _candidate(draw: st.DrawFn, place: int, key: int, score: float, *, with_vect
     return Candidate(stored, Hit(key, score, parts), vector=vector if with_vector else None)
 
 
-def _ask(reranker: Reranker, text: str, given_candidates: Sequence[Candidate], limit: int) -> Sequence[Scored] | None:
+def _ask(
+    reranker: Reranker, text: str, given_candidates: Sequence[Candidate], limit: int
+) -> Sequence[RerankScore] | None:
     return reranker.rerank(Query(text), given_candidates, limit)
 
 
@@ -98,7 +100,7 @@ class RerankerContract:
         self, reranker: Reranker, given_candidates: list[Candidate], limit: int, text: str
     ) -> None:
         found = [(candidate.stored, candidate.hit) for candidate in given_candidates]
-        stage = Stage("mine", lambda: _Unvectored(reranker, given_candidates))
+        stage = Stage("mine", lambda: _GivenCandidates(reranker, given_candidates))
         after, notices = rerank([stage], MemoryStore(), Query(text), found, limit)
         assert not notices
         assert {stored.key for stored, _ in after} == {stored.key for stored, _ in found}
@@ -107,7 +109,7 @@ class RerankerContract:
         for _, hit in after:
             *earlier, own = hit.contributions
             assert tuple(earlier) == before[hit.key].contributions
-            assert own.leg == "mine"
+            assert own.component == "mine"
             assert math.isclose(hit.score, sum(part.value for part in hit.contributions), abs_tol=1e-9)
 
     @given(given_candidates=candidates(min_size=1), text=st.sampled_from(_QUESTIONS))
@@ -116,7 +118,7 @@ class RerankerContract:
         assert _ask(reranker, text, given_candidates, 8) == _ask(reranker, text, given_candidates, 8)
 
 
-class _Unvectored:
+class _GivenCandidates:
     """A reranker that is given the candidates as drawn, their vectors with them, so that no store is needed."""
 
     needs_vectors = False
@@ -125,6 +127,6 @@ class _Unvectored:
         self._reranker = reranker
         self._drawn = {candidate.key: candidate for candidate in drawn}
 
-    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored] | None:
+    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[RerankScore] | None:
         drawn = [self._drawn[candidate.key] for candidate in candidates]
         return self._reranker.rerank(query, drawn, limit)

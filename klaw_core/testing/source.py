@@ -6,7 +6,7 @@ import pytest
 
 from klaw_core.interfaces.source import Source
 from klaw_core.values.documents import Document, Entry
-from klaw_core.values.runs import Skipped
+from klaw_core.values.runs import SkippedEntry
 
 
 class SourceContract:
@@ -25,7 +25,7 @@ class SourceContract:
 
     def test_every_entry_reads_as_a_document_of_this_origin_or_is_skipped_with_a_reason(self, source: Source) -> None:
         for entry in source.scan():
-            if isinstance(entry, Skipped):
+            if isinstance(entry, SkippedEntry):
                 assert entry.reason
                 continue
             read = source.read(entry)
@@ -46,5 +46,5 @@ class SourceContract:
     def test_an_entry_that_vanished_is_skipped(self, source: Source) -> None:
         path = f"{source.origin}/never-was-there.md"
         read = source.read(Entry(path))
-        assert isinstance(read, Skipped)
+        assert isinstance(read, SkippedEntry)
         assert read.path == path, "what was indexed at another path would stay or go with it"

@@ -31,7 +31,7 @@ from klaw_core.interfaces.store import Snapshot, Store
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_core.testing.values import MOMENT, cut_lines, documents, make_document, paths
 from klaw_core.values.documents import Document
-from klaw_core.values.key_digest import Tally
+from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.search import Filters
 from klaw_core.values.text import text_hash
 from klaw_core.values.vectors import SpaceRecord, VectorSpace
@@ -46,7 +46,7 @@ class InjectedError(Exception):
 def dump(snapshot: Snapshot[Any], *, collection: str = C) -> object:
     """Return everything a snapshot shows, as plain comparable data."""
     keys = snapshot.keys(collection).tolist()
-    assert snapshot.tally(collection) == Tally.of(snapshot.keys(collection))
+    assert snapshot.key_digest(collection) == KeyDigest.of(snapshot.keys(collection))
     record = snapshot.space(collection)
     return {
         "chunks": list(snapshot.chunks(collection, keys)),

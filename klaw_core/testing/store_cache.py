@@ -98,7 +98,7 @@ class CacheLaws:
 
     def test_a_rebuild_keeps_the_cached_vectors_that_its_chunks_need(self, store: Store[Any]) -> None:
         old, new = make_document("notes/a.md", "one\ntwo"), make_document("notes/a.md", "two\nfour")
-        before, after = ([chunk.passage_hash for chunk in cut_lines(document)] for document in (old, new))
+        before, after = ([chunk.embedding_hash for chunk in cut_lines(document)] for document in (old, new))
         stray, strayed = text_hash("three"), text_hash("five")
         put(store, old)
         with store.write() as transaction:

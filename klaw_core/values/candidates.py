@@ -14,10 +14,10 @@ from klaw_core.values.vectors import Vector
 
 @frozen
 class Candidate:
-    """A passage that was found, and how it stands after fusion and the stages so far.
+    """A chunk that was found, and how it stands after fusion and the stages so far.
 
-    ``hit`` holds the score so far and its contributions, ``fused`` those of the legs alone. ``vector`` is the
-    passage's from the embedding cache, for a reranker that ``needs_vectors``; None if it was never embedded.
+    ``hit`` holds the score so far and its contributions, ``fused`` those of the retrievers alone. ``vector`` is the
+    chunk's from the embedding cache, for a reranker that ``needs_vectors``; None if it was never embedded.
     """
 
     stored: StoredChunk
@@ -32,7 +32,7 @@ class Candidate:
 
 
 @frozen
-class Scored:
+class RerankScore:
     """A stage's answer for one candidate: its new score, in place of the one before.
 
     ``raw`` is what the stage computed the score from (a model's logit, an age in days), for ``--explain``; by
@@ -47,19 +47,19 @@ class Scored:
 def has_clear_winner(candidates: Sequence[Candidate], margin: float = 0.3) -> bool:
     """Return whether the first candidate leads so clearly that reading the best again would be wasted.
 
-    It must be the first of every leg that answered, and in one of them nobody else may come closer than ``margin``,
-    a share of the winner's own raw score. Raw scores are compared only within one leg, and only where positive:
-    cosine and BM25 have a meaningful zero, so their ratios mean something. How often the winner was right, and how
-    many questions had one, is in ``docs/decisions/0014-reranking.md``.
+    It must be the first of every retriever that answered, and in one of them nobody else may come closer than
+    ``margin``, a share of the winner's own raw score. Raw scores are compared only within one retriever, and only where
+    positive: cosine and BM25 have a meaningful zero, so their ratios mean something. How often the winner was right,
+    and how many questions had one, is in ``docs/decisions/0014-reranking.md``.
     """
     if not candidates:
         return False
     first, *others = (candidate.fused.contributions for candidate in candidates)
-    best = {part.leg: part.raw for part in first if part.weight > 0 and part.rank == 1}
+    best = {part.component: part.raw for part in first if part.weight > 0 and part.rank == 1}
     second: dict[str, float] = {}
     for part in (part for parts in others for part in parts if part.weight > 0):
-        second[part.leg] = max(part.raw, second.get(part.leg, part.raw))
+        second[part.component] = max(part.raw, second.get(part.component, part.raw))
     leads_everywhere = bool(best) and second.keys() <= best.keys()
     return leads_everywhere and any(
-        raw > 0 and second.get(leg, -math.inf) <= (1 - margin) * raw for leg, raw in best.items()
+        raw > 0 and second.get(retriever, -math.inf) <= (1 - margin) * raw for retriever, raw in best.items()
     )

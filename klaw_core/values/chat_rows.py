@@ -65,7 +65,7 @@ class Summary:
 
 
 @frozen
-class MirroredFile:
+class JournalFileState:
     """How far a file of the journal is mirrored: up to byte ``end``, by a ``recipe`` (what was redacted)."""
 
     chat_id: str

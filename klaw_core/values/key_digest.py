@@ -10,7 +10,7 @@ from klaw_core.values.vectors import Keys
 
 
 @frozen
-class Tally:
+class KeyDigest:
     """The number of keys, and the sums of what they and their squares leave when divided by :attr:`MODULUS`.
 
     Sets of keys that differ have different tallies, but for rare accidents; such as differ in at most two keys on
@@ -26,10 +26,10 @@ class Tally:
 
     @classmethod
     def of(cls, keys: Keys) -> Self:
-        """Return the tally of distinct keys, int64 of shape (n,)."""
+        """Return the digest of distinct keys, int64 of shape (n,)."""
         rests = keys % cls.MODULUS
         return cls(keys.size, int(rests.sum()), int((rests * rests % cls.MODULUS).sum()))
 
-    def __add__(self, other: Tally) -> Tally:
-        """Return the tally of two sets that have no key in common."""
-        return Tally(self.count + other.count, self.total + other.total, self.squares + other.squares)
+    def __add__(self, other: KeyDigest) -> KeyDigest:
+        """Return the digest of two sets that have no key in common."""
+        return KeyDigest(self.count + other.count, self.total + other.total, self.squares + other.squares)

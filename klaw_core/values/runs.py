@@ -11,7 +11,7 @@ from klaw_core.values.vectors import VectorSpace
 
 
 @frozen
-class Skipped:
+class SkippedEntry:
     """What a source found and left out, and why.
 
     ``keep`` says that what was indexed from ``path`` (or below it) before stays, because it could not be
@@ -50,7 +50,7 @@ class IndexReport:
     changed: int = 0
     unchanged: int = 0
     removed: int = 0
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedEntry, ...] = ()
     chunks: int = 0
     embedded: int = 0
     cached: int = 0
@@ -65,7 +65,7 @@ class IndexReport:
 
 
 @frozen
-class Passage:
+class Excerpt:
     """Lines of a document, both ends included. ``file`` is where they stand, None for a saved memory.
 
     ``notice`` says what a person should know though the call succeeded; usually it is empty.
@@ -80,7 +80,7 @@ class Passage:
 
 
 @frozen
-class Forgotten:
+class ForgetReport:
     """The documents that are gone, and how many chunks they had."""
 
     paths: tuple[str, ...]

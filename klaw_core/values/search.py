@@ -1,4 +1,4 @@
-r"""A search: one :class:`Ranking` of :class:`Hit`\ s per retriever, fused and hydrated into :class:`SearchResult`\ s."""
+r"""A search: a :class:`Ranking` of :class:`Hit`\ s per retriever, fused, then hydrated as :class:`SearchResult`\ s."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from klaw_core.values.vectors import Keys, Vector
 
 @frozen
 class Filters:
-    """Which chunks may be found at all; applied inside each leg, never after the cut.
+    """Which chunks may be found at all; applied inside each retriever, never after the cut.
 
     ``path`` is a prefix (``notes/2024/``), ``chat_id`` the name of a chat (``telegram_123456``); ``since`` is inclusive
     and ``until`` exclusive, both aware.
@@ -49,9 +49,12 @@ class Query:
 
 @frozen
 class Contribution:
-    """One leg's part in a fused score. ``rank`` counts from 1; ``raw`` is the leg's own score."""
+    """One component's part in a score: a retriever's, or a reranking stage's.
 
-    leg: str
+    ``rank`` counts from 1; ``raw`` is the component's own score.
+    """
+
+    component: str
     rank: int
     raw: float
     weight: float
@@ -69,16 +72,16 @@ class Hit:
 
 @frozen
 class Ranking:
-    """One leg's hits, best first, with the weight that the configuration gives the leg."""
+    """One retriever's hits, best first, with the weight that the configuration gives the retriever."""
 
-    leg: str
+    retriever: str
     hits: tuple[Hit, ...]
     weight: float = 1.0
 
 
 @frozen
 class SearchResult:
-    """A passage that was found, where it stands and why it ranked. ``context`` is what was said just before it."""
+    """A chunk that was found, where it stands and why it ranked. ``context`` is what was said just before it."""
 
     content: str
     path: str
@@ -96,7 +99,7 @@ class SearchResult:
 
 @frozen
 class SearchResults(Sequence[SearchResult]):
-    """Results, best first, and the notices a person should see (a leg that failed, an empty index)."""
+    """Results, best first, and the notices a person should see (a retriever that failed, an empty index)."""
 
     results: tuple[SearchResult, ...] = ()
     notices: tuple[str, ...] = ()

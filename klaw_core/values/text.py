@@ -35,7 +35,7 @@ class Span:
 
 @frozen
 class Chunk:
-    """A passage of a document: the unit that is embedded, indexed and found.
+    """A chunk of a document: the unit that is embedded, indexed and found.
 
     ``start`` and ``end`` are character offsets into the document's text, lines count from 1 and both ends
     belong to the chunk. ``context`` is what stands right before it and is no part of it: indexes of words find
@@ -54,16 +54,16 @@ class Chunk:
     context: str = field(default="", repr=False)
 
     @property
-    def passage(self) -> str:
+    def embedding_text(self) -> str:
         """The text that is embedded: the heading path, where the chunk does not begin with it, then the text."""
         opens_with_heading = self.heading and self.text.lstrip("# \t").startswith(self.heading[-1])
         above = self.heading[:-1] if opens_with_heading else self.heading
         return "\n".join((" > ".join(above), self.text)) if above else self.text
 
     @cached_property
-    def passage_hash(self) -> str:
-        """SHA-256 of :attr:`passage`, in hex: with the vector space, the key of the embedding cache."""
-        return text_hash(self.passage)
+    def embedding_hash(self) -> str:
+        """SHA-256 of :attr:`embedding_text`, in hex: with the vector space, the key of the embedding cache."""
+        return text_hash(self.embedding_text)
 
 
 @frozen

@@ -78,7 +78,9 @@ class Trial:
         notes = self.root / "notes"
         notes.mkdir()
         for number in range(chunks // 10):
-            parts = (f"# Part {number}.{part}\n\nentry{number * 10 + part} of the harbour log" for part in range(10))
+            parts = (
+                f"# StyledText {number}.{part}\n\nentry{number * 10 + part} of the harbour log" for part in range(10)
+            )
             (notes / f"{number:04}.md").write_text("\n\n".join(parts))
         (self.root / "config.toml").write_text(
             f'[memory.embedding]\ntype = "openai"\nurl = "{self.provider.url}"\nbatch_size = {TEXTS_PER_CALL}\n'

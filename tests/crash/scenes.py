@@ -134,7 +134,7 @@ def _say_message(memory: Memory, say: Say, number: int, *, days: int = 0) -> Non
 
 
 def _note(home: Home, number: int, kind: str = "note") -> None:
-    firsts = [f"# Part {part}\n\n{word(kind, number * 10 + part)} stands here. " for part in range(2)]
+    firsts = [f"# StyledText {part}\n\n{word(kind, number * 10 + part)} stands here. " for part in range(2)]
     home.write(f"{number}.md", "\n\n".join(first + "filling words " * 20 for first in firsts))
 
 

@@ -63,7 +63,7 @@ def examine(home: Home, story: Story, dimension: int) -> Iterator[str]:
     yield from _bytes(home, story)
     yield from _as_found(home, story, dimension)
     with home.open(dimension) as memory:
-        with memory._parts.store.read() as snapshot:
+        with memory._assembly.store.read() as snapshot:
             record = snapshot.space("memory")
         if not story.reindexing and (record is None or record.space.dimension == dimension):
             if (home.data / "saved.jsonl").exists():  # otherwise there is nothing yet, which `index` says
@@ -93,7 +93,7 @@ def _bytes(home: Home, story: Story) -> Iterator[str]:
 def _as_found(home: Home, story: Story, dimension: int) -> Iterator[str]:
     """Look before anything is mended: nothing acknowledged is missing, and the index agrees with itself."""
     with home.open(dimension) as memory:
-        with memory._parts.store.read() as snapshot:
+        with memory._assembly.store.read() as snapshot:
             record = snapshot.space("memory")
             yield from _sound(memory, snapshot, embedded=False)
             rows = {row.id for row in snapshot.messages.all(CHAT.name)}
@@ -118,7 +118,7 @@ def _as_found(home: Home, story: Story, dimension: int) -> Iterator[str]:
 
 def _whole(memory: Memory, home: Home, story: Story, when: str) -> Iterator[str]:
     """Look after the next run: everything is wholly there or wholly absent."""
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         yield from _sound(memory, snapshot, embedded=True)
         indexed = set(snapshot.manifest("memory", "saved"))
         rows = [row.id for row in snapshot.messages.all(CHAT.name)]
@@ -160,7 +160,7 @@ def _sound(memory: Memory, snapshot, *, embedded: bool) -> Iterator[str]:
     if broken := connection.execute("PRAGMA foreign_key_check").fetchall():
         yield f"foreign_key_check: {broken[:3]}"
     keys = snapshot.keys("memory").tolist()
-    for name, index in memory._parts.indexes():
+    for name, index in memory._assembly.indexes():
         held = index.keys(connection, "memory").tolist()
         if held != keys and (embedded or not index.needs_vectors or not set(held) <= set(keys)):
             yield f"{name} holds {len(held)} keys, the store {len(keys)}"
@@ -184,7 +184,7 @@ def _notes(memory: Memory, home: Home, story: Story, when: str) -> Iterator[str]
     """Look whether what is indexed of the notes is what stands in them."""
     if not home.notes.exists():
         return
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         stored = snapshot.chunks("memory", snapshot.keys("memory").tolist())
     held = {item.path: set() for item in stored if item.origin == "notes"}
     for item in stored:

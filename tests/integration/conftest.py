@@ -33,7 +33,8 @@ from klaw_core.plugins.registry import Offer, Registry
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 
-#: The vector leg, then the word leg. The store "kept" is the in-memory store, there again when a memory is reopened.
+#  The vector retriever, then the word retriever. The store "kept" is the in-memory store, there again when a memory
+# is reopened.
 BACKENDS = {
     "memory": {"store": {"type": "kept"}, "retrieval": [{"type": "cosine", "weight": 0.5}, {"type": "words"}]},
     "sqlite": {"store": {"type": "sqlite"}, "retrieval": [{"type": "sqlite-vec", "weight": 0.5}, {"type": "fts5"}]},
@@ -131,7 +132,7 @@ class Home:
 
     @property
     def legs(self) -> tuple[str, str]:
-        """The names of the vector leg and of the word leg."""
+        """The names of the vector retriever and of the word retriever."""
         vectors, words = BACKENDS[self.backend]["retrieval"]
         return vectors["type"], words["type"]
 
@@ -182,15 +183,15 @@ def _check(memory: Memory, *, embedded: bool = True) -> None:
 
     Unless everything is ``embedded``, vectors may be missing.
     """
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         keys = snapshot.keys("memory").tolist()
         stored = snapshot.chunks("memory", keys)
         assert [item.key for item in stored] == keys
-        for name, index in memory._parts.indexes():
+        for name, index in memory._assembly.indexes():
             held = index.keys(snapshot.resource, "memory").tolist()
             assert held == keys or (index.needs_vectors and not embedded and set(held) <= set(keys)), name
             for item in [item for item in stored if item.key in set(held)]:
-                vector = memory._parts.embedder.serving._vector(item.chunk.passage)
+                vector = memory._assembly.embedder.serving._vector(item.chunk.embedding_text)
                 query = Query(item.chunk.text, "memory", vector, np.array([item.key]))
                 (hit,) = index.search(snapshot.resource, query, 5)
                 assert hit.key == item.key
@@ -199,7 +200,7 @@ def _check(memory: Memory, *, embedded: bool = True) -> None:
 
 def _dump(memory: Memory) -> object:
     """Return all that is indexed, without keys: what two ways to the same notes must agree on."""
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         stored = snapshot.chunks("memory", snapshot.keys("memory").tolist())
         origins = {item.origin for item in stored}
         return {

@@ -135,7 +135,7 @@ def test_embedding_gives_way_to_words_and_to_closing(home, monkeypatch):
     with home.open() as memory:
         memory.index(home.notes, embed=False)
         asked, answers = threading.Semaphore(0), threading.Semaphore(0)
-        embed = memory._parts.embedder.embed_documents
+        embed = memory._assembly.embedder.embed_documents
 
         def slow(texts):
             if texts == [embedding.PROBE]:
@@ -144,7 +144,7 @@ def test_embedding_gives_way_to_words_and_to_closing(home, monkeypatch):
             assert answers.acquire(timeout=20)
             return embed(texts)
 
-        monkeypatch.setattr(memory._parts.embedder, "embed_documents", slow)
+        monkeypatch.setattr(memory._assembly.embedder, "embed_documents", slow)
         monkeypatch.setattr(embedding, "SECONDS_PER_COMMIT", 0.0)
         with BackgroundIndexer(memory, debounce_seconds=0.01) as indexer:
             assert asked.acquire(timeout=20)

@@ -5,7 +5,7 @@ import threading
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.sources.saved_source import SavedSource
 
-LONG = "\n\n".join(f"# Part {number}\n\n" + f"word{number} " * 60 for number in range(30))
+LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))
 
 
 def paths(memory):
@@ -13,7 +13,7 @@ def paths(memory):
 
 
 def stored_chunks(memory):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return snapshot.chunks("memory", snapshot.keys("memory").tolist())
 
 

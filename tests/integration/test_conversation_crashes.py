@@ -59,7 +59,7 @@ def look(home, acknowledged, check, point):
         memory.conversations.sync()
         said = [line.message for line in memory.conversations.read(CHAT) if isinstance(line, JournalEntry)]
         assert {message.id for message in said} >= set(acknowledged), point
-        with memory._parts.store.read() as snapshot:
+        with memory._assembly.store.read() as snapshot:
             rows = snapshot.messages.all(CHAT.name)
         assert [(row.id, row.content) for row in rows] == [(message.id, message.content) for message in said], point
         if said:

@@ -14,8 +14,8 @@ from klaw_core.conversations.archive import Conversations
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal
 from klaw_core.conversations.message import Message
-from klaw_core.conversations.mirror import Mirror
 from klaw_core.conversations.redaction import Redactor
+from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import ConversationSource, document_path, named_day
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.testing.laws import law
@@ -32,7 +32,7 @@ def said(number, content="", *, role="user", chat=CHAT, days=0, **meta):
 
 
 def rows(memory):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return message_dump(snapshot.messages)
 
 
@@ -105,10 +105,10 @@ def test_rows_made_step_by_step_are_those_made_at_once(tmp_path_factory, steps):
     root = tmp_path_factory.mktemp("journal")
     journal = Journal(root / "conversations")
 
-    def mirror():
-        return Mirror(MemoryStore(), journal, SummaryFiles(root / "summaries"), Redactor())
+    def row_sync():
+        return RowSync(MemoryStore(), journal, SummaryFiles(root / "summaries"), Redactor())
 
-    slow = Conversations(mirror())
+    slow = Conversations(row_sync())
     for number, (chat, day, what) in enumerate(steps):
         target = Chat("telegram", str(chat))
         if what == "sync":
@@ -118,9 +118,9 @@ def test_rows_made_step_by_step_are_those_made_at_once(tmp_path_factory, steps):
         else:
             journal.append(said(number, chat=target, days=day, role=what, model=f"m{number}"))
     slow.sync()
-    fast = Conversations(mirror())
+    fast = Conversations(row_sync())
     fast.sync()
-    with slow.mirror.store.read() as mine, fast.mirror.store.read() as theirs:
+    with slow.row_sync.store.read() as mine, fast.row_sync.store.read() as theirs:
         assert message_dump(mine.messages) == message_dump(theirs.messages)
 
 

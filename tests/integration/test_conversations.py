@@ -1,4 +1,4 @@
-"""Conversations from the journal to rows and passages, over each store, with a real index and a counting embedder."""
+"""Conversations from the journal to rows and chunks, over each store, with a real index and a counting embedder."""
 
 import json
 import shutil
@@ -30,7 +30,7 @@ def said(number, content="", *, role="user", chat=CHAT, days=0, **meta):
 
 
 def rows(memory):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return message_dump(snapshot.messages)
 
 
@@ -39,7 +39,7 @@ def everything(memory, dump):
 
 
 def long(number):
-    """A message of about a quarter of a passage, whose words are its own."""
+    """A message of about a quarter of a chunk, whose words are its own."""
     return said(number, " ".join(f"w{number}x{part}" for part in range(20)))
 
 
@@ -63,7 +63,7 @@ class TestRows:
         conversations.session_break(CHAT, NOON + timedelta(minutes=9))
         for number in (20, 10, 30):  # a clock that goes backwards
             conversations.append(said(number))
-        with memory._parts.store.read() as snapshot:
+        with memory._assembly.store.read() as snapshot:
             mirrored = snapshot.messages.window(CHAT.name, 2)
             assert [row.content for row in snapshot.messages.recent(CHAT.name, 99)] == [
                 line.message.content for line in conversations.tail(CHAT, 99)
@@ -156,8 +156,8 @@ class TestRows:
         home = make_home("sqlite")
         with home.open() as memory:
             memory.conversations.append(said(1))
-            with memory._parts.store.rebuild():
-                with pytest.raises(StoreLockedError), memory._parts.store.write():
+            with memory._assembly.store.rebuild():
+                with pytest.raises(StoreLockedError), memory._assembly.store.write():
                     pass
                 memory.conversations.append(said(2))
             memory.index()
@@ -165,7 +165,7 @@ class TestRows:
 
 
 def rows_of(memory, chat=CHAT):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return list(snapshot.messages.all(chat.name))
 
 
@@ -245,7 +245,7 @@ class TestPassages:
             file.write_text(file.read_text("utf-8").replace("hunter", "gather"), "utf-8")
             home.recorder.take()
             memory.index()
-            assert len(home.recorder.take()) == 1, "what follows has the passage that it had"
+            assert len(home.recorder.take()) == 1, "what follows has the chunk that it had"
             assert not memory.search("hunter", mode="fts")
             assert len(memory.search("gather", mode="fts")) == 3
             check(memory)

@@ -163,7 +163,7 @@ def test_appending(disk, memory):
 
 
 def messages(memory):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return snapshot.messages.all(CHAT.name)
 
 
@@ -179,9 +179,11 @@ def test_indexing(disk, home, memory, check, dump):
 
 def test_an_index_whose_own_statement_meets_it(disk, memory, check):
     """Rows that the page cache cannot hold go to the log before the transaction ends."""
-    index = dict(memory._parts.indexes())["fts5"]
+    index = dict(memory._assembly.indexes())["fts5"]
     chunks = [stored(key, " ".join(f"word{key}x{number}" for number in range(40))) for key in range(1000, 4000)]
-    with disk.full(), pytest.raises(StoreFullError, match="no space left"), memory._parts.store.write() as transaction:  # noqa: PT012  # the block is the subject
+    store = memory._assembly.store
+    full = pytest.raises(StoreFullError, match="no space left")
+    with disk.full(), full, store.write() as transaction:
         transaction.resource.pragma("cache_size", 1)
         index.add(transaction.resource, "memory", chunks, None)
         pytest.fail("the rows fitted")

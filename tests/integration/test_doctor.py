@@ -58,12 +58,12 @@ def checks(diagnosis: Diagnosis) -> set[str]:
 @contextmanager
 def writing(memory: Memory):
     """Write past Klaw, with the extension loaded."""
-    with memory._parts.store.write() as transaction:
+    with memory._assembly.store.write() as transaction:
         yield transaction.resource
 
 
 def index_of(memory: Memory, name: str):
-    return dict(memory._parts.indexes())[name]
+    return dict(memory._assembly.indexes())[name]
 
 
 def add_orphan(memory: Memory) -> None:
@@ -105,7 +105,7 @@ class TestHealthy:
             assert memory.doctor(fix=True) == Diagnosis()
 
     def test_every_index_here_checks_itself(self, memory):
-        assert all(isinstance(index, CheckedIndex) for _, index in memory._parts.indexes())
+        assert all(isinstance(index, CheckedIndex) for _, index in memory._assembly.indexes())
 
 
 class TestIndexes:
@@ -123,7 +123,7 @@ class TestIndexes:
             exact.index(home.notes)
         with home.open() as memory:
             (finding,) = memory.doctor().findings
-            assert (finding.check, finding.severity, finding.mend) == ("index-lagging", "warning", "klaw index")
+            assert (finding.check, finding.severity, finding.mend) == ("index-outdated", "warning", "klaw index")
             assert memory.search("harbour master", mode="fts")
             assert memory.status().problems == ("fts5 finds 1 chunk more slowly: run `klaw index`",)
             memory.index()
@@ -135,7 +135,7 @@ class TestIndexes:
         with home.open(retrieval=UNPACKED) as exact:
             exact.index(home.notes)
         with home.open() as memory:
-            expect(memory, "index-lagging", where="memory/fts5", fixable=True, severity="warning")
+            expect(memory, "index-outdated", where="memory/fts5", fixable=True, severity="warning")
 
     def test_words_of_what_went_while_nothing_was_packed_and_they_were_switched_off(self, home):
         home.write("a.md", "The harbour master writes down every ship.\n")
@@ -147,7 +147,7 @@ class TestIndexes:
             wordless.index()
         with home.open() as memory:
             memory.index()
-            with memory._parts.store.read() as snapshot:
+            with memory._assembly.store.read() as snapshot:
                 rows = [row for (row,) in snapshot.resource.execute("SELECT rowid FROM memory_fts ORDER BY rowid")]
                 assert rows == snapshot.keys("memory").tolist()
             assert memory.doctor().findings == ()
@@ -259,7 +259,7 @@ class TestVectorSpaces:
             assert other.doctor() == Diagnosis()
 
     def test_another_model_behind_the_same_name(self, memory):
-        with memory._parts.store.write() as transaction:
+        with memory._assembly.store.write() as transaction:
             record = transaction.space("memory")
             other = np.roll(record.probe, 7)
             transaction.set_space("memory", SpaceRecord(record.space, other))

@@ -15,16 +15,16 @@ def notes(home):
 
 
 def lacking(memory):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         keys = snapshot.keys("memory").tolist()
         held = next(
-            index.keys(snapshot.resource, "memory") for _, index in memory._parts.indexes() if index.needs_vectors
+            index.keys(snapshot.resource, "memory") for _, index in memory._assembly.indexes() if index.needs_vectors
         )
         return sorted(set(keys) - set(held.tolist()))
 
 
 def embedder_of(memory):
-    return memory._parts.embedder.serving
+    return memory._assembly.embedder.serving
 
 
 class TestWithoutEmbedding:
@@ -216,8 +216,8 @@ class TestTheCache:
     def test_it_is_kept_within_its_bound(self, home, notes, check):
         with home.open(cache={"max_entries": 50}) as memory:
             memory.index(notes)
-            with memory._parts.store.read() as snapshot:
-                hashes = [stored.chunk.passage_hash for stored in _stored(memory)]
+            with memory._assembly.store.read() as snapshot:
+                hashes = [stored.chunk.embedding_hash for stored in _stored(memory)]
                 assert len(snapshot.cached_vectors(embedder_of(memory).space, hashes)) == 50
             check(memory)
 
@@ -296,9 +296,9 @@ class TestFallback:
 
 
 def _stored(memory):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return snapshot.chunks("memory", snapshot.keys("memory").tolist())
 
 
 def _texts(memory):
-    return {stored.chunk.passage for stored in _stored(memory)}
+    return {stored.chunk.embedding_text for stored in _stored(memory)}

@@ -52,8 +52,8 @@ def test_its_vector_leaves_no_bytes(home):
     with home.open() as memory:
         others(memory, 3)
         path = memory.save(text).path
-        with memory._parts.store.read() as snapshot:
-            space = memory._parts.embedder.space
+        with memory._assembly.store.read() as snapshot:
+            space = memory._assembly.embedder.space
             vector = snapshot.cached_vectors(space, [text_hash(text)])[text_hash(text)]
         half = np.asarray(vector, "<f2").tobytes()  # as the cache keeps it
         assert half in database(home), "it was there"
@@ -97,7 +97,7 @@ def test_the_index_is_asked_in_the_transaction_that_removes(home, monkeypatch):
         monkeypatch.setattr(Fts5Index, "erase", fail)
         with pytest.raises(PluginError, match="RuntimeError"):
             memory.forget(path)
-        with memory._parts.store.read() as snapshot:
+        with memory._assembly.store.read() as snapshot:
             assert len(snapshot.outline("memory", path)) == 1
 
 

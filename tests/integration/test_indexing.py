@@ -4,7 +4,7 @@ import pytest
 
 from klaw_core import PluginContractError, WorkspaceError
 
-LONG = "\n\n".join(f"# Part {number}\n\n" + f"word{number} " * 60 for number in range(30))
+LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))
 
 
 def paths(memory):
@@ -12,7 +12,7 @@ def paths(memory):
 
 
 def stored_chunks(memory):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return snapshot.chunks("memory", snapshot.keys("memory").tolist())
 
 
@@ -59,13 +59,13 @@ def test_touching_a_file_costs_no_embedding_but_dates_it_anew(home, memory, chec
 
 
 def test_a_changed_file_replaces_only_its_changed_chunks(home, memory, check):
-    sections = [f"# Part {number}\n\n" + f"word{number} " * 300 for number in range(5)]
+    sections = [f"# StyledText {number}\n\n" + f"word{number} " * 300 for number in range(5)]
     home.write("a.md", "\n\n".join(sections))
     home.write("b.md", "# B\n\nbeside it")
     memory.index(home.notes)
     before = keys_by_id(memory)
     home.recorder.take()
-    sections[2] = "# Part 2\n\nanother text entirely"
+    sections[2] = "# StyledText 2\n\nanother text entirely"
     home.write("a.md", "\n\n".join(sections), hours=1)
     report = memory.index()
     assert (counts(report), report.cached) == ((0, 1, 1, 0), 0), "what stayed is not even looked up"
@@ -213,7 +213,7 @@ def test_a_failing_embedder_keeps_what_was_committed_and_the_next_run_completes(
     with home.open(chunking=small) as memory:
         memory.index()
         check(memory)
-        assert len(home.recorder.texts) <= len(stored_chunks(memory)) + 1, "each passage once, and the probe"
+        assert len(home.recorder.texts) <= len(stored_chunks(memory)) + 1, "each chunk once, and the probe"
         complete = dump(memory)
     with other.open(chunking=small) as memory:
         memory.index(other.notes)

@@ -77,7 +77,7 @@ class TestSaveAndGet:
     def test_status_names_the_collection_that_is_in_another_space(self, home, memory):
         home.write("a.md", "note")
         memory.index(home.notes)
-        with memory._parts.store.write() as transaction:
+        with memory._assembly.store.write() as transaction:
             probe = transaction.space("memory").probe
             transaction.set_space("docs", SpaceRecord(VectorSpace("gone", "1", len(probe)), probe))
         (problem,) = memory.status().problems
@@ -276,7 +276,7 @@ class TestGet:
     def test_the_beginning_of_two_ids_is_refused(self, memory):
         """Ids are hashes, so two that begin alike are made by hand."""
         alike = [Chunk(f"abcdef{number}" + "0" * 25, "text", 0, 4, 1, 1) for number in range(2)]
-        with memory._parts.store.write() as transaction:
+        with memory._assembly.store.write() as transaction:
             for number, chunk in enumerate(alike):
                 document = Document(f"saved/{number}", "text", "manual", "saved", datetime(2026, 1, 1, tzinfo=UTC))
                 transaction.replace("memory", document, [chunk])
@@ -293,8 +293,8 @@ class TestForget:
     def cached(self, memory, texts):
         from klaw_core.values.text import text_hash
 
-        with memory._parts.store.read() as snapshot:
-            return len(snapshot.cached_vectors(memory._parts.embedder.space, [text_hash(text) for text in texts]))
+        with memory._assembly.store.read() as snapshot:
+            return len(snapshot.cached_vectors(memory._assembly.embedder.space, [text_hash(text) for text in texts]))
 
     def test_a_saved_memory_goes_with_its_rows_and_its_cached_vector(self, memory, check):
         saved = memory.save("the harbour code")

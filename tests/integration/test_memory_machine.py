@@ -25,12 +25,12 @@ CHATS = (Chat("telegram", "1"), Chat("telegram", "2"))
 NAMES = ("a.md", "b.md", "sub/c.md")
 WORDS = ("harbour", "lantern", "heron", "tide", "память", "quay")
 EVERYTHING = 500  # more than there ever is
-LEGS = {"sqlite-vec": "vectors", "cosine": "vectors", "fts5": "words"}  # what both memories' legs are
+LEGS = {"sqlite-vec": "vectors", "cosine": "vectors", "fts5": "words"}  # what both memories' retrievers are
 
 names = st.sampled_from(NAMES)
 words = st.sampled_from(WORDS)
 texts = st.lists(st.lists(words, min_size=1, max_size=4).map(" ".join), min_size=1, max_size=3).map(
-    "\n\n# Part\n\n".join
+    "\n\n# StyledText\n\n".join
 )
 hours = st.integers(0, 3)
 embeddings = st.sampled_from([("counting", 48), ("counting", 24), ("other", 48)])
@@ -268,7 +268,7 @@ def found(results):
 
 
 def notices(results):
-    """Return what was said, with the legs by what they do."""
+    """Return what was said, with the retrievers by what they do."""
     return [reduce(lambda said, leg: said.replace(leg, LEGS[leg]), LEGS, notice) for notice in results.notices]
 
 
@@ -277,14 +277,14 @@ def scores(results):
 
 
 def rows(memory, chat):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return list(snapshot.messages.all(chat.name)), snapshot.messages.session(chat.name)
 
 
 def missing(memory):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         keys = snapshot.keys("memory").size
-        return [keys - index.keys(snapshot.resource, "memory").size for _, index in memory._parts.indexes()]
+        return [keys - index.keys(snapshot.resource, "memory").size for _, index in memory._assembly.indexes()]
 
 
 def test_a_memory_in_a_file_is_one_that_never_died(make_home, check, dump):

@@ -66,12 +66,12 @@ def write_notes(home):
 
 
 def paths(memory):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return {stored.path for stored in snapshot.chunks("memory", snapshot.keys("memory").tolist())}
 
 
 def cached(memory, space, texts):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return snapshot.cached_vectors(space, [text_hash(text) for text in texts])
 
 
@@ -81,12 +81,12 @@ def check_weights(memory, server):
     for number in (0, NOTES // 2, NOTES - 1):
         found = memory.search(f"heron number {number}", 1, mode="vector")
         assert [result.path for result in found] == [f"notes/{number}.md"]
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         stored = snapshot.chunks("memory", snapshot.keys("memory").tolist())
-        vectors = snapshot.cached_vectors(embedder.space, [item.chunk.passage_hash for item in stored])
+        vectors = snapshot.cached_vectors(embedder.space, [item.chunk.embedding_hash for item in stored])
     for item in stored:
-        vector = vectors[item.chunk.passage_hash]
-        assert vector @ embedder.embed_query(item.chunk.passage) == pytest.approx(1, abs=1e-3)
+        vector = vectors[item.chunk.embedding_hash]
+        assert vector @ embedder.embed_query(item.chunk.embedding_text) == pytest.approx(1, abs=1e-3)
 
 
 def once(act):
@@ -204,7 +204,7 @@ def test_a_rebuild_with_the_old_model_keeps_what_an_interrupted_move_has_paid_fo
 def test_one_who_writes_right_after_the_swap_makes_no_failure_of_it(home, memory, monkeypatch):
     home.write("a.md", "the harbour")
     memory.index(home.notes)
-    store = memory._parts.store
+    store = memory._assembly.store
     rebuild, swapped = store.rebuild, []
 
     class Watched:

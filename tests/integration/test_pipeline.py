@@ -13,13 +13,13 @@ from klaw_core.indexing.collection import POOL
 def many(home):
     """Some more chunks than are read at once, all different."""
     for number in range(30):
-        home.write(f"{number:02}.md", "\n\n".join(f"# Part {number}.{part}\n\nlantern" for part in range(50)))
+        home.write(f"{number:02}.md", "\n\n".join(f"# StyledText {number}.{part}\n\nlantern" for part in range(50)))
     return home.open(chunking={"type": "markdown", "max_tokens": 8, "overlap_tokens": 0})
 
 
 def watch(memory, monkeypatch, look):
     """Call ``look`` with the texts of every call, before it is answered."""
-    kind = type(memory._parts.embedder.serving)
+    kind = type(memory._assembly.embedder.serving)
     embed = kind.embed_documents
 
     def watched(self, texts, /):
@@ -31,8 +31,8 @@ def watch(memory, monkeypatch, look):
 
 def held(memory):
     """Return how many vectors the index has, and how many chunks there are."""
-    with memory._parts.store.read() as snapshot:
-        index = next(index for _, index in memory._parts.indexes() if index.needs_vectors)
+    with memory._assembly.store.read() as snapshot:
+        index = next(index for _, index in memory._assembly.indexes() if index.needs_vectors)
         return len(index.keys(snapshot.resource, "memory")), len(snapshot.keys("memory"))
 
 
@@ -49,7 +49,7 @@ def test_what_was_answered_is_kept_before_the_next_call_to_a_server(home, many, 
             answered += sum(text != PROBE for text in texts)
 
     with many as memory:
-        monkeypatch.setattr(type(memory._parts.embedder.serving), "remote", remote, raising=False)
+        monkeypatch.setattr(type(memory._assembly.embedder.serving), "remote", remote, raising=False)
         watch(memory, monkeypatch, look)
         memory.index(home.notes)
         assert answered == 1500 > POOL
@@ -59,7 +59,7 @@ def test_what_was_answered_is_kept_before_the_next_call_to_a_server(home, many, 
 def test_no_more_chunks_are_held_than_are_read_at_once(make_home, monkeypatch):
     home = make_home("sqlite")  # the other store holds everything, which is its nature
     for number in range(30):
-        home.write(f"{number:02}.md", "\n\n".join(f"# Part {number}.{part}\n\nlantern" for part in range(80)))
+        home.write(f"{number:02}.md", "\n\n".join(f"# StyledText {number}.{part}\n\nlantern" for part in range(80)))
     most = []
 
     def look(_texts):

@@ -139,7 +139,7 @@ def test_four_write_and_two_read(root):
         status = memory.status()
         assert status.origins == {"saved": (saved, saved), "notes": (5, 5)}
         memory.index()  # the conversations, which nobody has indexed yet
-        with memory._parts.store.read() as snapshot:
+        with memory._assembly.store.read() as snapshot:
             assert snapshot.messages.count() == said
         for done in written:
             for word in done["said"]:
@@ -203,7 +203,7 @@ def test_a_reader_that_stays_costs_log_only_while_it_stays(root):
                 memory.save(f"{kind}{number} " + "kept " * 2000)
             return memory.status().statistics["log_bytes"]
 
-        with other._parts.store.read() as snapshot:
+        with other._assembly.store.read() as snapshot:
             before = snapshot.keys("memory").tolist()
             save(40, "during")
             pinned = save(40, "still")
@@ -218,7 +218,7 @@ def test_a_reader_that_stays_costs_log_only_while_it_stays(root):
 def test_a_reader_that_stays_keeps_nobody_from_forgetting_and_writing(root):
     with open_memory(root) as memory, open_memory(root) as other, open_memory(root) as reader:
         paths = [memory.save(f"kept{number}").path for number in range(3)]
-        with reader._parts.store.read() as snapshot:
+        with reader._assembly.store.read() as snapshot:
             assert snapshot.keys("memory").size == 3
             forgetting = [threading.Thread(target=memory.forget, args=(path,)) for path in paths]
             for thread in forgetting:
@@ -243,7 +243,7 @@ memory = open_memory(Path({str(root)!r}))
 memory.save("before")
 memory.search("in the parent")
 if os.fork() == 0:
-    embedder, embed = memory._parts.embedder, memory._parts.embedder.embed_query
+    embedder, embed = memory._assembly.embedder, memory._assembly.embedder.embed_query
     embedder.embed_query = lambda text: os._exit(1)
     try:
         memory.search("before")
@@ -402,7 +402,7 @@ WRITING = "is locked by another process"
 def test_a_command_meets_one_that_does_not_end(root, klaw, held, command, code, says):  # noqa: PLR0917
     configure(root, timeout=0.2)
     with configured(root) as memory:
-        hold = memory._parts.store.rebuild if held == "rebuild" else memory._parts.store.write
+        hold = memory._assembly.store.rebuild if held == "rebuild" else memory._assembly.store.write
         with suppress(KeyboardInterrupt), hold():
             answer = klaw(*command)()
             raise KeyboardInterrupt

@@ -22,7 +22,7 @@ def home(make_home):
 
 def meanwhile(monkeypatch, memory, method, action):
     """Let ``action`` happen once, just before the memory's embedder is asked."""
-    embedder = memory._parts.embedder.serving
+    embedder = memory._assembly.embedder.serving
     original = getattr(type(embedder), method)
     pending = [action]
 
@@ -90,7 +90,7 @@ def test_a_question_is_never_compared_with_vectors_of_another_model(home, monkey
         old.index(home.notes)
         meanwhile(monkeypatch, old, "embed_query", new.reindex)
         found = old.search("harbour")
-        assert [part.leg for result in found for part in result.explain] == ["fts5"]
+        assert [part.component for result in found for part in result.explain] == ["fts5"]
         assert any("rebuilt meanwhile" in notice for notice in found.notices)
 
 
@@ -100,7 +100,7 @@ def test_a_question_is_never_compared_with_vectors_of_other_weights_of_the_same_
         memory.index(home.notes)
 
         def change_weights():
-            with memory._parts.store.write() as transaction:
+            with memory._assembly.store.write() as transaction:
                 record = transaction.space("memory")
                 transaction.set_space("memory", SpaceRecord(record.space, record.probe[::-1].copy()))
 
@@ -125,7 +125,7 @@ def test_what_the_last_search_knew_of_the_index_is_not_believed_when_it_has_move
         new.reindex()
         for question in ("harbour", "harbour", "night"):
             found = old.search(question)
-            assert [part.leg for result in found for part in result.explain] == ["fts5"]
+            assert [part.component for result in found for part in result.explain] == ["fts5"]
             assert any("was indexed with" in notice for notice in found.notices)
         old.reindex()
         assert len(old.search("harbour")[0].explain) == 2
@@ -136,7 +136,7 @@ def test_other_weights_since_the_last_search_are_taken_as_they_are(home):
     with home.open() as memory:
         memory.index(home.notes)
         memory.search("harbour")
-        with memory._parts.store.write() as transaction:
+        with memory._assembly.store.write() as transaction:
             record = transaction.space("memory")
             transaction.set_space("memory", SpaceRecord(record.space, record.probe[::-1].copy()))
         found = memory.search("harbour")
@@ -330,7 +330,7 @@ def test_a_chat_that_is_purged_during_an_index_run_stays_purged(home, monkeypatc
 def test_the_first_memory_does_not_empty_an_index_that_another_process_has_filled_meanwhile(home, monkeypatch, check):
     home.write("a.md", "the harbour at night")
     with home.open() as slow, home.open() as quick:
-        begin = slow._parts.store.write
+        begin = slow._assembly.store.write
         pending = [lambda: None, lambda: quick.index(home.notes)]  # before the text is stored, before the space is
 
         def write():
@@ -338,7 +338,7 @@ def test_the_first_memory_does_not_empty_an_index_that_another_process_has_fille
                 pending.pop(0)()
             return begin()
 
-        monkeypatch.setattr(slow._parts.store, "write", write)
+        monkeypatch.setattr(slow._assembly.store, "write", write)
         assert slow.save("the lantern is blue").notice == ""
         check(slow)
 
@@ -361,7 +361,7 @@ def test_no_text_is_embedded_twice_by_a_reindex_and_another_run_at_once(home, mo
     with home.open(embedding=embedding) as one, home.open(embedding=embedding) as two:
         home.write("b.md", "a lantern on the pier")
         asked, again = [], threading.Event()
-        embedder = type(one._parts.embedder.serving)
+        embedder = type(one._assembly.embedder.serving)
         original = embedder.embed_documents
 
         def run():
@@ -425,7 +425,7 @@ class TestSaveKeepsWhatItCannotEmbed:
     def test_another_process_rebuilds(self, home):
         with home.open() as memory, home.open() as other:
             memory.save("first")
-            with other._parts.store.rebuild():
+            with other._assembly.store.rebuild():
                 saved = memory.save("the lantern is blue")
                 assert "rebuilding" in saved.notice
         with home.open() as memory:

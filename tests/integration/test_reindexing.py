@@ -1,4 +1,4 @@
-"""Another model, another cut, another leg: the index follows, and nothing is lost on the way."""
+"""Another model, another cut, another retriever: the index follows, and nothing is lost on the way."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
 from klaw_core.testing.values import MOMENT
 
-LONG = "\n\n".join(f"# Part {number}\n\n" + f"word{number} " * 60 for number in range(30))
+LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))
 
 
 def paths(memory):
@@ -21,7 +21,7 @@ def paths(memory):
 
 
 def stored_chunks(memory):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return snapshot.chunks("memory", snapshot.keys("memory").tolist())
 
 
@@ -92,8 +92,8 @@ def test_an_interrupted_reindex_changes_nothing_and_the_next_one_completes(home,
 def test_reindex_rebuilds_an_index_that_lost_its_rows(home, memory, check):
     home.write("a.md", LONG)
     memory.index(home.notes)
-    with memory._parts.store.write() as transaction:
-        for _, index in memory._parts.indexes():
+    with memory._assembly.store.write() as transaction:
+        for _, index in memory._assembly.indexes():
             index.reset(transaction.resource, "memory", transaction.space("memory").space)
     assert any("run `klaw index`" in problem for problem in memory.status().problems)
     memory.index()
@@ -121,7 +121,7 @@ def test_a_leg_that_is_added_later_is_filled(home, check):
     vectors, words = home.legs
     with home.open(retrieval=[{"type": words}]) as memory:
         memory.index(home.notes)
-        assert home.recorder.calls == 0, "no leg needs vectors"
+        assert home.recorder.calls == 0, "no retriever needs vectors"
     with home.open() as memory:
         memory.index()
         check(memory)
@@ -214,10 +214,10 @@ def test_documentation_that_cannot_be_read_keeps_its_version(home, memory):
     memory.index(home.notes, collection="docs", version="2.1")
     (home.notes / "a.md").unlink()
     (home.notes / "a.md").symlink_to("a.md")
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         before = snapshot.outline("docs", "notes/a.md")
     memory.reindex()
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         after = snapshot.outline("docs", "notes/a.md")
     assert [evolve(stored, key=0) for stored in after] == [evolve(stored, key=0) for stored in before]
 
@@ -229,7 +229,7 @@ def test_a_conversation_that_cannot_be_read_keeps_its_passages_and_its_messages(
     memory.index()
 
     def rows():
-        with memory._parts.store.read() as snapshot:
+        with memory._assembly.store.read() as snapshot:
             return list(snapshot.messages.all(chat.name)), snapshot.messages.session(chat.name)
 
     before, everything = rows(), dump(memory)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from attrs import frozen
 
-from klaw_core import API, Component, RetrievalError, Scored
+from klaw_core import API, Component, RerankScore, RetrievalError
 from klaw_core.cli.effective import effective, toml
 from klaw_core.cli.results import _reasons, as_dict
 
@@ -58,7 +58,7 @@ def notes(home):
 
 
 def reverse(candidates, limit):
-    return [Scored(item.key, float(place)) for place, item in enumerate(candidates)][::-1][:limit]
+    return [RerankScore(item.key, float(place)) for place, item in enumerate(candidates)][::-1][:limit]
 
 
 def paths(results):
@@ -73,7 +73,7 @@ def test_a_stage_orders_and_explains_what_it_did(with_stages, notes):
     assert (query.text, query.collection, limit) == ("harbour tide", "memory", 10)
     assert paths(results) == [candidate.stored.path for candidate in candidates][::-1]
     for rank, result in enumerate(results, start=1):
-        assert (result.explain[-1].leg, result.explain[-1].rank) == ("stub0", rank)
+        assert (result.explain[-1].component, result.explain[-1].rank) == ("stub0", rank)
         assert result.explain[-1].raw == result.score
         assert math.isclose(sum(part.value for part in result.explain), result.score, abs_tol=1e-9)
 
@@ -86,12 +86,12 @@ def test_stages_are_applied_in_order_and_only_the_last_is_told_the_limit(with_st
     assert (wanted_first, wanted_last) == (100, 2)
     assert [item.key for item in second] == [item.key for item in first][::-1]
     assert paths(results) == [item.stored.path for item in first[:2]]
-    assert [part.leg for part in results[0].explain][-2:] == ["stub0", "stub1"]
+    assert [part.component for part in results[0].explain][-2:] == ["stub0", "stub1"]
     assert second[0].fused.contributions == second[0].hit.contributions[:-1]
 
 
 def test_what_a_stage_did_not_score_keeps_its_order_behind(with_stages, notes):
-    memory, asked = with_stages(lambda candidates, _: [Scored(candidates[3].key, -7.0)])
+    memory, asked = with_stages(lambda candidates, _: [RerankScore(candidates[3].key, -7.0)])
     memory.index(notes)
     results = memory.search("harbour tide")
     given = [candidate.stored.path for candidate in asked[0][1]]
@@ -106,7 +106,7 @@ def test_what_a_stage_did_not_score_keeps_its_order_behind(with_stages, notes):
 
 
 def test_what_stands_lower_anyway_is_not_touched(with_stages, notes):
-    memory, asked = with_stages(lambda candidates, _: [Scored(candidates[3].key, 7.0)])
+    memory, asked = with_stages(lambda candidates, _: [RerankScore(candidates[3].key, 7.0)])
     memory.index(notes)
     results = memory.search("harbour tide")
     fused = {item.stored.path: item.hit.score for item in asked[0][1]}
@@ -119,7 +119,7 @@ def test_a_stage_may_abstain(with_stages, notes):
     results = memory.search("harbour tide")
     assert paths(results) == [candidate.stored.path for candidate in asked[0][1]]
     assert results.notices == ()
-    own = {(part.weight, part.value) for result in results for part in result.explain if part.leg == "stub0"}
+    own = {(part.weight, part.value) for result in results for part in result.explain if part.component == "stub0"}
     assert own == {(0.0, 0.0)}
 
 
@@ -130,16 +130,16 @@ def explode(_candidates, _limit):
 BAD = {
     "raises": explode,
     "nothing": lambda _c, _l: [],
-    "NaN": lambda c, _l: [Scored(c[0].key, math.nan)],
-    "infinity": lambda c, _l: [Scored(c[0].key, math.inf)],
-    "a raw NaN": lambda c, _l: [Scored(c[0].key, 1.0, math.nan)],
-    "too large to explain": lambda c, _l: [Scored(c[0].key, 1e300)],
-    "an unknown key": lambda _c, _l: [Scored(10**9, 1.0)],
-    "a key twice": lambda c, _l: [Scored(c[0].key, 1.0), Scored(c[0].key, 0.5)],
-    "unsorted": lambda c, _l: [Scored(c[0].key, 0.5), Scored(c[1].key, 1.0)],
-    "too many": lambda c, _l: [Scored(key, 1.0) for key in [item.key for item in c] * 9],
+    "NaN": lambda c, _l: [RerankScore(c[0].key, math.nan)],
+    "infinity": lambda c, _l: [RerankScore(c[0].key, math.inf)],
+    "a raw NaN": lambda c, _l: [RerankScore(c[0].key, 1.0, math.nan)],
+    "too large to explain": lambda c, _l: [RerankScore(c[0].key, 1e300)],
+    "an unknown key": lambda _c, _l: [RerankScore(10**9, 1.0)],
+    "a key twice": lambda c, _l: [RerankScore(c[0].key, 1.0), RerankScore(c[0].key, 0.5)],
+    "unsorted": lambda c, _l: [RerankScore(c[0].key, 0.5), RerankScore(c[1].key, 1.0)],
+    "too many": lambda c, _l: [RerankScore(key, 1.0) for key in [item.key for item in c] * 9],
     "no scores": lambda _c, _l: ["first", "second"],
-    "text for a score": lambda c, _l: [Scored(c[0].key, "1.0")],
+    "text for a score": lambda c, _l: [RerankScore(c[0].key, "1.0")],
     "a number": lambda _c, _l: 3,
 }
 
@@ -154,7 +154,7 @@ def test_a_stage_that_fails_leaves_the_order_and_is_named(with_stages, home, not
     (notice,) = results.notices
     assert notice.startswith("not reranked by stub0: ")
     assert paths(results) == paths(before)[::-1], "the stage after it still works"
-    assert all(part.leg != "stub0" for result in results for part in result.explain)
+    assert all(part.component != "stub0" for result in results for part in result.explain)
 
 
 def test_a_stage_that_cannot_be_built_is_named_and_tried_again(home, notes):
@@ -178,7 +178,7 @@ def test_a_stage_that_cannot_be_built_is_named_and_tried_again(home, notes):
 
 
 def test_numbers_of_numpy_become_plain_ones(with_stages, notes):
-    memory, _ = with_stages(lambda c, _l: [Scored(item.key, np.float32(0.5), np.float32(2)) for item in c])
+    memory, _ = with_stages(lambda c, _l: [RerankScore(item.key, np.float32(0.5), np.float32(2)) for item in c])
     memory.index(notes)
     json.dumps([as_dict(result, explain=True) for result in memory.search("harbour tide")])
 
@@ -190,8 +190,8 @@ def test_vectors_are_given_to_who_needs_them_and_are_those_of_the_passages(with_
         asked.clear()
         memory.search("harbour tide", mode=mode)
         ((query, candidates, _),) = asked
-        passages = [candidate.stored.chunk.passage for candidate in candidates]
-        expected = memory._parts.embedder.embed_documents(passages)
+        passages = [candidate.stored.chunk.embedding_text for candidate in candidates]
+        expected = memory._assembly.embedder.embed_documents(passages)
         assert np.allclose([candidate.vector for candidate in candidates], expected, atol=1e-3)
         assert (query.vector is None) == (mode == "fts")
 
@@ -207,7 +207,7 @@ def test_without_stages_nothing_is_added_to_a_result(home, notes):
     with home.open() as memory:
         memory.index(notes)
         results = memory.search("harbour tide")
-        assert {part.leg for result in results for part in result.explain} <= set(home.legs)
+        assert {part.component for result in results for part in result.explain} <= set(home.legs)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_mmr_puts_another_subject_before_a_near_copy(home):
     with home.open(reranking=[{"type": "mmr", "relevance": 0.2}]) as memory:
         results = memory.search("harbour tide table quay")
         assert paths(results)[1] == "notes/c.md"
-        assert results[2].explain[-1].leg == "mmr"
+        assert results[2].explain[-1].component == "mmr"
         assert results[2].explain[-1].raw > 0.8
 
 
@@ -263,7 +263,7 @@ def test_a_table_of_factors_is_shown_as_written_or_as_its_default(home):
 
 
 def test_a_lowered_score_is_shown_with_its_sign(with_stages, notes):
-    memory, _ = with_stages(lambda candidates, _: [Scored(candidates[0].key, -7.0)])
+    memory, _ = with_stages(lambda candidates, _: [RerankScore(candidates[0].key, -7.0)])
     memory.index(notes)
     rows = _reasons(memory.search("harbour tide")[0])
     assert str(rows[-2][-1].text).startswith("-7.0")

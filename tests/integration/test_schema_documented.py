@@ -15,7 +15,7 @@ def columns(make_home):
     home.write("a.md", "one")
     with home.open() as memory:
         memory.index(home.notes)
-        with memory._parts.store.read() as snapshot:
+        with memory._assembly.store.read() as snapshot:
             tables = [
                 name for (name,) in snapshot.resource.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
             ]

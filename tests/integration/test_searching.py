@@ -1,4 +1,4 @@
-"""The search flow: every leg filtered inside, every failure named, every score explained."""
+"""The search flow: every retriever filtered inside, every failure named, every score explained."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -61,7 +61,7 @@ class TestModes:
         for mode, expected in (("hybrid", {vectors, words}), ("fts", {words}), ("vector", {vectors})):
             results = small.search("short tokens", mode=mode)
             assert results[0].path == "notes/auth.md"
-            assert {part.leg for result in results for part in result.explain} == expected
+            assert {part.component for result in results for part in result.explain} == expected
             assert results.notices == ()
 
     def test_words_alone_never_embed(self, home, small):
@@ -181,8 +181,8 @@ class TestQueries:
             assert all(math.isfinite(result.score) for result in results), text
 
     def test_an_index_that_finds_nothing_and_lacks_chunks_is_named(self, small):
-        with small._parts.store.write() as transaction:
-            for _, index in small._parts.indexes():
+        with small._assembly.store.write() as transaction:
+            for _, index in small._assembly.indexes():
                 if not index.needs_vectors:
                     index.reset(transaction.resource, "memory", None)
         found = small.search("tokens", mode="fts")
@@ -264,7 +264,7 @@ class TestFailures:
         home.write("a.md", "the harbour")
         with home.open() as memory:
             memory.index(home.notes)
-            honest = memory._parts.embedder.serving
+            honest = memory._assembly.embedder.serving
         liar = liars["embedder"].options(lie=lie)
 
         class Liar:
@@ -301,7 +301,7 @@ class TestFailures:
         with home.open(retrieval=[{"type": words}, {"type": "liar", "lie": lie}]) as memory:
             results = memory.search("short tokens")
             assert results[0].path == "notes/auth.md"
-            assert {part.leg for result in results for part in result.explain} == {words}
+            assert {part.component for result in results for part in result.explain} == {words}
             (notice,) = results.notices
             assert "liar" in notice
         only = [{"type": "liar", "lie": lie}]
@@ -348,7 +348,7 @@ class TestFailures:
             assert "mine" in results.notices[0]
 
     def test_a_leg_that_ignores_the_filter_cannot_leak(self, home, small):
-        with small._parts.store.read() as snapshot:
+        with small._assembly.store.read() as snapshot:
             every = snapshot.keys("memory").tolist()
         self.leg(home, lambda _query: [Hit(key, 1.0) for key in every])
         _, words = home.legs
@@ -363,7 +363,7 @@ class TestFailures:
 
     def test_an_embedder_that_fails_at_a_query_leaves_the_words(self, home, small):
         class Failing:
-            space, max_tokens = small._parts.embedder.space, 10
+            space, max_tokens = small._assembly.embedder.space, 10
 
             def count_tokens(self, texts):
                 return [1 for _ in texts]

@@ -14,7 +14,7 @@ from klaw_core import (
     NotFoundError,
     PluginContractError,
     PluginError,
-    Skipped,
+    SkippedEntry,
     WorkspaceError,
 )
 
@@ -32,7 +32,7 @@ class Mail:
 
     letters: dict[str, str] = field(factory=dict)
     away: str = ""
-    skipped: dict[str, Skipped] = field(factory=dict)
+    skipped: dict[str, SkippedEntry] = field(factory=dict)
     origin = "mail"
 
     def scan(self):
@@ -89,7 +89,7 @@ class TestAPluginsSource:
     @pytest.mark.usefixtures("mail")
     def test_a_defect_of_an_index_is_not_the_sources(self, home, monkeypatch):
         with home.open(sources=[{"type": "mail"}]) as memory:
-            words = next(leg.retriever for leg in memory._parts.legs if not leg.retriever.needs_vectors)
+            words = next(leg.retriever for leg in memory._assembly.legs if not leg.retriever.needs_vectors)
 
             def fail(*_):
                 raise ValueError("a defect")
@@ -101,15 +101,15 @@ class TestAPluginsSource:
     def test_what_is_skipped_stays_or_goes_as_it_says(self, home, mail, check):
         with home.open(sources=[{"type": "mail"}]) as memory:
             memory.index()
-            mail.skipped["mail/1"] = Skipped("mail/1", "the server does not answer", keep=True)
-            mail.skipped["mail/2"] = Skipped("mail/2", "is empty", keep=False)
+            mail.skipped["mail/1"] = SkippedEntry("mail/1", "the server does not answer", keep=True)
+            mail.skipped["mail/2"] = SkippedEntry("mail/2", "is empty", keep=False)
             assert memory.index().removed == 1
             assert found(memory, "pelican heron") == {"mail/1"}
             check(memory)
 
     def test_whether_it_stays_has_to_be_said(self):
         with pytest.raises(TypeError, match="keep"):
-            Skipped("mail/1", "the server does not answer")
+            SkippedEntry("mail/1", "the server does not answer")
 
 
 def test_a_chunker_that_fails_is_no_failure_of_a_workspace(home, liars):

@@ -71,14 +71,14 @@ def write(home):
 def mixed(memory, weights):
     """Return the documents of which the index claims to hold the model's vector, and holds another."""
     space, found = Renewable(weights).space, []
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         for name in ("memory", "docs"):
             record = snapshot.space(name)
             if record is None or record.space != space:
                 continue
-            (index,) = [index for _, index in memory._parts.indexes() if index.needs_vectors]
+            (index,) = [index for _, index in memory._assembly.indexes() if index.needs_vectors]
             for stored in snapshot.chunks(name, snapshot.keys(name).tolist()):
-                vector = Renewable(weights).embed_query(stored.chunk.passage)
+                vector = Renewable(weights).embed_query(stored.chunk.embedding_text)
                 query = Query(stored.chunk.text, name, vector, np.array([stored.key]))
                 hits = index.search(snapshot.resource, query, 1)
                 found += [stored.path for hit in hits if hit.score < SAME_WEIGHTS]
@@ -90,7 +90,7 @@ def test_a_model_that_has_changed_is_noticed_as_another_collection_begins(home, 
     with home.open(embedding={"type": "renewable"}) as memory:
         memory.index(directory, collection="docs")
     weights.seed = 2
-    home.write("a.md", "the heron")  # the same passage, whose old vector is cached
+    home.write("a.md", "the heron")  # the same chunk, whose old vector is cached
     home.write("b.md", "a buoy")
     with home.open(embedding={"type": "renewable"}) as memory:
         memory.index(home.notes)
@@ -112,7 +112,7 @@ def test_each_collection_proves_its_own_weights(home, weights, write):
         memory.index(directory, collection="docs")
         memory.index(home.notes)
         weights.seed = 2
-        with memory._parts.store.write() as transaction:  # what earlier versions let come about
+        with memory._assembly.store.write() as transaction:  # what earlier versions let come about
             transaction.set_space("memory", make_space_record(Renewable(weights)))
         home.write("d.md", "a lantern")
         write("c.md", "the kingfisher")

@@ -28,18 +28,18 @@ VECTORS = Ranking("sqlite-vec", (Hit(2, 0.9), Hit(4, 0.5)), weight=0.5)
 def test_rrf_without_confidence_is_the_weighted_sum_of_reciprocal_ranks():
     scores = {hit.key: hit.score for hit in ReciprocalRankFusion(k=60, min_confidence=1.0).fuse([WORDS, VECTORS], 10)}
     assert scores == pytest.approx({2: 1 / 62 + 0.5 / 61, 1: 1 / 61, 3: 1 / 63, 4: 0.5 / 62})
-    assert next(iter(scores)) == 2, "found by both legs, it outranks each leg's own first"
+    assert next(iter(scores)) == 2, "found by both retrievers, it outranks each retriever's own first"
 
 
 def test_a_hit_counts_by_how_far_it_stands_above_the_end_of_a_full_pool():
     hits = ReciprocalRankFusion(k=60, pool=3, min_confidence=0.1).fuse([WORDS, VECTORS], 10)
-    weights = {(part.leg, hit.key): part.weight for hit in hits for part in hit.contributions}
+    weights = {(part.component, hit.key): part.weight for hit in hits for part in hit.contributions}
     assert weights == pytest.approx(
         {
             ("fts5", 1): 0.1 + 0.9 * 8 / 9,
             ("fts5", 2): 0.1 + 0.9 * 4 / 9,
             ("fts5", 3): 0.1,
-            # two of three: what the leg did not find has 0
+            # two of three: what the retriever did not find has 0
             ("sqlite-vec", 2): 0.5,
             ("sqlite-vec", 4): 0.5 * (0.1 + 0.9 * 5 / 9),
         }
@@ -54,7 +54,7 @@ def test_what_comes_after_the_pool_has_the_least_confidence():
 
 
 def test_a_leg_that_scores_all_alike_does_not_outvote_one_that_knows():
-    """A model that never learned a language: fifty cosines between .70 and .75, against one passage with the words."""
+    """A model that never learned a language: fifty cosines between .70 and .75, against one chunk with the words."""
     guesses = Ranking("vectors", tuple(Hit(100 + rank, 0.75 - rank / 1000) for rank in range(50)))
     finds = Ranking("words", tuple(Hit(key, 20.0 / key) for key in range(1, 51)))
     assert [hit.key for hit in ReciprocalRankFusion().fuse([guesses, finds], 3)] == [1, 2, 3]

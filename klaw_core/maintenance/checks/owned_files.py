@@ -15,7 +15,7 @@ from klaw_core.files.jsonl import BadLine
 from klaw_core.sources.saved import SavedJournal
 from klaw_core.sources.workspaces import Workspaces
 from klaw_core.values.findings import FIX, Finding, Severity, named
-from klaw_core.values.runs import Skipped
+from klaw_core.values.runs import SkippedEntry
 
 SAVED_FILE = "saved.jsonl"
 WORKSPACES_FILE = "workspaces.json"
@@ -80,10 +80,10 @@ def check_summaries(root: Path) -> Iterator[Finding]:
         if isinstance(chat, Chat):
             bad = [line for line in files.lines(chat) if isinstance(line, BadLine)]
             yield from _bad_lines("conversation-lines", files.path(chat), bad)
-    yield from _strays(root, [item for item in listing if isinstance(item, Skipped)])
+    yield from _strays(root, [item for item in listing if isinstance(item, SkippedEntry)])
 
 
-def _strays(root: Path, skipped: Sequence[Skipped]) -> Iterator[Finding]:
+def _strays(root: Path, skipped: Sequence[SkippedEntry]) -> Iterator[Finding]:
     if skipped:
         paths = tuple(f"{item.path} {item.reason}" for item in skipped)
         yield Finding("conversation-files", "warning", named(paths), str(root), "move them elsewhere", paths)

@@ -11,7 +11,7 @@ from klaw_core.interfaces.source import Source
 from klaw_core.sources.saved_source import SAVED, SavedSource
 from klaw_core.values.documents import DocumentRecord, Entry
 from klaw_core.values.findings import FIX, Finding, named
-from klaw_core.values.runs import Skipped
+from klaw_core.values.runs import SkippedEntry
 
 _UPDATE = "klaw index"
 
@@ -29,12 +29,12 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
         what = f"{error.message}; {len(manifest):,} documents of it are indexed"
         yield Finding("source-gone", "warning", what, source.origin, error.hint)
         return
-    skipped: list[Skipped] = []
+    skipped: list[SkippedEntry] = []
     current: set[str] = set()
     changed, new = [], []
     for entry in scanned:
         document = source.read(entry) if isinstance(entry, Entry) else entry
-        if isinstance(document, Skipped):
+        if isinstance(document, SkippedEntry):
             skipped.append(document)
             continue
         current.add(document.path)

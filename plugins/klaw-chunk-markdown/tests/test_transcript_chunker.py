@@ -26,7 +26,7 @@ def make_chunker(max_tokens, context_tokens):
 
 
 def cut(lines, max_tokens=20, packed_tokens=20, context_tokens=0):
-    """Return (context, passage) of each span."""
+    """Return (context, chunk) of each span."""
     text = "\n".join(lines)
     spans = TranscriptChunker(TranscriptOptions(max_tokens, packed_tokens, context_tokens)).split(text, count_words)
     return [

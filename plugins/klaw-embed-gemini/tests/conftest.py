@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from klaw_core import Place
+from klaw_core import ComponentContext
 from klaw_embed_gemini.plugin import GeminiOptions, klaw_embedders
 from klaw_embed_gemini.testing import KEY, FakeGemini
 from klaw_http.embedding import RemoteEmbedder
@@ -32,7 +32,7 @@ def connect(gemini: FakeGemini, tmp_path: Path) -> Connect:
     def build(**options: object) -> RemoteEmbedder:
         values: dict[str, object] = {"url": gemini.url, "api_key": KEY, "dimensions": 64, "retries": 0, **options}
         (component,) = klaw_embedders()
-        place = Place(data_dir=tmp_path, cache_dir=tmp_path)
+        place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path)
         return component.factory(GeminiOptions(**values), place)  # type: ignore[arg-type]  # each test passes its own
 
     return build

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import Place
+from klaw_core import ComponentContext
 from klaw_embed_llamacpp.embedder import LlamaCppEmbedder
 from klaw_embed_llamacpp.plugin import LlamaCppOptions, klaw_embedders
 
@@ -43,7 +43,7 @@ def build(cache_dir: Path) -> Build:
         (component,) = klaw_embedders()
         # Two threads of llama.cpp on a busy machine are slower than one.
         values = LlamaCppOptions(**{"threads": 1, **options})  # type: ignore[arg-type]  # each test passes its own
-        return component.factory(values, Place(data_dir=cache_dir, cache_dir=cache_dir, offline=True))
+        return component.factory(values, ComponentContext(data_dir=cache_dir, cache_dir=cache_dir, offline=True))
 
     return build
 

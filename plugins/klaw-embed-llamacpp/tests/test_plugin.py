@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import API, Place
+from klaw_core import API, ComponentContext
 from klaw_embed_llamacpp.plugin import LlamaCppOptions, klaw_embedders
 
 
@@ -30,7 +30,7 @@ def test_registering_imports_nothing_heavy() -> None:
 
 def test_building_an_embedder_reads_nothing_and_loads_nothing(tmp_path: Path) -> None:
     (component,) = klaw_embedders()
-    place = Place(data_dir=tmp_path, cache_dir=tmp_path)
+    place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path)
     component.factory(LlamaCppOptions(path=str(tmp_path / "absent.gguf")), place)
     assert list(tmp_path.iterdir()) == []
 

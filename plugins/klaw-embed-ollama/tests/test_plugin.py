@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import API, EmbedderUnavailableError, Place
+from klaw_core import API, ComponentContext, EmbedderUnavailableError
 from klaw_embed_ollama.plugin import OllamaOptions, klaw_embedders, server_url
 
 
@@ -96,7 +96,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, object]) -> N
 
 def test_offline_only_this_machine_is_asked(tmp_path: Path) -> None:
     (component,) = klaw_embedders()
-    place = Place(data_dir=tmp_path, cache_dir=tmp_path, offline=True)
+    place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path, offline=True)
     component.factory(OllamaOptions(url="http://localhost:11434"), place)
     with pytest.raises(EmbedderUnavailableError, match="offline"):
         component.factory(OllamaOptions(url="http://gpu-box:11434"), place)

@@ -22,7 +22,7 @@ from tokenizers.normalizers import BertNormalizer, Replace
 from tokenizers.pre_tokenizers import BertPreTokenizer, Metaspace
 from tokenizers.processors import TemplateProcessing
 
-from klaw_core import EmbeddingError, Place
+from klaw_core import ComponentContext, EmbeddingError
 from klaw_core.cli import cli
 from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_onnx.embedder import OnnxEmbedder
@@ -149,7 +149,7 @@ def klaw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 def _embedder(tmp_path: Path, model: str) -> OnnxEmbedder:
     (component,) = klaw_embedders()
-    return component.factory(OnnxOptions(model=model), Place(tmp_path, tmp_path / "XDG_CACHE_HOME" / "klaw"))
+    return component.factory(OnnxOptions(model=model), ComponentContext(tmp_path, tmp_path / "XDG_CACHE_HOME" / "klaw"))
 
 
 def _expected(model: KnownModel, prefixed: str) -> np.ndarray:
@@ -181,12 +181,12 @@ def test_a_known_model_is_used_as_its_authors_say(
 
 def test_the_recipes_are_those_of_the_model_cards() -> None:
     """bge and arctic: the first token's state, an instruction before questions; e5: the mean, both prefixed."""
-    instruction = "Represent this sentence for searching relevant passages: "
+    instruction = "Represent this sentence for searching relevant chunks: "
     recipes = {name: (s["pooling"], s["query_prefix"], s["document_prefix"]) for name, s in _settings()}
     assert recipes["all-MiniLM-L6-v2"] == ("mean", "", "")
     assert recipes["bge-small-en-v1.5"] == ("cls", instruction, "")
     assert recipes["snowflake-arctic-embed-xs"] == ("cls", instruction, "")
-    assert recipes["multilingual-e5-small"] == ("mean", "query: ", "passage: ")
+    assert recipes["multilingual-e5-small"] == ("mean", "query: ", "chunk: ")
     assert recipes["embeddinggemma-300M"] == ("mean", "task: search result | query: ", "title: none | text: ")
 
 

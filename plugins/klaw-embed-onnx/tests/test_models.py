@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from klaw_core import EmbedderUnavailableError, ModelCorruptError, ModelNotFoundError, Place
+from klaw_core import ComponentContext, EmbedderUnavailableError, ModelCorruptError, ModelNotFoundError
 from klaw_embed_onnx.embedder import OnnxEmbedder
 from klaw_embed_onnx.plugin import OnnxOptions, klaw_embedders
 from klaw_models import OnnxEmbedderManifest, read_manifest
@@ -22,8 +22,8 @@ from klaw_models import OnnxEmbedderManifest, read_manifest
 ModelCopy = Callable[..., Path]
 
 
-def _place(tmp_path: Path) -> Place:
-    return Place(tmp_path / "data", tmp_path / "cache")
+def _place(tmp_path: Path) -> ComponentContext:
+    return ComponentContext(tmp_path / "data", tmp_path / "cache")
 
 
 def test_the_component_builds_the_default_model(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_tokenizer_that_cannot_be_read_says_so(model_copy: ModelCopy) -> None:
 
 
 def test_a_prefix_that_does_not_fit_the_window_is_refused(model_copy: ModelCopy) -> None:
-    path = model_copy(document_prefix="passage: ")
+    path = model_copy(document_prefix="chunk: ")
     with pytest.raises(ModelCorruptError, match="more than window_tokens 256"):
         OnnxEmbedder(read_manifest(path)).count_tokens(["a cat"])
 
@@ -131,9 +131,9 @@ import sys
 from pathlib import Path
 from klaw_embed_onnx.plugin import klaw_embedders
 assert not {{"numpy", "onnxruntime", "tokenizers"}} & sys.modules.keys(), "by the plugin"
-from klaw_core import Place
+from klaw_core import ComponentContext
 (component,) = klaw_embedders()
-embedder = component.factory(component.options(), Place(Path({str(tmp_path)!r}), Path({str(tmp_path)!r})))
+embedder = component.factory(component.options(), ComponentContext(Path({str(tmp_path)!r}), Path({str(tmp_path)!r})))
 assert (embedder.space.dimension, embedder.max_tokens) == (384, 254)
 assert not {{"onnxruntime", "tokenizers", "httpx"}} & sys.modules.keys(), "by the embedder"
 embedder.count_tokens(["a cat"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from klaw_core import Place
+from klaw_core import ComponentContext
 from klaw_embed_openai.plugin import OpenAIOptions, klaw_embedders
 from klaw_embed_openai.testing import FakeOpenAI
 from klaw_http.embedding import RemoteEmbedder
@@ -38,7 +38,7 @@ def connect(openai: FakeOpenAI, tmp_path: Path) -> Connect:
             **options,
         }
         (component,) = klaw_embedders()
-        place = Place(data_dir=tmp_path, cache_dir=tmp_path)
+        place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path)
         return component.factory(OpenAIOptions(**values), place)  # type: ignore[arg-type]  # each test passes its own
 
     return build

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core import API, EmbedderUnavailableError, Place
+from klaw_core import API, ComponentContext, EmbedderUnavailableError
 from klaw_embed_openai.plugin import OPENAI_URL, OpenAIOptions, klaw_embedders
 
 
@@ -80,7 +80,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, object]) -> N
 
 def test_offline_only_this_machine_is_asked(tmp_path: Path) -> None:
     (component,) = klaw_embedders()
-    place = Place(data_dir=tmp_path, cache_dir=tmp_path, offline=True)
+    place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path, offline=True)
     component.factory(OpenAIOptions(url="http://localhost:8080/v1"), place)
     with pytest.raises(EmbedderUnavailableError, match="offline"):
         component.factory(OpenAIOptions(), place)
@@ -88,7 +88,7 @@ def test_offline_only_this_machine_is_asked(tmp_path: Path) -> None:
 
 def test_batches_are_made_only_if_asked_for(tmp_path: Path) -> None:
     (component,) = klaw_embedders()
-    place = Place(data_dir=tmp_path, cache_dir=tmp_path)
+    place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path)
     assert component.factory(OpenAIOptions(), place).bulk is None
     assert component.factory(OpenAIOptions(batch_api=True), place).bulk is not None
     assert list(tmp_path.iterdir()) == []

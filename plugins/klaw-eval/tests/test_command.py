@@ -166,7 +166,7 @@ def test_comparing_a_configuration_with_itself_shows_no_difference(klaw, squad, 
 
 
 def test_comparing_two_configurations_pairs_the_questions(klaw, squad, tmp_path):
-    # An index of the conversations' store only: nothing that is longer than eight tokens stays in one passage.
+    # An index of the conversations' store only: nothing that is longer than eight tokens stays in one chunk.
     (tmp_path / "short.toml").write_text(
         '[memory.embedding]\ntype = "none"\n[memory.chunking]\nmax_tokens = 8\noverlap_tokens = 0\n', "utf-8"
     )

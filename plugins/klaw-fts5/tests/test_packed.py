@@ -134,7 +134,7 @@ def test_in_memory_are_only_blocks_that_are_there(connection: apsw.Connection) -
         index.add(connection, "memory", [chunk_of(key)], None)
         if key % 5 == 0:
             index.remove(connection, "memory", [key - 3])
-        assert index.tally(connection, "memory") is not None
+        assert index.key_digest(connection, "memory") is not None
         assert index.search(connection, Query("w1"), 3)
     cache = index._upkeep.cache
     assert len(cache._rows._kept) == connection.execute("SELECT COUNT(*) FROM memory_words_blocks").get
@@ -168,7 +168,7 @@ def test_what_was_never_packed_is_added_again_and_until_then_fts5_answers(connec
     assert not is_packed(connection)
     assert_same(connection)
     assert PACKED.keys(connection, "memory").tolist() == list(range(1, 12))
-    assert PACKED.lagging(connection, "memory").tolist() == list(range(1, 11))
+    assert PACKED.outdated(connection, "memory").tolist() == list(range(1, 11))
     PACKED.remove(connection, "memory", range(1, 11))
     PACKED.add(connection, "memory", [chunk_of(key) for key in range(1, 11)], None)
     assert is_packed(connection)
@@ -178,7 +178,7 @@ def test_what_was_never_packed_is_added_again_and_until_then_fts5_answers(connec
 
 def backfill(connection: apsw.Connection, index: Fts5Index, wanted: range) -> int:
     """Add what the index lacks, as an index run does; return how many chunks that were."""
-    held = np.setdiff1d(index.keys(connection, "memory"), index.lagging(connection, "memory"))
+    held = np.setdiff1d(index.keys(connection, "memory"), index.outdated(connection, "memory"))
     missing = np.setdiff1d(wanted, held).tolist()
     for start in range(0, len(missing), 8):
         keys = missing[start : start + 8]
@@ -283,8 +283,8 @@ def test_nothing_fails_for_a_damaged_packed_form(filled: apsw.Connection, damage
     if knows:
         assert_same(filled, packed)
     filled.execute(damage)
-    packed.lagging(filled, "memory")
-    packed.tally(filled, "memory")
+    packed.outdated(filled, "memory")
+    packed.key_digest(filled, "memory")
     packed.add(filled, "memory", [chunk_of(key) for key in range(801, 804)], None)
     packed.remove(filled, "memory", [3, 650, 801])
     packed.erase(filled, "memory")
@@ -309,7 +309,7 @@ def test_a_damaged_packed_form_is_begun_anew_by_what_comes_next(filled: apsw.Con
     filled.execute(DAMAGES["lengths are gone"])
     packed = Fts5Index(search_by="packed", pair_weight=0)
     packed.remove(filled, "memory", [1])
-    assert packed.lagging(filled, "memory").tolist() == list(range(2, 701))
+    assert packed.outdated(filled, "memory").tolist() == list(range(2, 701))
     packed.remove(filled, "memory", range(2, 701))
     packed.add(filled, "memory", [chunk_of(key) for key in range(2, 701)], None)
     assert is_packed(filled)

@@ -179,11 +179,11 @@ def test_an_index_from_before_pairs_is_filled_anew(connection: apsw.Connection) 
     for table in ("blocks", "postings", "dead"):
         assert not connection.execute(f"SELECT COUNT(*) FROM memory_words_{table}").get
     assert not connection.execute("SELECT 1 FROM sqlite_schema WHERE name GLOB '*sequences'").fetchall()
-    keys = PACKED.lagging(connection, "memory").tolist()
+    keys = PACKED.outdated(connection, "memory").tolist()
     assert keys == list(range(1, 22))
-    assert PACKED.tally(connection, "memory") is None
+    assert PACKED.key_digest(connection, "memory") is None
     assert [hit.key for hit in PACKED.search(connection, Query("town hall"), 5)] == [1]
     PACKED.remove(connection, "memory", keys)
     fill(connection, "an old town hall", *("nothing of this here",) * 20)
-    assert not len(PACKED.lagging(connection, "memory"))
+    assert not len(PACKED.outdated(connection, "memory"))
     assert PACKED.check(connection, "memory", None) == []

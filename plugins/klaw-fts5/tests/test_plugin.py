@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from attrs import asdict
 
-from klaw_core import API, Place
+from klaw_core import API, ComponentContext
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.plugin import Fts5Options, klaw_retrievers
 
@@ -29,11 +29,11 @@ def test_the_factory_hands_the_options_on(tmp_path: Path) -> None:
         component.options(
             heading_weight=2.0, text_weight=0.5, context_weight=0.1, pair_weight=0.0, search="exact", exact_up_to=5
         ),
-        Place(tmp_path, tmp_path),
+        ComponentContext(tmp_path, tmp_path),
     )
     weights = {"heading_weight": 2.0, "text_weight": 0.5, "context_weight": 0.1, "pair_weight": 0.0}
     assert asdict(built) == {**weights, "search_by": "exact", "exact_up_to": 5}
-    assert asdict(component.factory(component.options(), Place(tmp_path, tmp_path))) == asdict(Fts5Index())
+    assert asdict(component.factory(component.options(), ComponentContext(tmp_path, tmp_path))) == asdict(Fts5Index())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter as Tally
+from collections import Counter as KeyDigest
 from hashlib import sha256
 from itertools import product
 
@@ -100,8 +100,8 @@ def test_words_and_pairs_are_counted_as_fts5_counts_them(
         ((number, *row) for number, row in enumerate(treated)),
     )
     connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.instances USING fts5vocab(main, memory_fts, instance)")
-    expected: Tally[tuple[int, int, str]] = Tally()
-    lengths: Tally[int] = Tally()
+    expected: KeyDigest[tuple[int, int, str]] = KeyDigest()
+    lengths: KeyDigest[int] = KeyDigest()
     before = None
     for term, *place in connection.execute(
         "SELECT CAST(term AS BLOB), doc, col FROM instances ORDER BY doc, col, offset"

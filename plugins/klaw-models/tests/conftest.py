@@ -15,14 +15,14 @@ from pytest_httpserver import HTTPServer
 
 from klaw_http.download import DownloadLimits
 from klaw_models import KNOWN, KnownFile, KnownModel
-from klaw_models.adding import Adding, OnBytes
+from klaw_models.adding import ModelAdder, OnBytes
 from klaw_models.fetching import Hub
 
 #: What the small models' files hold. No test here runs a model.
 GRAPH, TOKENIZER = b"a graph" * 5000, b'{"model": "words"}'
 
 ModelDirectory = Callable[..., Path]
-Add = Callable[..., Adding]
+Add = Callable[..., ModelAdder]
 
 LIMITS = DownloadLimits(retries=1, pause=lambda _seconds: None)
 
@@ -122,4 +122,4 @@ def adding(cache: Path, counts: list[int], monkeypatch: pytest.MonkeyPatch) -> A
         yield counts.append
 
     monkeypatch.setattr("klaw_models.adding.Hub", lambda url: Hub(url, LIMITS))
-    return lambda url="http://127.0.0.1:9", **options: Adding(cache, bar, hub_url=url, **options)
+    return lambda url="http://127.0.0.1:9", **options: ModelAdder(cache, bar, hub_url=url, **options)

@@ -22,13 +22,13 @@ from klaw_core import ModelCorruptError
 from klaw_http.download import DownloadLimits
 from klaw_http.testing import Wire, reply
 from klaw_models import KnownModel, OnnxEmbedderManifest, find_model, read_manifest
-from klaw_models.adding import Adding
+from klaw_models.adding import ModelAdder
 from klaw_models.cache import ModelCache
 from klaw_models.errors import ModelError
 from klaw_models.fetching import Hub
 
 ModelDirectory = Callable[..., Path]
-Add = Callable[..., Adding]
+Add = Callable[..., ModelAdder]
 
 LIMITS = DownloadLimits(retries=1, pause=lambda _seconds: None)
 
@@ -47,7 +47,7 @@ def test_a_known_model_is_fetched_verified_and_found(
     manifest = find_model(OnnxEmbedderManifest, bge.name, None, cache)
     assert (manifest.directory, manifest.revision) == (added.directory, bge.revision)
     assert (manifest.pooling, manifest.window_tokens, manifest.license) == ("cls", 512, "MIT")
-    assert manifest.query_prefix == "Represent this sentence for searching relevant passages: "
+    assert manifest.query_prefix == "Represent this sentence for searching relevant chunks: "
     assert manifest.document_prefix == ""
     for file in manifest.files:
         manifest.check(file)
@@ -208,11 +208,12 @@ from contextlib import nullcontext
 from pathlib import Path
 import attrs
 from klaw_models import KNOWN, KnownFile
-from klaw_models.adding import Adding
+from klaw_models.adding import ModelAdder
 
 model = KNOWN["bge-small-en-v1.5"]
 KNOWN[model.name] = attrs.evolve(model, files=(KnownFile("onnx/model.onnx", "0" * 64, 1_000_000),))
-Adding(Path(sys.argv[1]), lambda total: nullcontext(lambda done: print(done, flush=True)), hub_url=sys.argv[2]).fetch(
+bar = lambda total: nullcontext(lambda done: print(done, flush=True))
+ModelAdder(Path(sys.argv[1]), bar, hub_url=sys.argv[2]).fetch(
     model.name
 )
 """

@@ -11,13 +11,13 @@ import pytest
 
 from klaw_core import KlawError, ModelCorruptError
 from klaw_models import KNOWN, KnownModel, OnnxEmbedderManifest, find_model, read_manifest
-from klaw_models.adding import Adding
+from klaw_models.adding import ModelAdder
 from klaw_models.cache import ModelCache
-from klaw_models.describing import Described
+from klaw_models.describing import ModelDescription
 from klaw_models.errors import ModelError
 
 ModelDirectory = Callable[..., Path]
-Add = Callable[..., Adding]
+Add = Callable[..., ModelAdder]
 
 
 def _assert_untouched(cache: Path) -> None:
@@ -35,7 +35,7 @@ def test_files_of_a_known_model_are_taken(
     if layout == "as in the repository":
         (source / "onnx").mkdir()
         (source / "model.onnx").rename(source / "onnx" / "model.onnx")
-    adding().take(bge.name, source, Described())
+    adding().take(bge.name, source, ModelDescription())
     assert find_model(OnnxEmbedderManifest, bge.name, None, cache).revision == bge.revision
 
 
@@ -45,10 +45,10 @@ def test_another_file_under_a_known_name_is_refused(
     source = model_directory()
     (source / "model.onnx").write_bytes(b"another graph")
     with pytest.raises(ModelCorruptError, match=r"onnx/model.onnx of BAAI/bge-small-en-v1.5 is not the file"):
-        adding().take(bge.name, source, Described())
+        adding().take(bge.name, source, ModelDescription())
     (source / "model.onnx").unlink()
     with pytest.raises(ModelError, match=r"needs onnx/model\.onnx"):
-        adding().take(bge.name, source, Described())
+        adding().take(bge.name, source, ModelDescription())
     _assert_untouched(cache)
 
 
@@ -56,7 +56,7 @@ def test_a_manifest_cannot_claim_a_known_name(
     adding: Add, bge: KnownModel, model_directory: ModelDirectory, cache: Path
 ) -> None:
     source = model_directory(name=bge.name, pooling="mean", query_prefix="wrong: ")
-    adding().take(None, source, Described())
+    adding().take(None, source, ModelDescription())
     manifest = find_model(OnnxEmbedderManifest, bge.name, None, cache)
     assert (manifest.pooling, manifest.query_prefix) == ("cls", KNOWN[bge.name].settings["query_prefix"])
 
@@ -65,19 +65,19 @@ def test_how_a_known_model_is_used_is_not_up_for_debate(
     adding: Add, bge: KnownModel, model_directory: ModelDirectory
 ) -> None:
     with pytest.raises(ModelError, match="Klaw knows how"):
-        adding().take(bge.name, model_directory(), Described(pooling="mean"))
+        adding().take(bge.name, model_directory(), ModelDescription(pooling="mean"))
 
 
 @pytest.mark.parametrize("name", [None, "mine"])
 def test_a_model_with_a_manifest_is_taken(
     adding: Add, model_directory: ModelDirectory, cache: Path, name: str | None
 ) -> None:
-    adding().take(name, model_directory(), Described())
+    adding().take(name, model_directory(), ModelDescription())
     assert find_model(OnnxEmbedderManifest, "mine", None, cache).dimension == 8
 
 
 def test_a_manifest_is_not_described_again(adding: Add, model_directory: ModelDirectory) -> None:
-    said = Described(dimension=999, pooling="cls", query_prefix="Q: ")
+    said = ModelDescription(dimension=999, pooling="cls", query_prefix="Q: ")
     with pytest.raises(ModelError, match=r"model\.json says how the model is used"):
         adding().take("mine", model_directory(), said)
 
@@ -85,13 +85,13 @@ def test_a_manifest_is_not_described_again(adding: Add, model_directory: ModelDi
 def test_a_model_with_a_manifest_must_be_sound(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
     source = model_directory()
     with pytest.raises(ModelError, match="is 'mine', not 'yours'"):
-        adding().take("yours", source, Described())
+        adding().take("yours", source, ModelDescription())
     (source / "tokenizer.json").write_bytes(b"changed")
     with pytest.raises(ModelCorruptError, match=r"tokenizer\.json is not the file"):
-        adding().take("mine", source, Described())
+        adding().take("mine", source, ModelDescription())
     (source / "tokenizer.json").unlink()
     with pytest.raises(ModelCorruptError, match="is not there"):
-        adding().take("mine", source, Described())
+        adding().take("mine", source, ModelDescription())
     _assert_untouched(cache)
 
 
@@ -106,7 +106,11 @@ def test_a_name_that_leads_out_of_the_cache_is_refused(
     if not name:
         (source / "model.json").unlink()
     with pytest.raises(KlawError):
-        adding().take(name, source, Described() if name else Described(dimension=8, window_tokens=32, pooling="mean"))
+        adding().take(
+            name,
+            source,
+            ModelDescription() if name else ModelDescription(dimension=8, window_tokens=32, pooling="mean"),
+        )
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -126,15 +130,15 @@ def test_sentence_transformers_files_say_how_a_model_is_used(
         model_directory(),
         config={"hidden_size": 8, "max_position_embeddings": 514},
         sentence_bert_config={"max_seq_length": 256},
-        config_sentence_transformers={"prompts": {"query": "query: ", "passage": "passage: "}},
+        config_sentence_transformers={"prompts": {"query": "query: ", "passage": "chunk: "}},
         **{"1_Pooling__config": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}},
     )
-    added = adding().take("someone/theirs", source, Described(license="MIT"))
+    added = adding().take("someone/theirs", source, ModelDescription(license="MIT"))
     manifest = find_model(OnnxEmbedderManifest, "someone/theirs", None, cache)
     assert manifest.directory == added.directory
     assert (manifest.dimension, manifest.window_tokens, manifest.pooling) == (8, 256, "cls")
-    assert (manifest.query_prefix, manifest.document_prefix) == ("query: ", "passage: ")
-    assert manifest.max_tokens == 256 - 4 - len("passage: ")
+    assert (manifest.query_prefix, manifest.document_prefix) == ("query: ", "chunk: ")
+    assert manifest.max_tokens == 256 - 4 - len("chunk: ")
     assert (manifest.license, manifest.types_input, manifest.output) == ("MIT", "token_type_ids", None)
     assert json.loads((added.directory / "model.json").read_text())["max_positions"] == 512
     assert manifest.revision == manifest.files["model.onnx"].sha256
@@ -142,7 +146,7 @@ def test_sentence_transformers_files_say_how_a_model_is_used(
 
 def test_what_is_said_wins_over_the_files(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
     source = _transformer(model_directory(), config={"hidden_size": 8, "max_position_embeddings": 514})
-    said = Described(dimension=9, window_tokens=64, pooling="mean", query_prefix="", document_prefix="d: ")
+    said = ModelDescription(dimension=9, window_tokens=64, pooling="mean", query_prefix="", document_prefix="d: ")
     adding().take("theirs", source, said)
     manifest = find_model(OnnxEmbedderManifest, "theirs", None, cache)
     assert (manifest.dimension, manifest.window_tokens, manifest.document_prefix) == (9, 64, "d: ")
@@ -155,7 +159,7 @@ def test_a_window_beyond_the_positions_of_the_graph_is_refused(
     cross_encoder: bool,  # noqa: FBT001  # a parametrised value
 ) -> None:
     source = _transformer(model_directory(), config={"hidden_size": 8, "max_position_embeddings": 514})
-    said = Described(cross_encoder=cross_encoder, window_tokens=513, pooling=None if cross_encoder else "mean")
+    said = ModelDescription(cross_encoder=cross_encoder, window_tokens=513, pooling=None if cross_encoder else "mean")
     with pytest.raises(ModelError, match="513 tokens is more than the model's 512 positions"):
         adding().take("theirs", source, said)
 
@@ -168,7 +172,7 @@ def test_what_was_trained_is_no_more_than_the_positions_of_the_graph(
         config={"hidden_size": 8, "max_position_embeddings": 514},
         sentence_bert_config={"max_seq_length": 514},
     )
-    adding().take("theirs", source, Described(pooling="mean"))
+    adding().take("theirs", source, ModelDescription(pooling="mean"))
     assert find_model(OnnxEmbedderManifest, "theirs", None, cache).window_tokens == 512
 
 
@@ -176,20 +180,20 @@ def test_the_positions_of_the_graph_are_the_window_where_nothing_else_is_said(
     adding: Add, model_directory: ModelDirectory, cache: Path
 ) -> None:
     source = _transformer(model_directory(), config={"hidden_size": 8, "max_position_embeddings": 514})
-    adding().take("theirs", source, Described(pooling="mean"))
+    adding().take("theirs", source, ModelDescription(pooling="mean"))
     assert find_model(OnnxEmbedderManifest, "theirs", None, cache).window_tokens == 512
 
 
 @pytest.mark.parametrize(
     ("said", "option"),
     [
-        (Described(window_tokens=32, pooling="mean"), "--dimension"),
-        (Described(dimension=8, pooling="mean"), "--window"),
-        (Described(dimension=8, window_tokens=32), "--pooling"),
+        (ModelDescription(window_tokens=32, pooling="mean"), "--dimension"),
+        (ModelDescription(dimension=8, pooling="mean"), "--window"),
+        (ModelDescription(dimension=8, window_tokens=32), "--pooling"),
     ],
 )
 def test_what_nobody_says_is_asked_for(
-    adding: Add, model_directory: ModelDirectory, said: Described, option: str
+    adding: Add, model_directory: ModelDirectory, said: ModelDescription, option: str
 ) -> None:
     with pytest.raises(ModelError) as caught:
         adding().take("theirs", _transformer(model_directory()), said)
@@ -200,13 +204,13 @@ def test_what_nobody_says_is_asked_for(
 def test_nonsense_beside_a_model_says_nothing(adding: Add, model_directory: ModelDirectory, said: Any) -> None:
     source = _transformer(model_directory(), config=said)
     with pytest.raises(ModelError, match="dimension stands in none of its files"):
-        adding().take("theirs", source, Described(window_tokens=32, pooling="mean"))
+        adding().take("theirs", source, ModelDescription(window_tokens=32, pooling="mean"))
 
 
 def test_an_onnx_model_that_pools_the_last_token_is_refused(adding: Add, model_directory: ModelDirectory) -> None:
     source = _transformer(model_directory(), **{"1_Pooling__config": {"pooling_mode_lasttoken": True}})
     with pytest.raises(ModelError, match="pools the last token"):
-        adding().take("theirs", source, Described(dimension=8, window_tokens=32))
+        adding().take("theirs", source, ModelDescription(dimension=8, window_tokens=32))
 
 
 def test_what_cannot_be_read_afterwards_is_not_kept(tmp_path: Path) -> None:
@@ -216,7 +220,7 @@ def test_what_cannot_be_read_afterwards_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_prefixes_that_fill_the_window_are_refused(adding: Add, model_directory: ModelDirectory) -> None:
-    said = Described(dimension=8, window_tokens=32, pooling="mean", query_prefix="q" * 30)
+    said = ModelDescription(dimension=8, window_tokens=32, pooling="mean", query_prefix="q" * 30)
     with pytest.raises(ModelError, match="no room"):
         adding().take("theirs", _transformer(model_directory()), said)
 
@@ -226,7 +230,7 @@ def test_a_name_that_a_package_brings_is_taken(
 ) -> None:
     monkeypatch.setattr("klaw_models.adding.locate", lambda _name, _cache: tmp_path / "site-packages" / "x")
     with pytest.raises(ModelError, match="a package brings mine"):
-        adding().take("mine", model_directory(), Described())
+        adding().take("mine", model_directory(), ModelDescription())
     assert not cache.exists()
 
 
@@ -236,7 +240,7 @@ def test_no_model_is_put_over_or_into_another(
 ) -> None:
     source = model_directory()
     (source / "model.json").unlink()
-    said = Described(dimension=8, window_tokens=32, pooling="mean")
+    said = ModelDescription(dimension=8, window_tokens=32, pooling="mean")
     adding().take(first, source, said)
     with pytest.raises(ModelError, match="where other models are"):
         adding().take(second, source, said)
@@ -246,19 +250,19 @@ def test_no_model_is_put_over_or_into_another(
 def test_an_unknown_model_needs_a_name_and_files(adding: Add, tmp_path: Path, model_directory: ModelDirectory) -> None:
     source = _transformer(model_directory())
     with pytest.raises(ModelError, match="needs a name"):
-        adding().take(None, source, Described())
+        adding().take(None, source, ModelDescription())
     (source / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match=r"no tokenizer\.json"):
-        adding().take("theirs", source, Described())
+        adding().take("theirs", source, ModelDescription())
     with pytest.raises(ModelError, match="no model in"):
-        adding().take("theirs", tmp_path, Described())
+        adding().take("theirs", tmp_path, ModelDescription())
 
 
 def test_a_graph_that_keeps_its_weights_apart_is_refused(adding: Add, model_directory: ModelDirectory) -> None:
     source = _transformer(model_directory())
     (source / "model.onnx_data").write_bytes(b"weights")
     with pytest.raises(ModelError, match="keeps its weights apart"):
-        adding().take("theirs", source, Described())
+        adding().take("theirs", source, ModelDescription())
 
 
 @pytest.mark.parametrize("named", ["file", "directory"])
@@ -267,7 +271,7 @@ def test_a_gguf_file_is_taken(adding: Add, tmp_path: Path, cache: Path, named: s
     source.mkdir()
     (source / "theirs-Q8_0.gguf").write_bytes(b"GGUF")
     path = source / "theirs-Q8_0.gguf" if named == "file" else source
-    adding().take("theirs", path, Described(dimension=8, window_tokens=64, pooling="last"))
+    adding().take("theirs", path, ModelDescription(dimension=8, window_tokens=64, pooling="last"))
     manifest = read_manifest(cache / "models" / "theirs")
     assert (manifest.KIND, manifest.needed) == ("gguf-embedder", ("theirs-Q8_0.gguf",))
 
@@ -275,20 +279,20 @@ def test_a_gguf_file_is_taken(adding: Add, tmp_path: Path, cache: Path, named: s
 def test_a_gguf_file_is_no_cross_encoder(adding: Add, tmp_path: Path) -> None:
     (tmp_path / "theirs.gguf").write_bytes(b"GGUF")
     with pytest.raises(ModelError, match="would run as an embedder"):
-        adding().take("theirs", tmp_path, Described(cross_encoder=True, window_tokens=64))
+        adding().take("theirs", tmp_path, ModelDescription(cross_encoder=True, window_tokens=64))
 
 
 def test_of_several_gguf_files_one_must_be_named(adding: Add, tmp_path: Path) -> None:
     for name in ("a.gguf", "b.gguf"):
         (tmp_path / name).write_bytes(b"GGUF")
     with pytest.raises(ModelError, match="2 GGUF files") as caught:
-        adding().take("theirs", tmp_path, Described())
+        adding().take("theirs", tmp_path, ModelDescription())
     assert "a.gguf" in caught.value.hint
 
 
 def test_a_cross_encoder_is_taken(adding: Add, model_directory: ModelDirectory, cache: Path) -> None:
     source = _transformer(model_directory(), config={"max_position_embeddings": 512})
-    adding().take("theirs", source, Described(cross_encoder=True))
+    adding().take("theirs", source, ModelDescription(cross_encoder=True))
     assert read_manifest(cache / "models" / "theirs").KIND == "onnx-cross-encoder"
 
 
@@ -298,7 +302,7 @@ def test_a_cross_encoder_is_taken(adding: Add, model_directory: ModelDirectory, 
 def test_a_cross_encoder_is_not_described_as_an_embedder(
     adding: Add, model_directory: ModelDirectory, option: str, value: Any
 ) -> None:
-    said = Described(cross_encoder=True, window_tokens=32, **{option: value})
+    said = ModelDescription(cross_encoder=True, window_tokens=32, **{option: value})
     with pytest.raises(ModelError, match=f"a cross-encoder has no --{option.replace('_', '-')}"):
         adding().take("theirs", _transformer(model_directory()), said)
 
@@ -307,5 +311,5 @@ def test_a_directory_of_a_manifests_name_is_in_nobodys_way(
     adding: Add, model_directory: ModelDirectory, cache: Path
 ) -> None:
     (cache / "models" / "model.json").mkdir(parents=True)
-    adding().take("mine", model_directory(), Described())
+    adding().take("mine", model_directory(), ModelDescription())
     assert find_model(OnnxEmbedderManifest, "mine", None, cache).name == "mine"

@@ -10,7 +10,7 @@ from attrs import define, field
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from klaw_core import Candidate, Contribution, Hit, Place, StoredChunk
+from klaw_core import Candidate, ComponentContext, Contribution, Hit, StoredChunk
 from klaw_core.testing.values import cut_lines, make_document
 from klaw_rerank_http.plugin import HttpRerankerOptions, klaw_rerankers
 from klaw_rerank_http.reranker import HttpReranker
@@ -51,7 +51,7 @@ def connect(tmp_path: Path) -> Connect:
     def build(url: str, *, offline: bool = False, **options: Any) -> HttpReranker:
         (component,) = klaw_rerankers()
         values = {"retries": 0, "timeout_seconds": 5.0, "bypass": False, **options}
-        place = Place(data_dir=tmp_path, cache_dir=tmp_path, offline=offline)
+        place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path, offline=offline)
         return component.factory(HttpRerankerOptions(url, **values), place)
 
     return build

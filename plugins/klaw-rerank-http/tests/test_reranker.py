@@ -27,7 +27,7 @@ class TestRequest:
         scored = connect(server.url, model="m", top_n=3).rerank(QUERY, found, 10)
         assert keys(scored) == [3, 2, 1]
         (body,) = server.requests
-        passages = [candidate.stored.chunk.passage for candidate in found]
+        passages = [candidate.stored.chunk.embedding_text for candidate in found]
         assert body == {"model": "m", "query": "which pet ran", "documents": passages, "top_n": 3}
         assert "authorization" not in server.headers[0]
 
@@ -57,7 +57,7 @@ class TestRequest:
             assert keys(connect(wire.url, dialect="tei", top_n=2).rerank(QUERY, found, 10)) == [3, 1]
         head, _, body = wire.requests[0].partition(b"\r\n\r\n")
         assert head.startswith(b"POST /rerank ")
-        passages = [candidate.stored.chunk.passage for candidate in found]
+        passages = [candidate.stored.chunk.embedding_text for candidate in found]
         assert json.loads(body) == {"query": "which pet ran", "texts": passages, "truncate": True}
 
     def test_equal_scores_keep_the_order(self, connect, found, httpserver):
@@ -218,13 +218,13 @@ class TestThroughMemory:
             results = memory.search("which pet ran")
             assert results.notices == ()
             assert results[0].path == "notes/b.md"
-            assert [part.leg for part in results[0].explain] == ["words", "http"]
+            assert [part.component for part in results[0].explain] == ["words", "http"]
             assert server.headers[0]["authorization"] == f"Bearer {KEY}"
             assert KEY not in str(memory.config.table)
 
     def test_a_plain_table_is_one_stage(self, open_memory, server):
         with open_memory({"type": "http", "url": server.url, "bypass": False}) as memory:
-            assert memory.search("which pet ran")[0].explain[-1].leg == "http"
+            assert memory.search("which pet ran")[0].explain[-1].component == "http"
 
     def test_a_server_that_refuses_leaves_the_order(self, open_memory):
         with Wire(reply(b'{"error": "wrong key %s"}' % KEY.encode(), "401 Unauthorized")) as wire:

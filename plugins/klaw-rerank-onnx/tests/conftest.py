@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from klaw_core import Candidate, Contribution, Hit, Place, StoredChunk
+from klaw_core import Candidate, ComponentContext, Contribution, Hit, StoredChunk
 from klaw_core.testing.values import cut_lines, make_document
 from klaw_rerank_onnx.plugin import OnnxRerankerOptions, klaw_rerankers
 from klaw_rerank_onnx.reranker import OnnxReranker
@@ -32,7 +32,7 @@ def load(tmp_path: Path) -> Connect:
     def build(directory: Path, **options: Any) -> OnnxReranker:
         (component,) = klaw_rerankers()
         values = {"path": str(directory), "bypass": False, **options}
-        return component.factory(OnnxRerankerOptions(**values), Place(tmp_path, tmp_path))
+        return component.factory(OnnxRerankerOptions(**values), ComponentContext(tmp_path, tmp_path))
 
     return build
 

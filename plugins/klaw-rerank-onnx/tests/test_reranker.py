@@ -1,4 +1,4 @@
-"""From a question and passages to scores, and what a model that is not what it says leads to."""
+"""From a question and chunks to scores, and what a model that is not what it says leads to."""
 
 import math
 
@@ -156,14 +156,14 @@ class TestThroughMemory:
         first = results[0]
         assert first.path == "notes/b.md"
         assert first.score == logistic(2.0)
-        assert (first.explain[-1].leg, first.explain[-1].rank, first.explain[-1].raw) == ("onnx", 1, 2.0)
+        assert (first.explain[-1].component, first.explain[-1].rank, first.explain[-1].raw) == ("onnx", 1, 2.0)
         assert math.isclose(sum(part.value for part in first.explain), first.score)
 
     def test_an_easy_question_skips_it_and_explain_says_so(self, open_memory, make_model):
         with open_memory(path=str(make_model())) as memory:
             results = memory.search("which dog")
         assert results.notices == ()
-        assert [(part.leg, part.weight, part.value) for part in results[0].explain[1:]] == [("onnx", 0.0, 0.0)]
+        assert [(part.component, part.weight, part.value) for part in results[0].explain[1:]] == [("onnx", 0.0, 0.0)]
 
     def test_a_missing_model_leaves_the_order_and_names_what_brings_it(self, open_memory):
         with open_memory() as memory:

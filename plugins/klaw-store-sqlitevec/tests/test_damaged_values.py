@@ -93,7 +93,7 @@ def test_a_value_that_has_become_another_is_noticed(databases, vectors, case):
         problems = VectorIndex(form).check(connection, "memory", SPACE)
         assert found in (expected, None) or problems, "it answers wrongly, and nothing says so"
         assert found is not None or problems, "it cannot be searched, and the check finds nothing"
-        for act in ("keys", "tally", "lagging"):
+        for act in ("keys", "key_digest", "outdated"):
             with suppress(apsw.Error, KlawError, TypeError, ValueError):  # the core contains what they raise
                 getattr(VectorIndex(form), act)(connection, "memory")
         index = VectorIndex(form)

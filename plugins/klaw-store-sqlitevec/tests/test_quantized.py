@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core import Query, RetrievalError, Tally, VectorSpace
+from klaw_core import KeyDigest, Query, RetrievalError, VectorSpace
 from klaw_core.testing.index import stored
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.vectors import VectorIndex
@@ -209,16 +209,16 @@ class TestForms:
         add(before, connection, crowd[:300])
         index = VectorIndex("exact")
         assert index.keys(connection, "memory").size == 300
-        assert index.tally(connection, "memory") is None
+        assert index.key_digest(connection, "memory") is None
         for first in range(0, 300, 100):
             assert keys_of(index, connection, crowd[42], 1) == [43]
             assert keys_of(index, connection, crowd[242], 1) == [243]
             remove(index, connection, range(first + 1, first + 101))  # as the core does before it adds
             add(index, connection, crowd[first : first + 100], first=first + 1)
-            assert index.lagging(connection, "memory").tolist() == list(range(first + 101, 301))
+            assert index.outdated(connection, "memory").tolist() == list(range(first + 101, 301))
             assert index.keys(connection, "memory").size == 300
             assert index.check(connection, "memory", SPACE) == []
-        assert index.tally(connection, "memory") == Tally.of(np.arange(1, 301))
+        assert index.key_digest(connection, "memory") == KeyDigest.of(np.arange(1, 301))
         assert forms(connection) == (True, False)
         assert connection.execute("SELECT COUNT(*) FROM quantized_segments").get == 0
 

@@ -10,7 +10,7 @@ import pytest
 from klaw_core.cli.reports import by_reason, records, summary
 from klaw_core.config.load import load_config
 from klaw_core.config.model import DEFAULTS
-from klaw_core.values.runs import IndexReport, Skipped
+from klaw_core.values.runs import IndexReport, SkippedEntry
 
 
 def mode(path):
@@ -213,8 +213,8 @@ class TestIndex:
     def test_reasons_are_counted_without_what_differs_from_file_to_file(self):
         reasons = [*["is empty"] * 7, *["leads out of the workspace"] * 2, "leads nowhere", "cannot be read: EIO"]
         reasons += [f"is not valid UTF-8 (byte {at})" for at in range(3)]
-        counted = by_reason([Skipped(f"{at}.md", reason, keep=False) for at, reason in enumerate(reasons)])
-        many = by_reason([Skipped(f"{at}.md", f"reason {at}", keep=False) for at in range(8)])
+        counted = by_reason([SkippedEntry(f"{at}.md", reason, keep=False) for at, reason in enumerate(reasons)])
+        many = by_reason([SkippedEntry(f"{at}.md", f"reason {at}", keep=False) for at in range(8)])
 
         assert counted == "7 empty, 3 not valid UTF-8, 2 lead out of the workspace, 1 leads nowhere, 1 cannot be read"
         assert many.endswith("1 reason 4, 3 for other reasons")

@@ -10,7 +10,7 @@ import pytest
 
 from klaw_core.cli import cli
 from klaw_core.memory import Memory
-from klaw_core.values.runs import Passage
+from klaw_core.values.runs import Excerpt
 
 
 def found(result):
@@ -242,7 +242,7 @@ class TestGet:
         path = indexed("save", "the boat is red").stdout.strip()
 
         assert indexed("get", f"{path}:1").stdout == "the boat is red\n"
-        monkeypatch.setattr("klaw_core.memory.Memory.get", lambda _, *target: Passage(f"{target}", "", 1, 1))
+        monkeypatch.setattr("klaw_core.memory.Memory.get", lambda _, *target: Excerpt(f"{target}", "", 1, 1))
         assert json.loads(indexed("get", "a:5", "--json").stdout)["path"] == "('a:5',)"
 
 

@@ -1,6 +1,6 @@
 """The block structure of a Markdown text, as character ranges of the source.
 
-markdown-it-py reads the blocks; its inline rules stay off, because a passage is cut between blocks, lines
+markdown-it-py reads the blocks; its inline rules stay off, because a chunk is cut between blocks, lines
 and sentences only. Its positions are line numbers of a text whose line ends it has normalised, so they are
 turned back into offsets of the text as given, carriage returns and all.
 """
@@ -39,7 +39,7 @@ _KINDS: dict[str, Kind] = {
     "hr": "thematic break",
 }
 _CLOSINGS = {"blockquote_close", "list_item_close"}
-# A heading of a megabyte, repeated in the path of every passage below it, would be quadratic.
+# A heading of a megabyte, repeated in the path of every chunk below it, would be quadratic.
 _LONGEST_TITLE = 160
 
 

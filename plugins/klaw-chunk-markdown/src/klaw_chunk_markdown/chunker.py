@@ -10,7 +10,7 @@ from klaw_core import Span, TokenCounter
 
 @frozen(eq=False)
 class MarkdownChunker:
-    """Cuts Markdown between its blocks, keeping what belongs together in one passage.
+    """Cuts Markdown between its blocks, keeping what belongs together in one chunk.
 
     See ``docs/explanation/chunking.md`` for what is kept whole and where a cut may fall.
     """

@@ -146,5 +146,5 @@ def clusters(text: str, start: int, end: int, grain: int) -> list[int]:
 
 
 def characters(_text: str, start: int, end: int, grain: int) -> list[int]:
-    """Cut between characters: for one grapheme cluster that is larger than a passage may be."""
+    """Cut between characters: for one grapheme cluster that is larger than a chunk may be."""
     return list(range(start + grain, end, grain))

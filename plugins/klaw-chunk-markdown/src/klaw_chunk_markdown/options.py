@@ -20,9 +20,9 @@ def _at_most_half(options: MarkdownOptions, _attribute: Attribute[int], value: i
 
 @frozen
 class MarkdownOptions:
-    """How large passages are. Tokens are the embedder's own, without the model's special tokens.
+    """How large chunks are. Tokens are the embedder's own, without the model's special tokens.
 
-    ``max_tokens`` bounds a passage (at least 8), ``overlap_tokens`` what it repeats of the one before it (at
+    ``max_tokens`` bounds a chunk (at least 8), ``overlap_tokens`` what it repeats of the one before it (at
     most half of the bound: more, and most of the index would be repetition). Raise ValueError otherwise.
     """
 
@@ -32,10 +32,10 @@ class MarkdownOptions:
 
 @frozen
 class TranscriptOptions:
-    """How large passages are, in the embedder's own tokens.
+    """How large chunks are, in the embedder's own tokens.
 
-    ``max_tokens`` bounds a passage (at least 8). Messages share one while together they have at most
-    ``packed_tokens``, and no more than a passage may. ``context_tokens`` bounds the context. Raise ValueError for
+    ``max_tokens`` bounds a chunk (at least 8). Messages share one while together they have at most
+    ``packed_tokens``, and no more than a chunk may. ``context_tokens`` bounds the context. Raise ValueError for
     anything smaller.
     """
 

@@ -1,7 +1,7 @@
-"""Packing: fills passages with pieces, from the first to the last, looking ahead no further than one passage.
+"""Packing: fills chunks with pieces, from the first to the last, looking ahead no further than one chunk.
 
-So a passage depends only on the pieces that could have been in it, which makes packing linear, and a text
-that grows at its end keep its other passages.
+So a chunk depends only on the pieces that could have been in it, which makes packing linear, and a text
+that grows at its end keep its other chunks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from operator import attrgetter
 from klaw_chunk_markdown.blocks import Block
 from klaw_chunk_markdown.pieces import Bounds, Layout, Strength
 
-# How full a passage must be before a boundary of this strength may end it: the weaker, the fuller.
+# How full a chunk must be before a boundary of this strength may end it: the weaker, the fuller.
 _FULL_ENOUGH = {
     Strength.END: 0.0,
     **dict.fromkeys(range(Strength.SECTION_6, Strength.END), 0.25),
@@ -30,7 +30,7 @@ _FULL_ENOUGH = {
 
 
 def pack(layout: Layout, bounds: Bounds) -> Iterator[tuple[int, int, str | None]]:
-    """Yield each passage's start and end in the text, and the element that it continues, if any."""
+    """Yield each chunk's start and end in the text, and the element that it continues, if any."""
     pieces = layout.pieces
     packer = _Packer(layout, bounds)
     first = fresh = 0
@@ -49,7 +49,7 @@ class _Packer:
         self.layout = layout
         self.bounds = bounds
         self.ends = [piece.end for piece in layout.pieces]
-        # What a passage holds up to and with piece i, counted from the beginning: ascending.
+        # What a chunk holds up to and with piece i, counted from the beginning: ascending.
         self.filled = [before + own for before, own in zip(layout.before, layout.tokens, strict=False)]
         self.torn = [index for index, piece in enumerate(layout.pieces) if piece.torn]
         self.sections = [
@@ -57,12 +57,12 @@ class _Packer:
         ]
 
     def cut_after(self, first: int, fresh: int) -> int:
-        """Return where the passage from ``first`` ends, whose pieces from ``fresh`` on are new.
+        """Return where the chunk from ``first`` ends, whose pieces from ``fresh`` on are new.
 
         Of the boundaries that leave it full enough for their strength, the strongest; of equal ones, the last.
         """
         layout = self.layout
-        # One character alone may be larger than a passage; then it is one nevertheless.
+        # One character alone may be larger than a chunk; then it is one nevertheless.
         last_cut = max(self._farthest(first, fresh), self._next_open(fresh))
         room = max(1, self.bounds.max_tokens - (layout.before[fresh] - layout.before[first]))
         best, best_strength = 0, -1
@@ -77,9 +77,9 @@ class _Packer:
         return best
 
     def reach_back(self, fresh: int, previous: int) -> int:
-        """Return where the passage whose new pieces begin at ``fresh`` starts, so that it repeats some.
+        """Return where the chunk whose new pieces begin at ``fresh`` starts, so that it repeats some.
 
-        Never before the heading of its section, nor where the previous passage began, nor over a torn word;
+        Never before the heading of its section, nor where the previous chunk began, nor over a torn word;
         never so far that its first new pieces no longer fit.
         """
         layout, bounds = self.layout, self.bounds
@@ -101,7 +101,7 @@ class _Packer:
         return best
 
     def _farthest(self, first: int, fresh: int) -> int:
-        """Return the last cut that keeps a passage from ``first`` within its bounds and whole words whole."""
+        """Return the last cut that keeps a chunk from ``first`` within its bounds and whole words whole."""
         by_tokens = bisect_right(self.filled, self.layout.before[first] + self.bounds.max_tokens)
         by_length = bisect_right(self.ends, self.layout.pieces[first].start + self.bounds.max_characters)
         tear = bisect_right(self.torn, fresh)
@@ -109,7 +109,7 @@ class _Packer:
         return min(by_tokens, by_length, by_tear)
 
     def _next_open(self, cut: int) -> int:
-        """Return the next place after ``cut`` where a passage may end."""
+        """Return the next place after ``cut`` where a chunk may end."""
         heads = self.layout.heads
         return next((index for index in range(cut + 1, len(heads)) if heads[index] == index), len(heads))
 
@@ -121,7 +121,7 @@ def _last_at_most(indices: list[int], index: int) -> int:
 
 
 def _continues(layout: Layout, first: int, bounds: Bounds) -> str | None:
-    """Return the innermost element larger than a passage that began before piece ``first``."""
+    """Return the innermost element larger than a chunk that began before piece ``first``."""
     piece = layout.pieces[first]
     if piece.start > piece.block.start and _larger(layout, piece.block, bounds):
         return piece.block.kind
@@ -129,7 +129,7 @@ def _continues(layout: Layout, first: int, bounds: Bounds) -> str | None:
 
 
 def _larger(layout: Layout, block: Block, bounds: Bounds) -> bool:
-    """Return whether a block is larger than a passage: any that was cut, save a paragraph that would fit."""
+    """Return whether a block is larger than a chunk: any that was cut, save a paragraph that would fit."""
     if block.kind != "paragraph":
         return True
     first, last = (bisect_left(layout.pieces, offset, key=attrgetter("start")) for offset in (block.start, block.end))

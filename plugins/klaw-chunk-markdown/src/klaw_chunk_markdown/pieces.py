@@ -1,7 +1,7 @@
-"""Pieces: a text laid out as a row of parts that a passage holds whole, each measured and small enough.
+"""Pieces: a text laid out as a row of parts that a chunk holds whole, each measured and small enough.
 
 A sentence of a paragraph is a piece, and so is a whole code block, table or list item. What is larger than a
-passage is cut into the blocks inside it, then at line ends, sentence ends, word ends, and last between
+chunk is cut into the blocks inside it, then at line ends, sentence ends, word ends, and last between
 grapheme clusters, each time only as far as it must be.
 """
 
@@ -60,23 +60,23 @@ _STRENGTHS: dict[cuts.Cutter, Strength] = {
 
 @frozen
 class Bounds:
-    """What a passage may hold and repeat, in tokens; in characters, 16 times as many."""
+    """What a chunk may hold and repeat, in tokens; in characters, 16 times as many."""
 
     max_tokens: int
     overlap_tokens: int
 
     @property
     def max_characters(self) -> int:
-        """Return how many characters a passage may have."""
+        """Return how many characters a chunk may have."""
         return self.max_tokens * CHARACTERS_PER_TOKEN
 
     @property
     def overlap_characters(self) -> int:
-        """Return how many characters a passage may repeat."""
+        """Return how many characters a chunk may repeat."""
         return self.overlap_tokens * CHARACTERS_PER_TOKEN
 
     def over_half(self, tokens: int, characters: int) -> bool:
-        """Return whether so much fills more than half a passage."""
+        """Return whether so much fills more than half a chunk."""
         return 2 * tokens > self.max_tokens or 2 * characters > self.max_characters
 
 
@@ -104,7 +104,7 @@ class Layout:
     """Pieces in order, the tokens of each and of the white space after it.
 
     ``heads[i]`` is the first of the pieces that bind to piece i, or i itself: no cut falls between them, and
-    together they fit in a passage.
+    together they fit in a chunk.
     """
 
     pieces: Sequence[Piece]
@@ -123,7 +123,7 @@ class Layout:
         return self.before[last] - self.before[first] + self.tokens[last]
 
     def fits(self, index: int, bounds: Bounds) -> bool:
-        """Return whether a piece fits in a passage together with what binds to it."""
+        """Return whether a piece fits in a chunk together with what binds to it."""
         head = self.heads[index]
         length = self.pieces[index].end - self.pieces[head].start
         return self.size(head, index) <= bounds.max_tokens and length <= bounds.max_characters
@@ -156,13 +156,13 @@ class Gauge:
         return tokens
 
     def too_long(self, piece: Piece) -> bool:
-        """Return whether a piece has more characters than a passage may."""
+        """Return whether a piece has more characters than a chunk may."""
         return piece.end - piece.start > self.bounds.max_characters
 
     def _new_gaps(self, pieces: Sequence[Piece]) -> list[str]:
         """Return the distinct stretches of white space between pieces that were not counted yet.
 
-        A gap longer than a passage is never inside one, and not counted.
+        A gap longer than a chunk is never inside one, and not counted.
         """
         text = self.text
         longest = self.bounds.max_characters
@@ -175,7 +175,7 @@ class Gauge:
 
 
 def whole(blocks: Sequence[Block], gauge: Gauge) -> Layout | None:
-    """Return the text as one piece if it fits in one passage, else None."""
+    """Return the text as one piece if it fits in one chunk, else None."""
     first, last = blocks[0], blocks[-1]
     piece = Piece(first.start, last.end, Strength.END, first, _PROSE)
     (tokens,) = gauge.measure([piece], [None])
@@ -185,7 +185,7 @@ def whole(blocks: Sequence[Block], gauge: Gauge) -> Layout | None:
 
 
 def lay_out(blocks: Sequence[Block], gauge: Gauge) -> Layout:
-    """Return the text as pieces that each fit in a passage, together with what binds to them.
+    """Return the text as pieces that each fit in a chunk, together with what binds to them.
 
     Each round counts what is new and cuts what is too large; there are as many rounds as elements nest.
     """
@@ -214,7 +214,7 @@ def lay_out(blocks: Sequence[Block], gauge: Gauge) -> Layout:
 def _bound(pieces: Sequence[Piece], tokens: Sequence[int], gaps: Sequence[int], bounds: Bounds) -> Layout:
     """Return the layout with its heads found.
 
-    A row of headings may fill half a passage, so that something of what follows always fits beside it; a
+    A row of headings may fill half a chunk, so that something of what follows always fits beside it; a
     longer one is parted before the heading that is too much.
     """
     heads: list[int] = []

@@ -1,8 +1,8 @@
-"""The chunker ``transcript``: whole messages, a line each, in small passages that know what was said before them.
+"""The chunker ``transcript``: whole messages, a line each, in small chunks that know what was said before them.
 
-A line that is not empty is a message. A form feed alone on a line parts two sessions: no passage and no context
-reaches over it. Short messages share a passage, a long one has its own, and one larger than a passage is cut at its
-sentences. A passage's context is what of the session was said just before it, in whole messages, or the last
+A line that is not empty is a message. A form feed alone on a line parts two sessions: no chunk and no context
+reaches over it. Short messages share a chunk, a long one has its own, and one larger than a chunk is cut at its
+sentences. A chunk's context is what of the session was said just before it, in whole messages, or the last
 sentences of a message too long for it: so an answer is found by the words of its question.
 """
 
@@ -47,7 +47,7 @@ class TranscriptChunker:
 class _Session:
     """The messages of a session. ``sizes`` are their tokens, those of the white space after them included.
 
-    A message too long to be counted, or mostly white space that counts nothing, has more than a passage may.
+    A message too long to be counted, or mostly white space that counts nothing, has more than a chunk may.
     """
 
     messages: Sequence[Block]
@@ -56,7 +56,7 @@ class _Session:
     options: TranscriptOptions
 
     def spans(self) -> Iterator[Span]:
-        """Yield the session's passages with their context."""
+        """Yield the session's chunks with their context."""
         for start, end, continues in self._passages():
             context = self._context(start)
             yield Span(start, end, (), continues, context if context < start else None)
@@ -80,14 +80,14 @@ class _Session:
             first = after
 
     def _pieces(self, message: Block) -> Iterator[tuple[int, int, str | None]]:
-        """Yield the passages of a message that is larger than one."""
+        """Yield the chunks of a message that is larger than one."""
         from klaw_chunk_markdown.packing import pack
         from klaw_chunk_markdown.pieces import lay_out
 
         return pack(lay_out([message], self.gauge), self.gauge.bounds)
 
     def _context(self, start: int) -> int:
-        """Return where the context of the passage that starts at ``start`` begins; ``start`` if it has none."""
+        """Return where the context of the chunk that starts at ``start`` begins; ``start`` if it has none."""
         index = bisect_left(self.messages, start, key=lambda message: message.start)
         if index == 0 or not self.options.context_tokens:
             return start
@@ -140,7 +140,7 @@ def _sessions(text: str) -> Iterator[list[Block]]:
 
 
 def _measure(messages: Sequence[Block], gauge: Gauge) -> list[int]:
-    """Return each message's tokens and those of the white space after it; more than a passage's if it is too long."""
+    """Return each message's tokens and those of the white space after it; more than a chunk's if it is too long."""
     from klaw_chunk_markdown.cuts import sentences
     from klaw_chunk_markdown.pieces import Piece, Strength
 

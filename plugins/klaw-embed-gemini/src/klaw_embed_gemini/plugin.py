@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, Place, hookimpl
+from klaw_core import Component, ComponentContext, hookimpl
 from klaw_http import RemoteOptions, http_url, require_network
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class GeminiOptions(RemoteOptions):
     dimensions: int | None = field(default=None, validator=validators.optional(validators.ge(1)))
 
 
-def _gemini(options: GeminiOptions, place: Place) -> RemoteEmbedder:
+def _gemini(options: GeminiOptions, place: ComponentContext) -> RemoteEmbedder:
     require_network(options.url, place)
     from klaw_embed_gemini.server import GeminiServer
     from klaw_http.embedding import RemoteEmbedder

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from klaw_embed_llamacpp.plugin import LlamaCppOptions
 
 _SPECIAL_TOKENS = 2  # what a model puts around a text: [CLS] and [SEP], or their like
-# The memory for a context grows with its square, and nobody embeds longer passages in one piece.
+# The memory for a context grows with its square, and nobody embeds longer chunks in one piece.
 _LARGEST_CONTEXT = 2048
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, Place, hookimpl
+from klaw_core import Component, ComponentContext, hookimpl
 
 if TYPE_CHECKING:
     from klaw_embed_llamacpp.embedder import LlamaCppEmbedder
@@ -38,7 +38,7 @@ class LlamaCppOptions:
     threads: int = field(default=0, validator=[validators.ge(0), validators.le(256)])
 
 
-def _llamacpp(options: LlamaCppOptions, place: Place) -> LlamaCppEmbedder:
+def _llamacpp(options: LlamaCppOptions, place: ComponentContext) -> LlamaCppEmbedder:
     from klaw_embed_llamacpp.embedder import LlamaCppEmbedder
     from klaw_embed_llamacpp.model import find_model
 

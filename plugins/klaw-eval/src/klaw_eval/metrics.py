@@ -24,7 +24,7 @@ _DISCOUNTS = 1 / np.log2(np.arange(2, DEPTH + 2))
 
 
 def distinct(ids: Iterable[str]) -> list[str]:
-    """Return each id at its first appearance: what is ranked is documents, not their passages."""
+    """Return each id at its first appearance: what is ranked is documents, not their chunks."""
     return list(dict.fromkeys(ids))
 
 

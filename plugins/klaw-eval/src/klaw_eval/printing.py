@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from klaw_core.cli.kit import Output, Part, counted, duration
+from klaw_core.cli.kit import Output, StyledText, counted, duration
 from klaw_eval.bootstrap import LEVEL, RESAMPLES, SEED, Interval, resampled_over
 from klaw_eval.comparing import Comparison, against_legs, by_category, has_one_each, means, telling_metrics
 from klaw_eval.metrics import CUTS, METRICS, Scores
@@ -29,7 +29,7 @@ def print_report(output: Output, report: Run | Comparison, half: str | None, *, 
     if not report.dataset.own:
         times.insert(0, f"indexing {duration(report.indexing_seconds)}")
     output.line("")
-    output.line(Part(", ".join(times), "dim"))
+    output.line(StyledText(", ".join(times), "dim"))
 
 
 def report_record(report: Run | Comparison, half: str | None, *, verbose: bool = False) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def report_record(report: Run | Comparison, half: str | None, *, verbose: bool =
 
 
 def _print_run(output: Output, run: Run, half: str | None) -> None:
-    """Print the terms, each mode's means, fusion against its legs, and categories."""
+    """Print the terms, each mode's means, fusion against its retrievers, and categories."""
     _print_terms(output, run, half)
     output.rows([("config", run.config), *_configured(run)])
     figures = means(run)
@@ -64,9 +64,9 @@ def _print_comparison(output: Output, comparison: Comparison, half: str | None) 
     for mode, found in reversed(list(comparison.differences.items())):
         output.line("")
         if not np.any(a.scores[mode] != b.scores[mode]):
-            output.line(Part(mode, "bold"), ": the same for every question")
+            output.line(StyledText(mode, "bold"), ": the same for every question")
             continue
-        rows: list[Sequence[Part | str]] = [_header(mode, ("A", "B", "B - A"))]
+        rows: list[Sequence[StyledText | str]] = [_header(mode, ("A", "B", "B - A"))]
         for at in telling_metrics(a):
             pair = (_figure(float(one.scores[mode][:, at].mean())) for one in (a, b))
             rows.append((METRICS[at], *pair, _difference(found, at), _verdict(found, at)))
@@ -128,7 +128,7 @@ def _print_terms(output: Output, run: Run, half: str | None) -> None:
     asked = counted(count, "question")
     if count < dataset.available:
         asked = f"{count:,} of {counted(dataset.available, 'question')}"
-    output.line(Part(dataset.name, "bold"), f": {asked}, unit {dataset.unit}, {dataset.setting}")
+    output.line(StyledText(dataset.name, "bold"), f": {asked}, unit {dataset.unit}, {dataset.setting}")
     cuts = " and ".join(map(str, CUTS))
     output.line(f"k = {cuts}; in brackets {LEVEL:.0%} intervals, by bootstrap over {resampled_over(run.groups)}")
     notes = [f"{count} {reason}" for reason, count in dataset.left_out.items()]
@@ -147,8 +147,8 @@ def _configured(run: Run, name: str = "embedder") -> Iterator[tuple[str, str]]:
     yield "legs" if name else "", run.legs
 
 
-def _header(name: str, columns: Sequence[str]) -> list[Part | str]:
-    return [Part(name, "bold"), *(Part(column, "bold") for column in columns)]
+def _header(name: str, columns: Sequence[str]) -> list[StyledText | str]:
+    return [StyledText(name, "bold"), *(StyledText(column, "bold") for column in columns)]
 
 
 def _print_categories(output: Output, run: Run) -> None:
@@ -156,7 +156,7 @@ def _print_categories(output: Output, run: Run) -> None:
     if categories:
         output.line("")
         columns = telling_metrics(run)
-        rows: list[Sequence[Part | str]] = [_header(FUSED, ("n", *(METRICS[at] for at in columns)))]
+        rows: list[Sequence[StyledText | str]] = [_header(FUSED, ("n", *(METRICS[at] for at in columns)))]
         for name, (count, modes) in categories.items():
             rows.append((name, str(count), *(_figure(modes[FUSED][at]) for at in columns)))
         output.rows(rows, right=range(1, len(columns) + 2))
@@ -173,7 +173,7 @@ def _print_misses(output: Output, run: Run) -> None:
     misses = _misses(run)
     if misses:
         output.line("")
-        output.line(Part("not among the first ten", "bold"))
+        output.line(StyledText("not among the first ten", "bold"))
         output.rows([(miss["question"], ", ".join(miss["wanted"])) for miss in misses[:_SHOWN_MISSES]], indent=2)
         if len(misses) > _SHOWN_MISSES:
             output.line(f"and {len(misses) - _SHOWN_MISSES:,} more: --json --verbose lists all", indent=2)
@@ -195,11 +195,11 @@ def _difference(found: Interval, at: int) -> str:
     return f"{_figure(found.mean[at], sign=True)} [{low}, {high}]"
 
 
-def _verdict(found: Interval, at: int) -> Part:
+def _verdict(found: Interval, at: int) -> StyledText:
     """Return what an interval that excludes zero says."""
     if found.low[at] > 0:
-        return Part("better", "green")
-    return Part("worse", "red") if found.high[at] < 0 else Part("")
+        return StyledText("better", "green")
+    return StyledText("worse", "red") if found.high[at] < 0 else StyledText("")
 
 
 def _intervals(found: Interval) -> dict[str, dict[str, float]]:

@@ -26,7 +26,7 @@ Mode = Literal["fts", "vector", "hybrid"]
 MODES: Mapping[str, Mode] = {"words": "fts", "vectors": "vector", "fused": "hybrid"}
 FUSED = "fused"
 
-_DEEPEST = 1_000  # passages
+_DEEPEST = 1_000  # chunks
 
 
 @frozen
@@ -63,7 +63,7 @@ class Run:
 
 
 @frozen
-class _Part:
+class _IndexAnswers:
     """What one index answered."""
 
     status: Status
@@ -79,7 +79,7 @@ def run(dataset: Dataset, config: Config, name: str, root: Path, bars: Bars) -> 
 
     ``name`` is what reports call the configuration. Raise KlawError for what Klaw itself refuses.
     """
-    parts: list[_Part] = []
+    parts: list[_IndexAnswers] = []
     matching = False
     for corpus in dataset.corpora:
         started = time.perf_counter()
@@ -125,7 +125,7 @@ def _mismatch(corpus: Corpus, ground: Ground) -> DatasetError:
     )
 
 
-def _asked(corpus: Corpus, ground: Ground, bars: Bars, indexing_seconds: float) -> _Part:
+def _asked(corpus: Corpus, ground: Ground, bars: Bars, indexing_seconds: float) -> _IndexAnswers:
     modes = _modes(ground.memory, corpus.questions[0].text)
     scores: dict[str, list[Scores]] = {name: [] for name in modes}
     notices = Counter(ground.notices)
@@ -138,11 +138,11 @@ def _asked(corpus: Corpus, ground: Ground, bars: Bars, indexing_seconds: float) 
             asked_one()
     missing = len(set(_wanted(corpus)) - ground.known)
     asking_seconds = time.perf_counter() - started
-    return _Part(ground.memory.status(), scores, missing, notices, indexing_seconds, asking_seconds)
+    return _IndexAnswers(ground.memory.status(), scores, missing, notices, indexing_seconds, asking_seconds)
 
 
 def _modes(memory: Memory, text: str) -> dict[str, Mode]:
-    """Return the modes in which a question gets an answer: all of them, if there are legs of both kinds."""
+    """Return the modes in which a question gets an answer: all of them, if there are retrievers of both kinds."""
     available: dict[str, Mode] = {}
     for name, mode in MODES.items():
         if mode == "vector" and memory.status().space is None:
@@ -158,7 +158,7 @@ def _modes(memory: Memory, text: str) -> dict[str, Mode]:
 
 
 def _ranked(ground: Ground, question: Question, mode: Mode, notices: Counter[str]) -> list[str]:
-    """Return the first ten distinct ids: those of a search for ten passages, then those of deeper ones.
+    """Return the first ten distinct ids: those of a search for ten chunks, then those of deeper ones.
 
     So the first ranks are what a person sees; a deeper search may order them otherwise.
     """

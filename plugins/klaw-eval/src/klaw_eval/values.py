@@ -41,7 +41,7 @@ class Question:
 
     ``gold`` gives the ids that are relevant, and how much (above 0). ``side`` decides which half of the questions it
     belongs to: its id, or what it shares with questions that must stay together. ``group`` names its conversation.
-    ``contains``: where ids are not known, the texts of which a passage must hold one; each is then a gold id too.
+    ``contains``: where ids are not known, the texts of which a chunk must hold one; each is then a gold id too.
     """
 
     id: str
@@ -67,7 +67,7 @@ class Corpus:
 class Dataset:
     """A test set, and the terms under which its figures may be compared.
 
-    ``unit`` is what ids name (``document``, ``turn``, ``session``, ``passage``); ``setting`` says what one index
+    ``unit`` is what ids name (``document``, ``turn``, ``session``, ``chunk``); ``setting`` says what one index
     holds; ``left_out`` counts the questions that cannot be asked, by reason; ``combined`` names several categories
     that are also reported together; ``available`` counts the questions before some of them were chosen. ``own``:
     nothing is indexed, the questions are asked of the index that the configuration names.

@@ -14,7 +14,7 @@ _REBUILD = "rebuild the index: klaw reindex"
 
 @contextmanager
 def as_retrieval_error(collection: str) -> Iterator[None]:
-    """Turn what goes wrong while searching into RetrievalError, so that the other legs go on."""
+    """Turn what goes wrong while searching into RetrievalError, so that the other retrievers go on."""
     try:
         yield
     except apsw.Error as error:

@@ -26,8 +26,8 @@ from klaw_fts5.sql import COLLECTIONS, CREATE_STATE, DELETE_STATES, Statements
 from klaw_fts5.words import index_text
 
 if TYPE_CHECKING:
-    from klaw_core import Tally
-    from klaw_fts5.packed.answering import Packed
+    from klaw_core import KeyDigest
+    from klaw_fts5.packed.answering import PackedSearch
     from klaw_fts5.packed.upkeep import Upkeep
 
 # How many of the best by single words are looked at for pairs: the order is the same for every smaller limit.
@@ -136,7 +136,7 @@ class Fts5Index:
         rows = resource.execute(_statements(collection).keys)
         return np.fromiter((key for (key,) in rows), dtype=np.int64)
 
-    def lagging(self, resource: apsw.Connection, collection: str, /) -> Keys:
+    def outdated(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return those of its keys that the packed form lacks, ascending."""
         import numpy as np
 
@@ -145,14 +145,14 @@ class Fts5Index:
             return keys[:0]
         return np.setdiff1d(keys, self._upkeep.keys(resource, collection), assume_unique=True)
 
-    def tally(self, resource: apsw.Connection, collection: str, /) -> Tally | None:
-        """Return the tally of :meth:`keys`; None where FTS5 and the packed form differ."""
-        from klaw_core import Tally
+    def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
+        """Return the digest of :meth:`keys`; None where FTS5 and the packed form differ."""
+        from klaw_core import KeyDigest
 
-        held = Tally(*resource.execute(_statements(collection).tally, (Tally.MODULUS,)).get)
+        held = KeyDigest(*resource.execute(_statements(collection).key_digest, (KeyDigest.MODULUS,)).get)
         if self.search_by == "exact":
             return held
-        return held if held == self._upkeep.tally(resource, collection) else None
+        return held if held == self._upkeep.key_digest(resource, collection) else None
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the table, which FTS5 compares with its checksums, and with the packed form."""
@@ -196,7 +196,7 @@ class Fts5Index:
     def _weights(self) -> Weights:
         return Weights(self.heading_weight, self.text_weight, self.context_weight)
 
-    def _packed(self, resource: apsw.Connection, collection: str, sql: Statements) -> Packed | None:
+    def _packed(self, resource: apsw.Connection, collection: str, sql: Statements) -> PackedSearch | None:
         """Return who answers from packed postings; None where FTS5 should. Raise DamagedError."""
         weights = self._weights
         # A word that counts nothing is still a find, and has no score to be known by.
@@ -207,10 +207,10 @@ class Fts5Index:
             return None
         if self.search_by == "auto" and state.rows <= self.exact_up_to:
             return None
-        from klaw_fts5.packed.answering import Packed
+        from klaw_fts5.packed.answering import PackedSearch
 
         cache = self._upkeep.cache
-        return Packed(resource, sql, weights, cache, state, cache.view(resource, sql.packed, state))
+        return PackedSearch(resource, sql, weights, cache, state, cache.view(resource, sql.packed, state))
 
     def _scores(self, answerer: Answerer, query: Query, limit: int) -> dict[int, float]:
         """Return the scores of the best chunks, by single words and then by pairs of them."""

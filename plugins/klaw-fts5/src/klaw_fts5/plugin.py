@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, Place, hookimpl
+from klaw_core import Component, ComponentContext, hookimpl
 
 if TYPE_CHECKING:
     from klaw_fts5.index import Fts5Index
@@ -37,7 +37,7 @@ class Fts5Options:
     exact_up_to: int = field(default=5_000, validator=validators.ge(0))
 
 
-def build(options: Fts5Options, _place: Place) -> Fts5Index:
+def build(options: Fts5Options, _place: ComponentContext) -> Fts5Index:
     """Build the index; it keeps nothing outside the store's database."""
     from klaw_fts5.index import Fts5Index
 

@@ -22,7 +22,9 @@ _SEARCH = """
 SELECT rowid, bm25({table}, ?1, ?2, ?3) AS score FROM {table}
 WHERE {table} MATCH ?4{within} ORDER BY score, rowid LIMIT ?5
 """
-_TALLY = "SELECT COUNT(*), COALESCE(SUM(id % ?1), 0), COALESCE(SUM((id % ?1) * (id % ?1) % ?1), 0) FROM {table}_docsize"
+_KEY_DIGEST = (
+    "SELECT COUNT(*), COALESCE(SUM(id % ?1), 0), COALESCE(SUM((id % ?1) * (id % ?1) % ?1), 0) FROM {table}_docsize"
+)
 _WITHIN = " AND +rowid IN (SELECT value FROM carray(?6))"
 
 # Postings in large blobs (see packed/postings.py). Rows of `blocks` and `postings` are written once; what is removed is
@@ -108,7 +110,7 @@ class Statements:
     keys: str
     check: str
     count: str
-    tally: str
+    key_digest: str
     present: str
     matches: str
     search: str
@@ -136,7 +138,7 @@ def statements(table: str, name: str) -> Statements:
         keys=f"SELECT rowid FROM {table} ORDER BY rowid",  # noqa: S608  # our own name
         check=f"PRAGMA integrity_check({table})",
         count=f"SELECT COUNT(*) FROM {table}_docsize",  # noqa: S608  # our own name
-        tally=_TALLY.format(table=table),
+        key_digest=_KEY_DIGEST.format(table=table),
         present=f"SELECT COUNT(*) FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",  # noqa: S608  # our own name
         matches=f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)",  # noqa: S608  # our own name
         search=_SEARCH.format(table=table, within=""),

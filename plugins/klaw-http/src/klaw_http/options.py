@@ -2,7 +2,7 @@
 
 from attrs import field, frozen, validators
 
-from klaw_core import EmbedderUnavailableError, Place
+from klaw_core import ComponentContext, EmbedderUnavailableError
 from klaw_http.deadline import SECONDS
 from klaw_http.urls import is_loopback
 
@@ -21,7 +21,7 @@ class RemoteOptions:
     ``api_key``: the key, best as ``"${NAME}"``; it is sent in a header and shown nowhere.
     ``batch_size``: how many texts one request holds.
     ``max_tokens``: the model's window in tokens, where it is not known.
-    ``query_prefix``, ``document_prefix``: what the model wants in front of a question and of a passage.
+    ``query_prefix``, ``document_prefix``: what the model wants in front of a question and of a chunk.
     ``timeout_seconds``: how long the server may be silent.
     ``deadline_seconds``: how long one request may take in all, with its retries.
     ``retries``: how often a request is tried again when the server is busy or the connection breaks.
@@ -37,7 +37,7 @@ class RemoteOptions:
     retries: int = field(default=2, validator=validators.ge(0))
 
 
-def require_network(url: str, place: Place) -> None:
+def require_network(url: str, place: ComponentContext) -> None:
     """Raise EmbedderUnavailableError if Klaw is offline and the URL is not this machine's."""
     if place.offline and not is_loopback(url):
         raise EmbedderUnavailableError(

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from attrs import frozen
 
 from klaw_models.cache import ModelCache
-from klaw_models.describing import Described, describe
+from klaw_models.describing import ModelDescription, describe
 from klaw_models.errors import ModelError
 from klaw_models.fetching import (
     HUB,
@@ -36,7 +36,7 @@ Bar: TypeAlias = Callable[[int], AbstractContextManager[OnBytes]]
 
 
 @frozen
-class Added:
+class AddResult:
     """A model that is on this machine now. ``changed`` says whether it was not before."""
 
     name: str
@@ -45,7 +45,7 @@ class Added:
 
 
 @frozen
-class Adding:
+class ModelAdder:
     """Where models are kept and fetched from. ``hub_url`` may name a mirror."""
 
     cache_dir: Path
@@ -53,7 +53,7 @@ class Adding:
     offline: bool = False
     hub_url: str = HUB
 
-    def fetch(self, name: str) -> Added:
+    def fetch(self, name: str) -> AddResult:
         """Download a known model, unless it is here and sound. Raise KlawError."""
         known = KNOWN.get(name)
         if known is None:
@@ -62,7 +62,7 @@ class Adding:
         if here is not None:
             problems = problems_of(here)
             if not problems:
-                return Added(name, here, changed=False)
+                return AddResult(name, here, changed=False)
             if here != self._cache.place(name):
                 raise problems[0]  # a package, which pip mends
         if self.offline:
@@ -72,17 +72,17 @@ class Adding:
             )
         return self._known(known, self._hub())
 
-    def take(self, name: str | None, path: Path, said: Described) -> Added:
+    def take(self, name: str | None, path: Path, said: ModelDescription) -> AddResult:
         """Copy a model that a person has: a known one, one with a manifest, or one that ``said`` describes.
 
         Raise KlawError; nothing is kept then.
         """
         if name is not None and name in KNOWN:
-            if said != Described():
+            if said != ModelDescription():
                 raise ModelError(f"Klaw knows how {name} is used", hint="leave out the options that describe it")
             return self._known(KNOWN[name], Directory(path))
         if (path / MANIFEST).is_file():
-            if said != Described():
+            if said != ModelDescription():
                 raise ModelError(
                     f"{path / MANIFEST} says how the model is used", hint="leave out the options that describe it"
                 )
@@ -101,10 +101,10 @@ class Adding:
         size = sum(file.stat().st_size for file in files.values())
         return self._put(name, size, partial(fill_described, files, content))
 
-    def _known(self, known: KnownModel, source: FileSource) -> Added:
+    def _known(self, known: KnownModel, source: FileSource) -> AddResult:
         return self._put(known.name, known.size, partial(fill_known, known, source))
 
-    def _put(self, name: str, size: int, fill: Callable[[Path, OnBytes], None]) -> Added:
+    def _put(self, name: str, size: int, fill: Callable[[Path, OnBytes], None]) -> AddResult:
         place, here = self._cache.place(name), locate(name, self.cache_dir)
         if here not in {None, place}:
             raise ModelError(
@@ -112,7 +112,7 @@ class Adding:
             )
         with self.bar(size) as on_bytes:
             self._cache.put(name, lambda made: fill(made, on_bytes), size=size)
-        return Added(name, place)
+        return AddResult(name, place)
 
     @property
     def _cache(self) -> ModelCache:

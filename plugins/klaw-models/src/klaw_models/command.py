@@ -14,8 +14,8 @@ from klaw_core.cli.kit import Settings, common_options, pass_settings
 from klaw_models.manifest import LONGEST
 
 if TYPE_CHECKING:
-    from klaw_core.cli.kit import Part
-    from klaw_models.adding import Added
+    from klaw_core.cli.kit import StyledText
+    from klaw_models.adding import AddResult
     from klaw_models.inventory import Entry
 
 _PATH = click.Path(path_type=Path, exists=True)
@@ -59,9 +59,9 @@ def list_command(settings: Settings) -> None:
 @click.option("--window", "window_tokens", type=_LENGTH, metavar="N", help="How many tokens it reads at once.")
 @click.option("--pooling", type=click.Choice(("mean", "cls", "last")), help="How tokens become one vector.")
 @click.option("--query-prefix", metavar="TEXT", help="What stands before a question.")
-@click.option("--document-prefix", metavar="TEXT", help="What stands before a passage.")
+@click.option("--document-prefix", metavar="TEXT", help="What stands before a chunk.")
 @click.option("--license", metavar="TEXT", default="", help="Its licence.")
-@click.option("--cross-encoder", is_flag=True, help="It scores a question with a passage.")
+@click.option("--cross-encoder", is_flag=True, help="It scores a question with a chunk.")
 @common_options
 @pass_settings
 def add_command(settings: Settings, /, *, name: str | None, source: Path | None, **said: Any) -> None:
@@ -70,18 +70,18 @@ def add_command(settings: Settings, /, *, name: str | None, source: Path | None,
     The options after --from describe a model that Klaw does not know; what its files say need not be repeated.
     The environment variable HF_ENDPOINT names a mirror of the hub.
     """
-    from klaw_models.adding import Adding
+    from klaw_models.adding import ModelAdder
     from klaw_models.bar import bytes_bar
-    from klaw_models.describing import Described
+    from klaw_models.describing import ModelDescription
     from klaw_models.fetching import HUB, HUB_VARIABLE
 
     config = settings.load_config()
     hub_url = os.environ.get(HUB_VARIABLE) or HUB
-    adding = Adding(config.cache_dir, partial(bytes_bar, settings), offline=config.offline, hub_url=hub_url)
-    described = Described(**said)
+    adding = ModelAdder(config.cache_dir, partial(bytes_bar, settings), offline=config.offline, hub_url=hub_url)
+    described = ModelDescription(**said)
     if source is not None:
         _report_added(settings, adding.take(name, source, described))
-    elif described != Described():
+    elif described != ModelDescription():
         raise click.UsageError("the options that describe a model go with --from")
     elif name is None:
         raise click.UsageError("which model? `klaw models list` shows those there are")
@@ -95,7 +95,7 @@ def add_command(settings: Settings, /, *, name: str | None, source: Path | None,
 @click.pass_context
 def verify_command(context: click.Context, *, names: tuple[str, ...]) -> None:
     """Hash every file of the models NAME, or of all that are here; exit with 1 if one is not what it should be."""
-    from klaw_core.cli.kit import Part, data, print_json
+    from klaw_core.cli.kit import StyledText, data, print_json
     from klaw_models.inventory import verify
 
     settings = context.ensure_object(Settings)
@@ -105,9 +105,9 @@ def verify_command(context: click.Context, *, names: tuple[str, ...]) -> None:
     else:
         for name, said in problems.items():
             if not said:
-                data().line(Part(name, "bold"), "  sound")
+                data().line(StyledText(name, "bold"), "  sound")
             for problem in said:
-                data().line(Part(name, "bold"), Part("  broken  ", "bold red"), problem)
+                data().line(StyledText(name, "bold"), StyledText("  broken  ", "bold red"), problem)
     if any(problems.values()):
         context.exit(1)
 
@@ -128,22 +128,24 @@ def remove_command(settings: Settings, *, name: str) -> None:
         data().line(f"removed {tilde(directory)}")
 
 
-def _row(entry: Entry) -> list[Part | str]:
-    from klaw_core.cli.kit import Part, size
+def _row(entry: Entry) -> list[StyledText | str]:
+    from klaw_core.cli.kit import StyledText, size
 
-    here = {"package": Part("installed", "green"), "cache": Part("in the cache", "green")}
+    here = {"package": StyledText("installed", "green"), "cache": StyledText("in the cache", "green")}
     return [
-        Part(entry.name, "bold"),
-        Part("broken", "bold red") if entry.problem else here.get(entry.where, Part("klaw models add", "dim")),
+        StyledText(entry.name, "bold"),
+        StyledText("broken", "bold red")
+        if entry.problem
+        else here.get(entry.where, StyledText("klaw models add", "dim")),
         f"{entry.dimension}-d" if entry.dimension else "",
         size(entry.size) if entry.size else "",
         entry.kind,
         entry.languages,
-        Part(entry.license, "dim"),
+        StyledText(entry.license, "dim"),
     ]
 
 
-def _report_added(settings: Settings, added: Added) -> None:
+def _report_added(settings: Settings, added: AddResult) -> None:
     from klaw_core.cli.kit import data, print_json, tilde
     from klaw_models.kinds import KINDS
     from klaw_models.known import KNOWN

@@ -30,7 +30,7 @@ _MOST_JSON_BYTES = 10_000_000
 
 
 @frozen
-class Described:
+class ModelDescription:
     """What a person says about a model; what is None is looked for beside the files."""
 
     cross_encoder: bool = False
@@ -42,7 +42,7 @@ class Described:
     license: str = ""
 
 
-def describe(name: str, path: Path, said: Described) -> tuple[dict[str, Path], dict[str, Any]]:
+def describe(name: str, path: Path, said: ModelDescription) -> tuple[dict[str, Path], dict[str, Any]]:
     """Return the model's files, by the names they are to get, and its manifest without hashes.
 
     ``path`` is a GGUF file, or a directory with one or with an ONNX graph and its ``tokenizer.json``. Raise
@@ -85,7 +85,7 @@ def _gguf(path: Path) -> Path | None:
     return found[0] if found else None
 
 
-def _require_no_embedder(gguf: Path | None, said: Described) -> None:
+def _require_no_embedder(gguf: Path | None, said: ModelDescription) -> None:
     """Raise ModelError for what only an embedder has."""
     if gguf:
         raise ModelError(f"{gguf} would run as an embedder", hint="a cross-encoder is taken as an ONNX graph")
@@ -94,11 +94,11 @@ def _require_no_embedder(gguf: Path | None, said: Described) -> None:
         raise ModelError(f"a cross-encoder has no {', '.join(given)}", hint="leave that out, or --cross-encoder")
 
 
-def _common(name: str, said: Described, kind: str) -> dict[str, Any]:
+def _common(name: str, said: ModelDescription, kind: str) -> dict[str, Any]:
     return {"format": 1, "kind": kind, "name": name, "license": said.license}
 
 
-def _embedder(name: str, path: Path, said: Described, kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
+def _embedder(name: str, path: Path, said: ModelDescription, kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
     prompts = _object(_json(path, "config_sentence_transformers.json").get("prompts"))
     window = _window(path, said)
     query = _first(said.query_prefix, _text(prompts.get("query")), "")
@@ -120,7 +120,7 @@ def _embedder(name: str, path: Path, said: Described, kind: str, content: Mappin
     }
 
 
-def _window(path: Path, said: Described) -> int:
+def _window(path: Path, said: ModelDescription) -> int:
     trained, positions = _length(path, "max_seq_length", "sentence_bert_config.json"), _positions(path)
     window: int = _need(_first(said.window_tokens, trained, positions), "window", "--window 512")
     if positions is None or window <= positions:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, Place, hookimpl
+from klaw_core import Component, ComponentContext, hookimpl
 from klaw_http import SECONDS, HttpClient, NoAnswerError, http_url, is_loopback
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class HttpRerankerOptions:
     ``api_key``: the key, best as ``"${RERANK_API_KEY}"``; it is sent in a header and shown nowhere.
     ``timeout_seconds``: how long one search may wait for the server in all, retries included.
     ``retries``: how often a request is tried again when the server is busy or the connection breaks.
-    ``max_candidates``: how many of the best passages are sent.
+    ``max_candidates``: how many of the best chunks are sent.
     ``top_n``: how many of them are put in the server's order, in front of the others.
     ``bypass``: whether questions with a clear winner skip the server.
     """
@@ -47,7 +47,7 @@ class HttpRerankerOptions:
     bypass: bool = True
 
 
-def _http(options: HttpRerankerOptions, place: Place) -> HttpReranker:
+def _http(options: HttpRerankerOptions, place: ComponentContext) -> HttpReranker:
     if place.offline and not is_loopback(options.url):
         raise NoAnswerError(
             f"{options.url} is another machine, and Klaw is offline",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from klaw_core import Candidate, Query, Scored, has_clear_winner
+from klaw_core import Candidate, Query, RerankScore, has_clear_winner
 from klaw_http import BodyError, HttpClient, NoAnswerError, StatusError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _REFUSED = frozenset({401, 403})
 
 @frozen(eq=False)
 class HttpReranker:
-    """Asks a server which passages answer the question; implements ``klaw_core.Reranker``.
+    """Asks a server which chunks answer the question; implements ``klaw_core.Reranker``.
 
     Raise HttpError if the server does not answer, refuses, or answers what cannot be used; Klaw then leaves the order
     as it was.
@@ -37,13 +37,13 @@ class HttpReranker:
 
     needs_vectors = False
 
-    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored] | None:
+    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[RerankScore] | None:
         """Return the server's scores of the best ``top_n``, or None if the order is clear without it."""
         if self.options.bypass and has_clear_winner(candidates):
             return None
         sent = candidates[: self.options.max_candidates]
         wanted = min(self.options.top_n, limit, len(sent))
-        documents = [candidate.stored.chunk.passage for candidate in sent]
+        documents = [candidate.stored.chunk.embedding_text for candidate in sent]
         if self.options.dialect == "tei":  # it has no top_n, and gives a bare list
             body: dict[str, object] = {"query": query.text, "texts": documents, "truncate": True}
         else:
@@ -52,7 +52,7 @@ class HttpReranker:
         if len(scores) < wanted:
             raise BodyError(f"{self._where} answers {len(scores)} scores, {wanted} were asked for")
         # in the order given, so that equal scores keep it
-        scored = [Scored(candidate.key, scores[index]) for index, candidate in enumerate(sent) if index in scores]
+        scored = [RerankScore(candidate.key, scores[index]) for index, candidate in enumerate(sent) if index in scores]
         return sorted(scored, key=lambda item: -item.score)[:wanted]
 
     def _ask(self, body: Mapping[str, object], count: int) -> dict[int, float]:

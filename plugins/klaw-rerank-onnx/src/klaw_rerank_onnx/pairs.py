@@ -1,4 +1,4 @@
-"""The model's own tokenizer: from a question and passages to pairs as the model reads them."""
+"""The model's own tokenizer: from a question and chunks to pairs as the model reads them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Pair:
-    """A question and a passage, special tokens included; ``types`` says which of the two each token belongs to."""
+    """A question and a chunk, special tokens included; ``types`` says which of the two each token belongs to."""
 
     ids: tuple[int, ...]
     types: tuple[int, ...]
@@ -45,19 +45,19 @@ class PairTokenizer:
             raise manifest.corrupt(f"{manifest.directory / manifest.tokenizer}: {error}") from error
         window = min(max_tokens, manifest.window_tokens)
         tokenizer.no_padding()
-        # Only the passage is cut: half a question may ask the opposite.
+        # Only the chunk is cut: half a question may ask the opposite.
         tokenizer.enable_truncation(window, strategy="only_second")
         # A "[SEP]" in somebody's note is text.
         tokenizer.encode_special_tokens = True
         return cls(tokenizer, window)
 
     def pairs(self, question: str, passages: Sequence[str]) -> list[Pair]:
-        """Return the question with each passage. Raise RetrievalError if it fills more than half of the window."""
+        """Return the question with each chunk. Raise RetrievalError if it fills more than half of the window."""
         question = _encodable(question)
         length = len(self.tokenizer.encode(question, add_special_tokens=False).ids)
         if 2 * length > self.window:
             raise RetrievalError(
-                f"the question has {length} tokens, and the model reads {self.window} of question and passage together",
+                f"the question has {length} tokens, and the model reads {self.window} of question and chunk together",
                 hint="ask a shorter question",
             )
         encodings = self.tokenizer.encode_batch([(question, _encodable(passage)) for passage in passages])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, Place, hookimpl
+from klaw_core import Component, ComponentContext, hookimpl
 
 if TYPE_CHECKING:
     from klaw_rerank_onnx.reranker import OnnxReranker
@@ -19,10 +19,10 @@ class OnnxRerankerOptions:
 
     ``model``: the name of an installed or downloaded cross-encoder.
     ``path``: a directory that holds one and its ``model.json``, instead of a name.
-    ``max_tokens``: how many tokens of question and passage together the model is given; never more than its window.
-    ``max_candidates``: how many of the best passages it reads.
+    ``max_tokens``: how many tokens of question and chunk together the model is given; never more than its window.
+    ``max_candidates``: how many of the best chunks it reads.
     ``top_n``: how many of them are put in its order, in front of the others.
-    ``batch``: how many passages are read in one run of the model.
+    ``batch``: how many chunks are read in one run of the model.
     ``threads``: how many batches are computed at once; 0 is one for each processor this process may use.
     ``bypass``: whether questions with a clear winner skip the model.
     """
@@ -37,7 +37,7 @@ class OnnxRerankerOptions:
     bypass: bool = True
 
 
-def _onnx(options: OnnxRerankerOptions, place: Place) -> OnnxReranker:
+def _onnx(options: OnnxRerankerOptions, place: ComponentContext) -> OnnxReranker:
     from klaw_models import CrossEncoderManifest, find_model
     from klaw_rerank_onnx.reranker import OnnxReranker
 

@@ -1,4 +1,4 @@
-"""The reranker ``onnx``: reads each passage beside the question and scores the pair."""
+"""The reranker ``onnx``: reads each chunk beside the question and scores the pair."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from klaw_core import Candidate, Query, Scored, has_clear_winner
+from klaw_core import Candidate, Query, RerankScore, has_clear_winner
 from klaw_models import CrossEncoderManifest
 from klaw_rerank_onnx.pairs import PairTokenizer
 from klaw_rerank_onnx.session import CrossEncoder
@@ -32,20 +32,20 @@ class OnnxReranker:
 
     needs_vectors = False
 
-    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[Scored] | None:
+    def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[RerankScore] | None:
         """Return the model's scores of the best ``top_n``, or None if the order is clear without it.
 
-        A score is the logistic function of the model's logit, which is raw. A passage that does not fit beside the
+        A score is the logistic function of the model's logit, which is raw. A chunk that does not fit beside the
         question is read as far as it does.
         """
         if self.options.bypass and has_clear_winner(candidates):
             return None
         read = candidates[: self.options.max_candidates]
-        pairs = self._tokenizer.pairs(query.text, [candidate.stored.chunk.passage for candidate in read])
+        pairs = self._tokenizer.pairs(query.text, [candidate.stored.chunk.embedding_text for candidate in read])
         raw = self._model.scores(pairs)
         # by the raw scores: the logistic function makes large ones equal
         ranked = sorted(zip(read, raw, strict=True), key=lambda item: -item[1])[: min(self.options.top_n, limit)]
-        return [Scored(candidate.key, logistic(value), value) for candidate, value in ranked]
+        return [RerankScore(candidate.key, logistic(value), value) for candidate, value in ranked]
 
     @cached_property
     def _tokenizer(self) -> PairTokenizer:

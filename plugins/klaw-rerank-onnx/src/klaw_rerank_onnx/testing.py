@@ -43,9 +43,9 @@ WEIGHTS = [0.0 if word in SPECIAL else 0.25 if word == "the" else 1.0 for word i
 
 
 def make_graph(logits: int, *, scale: float = 1.0) -> bytes:
-    """Return a graph that adds up the weights of the passage's words that the question holds too, less 1.
+    """Return a graph that adds up the weights of the chunk's words that the question holds too, less 1.
 
-    ``types`` tells the question from the passage; a table of weights by token id is the embedding. With two logits
+    ``types`` tells the question from the chunk; a table of weights by token id is the embedding. With two logits
     the first is of the class irrelevant; more make a graph that is no cross-encoder.
     """
     initializers = [

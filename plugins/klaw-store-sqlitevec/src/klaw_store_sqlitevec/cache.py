@@ -185,11 +185,11 @@ def used_spaces(snapshot: SqliteSnapshot) -> set[VectorSpace]:
 
 
 def _passage_hashes(transaction: SqliteTransaction) -> set[bytes]:
-    """Return the hash of every passage, of all collections."""
+    """Return the hash of every chunk, of all collections."""
     hashes: set[bytes] = set()
     for collection in CHUNK_TABLES:
         keys = transaction.keys(collection).tolist()
         for first in range(0, len(keys), _CHUNKS):
             stored = transaction.chunks(collection, keys[first : first + _CHUNKS])
-            hashes.update(bytes.fromhex(item.chunk.passage_hash) for item in stored)
+            hashes.update(bytes.fromhex(item.chunk.embedding_hash) for item in stored)
     return hashes

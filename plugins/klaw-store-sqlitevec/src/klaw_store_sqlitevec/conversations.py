@@ -19,7 +19,7 @@ from klaw_core import Migration
 from klaw_store_sqlitevec.times import from_text, to_text
 
 if TYPE_CHECKING:
-    from klaw_core import MirroredFile, Session, StoredMessage, Summary
+    from klaw_core import JournalFileState, Session, StoredMessage, Summary
 
 _TABLES = """
 CREATE TABLE messages (
@@ -163,12 +163,12 @@ class SqliteMessages:
             Summary(chat_id, content, path, from_text(created), *between) for content, path, created, *between in rows
         )
 
-    def files(self, chat_id: str, /) -> Mapping[date, MirroredFile]:
+    def files(self, chat_id: str, /) -> Mapping[date, JournalFileState]:
         """Return how far each file of a chat is mirrored, by day."""
-        from klaw_core import MirroredFile
+        from klaw_core import JournalFileState
 
         rows = self.resource.execute("SELECT day, end, recipe FROM message_files WHERE chat_id = ?", (chat_id,))
-        files = (MirroredFile(chat_id, date.fromisoformat(day), end, recipe) for day, end, recipe in rows)
+        files = (JournalFileState(chat_id, date.fromisoformat(day), end, recipe) for day, end, recipe in rows)
         return {file.day: file for file in files}
 
     def insert(self, messages: Sequence[StoredMessage], /) -> int:
@@ -190,7 +190,7 @@ class SqliteMessages:
             self._derive_session(chat_id)
         return new
 
-    def put_file(self, file: MirroredFile, /) -> None:
+    def put_file(self, file: JournalFileState, /) -> None:
         """Record how far a file is mirrored."""
         self.resource.execute(
             "INSERT INTO message_files (chat_id, day, end, recipe) VALUES (?, ?, ?, ?) "

@@ -12,9 +12,9 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from klaw_core import Hit, Keys, Matrix, Query, Tally
+from klaw_core import Hit, KeyDigest, Keys, Matrix, Query
 from klaw_store_sqlitevec.failures import damaged_vectors
-from klaw_store_sqlitevec.tallying import read_tally
+from klaw_store_sqlitevec.key_digests import read_key_digest
 
 #: Collection to its vec0 table: the only names that are ever formatted into a statement.
 TABLES = {"memory": "vec_memory", "docs": "vec_docs"}
@@ -61,9 +61,9 @@ def read_keys(connection: apsw.Connection, collection: str) -> Keys:
     return np.fromiter((row[0] for row in connection.execute(sql)), dtype=np.int64)
 
 
-def tally(connection: apsw.Connection, collection: str) -> Tally:
-    """Return the tally of the keys."""
-    return read_tally(connection, f"{TABLES[collection]}_rowids", "rowid")
+def key_digest(connection: apsw.Connection, collection: str) -> KeyDigest:
+    """Return the digest of the keys."""
+    return read_key_digest(connection, f"{TABLES[collection]}_rowids", "rowid")
 
 
 def read_vectors(connection: apsw.Connection, collection: str, dimension: int) -> Iterator[tuple[Keys, Matrix]]:

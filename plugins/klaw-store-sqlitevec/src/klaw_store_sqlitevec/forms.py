@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from klaw_core import Hit, Keys, Matrix, Query, RetrievalError, StoredChunk, Tally, Vector, VectorSpace
+from klaw_core import Hit, KeyDigest, Keys, Matrix, Query, RetrievalError, StoredChunk, Vector, VectorSpace
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.failures import damaged_vectors
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
@@ -77,18 +77,18 @@ class VectorForms:
             found.append(exact.read_keys(resource, collection))
         return np.sort(np.concatenate(found))
 
-    def lagging(self, resource: apsw.Connection, collection: str, /) -> Keys:
+    def outdated(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return the keys that are still quantized where the search is to be exact, ascending."""
         _check_name(collection)
         return quantized.read_keys(resource, collection)[: None if self._search == "exact" else 0]
 
-    def tally(self, resource: apsw.Connection, collection: str, /) -> Tally | None:
-        """Return the tally of :meth:`keys`, None if any is lagging; a vector is in one form only."""
+    def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
+        """Return the digest of :meth:`keys`, None if any is outdated; a vector is in one form only."""
         _check_name(collection)
-        found = quantized.tally(resource, collection)
+        found = quantized.key_digest(resource, collection)
         if found.count and self._search == "exact":
             return None
-        return found + exact.tally(resource, collection) if exact.exists(resource, collection) else found
+        return found + exact.key_digest(resource, collection) if exact.exists(resource, collection) else found
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the tables and the vectors in them, read past vec0."""
@@ -125,14 +125,18 @@ class VectorForms:
         hits += exact.search(resource, query, limit)
         return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
 
-    def _quantizes(self, resource: apsw.Connection, collection: str, form: quantized.Form | None, more: int) -> bool:
+    def _quantizes(
+        self, resource: apsw.Connection, collection: str, form: quantized.QuantizationForm | None, more: int
+    ) -> bool:
         """Return whether ``more`` vectors are added quantized."""
         if self._search != "auto":
             return self._search == "quantized"
         return form is not None or exact.count(resource, collection) + more > self._exact_up_to
 
 
-def _convert(resource: apsw.Connection, collection: str, form: quantized.Form | None, dimension: int) -> quantized.Form:
+def _convert(
+    resource: apsw.Connection, collection: str, form: quantized.QuantizationForm | None, dimension: int
+) -> quantized.QuantizationForm:
     """Quantize every vector of the vec0 table, and remove the table."""
     if form is None:
         form = quantized.make_form(resource, collection, dimension, _centre(resource, collection, dimension))

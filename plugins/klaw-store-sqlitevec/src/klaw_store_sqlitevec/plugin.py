@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, Index, Place, Store, hookimpl
+from klaw_core import Component, ComponentContext, Index, Store, hookimpl
 
 if TYPE_CHECKING:
     import apsw
@@ -51,13 +51,13 @@ def klaw_retrievers() -> Iterable[Component[VectorOptions, "Index[apsw.Connectio
     )
 
 
-def _store(options: SqliteOptions, place: Place) -> Any:
+def _store(options: SqliteOptions, place: ComponentContext) -> Any:
     from klaw_store_sqlitevec.store import SqliteStore
 
     return SqliteStore(place.data_dir / options.path, busy_timeout_seconds=options.busy_timeout_seconds)
 
 
-def _index(options: VectorOptions, _place: Place) -> Any:
+def _index(options: VectorOptions, _place: ComponentContext) -> Any:
     from klaw_store_sqlitevec.vectors import VectorIndex
 
     return VectorIndex(options.search, options.exact_up_to, options.memory_mb)

@@ -203,7 +203,7 @@ CHUNK_TABLES = {
 
 
 @frozen(eq=False, repr=False)
-class Owned:
+class OwnedMigrations:
     """Migrations and whose they are."""
 
     owner: str
@@ -226,7 +226,7 @@ def check_file(connection: apsw.Connection, location: str) -> None:
     connection.pragma("application_id", APPLICATION_ID)
 
 
-def pending(connection: apsw.Connection, owned: Owned, location: str) -> list[Migration[apsw.Connection]]:
+def pending(connection: apsw.Connection, owned: OwnedMigrations, location: str) -> list[Migration[apsw.Connection]]:
     """Return the migrations that were not applied yet. Raise ForeignFileError if the file knows newer ones."""
     exists = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'klaw_migrations'").fetchone()
     rows = connection.execute("SELECT name FROM klaw_migrations WHERE owner = ?", (owned.owner,)) if exists else ()
@@ -240,7 +240,7 @@ def pending(connection: apsw.Connection, owned: Owned, location: str) -> list[Mi
     return [migration for migration in owned.migrations if migration.name not in applied]
 
 
-def migrate(connection: apsw.Connection, owned: Owned, location: str) -> None:
+def migrate(connection: apsw.Connection, owned: OwnedMigrations, location: str) -> None:
     """Apply what is pending, inside the caller's write transaction, and record it there."""
     connection.execute(_MIGRATIONS_TABLE)
     for migration in pending(connection, owned, location):

@@ -20,7 +20,7 @@ from klaw_store_sqlitevec.schema import CHUNK_TABLES, ChunkTable
 from klaw_store_sqlitevec.times import from_text
 
 if TYPE_CHECKING:
-    from klaw_core import DocumentRecord, Filters, Keys, Tally, Vector
+    from klaw_core import DocumentRecord, Filters, KeyDigest, Keys, Vector
     from klaw_store_sqlitevec.conversations import SqliteMessages
 
 _CHUNK_COLUMNS = """
@@ -98,11 +98,11 @@ class SqliteSnapshot:
         """Return every chunk's key, ascending."""
         return read_keys(self.resource, f"{chunk_table(collection).name} AS chunk")
 
-    def tally(self, collection: str, /) -> Tally:
-        """Return the tally of the keys."""
-        from klaw_store_sqlitevec.tallying import read_tally
+    def key_digest(self, collection: str, /) -> KeyDigest:
+        """Return the digest of the keys."""
+        from klaw_store_sqlitevec.key_digests import read_key_digest
 
-        return read_tally(self.resource, chunk_table(collection).name, "id")
+        return read_key_digest(self.resource, chunk_table(collection).name, "id")
 
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in, or None if there is none yet."""
@@ -114,7 +114,7 @@ class SqliteSnapshot:
         return None if row is None else SpaceRecord(VectorSpace(*row[:5]), to_vector(row[5]))
 
     def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
-        """Return the cached vectors among these passage hashes."""
+        """Return the cached vectors among these chunk hashes."""
         space_id = self.space_id(space)
         if space_id is None or not hashes:
             return {}

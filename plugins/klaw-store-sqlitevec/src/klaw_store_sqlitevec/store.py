@@ -13,7 +13,15 @@ from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreRead
 from klaw_store_sqlitevec.cache import facts, has_other_weights, prune_cache, sample_weights, take_cache, used_spaces
 from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
-from klaw_store_sqlitevec.schema import MIGRATIONS, OWNER, ForeignFileError, Owned, check_file, migrate, pending
+from klaw_store_sqlitevec.schema import (
+    MIGRATIONS,
+    OWNER,
+    ForeignFileError,
+    OwnedMigrations,
+    check_file,
+    migrate,
+    pending,
+)
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 
 if TYPE_CHECKING:
@@ -38,7 +46,7 @@ class SqliteStore:
         self._busy_timeout_seconds = busy_timeout_seconds
         self._indexes: dict[str, Index[apsw.Connection]] = {}
         self._connections = Connections(path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare)
-        self._migrate(Owned(OWNER, MIGRATIONS))
+        self._migrate(OwnedMigrations(OWNER, MIGRATIONS))
 
     @property
     def location(self) -> str:
@@ -50,7 +58,7 @@ class SqliteStore:
         self._connections.renew()
         self._indexes[owner] = index
         try:
-            self._migrate(Owned(owner, tuple(index.migrations())))
+            self._migrate(OwnedMigrations(owner, tuple(index.migrations())))
         except BaseException:
             del self._indexes[owner]
             raise
@@ -232,7 +240,7 @@ class SqliteStore:
         for index in self._indexes.values():
             index.prepare(connection)
 
-    def _migrate(self, owned: Owned) -> None:
+    def _migrate(self, owned: OwnedMigrations) -> None:
         """Bring the schema up to date; a file that is needs no write."""
         with self._connections.reader() as connection:
             made = bool(connection.pragma("application_id"))

@@ -22,7 +22,7 @@ _CHUNK_COLUMNS = (
 class SqliteTransaction(SqliteSnapshot):
     """A write transaction; what it has changed it also sees.
 
-    ``forgotten`` are the hashes of the passages that are to leave no trace.
+    ``forgotten`` are the hashes of the chunks that are to leave no trace.
     """
 
     forgotten: set[str] = field(factory=set, init=False)
@@ -69,7 +69,7 @@ class SqliteTransaction(SqliteSnapshot):
             self.resource.execute("DELETE FROM vector_spaces WHERE id = ?", (old,))
 
     def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
-        """Put vectors in the embedding cache, by passage hash. One that is there stays, unless it is damaged."""
+        """Put vectors in the embedding cache, by chunk hash. One that is there stays, unless it is damaged."""
         if not vectors:
             return
         space_id = self.put_space(space)
@@ -94,7 +94,7 @@ class SqliteTransaction(SqliteSnapshot):
         return tend(self.resource, max_entries)
 
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
-        """Remove these passage hashes from the embedding cache, in every space."""
+        """Remove these chunk hashes from the embedding cache, in every space."""
         self.forgotten.update(hashes)
         if hashes:
             array = apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))

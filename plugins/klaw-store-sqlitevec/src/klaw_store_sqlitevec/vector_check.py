@@ -18,7 +18,7 @@ _DECLARED = re.compile(r"\bfloat\[(\d+)\]")
 
 
 @define
-class _Found:
+class _DamageCounts:
     """What the blocks show: counts of what is wrong."""
 
     taken: int = 0
@@ -53,7 +53,7 @@ def _declared(connection: apsw.Connection, table: str) -> int | None:
 
 
 def _check_blocks(connection: apsw.Connection, collection: str, dimension: int) -> list[str]:
-    found = _Found()
+    found = _DamageCounts()
     for block in read_blocks(connection, collection, dimension):
         if block is None:
             found.damaged += 1
@@ -76,7 +76,7 @@ def _misplaced(connection: apsw.Connection, collection: str, block: Block) -> in
     return sum(known.get(key) != place for key, place in zip(block.keys.tolist(), block.places.tolist(), strict=True))
 
 
-def _problems(found: _Found, keys: int) -> list[str]:
+def _problems(found: _DamageCounts, keys: int) -> list[str]:
     problems = []
     if found.damaged:
         problems.append(f"{found.damaged:,} blocks of vectors are missing or have the wrong length")

@@ -17,7 +17,7 @@ from klaw_core import RetrievalError
 from klaw_store_sqlitevec.quantized_schema import MIGRATIONS
 
 if TYPE_CHECKING:
-    from klaw_core import Hit, Keys, Matrix, Migration, Query, StoredChunk, Tally, VectorSpace
+    from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
     from klaw_store_sqlitevec.forms import VectorForms
 
 
@@ -74,13 +74,13 @@ class VectorIndex:
         """Return every key in the index, ascending."""
         return self.forms.keys(resource, collection)
 
-    def lagging(self, resource: apsw.Connection, collection: str, /) -> Keys:
+    def outdated(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return the keys that are still quantized where the search is to be exact: the core adds them again."""
-        return self.forms.lagging(resource, collection)
+        return self.forms.outdated(resource, collection)
 
-    def tally(self, resource: apsw.Connection, collection: str, /) -> Tally | None:
-        """Return the tally of :meth:`keys`, None if any is :meth:`lagging`."""
-        return self.forms.tally(resource, collection)
+    def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
+        """Return the digest of :meth:`keys`, None if any is :meth:`outdated`."""
+        return self.forms.key_digest(resource, collection)
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the tables and the vectors in them, read past vec0."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from klaw_core import Component, Embedder, Place, hookimpl
+from klaw_core import Component, ComponentContext, Embedder, hookimpl
 
 
 @frozen
@@ -12,7 +12,7 @@ class Options:
     """None: this component is never to be built."""
 
 
-def _embedder(_options: Options, _place: Place) -> Embedder:
+def _embedder(_options: Options, _place: ComponentContext) -> Embedder:
     raise AssertionError("a component of another generation was built")
 
 

@@ -12,10 +12,10 @@ from attrs import frozen
 
 from klaw_core import (
     Component,
+    ComponentContext,
     Document,
     Entry,
     Hit,
-    Place,
     Query,
     Ranking,
     Span,
@@ -142,7 +142,7 @@ class Index(Retriever):
 
 @frozen
 class Fusion:
-    """Puts the legs' hits behind each other."""
+    """Puts the retrievers' hits behind each other."""
 
     options: Options
 
@@ -191,7 +191,7 @@ class Source:
 
 
 def _component(name: str, kind: Any) -> Component[Options, Any]:
-    def build(options: Options, _place: Place) -> Any:
+    def build(options: Options, _place: ComponentContext) -> Any:
         return options.do("factory", kind(options))
 
     return Component(name, Options, factory=build, api=1)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from klaw_eval.datasets.reading import LeftOut, read_text
+from klaw_eval.datasets.reading import OmittedQuestions, read_text
 from klaw_eval.errors import DatasetError
 from klaw_eval.values import Question
 
@@ -38,7 +38,7 @@ def judged_questions(
 
     A question without judgements is no part of the test set; one without a relevant document cannot be asked.
     """
-    left_out = LeftOut()
+    left_out = OmittedQuestions()
     questions = []
     for name, text in texts.items():
         if name in judgements:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from klaw_core.cli.kit import counted
-from klaw_eval.datasets.reading import LeftOut, convert, read_json, refuse_repeated
+from klaw_eval.datasets.reading import OmittedQuestions, convert, read_json, refuse_repeated
 from klaw_eval.errors import DatasetError
 from klaw_eval.values import Corpus, Dataset, Question, Talk, Turn
 
@@ -29,13 +29,13 @@ _PAUSE = timedelta(seconds=30)  # between two turns, so that they have an order 
 _CATEGORIES = {1: "1 multi-hop", 2: "2 temporal", 3: "3 open-domain", 4: "4 single-hop", 5: "5 adversarial"}
 
 
-class _Said(msgspec.Struct, frozen=True):
+class _TurnRecord(msgspec.Struct, frozen=True):
     speaker: str
     text: str
     dia_id: str = ""
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _QuestionRecord(msgspec.Struct, frozen=True):
     question: str
     evidence: list[str] = []
     category: int = 0
@@ -43,7 +43,7 @@ class _Asked(msgspec.Struct, frozen=True):
 
 class _Sample(msgspec.Struct, frozen=True):
     conversation: dict[str, Any]
-    qa: list[_Asked]
+    qa: list[_QuestionRecord]
     sample_id: str = ""
 
 
@@ -55,7 +55,7 @@ def read(path: Path, unit: str = "session", *, pooled: bool = False) -> Dataset:
     samples = read_json(path, list[_Sample], "a list of LoCoMo conversations")
     names = [sample.sample_id or f"conversation-{number}" for number, sample in enumerate(samples, start=1)]
     refuse_repeated(path, names, "conversations")
-    left_out = LeftOut()
+    left_out = OmittedQuestions()
     corpora = tuple(_corpus(path, name, sample, unit, left_out) for name, sample in zip(names, samples, strict=True))
     setting = f"one index for each of {counted(len(corpora), 'conversation')}"
     if pooled:
@@ -73,7 +73,7 @@ def read(path: Path, unit: str = "session", *, pooled: bool = False) -> Dataset:
     return Dataset(path.stem, unit, setting, corpora, dict(left_out), combined)
 
 
-def _corpus(path: Path, name: str, sample: _Sample, unit: str, left_out: LeftOut) -> Corpus:
+def _corpus(path: Path, name: str, sample: _Sample, unit: str, left_out: OmittedQuestions) -> Corpus:
     turns = tuple(_turns(path, name, sample.conversation))
     refuse_repeated(path, (turn.id for turn in turns), "turns")
     questions = []
@@ -91,7 +91,7 @@ def _turns(path: Path, name: str, conversation: dict[str, Any]) -> Iterator[Turn
     sessions = sorted((int(found[1]), key) for key in conversation if (found := _SESSION.fullmatch(key)))
     for number, key in sessions:
         place = f"{name}, {key}"
-        said = convert(conversation[key] or [], list[_Said], path, place)
+        said = convert(conversation[key] or [], list[_TurnRecord], path, place)
         times = _times(len(said), conversation.get(f"{key}_date_time"), path, place)
         for index, (item, ts) in enumerate(zip(said, times, strict=True), start=1):
             found = _TURN.fullmatch(item.dia_id)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from klaw_eval.datasets.reading import LeftOut, read_lines
+from klaw_eval.datasets.reading import OmittedQuestions, read_lines
 from klaw_eval.errors import DatasetError
 from klaw_eval.values import Corpus, Dataset, Question
 
 
-class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _QuestionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     question: str
     path: str | list[str] = ()  # type: ignore[assignment]  # msgspec wants an immutable default
     text: str | list[str] = ()  # type: ignore[assignment]  # as above
@@ -25,12 +25,12 @@ class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read(path: Path) -> Dataset:
     """Return the questions of a file, for the index as it is. Raise DatasetError.
 
-    A path is a result's (``notes/a.md``); a text is one that the right passage contains. Either may be a list.
+    A path is a result's (``notes/a.md``); a text is one that the right chunk contains. Either may be a list.
     """
-    left_out = LeftOut()
+    left_out = OmittedQuestions()
     questions = []
     seen: dict[str, int] = {}
-    for number, asked in read_lines(path, _Asked, 'a question {"question", "path" or "text", "category"}'):
+    for number, asked in read_lines(path, _QuestionRecord, 'a question {"question", "path" or "text", "category"}'):
         paths, texts = _listed(asked.path), _listed(asked.text)
         if bool(paths) == bool(texts):
             both = "both" if paths else "neither"

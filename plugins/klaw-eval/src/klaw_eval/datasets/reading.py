@@ -69,7 +69,7 @@ def convert(value: Any, form: type[T], path: Path, place: str) -> T:
         raise DatasetError(f"{path}, {place}: {error}") from error
 
 
-class LeftOut(Counter[str]):
+class OmittedQuestions(Counter[str]):
     """Counts the questions that are left out, by reason."""
 
     def reason(self, text: str, gold: Iterable[str]) -> bool:

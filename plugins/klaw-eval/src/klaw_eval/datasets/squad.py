@@ -11,18 +11,18 @@ from pathlib import Path
 import msgspec
 
 from klaw_core.cli.kit import counted
-from klaw_eval.datasets.reading import LeftOut, read_json, refuse_repeated
+from klaw_eval.datasets.reading import OmittedQuestions, read_json, refuse_repeated
 from klaw_eval.values import Corpus, Dataset, Page, Question
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _QuestionRecord(msgspec.Struct, frozen=True):
     question: str
     id: str
 
 
 class _Paragraph(msgspec.Struct, frozen=True):
     context: str
-    qas: list[_Asked] = []
+    qas: list[_QuestionRecord] = []
 
 
 class _Article(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class _File(msgspec.Struct, frozen=True):
 def read(path: Path) -> Dataset:
     """Return the paragraphs and questions of a file; a paragraph that occurs twice is one. Raise DatasetError."""
     articles = read_json(path, _File, "a SQuAD file").data
-    left_out = LeftOut()
+    left_out = OmittedQuestions()
     pages: dict[str, Page] = {}
     questions = []
     for paragraph in (paragraph for article in articles for paragraph in article.paragraphs):

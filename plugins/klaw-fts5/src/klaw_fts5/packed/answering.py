@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from klaw_core import Keys
 from klaw_fts5.exact import Exact, Preference, Weights, everyday_from
-from klaw_fts5.packed.blocks import Listed, Own, read_own, read_postings
-from klaw_fts5.packed.cache import Cache, Held, Scored
+from klaw_fts5.packed.blocks import Own, TermPostings, read_own, read_postings
+from klaw_fts5.packed.cache import Cache, TermBounds, TermScores
 from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import OWN
 from klaw_fts5.packed.spelling import term_number
@@ -33,7 +33,7 @@ _SAMPLE = 64
 
 
 @frozen(eq=False)
-class _Asked:
+class _TermGroups:
     """Terms by who finds them: ``words`` and ``compounds`` postings, ``others`` FTS5."""
 
     words: tuple[int, ...]
@@ -42,7 +42,7 @@ class _Asked:
 
 
 @frozen(eq=False)
-class _Best:
+class _TopRows:
     """The best rows of a view, ascending, with their keys and scores; shape (n,) each."""
 
     rows: NDArray[np.intp]
@@ -55,7 +55,7 @@ class _Best:
 
 
 @frozen(eq=False)
-class Packed:
+class PackedSearch:
     """Asks the packed form, and FTS5 for what it does not know: quoted phrases and the beginnings of words."""
 
     connection: apsw.Connection
@@ -65,11 +65,11 @@ class Packed:
     state: State
     view: View
     _tokenize: Tokenizer = field(init=False)
-    _held: dict[int, Held] = field(init=False, factory=dict)
+    _held: dict[int, TermBounds] = field(init=False, factory=dict)
     _numbers: dict[str, int | None] = field(init=False, factory=dict)
     _pairing: set[str] = field(init=False, factory=set)
     _numbers_of_pairs: dict[tuple[str, ...], tuple[int, ...] | None] = field(init=False, factory=dict)
-    _compounds: dict[Term, Scored] = field(init=False, factory=dict)
+    _compounds: dict[Term, TermScores] = field(init=False, factory=dict)
     _phrases: dict[Term, dict[int, float]] = field(init=False, factory=dict)
 
     @_tokenize.default
@@ -135,7 +135,7 @@ class Packed:
                 _raise(best, self._compound(term), preferred.weight)
         return best.as_dict()
 
-    def _sort_out(self, terms: Sequence[Term]) -> _Asked:
+    def _sort_out(self, terms: Sequence[Term]) -> _TermGroups:
         distinct = {(term.words, term.prefix): term for term in terms}.values()  # as FTS5 is asked
         numbers = {
             term: None if term.prefix or len(term.words) > 1 else self._number(term.words[0]) for term in distinct
@@ -145,7 +145,7 @@ class Packed:
         rest = [term for term, number in numbers.items() if number is None]
         compounds = tuple(filter(self._is_kept, rest))
         others = (term for term in rest if not self._is_kept(term) and not self._is_left_out(term, words))
-        return _Asked(tuple(words.values()), compounds, tuple(others))
+        return _TermGroups(tuple(words.values()), compounds, tuple(others))
 
     def _is_left_out(self, term: Term, words: Mapping[str, int]) -> bool:
         """Return whether FTS5 would take long for a phrase of which a telling word is asked for by itself."""
@@ -177,7 +177,7 @@ class Packed:
             self._numbers_of_pairs[words] = pairs
         return self._numbers_of_pairs[words]
 
-    def _compound(self, term: Term) -> Scored:
+    def _compound(self, term: Term) -> TermScores:
         """Return where words stand side by side, and what that adds, as FTS5 scores a phrase.
 
         Three and more are found where each two of them are. Rows that lack a word of it are of another pair's; those of
@@ -197,10 +197,12 @@ class Packed:
             rows, values = rarest.rows[kept], rarest.values[kept]
             if len(rows) < len(kept):
                 values *= idf(self.view.rows, len(rows)) / idf(self.view.rows, len(kept))
-            self._compounds[term] = Scored(rows, values)
+            self._compounds[term] = TermScores(rows, values)
         return self._compounds[term]
 
-    def _add_up(self, asked: _Asked, found: Sequence[Mapping[int, float]], within: Keys | None) -> NDArray[np.float64]:
+    def _add_up(
+        self, asked: _TermGroups, found: Sequence[Mapping[int, float]], within: Keys | None
+    ) -> NDArray[np.float64]:
         """Return every row's score: that of the words and compounds, and what FTS5 found."""
         self._read(asked.words)
         scores = np.zeros(len(self.view.keys))
@@ -261,10 +263,10 @@ class Packed:
             own = read_own(self.connection, self.sql.packed, self.view.blocks, unknown)
             self._keep({number: self._counted(held) for number, held in own.items()})
 
-    def _counted(self, own: Own) -> Held:
+    def _counted(self, own: Own) -> TermBounds:
         listed = sum(count for _, count in own.values())
         rare = sum(min(OWN, block.rows) for place, block in enumerate(self.view.blocks) if place not in own)
-        return Held(max(listed - self.view.dead, 0), listed + rare, own)
+        return TermBounds(max(listed - self.view.dead, 0), listed + rare, own)
 
     def _read(self, numbers: Iterable[int]) -> None:
         """Read the postings of those of these terms, which were looked up, that are not known yet."""
@@ -273,11 +275,11 @@ class Packed:
             lists = read_postings(self.connection, self.sql.packed, self.view.blocks, own)
             self._keep(dict(zip(lists, self._score(list(lists.values())), strict=True)))
 
-    def _keep(self, words: Mapping[int, Held]) -> None:
+    def _keep(self, words: Mapping[int, TermBounds]) -> None:
         self._held.update(words)
         self.cache.keep_words(self._scope, words)
 
-    def _scored(self, number: int) -> Scored:
+    def _scored(self, number: int) -> TermScores:
         """Return where a term stands, and what it adds there."""
         self._look_up((number,))
         self._read((number,))
@@ -285,7 +287,7 @@ class Packed:
         assert scored is not None
         return scored
 
-    def _score(self, lists: Sequence[Sequence[Listed | None]]) -> Iterator[Held]:
+    def _score(self, lists: Sequence[Sequence[TermPostings | None]]) -> Iterator[TermBounds]:
         """Yield BM25 of the rows that hold each of some terms, in the order of operations in which FTS5 computes it."""
         rows, codes, counts = self.view.join(lists)
         often = self._weights_of_codes().take(codes)
@@ -294,8 +296,8 @@ class Packed:
         values /= often
         values *= np.repeat([idf(self.view.rows, count) for count in counts], counts)
         for start, end in pairwise(accumulate(counts, initial=0)):
-            scored = Scored(rows[start:end].copy(), values[start:end].copy())  # a slice would keep all of them
-            yield Held(end - start, end - start, {}, scored)
+            scored = TermScores(rows[start:end].copy(), values[start:end].copy())  # a slice would keep all of them
+            yield TermBounds(end - start, end - start, {}, scored)
 
     def _weights_of_codes(self) -> NDArray[np.float64]:
         """Return the weighted frequency for each code of each block; all 256, so that no code is out of range."""
@@ -311,7 +313,7 @@ class Packed:
         if self.view.alive is not None:
             scores[~self.view.alive] = 0.0
 
-    def _top(self, scores: NDArray[np.float64], depth: int) -> _Best:
+    def _top(self, scores: NDArray[np.float64], depth: int) -> _TopRows:
         """Return the rows with the best scores above nothing, equal ones by key."""
         rows = np.flatnonzero(scores > _threshold(scores, depth))
         if len(rows) < depth:
@@ -322,10 +324,10 @@ class Packed:
             if len(enough) > depth:
                 enough = np.sort(enough[np.lexsort((keys[enough], -values[enough]))[:depth]])
             rows, keys, values = rows[enough], keys[enough], values[enough]
-        return _Best(rows, keys, values)
+        return _TopRows(rows, keys, values)
 
 
-def _raise(best: _Best, scored: Scored, weight: float) -> None:
+def _raise(best: _TopRows, scored: TermScores, weight: float) -> None:
     """Add to the best scores what a phrase adds."""
     places, found = scored.find(best.rows.astype(np.int32))
     best.scores[found] += weight * scored.values[places[found]]

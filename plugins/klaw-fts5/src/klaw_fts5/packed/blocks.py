@@ -155,7 +155,7 @@ def require_agreement(block: Block, rows: Rows) -> None:
 
 
 @frozen(eq=False)
-class Listed:
+class TermPostings:
     """Where a term stands in a block, dead rows included."""
 
     positions: Positions | NDArray[np.uint16]
@@ -183,7 +183,7 @@ def read_own(
 
 def read_postings(
     connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block], own: Mapping[int, Own]
-) -> dict[int, list[Listed | None]]:
+) -> dict[int, list[TermPostings | None]]:
     """Return where terms stand in each block, given what :func:`read_own` returned of them. Raise DamagedError."""
     ids = {
         term: [held[place][0] if place in held else block.bucket_of(term) for place, block in enumerate(blocks)]
@@ -202,11 +202,11 @@ def read_postings(
     }
 
 
-def _listed(term: int, count: int, blob: bytes, is_own: bool, block: Block) -> Listed | None:  # noqa: FBT001  # private
+def _listed(term: int, count: int, blob: bytes, is_own: bool, block: Block) -> TermPostings | None:  # noqa: FBT001  # private
     if is_own:
-        return Listed(*_unpack(blob, count, block))
+        return TermPostings(*_unpack(blob, count, block))
     found = pick(blob, block.rows, term)
-    return None if found is None else Listed(*found)
+    return None if found is None else TermPostings(*found)
 
 
 def _unpack(blob: bytes, count: int, block: Block) -> tuple[Positions, Codes]:

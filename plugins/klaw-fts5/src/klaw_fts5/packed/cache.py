@@ -24,7 +24,7 @@ _WORDS_BYTES = 32 << 20
 
 
 @frozen(eq=False)
-class Scored:
+class TermScores:
     """A term's living rows, of a view, and what it adds to the score of each; both of shape (living,)."""
 
     rows: NDArray[np.int32]
@@ -39,13 +39,13 @@ class Scored:
 
 
 @frozen(eq=False)
-class Held:
+class TermBounds:
     """How many living rows of a view hold a term, at least and at most; ``scored`` once its postings were read."""
 
     least: int
     most: int
     own: Own
-    scored: Scored | None = None
+    scored: TermScores | None = None
 
     @property
     def cost(self) -> int:
@@ -53,16 +53,16 @@ class Held:
         return 1024 if self.scored is None else 1024 + self.scored.rows.nbytes + self.scored.values.nbytes
 
 
-class _Costly(Protocol):
+class _HasCost(Protocol):
     @property
     def cost(self) -> int: ...
 
 
 _Key = TypeVar("_Key", bound=Hashable)
-_Value = TypeVar("_Value", bound=_Costly)
+_Value = TypeVar("_Value", bound=_HasCost)
 
 
-class _Bounded(Generic[_Key, _Value]):
+class _CostLru(Generic[_Key, _Value]):
     """Lets go of what was used least recently when the rest costs more than ``most``; never of the last one."""
 
     def __init__(self, most: int) -> None:
@@ -100,9 +100,9 @@ class Cache:
     """
 
     def __init__(self) -> None:
-        self._rows: _Bounded[int, Rows] = _Bounded(_ROWS_BYTES)
+        self._rows: _CostLru[int, Rows] = _CostLru(_ROWS_BYTES)
         self._views: dict[PackedStatements, tuple[bytes, View]] = {}
-        self._words: _Bounded[Hashable, Held] = _Bounded(_WORDS_BYTES)
+        self._words: _CostLru[Hashable, TermBounds] = _CostLru(_WORDS_BYTES)
 
     def view(self, connection: apsw.Connection, sql: PackedStatements, state: State) -> View:
         """Return the blocks as they are in this state. Raise DamagedError if they are not as it says."""
@@ -131,12 +131,12 @@ class Cache:
         """Let go of blocks that were made one with others. Who asks an older snapshot reads them again."""
         self._rows.drop(blocks)
 
-    def words(self, scope: Hashable, terms: Iterable[int]) -> dict[int, Held]:
+    def words(self, scope: Hashable, terms: Iterable[int]) -> dict[int, TermBounds]:
         """Return what is known of these terms in ``scope``: a state's stamp, and all else that scores depend on."""
         found = ((term, self._words.get((scope, term))) for term in terms)
         return {term: held for term, held in found if held is not None}
 
-    def keep_words(self, scope: Hashable, words: Mapping[int, Held]) -> None:
+    def keep_words(self, scope: Hashable, words: Mapping[int, TermBounds]) -> None:
         """Keep what was read of terms."""
         for term, held in words.items():
             self._words.put((scope, term), held)

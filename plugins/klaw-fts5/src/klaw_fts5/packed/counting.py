@@ -20,7 +20,7 @@ _NARROW, _WIDE = 1 << 16, 1 << 32
 
 
 @frozen(eq=False)
-class Counted:
+class ChunkBatch:
     """A batch of chunks: its postings, by position; ``lengths`` in tokens, of all columns together, shape (n,)."""
 
     postings: Postings
@@ -35,7 +35,7 @@ class Counter:
         self._spellings = Spellings()
         self._lock = Lock()
 
-    def count(self, tokenizer: Tokenizer, rows: Sequence[tuple[str, ...]]) -> Counted:
+    def count(self, tokenizer: Tokenizer, rows: Sequence[tuple[str, ...]]) -> ChunkBatch:
         """Return the postings of the words and pairs of rows, each given as treated text, heading and context."""
         with self._lock:
             if len(self._spellings) > _MAX_SPELLINGS:
@@ -57,7 +57,7 @@ class Counter:
             np.concatenate((single.positions, double.positions)),
             codes,
         )
-        return Counted(postings, mixes, sizes.reshape(-1, COLUMNS).sum(axis=1))
+        return ChunkBatch(postings, mixes, sizes.reshape(-1, COLUMNS).sum(axis=1))
 
 
 @frozen(eq=False)

@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 from attrs import field, frozen
 
-from klaw_core import Keys, Tally
+from klaw_core import KeyDigest, Keys
 from klaw_fts5.packed.blocks import Block, read_blocks
 from klaw_fts5.packed.cache import Cache
 from klaw_fts5.packed.counting import Counter
@@ -109,12 +109,12 @@ class Upkeep:
             held = []
         return np.unique(np.concatenate([np.empty(0, np.int64), *held]))
 
-    def tally(self, connection: apsw.Connection, collection: str) -> Tally | None:
-        """Return the tally of :meth:`keys`; None if what is there cannot be read."""
+    def key_digest(self, connection: apsw.Connection, collection: str) -> KeyDigest | None:
+        """Return the digest of :meth:`keys`; None if what is there cannot be read."""
         if read_state(connection, collection) is None:
-            return Tally()
+            return KeyDigest()
         try:
-            return sum(map(Tally.of, self._living(connection, collection)), Tally())
+            return sum(map(KeyDigest.of, self._living(connection, collection)), KeyDigest())
         except DAMAGE:
             return None
 

@@ -11,7 +11,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from klaw_core import Keys
-from klaw_fts5.packed.blocks import Block, Listed, Rows
+from klaw_fts5.packed.blocks import Block, Rows, TermPostings
 from klaw_fts5.packed.postings import COLUMNS, MAX_CODES, Integers, Mixes, unmix
 
 # BM25's, as FTS5 has them (https://sqlite.org/fts5.html#the_bm25_function).
@@ -48,7 +48,7 @@ class View:
         """Return how many rows were removed and are still listed."""
         return len(self.keys) - self.rows
 
-    def join(self, lists: Sequence[Sequence[Listed | None]]) -> tuple[NDArray[np.int32], Integers, list[int]]:
+    def join(self, lists: Sequence[Sequence[TermPostings | None]]) -> tuple[NDArray[np.int32], Integers, list[int]]:
         """Return the living rows that hold some terms, given where each stands in each block, and their codes.
 
         Those of one term follow those of another; the last is how many rows hold each.

@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 
 from klaw_fts5.packed.blocks import MAX_BUCKETS, NO_TERM, Block, Rows, read_part, read_rows, sum_up
-from klaw_fts5.packed.counting import Counted
+from klaw_fts5.packed.counting import ChunkBatch
 from klaw_fts5.packed.postings import (
     OWN,
     TERM_BITS,
@@ -31,7 +31,7 @@ _PART = 1 << 20
 _NARROW = 1 << 16
 
 
-def write_batch(connection: apsw.Connection, sql: PackedStatements, keys: Sequence[int], counted: Counted) -> None:
+def write_batch(connection: apsw.Connection, sql: PackedStatements, keys: Sequence[int], counted: ChunkBatch) -> None:
     """Write chunks that were counted in the order of their ascending keys as one block."""
     rows = Rows(np.array(keys, dtype=np.int64), counted.lengths, counted.mixes)
     _write(connection, sql, rows, (counted.postings,))

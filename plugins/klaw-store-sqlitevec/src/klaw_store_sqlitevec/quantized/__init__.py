@@ -3,27 +3,27 @@
 from klaw_store_sqlitevec.quantized.stages import search
 from klaw_store_sqlitevec.quantized.tables import (
     FEWEST_FOR_CENTRE,
-    Form,
+    QuantizationForm,
     add,
     count,
     drop_form,
+    key_digest,
     make_form,
     read_form,
     read_keys,
     remove,
-    tally,
 )
 
 __all__ = [
     "FEWEST_FOR_CENTRE",
-    "Form",
+    "QuantizationForm",
     "add",
     "count",
     "drop_form",
+    "key_digest",
     "make_form",
     "read_form",
     "read_keys",
     "remove",
     "search",
-    "tally",
 ]

@@ -19,13 +19,13 @@ from attrs import define, evolve, field
 from klaw_store_sqlitevec.quantized.codes import row_bytes, words
 from klaw_store_sqlitevec.quantized.tables import (
     CAPACITY,
-    Form,
+    QuantizationForm,
     Segment,
     parse_segments,
     read_range,
     read_segment_rows,
 )
-from klaw_store_sqlitevec.quantized.view import NO_ROWS, Held, View, read_blob
+from klaw_store_sqlitevec.quantized.view import NO_ROWS, LoadedSegment, View, read_blob
 
 _KEY_BYTES = 8
 _WORD_BYTES = 8
@@ -41,11 +41,11 @@ class SegmentCache:
     """
 
     most_bytes: int
-    _held: dict[str, dict[int, Held]] = field(factory=dict, init=False)
+    _held: dict[str, dict[int, LoadedSegment]] = field(factory=dict, init=False)
     _complete: dict[str, tuple[list[Any], View]] = field(factory=dict, init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
-    def load(self, connection: apsw.Connection, collection: str, form: Form) -> View:
+    def load(self, connection: apsw.Connection, collection: str, form: QuantizationForm) -> View:
         """Return the segments of a collection with their codes. Raise RetrievalError if they are damaged."""
         stored = read_segment_rows(connection, collection)
         known = self._complete.get(collection)
@@ -74,7 +74,7 @@ class SegmentCache:
         return view
 
 
-def _bytes(held: Held) -> int:
+def _bytes(held: LoadedSegment) -> int:
     """Return how much a segment takes, with its keys."""
     return _code_bytes(len(held.planes)) + held.rows.nbytes
 
@@ -83,19 +83,21 @@ def _code_bytes(width: int) -> int:
     return CAPACITY * (width * _WORD_BYTES + _KEY_BYTES)
 
 
-def _update(connection: apsw.Connection, form: Form, segment: Segment, held: Held | None) -> Held:
+def _update(
+    connection: apsw.Connection, form: QuantizationForm, segment: Segment, held: LoadedSegment | None
+) -> LoadedSegment:
     """Return a segment with its codes, and with the rows that are held of what it was."""
     if held is not None and held.segment.stamp == segment.stamp:
         return held
     planes = np.empty((words(form.dimension), CAPACITY), np.uint64)
     read_blob(connection, segment, "codes", planes)
-    fresh = Held(segment, planes[:, : segment.used])
+    fresh = LoadedSegment(segment, planes[:, : segment.used])
     if held is not None and segment.follows(held.segment) and _continues(fresh, held):
         fresh.filled, fresh.rows = held.filled, held.rows
     return fresh
 
 
-def _continues(fresh: Held, held: Held) -> bool:
+def _continues(fresh: LoadedSegment, held: LoadedSegment) -> bool:
     """Return whether what lives now where codes are held has those codes.
 
     A file that was put back to an earlier state and then written on looks like a later state and has other vectors.
@@ -107,7 +109,9 @@ def _continues(fresh: Held, held: Held) -> bool:
     return not differ.any()
 
 
-def _read_more_rows(connection: apsw.Connection, collection: str, form: Form, segments: Sequence[Held]) -> None:
+def _read_more_rows(
+    connection: apsw.Connection, collection: str, form: QuantizationForm, segments: Sequence[LoadedSegment]
+) -> None:
     """Read the rows of one segment, and those that were added to others whose rows are held."""
     first = next((held for held in segments if not len(held.rows)), None)
     for held in segments:

@@ -8,14 +8,14 @@ from attrs import define
 
 from klaw_core import RetrievalError
 from klaw_store_sqlitevec.quantized.codes import encode, restore, row_bytes, unpack, words
-from klaw_store_sqlitevec.quantized.tables import CAPACITY, TABLES, Form, Segment, read_form, read_segments
+from klaw_store_sqlitevec.quantized.tables import CAPACITY, TABLES, QuantizationForm, Segment, read_form, read_segments
 
 # int8 rounds: the length of what is restored is off by a hundredth.
 _UNIT_TOLERANCE = 0.05
 
 
 @define
-class _Found:
+class _DamageCounts:
     """Counts of what is wrong."""
 
     damaged: int = 0
@@ -34,7 +34,7 @@ def check_form(connection: apsw.Connection, collection: str, dimension: int | No
             return [f"{rows:,} quantized vectors belong to no form"] if rows else []
         if dimension not in (None, form.dimension):
             return [f"it holds vectors of {form.dimension} dimensions, the recorded space has {dimension}"]
-        found = _Found()
+        found = _DamageCounts()
         for segment in read_segments(connection, collection):
             _check_segment(connection, collection, form, segment, found)
         return _problems(found, rows)
@@ -42,7 +42,9 @@ def check_form(connection: apsw.Connection, collection: str, dimension: int | No
         return [f"its vectors cannot be read: {error}"]
 
 
-def _check_segment(connection: apsw.Connection, collection: str, form: Form, segment: Segment, found: _Found) -> None:
+def _check_segment(
+    connection: apsw.Connection, collection: str, form: QuantizationForm, segment: Segment, found: _DamageCounts
+) -> None:
     sql = f"SELECT place, key, vector FROM {TABLES[collection]} WHERE place BETWEEN ? AND ? ORDER BY place"  # noqa: S608  # a name of ours
     rows: list[Any] = connection.execute(sql, (segment.first, segment.first + CAPACITY - 1)).fetchall()
     found.rows += len(rows)
@@ -67,7 +69,7 @@ def _check_segment(connection: apsw.Connection, collection: str, form: Form, seg
         found.unsound += int(np.count_nonzero(~(np.abs(sizes - 1.0) <= _UNIT_TOLERANCE)))
 
 
-def _problems(found: _Found, rows: int) -> list[str]:
+def _problems(found: _DamageCounts, rows: int) -> list[str]:
     problems = []
     if found.damaged:
         problems.append(f"{found.damaged:,} segments of vectors are missing or have the wrong length")

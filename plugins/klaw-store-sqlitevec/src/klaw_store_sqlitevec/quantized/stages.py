@@ -13,7 +13,7 @@ from klaw_core import Hit, Keys, Query, RetrievalError
 from klaw_store_sqlitevec.quantized import codes as arithmetic
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
 from klaw_store_sqlitevec.quantized.codes import Places
-from klaw_store_sqlitevec.quantized.tables import Form, read_rows
+from klaw_store_sqlitevec.quantized.tables import QuantizationForm, read_rows
 from klaw_store_sqlitevec.quantized.view import View
 
 # How many the first stage leaves, and the second, at least and for each hit that is asked for.
@@ -25,7 +25,9 @@ _WARM, _WARM_A_HIT = 1_200, 12
 _FEW = 8
 
 
-def search(connection: apsw.Connection, cache: SegmentCache, form: Form, query: Query, limit: int) -> list[Hit]:
+def search(
+    connection: apsw.Connection, cache: SegmentCache, form: QuantizationForm, query: Query, limit: int
+) -> list[Hit]:
     """Return the nearest of a collection's vectors, best first, ties by key. Raise RetrievalError.
 
     The query has a vector of the form's dimension.

@@ -14,10 +14,10 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from klaw_core import Keys, Matrix, RetrievalError, Tally, Vector
+from klaw_core import KeyDigest, Keys, Matrix, RetrievalError, Vector
 from klaw_store_sqlitevec.failures import damaged_vectors
+from klaw_store_sqlitevec.key_digests import read_key_digest
 from klaw_store_sqlitevec.quantized.codes import Bytes, Places, encode, quantize, restore, row_bytes, unpack, words
-from klaw_store_sqlitevec.tallying import read_tally
 
 #: So large that a query costs few reads and few calls of numpy, so small that what a change makes others read again
 #: takes a fraction of a millisecond.
@@ -38,7 +38,7 @@ _BATCH = 4_096
 
 
 @frozen
-class Form:
+class QuantizationForm:
     """What the vectors of a collection are quantized with. ``centred`` is false while they are few."""
 
     dimension: int
@@ -66,7 +66,7 @@ class Segment:
         return self.made == other.made and self.used >= other.used and len(self.dead) >= len(other.dead)
 
 
-def read_form(connection: apsw.Connection, collection: str) -> Form | None:
+def read_form(connection: apsw.Connection, collection: str) -> QuantizationForm | None:
     """Return what a collection's vectors are quantized with, None if they are not. Raise RetrievalError."""
     sql = "SELECT dimension, centre FROM quantized_forms WHERE collection = ?"
     row = connection.execute(sql, (collection,)).fetchone()
@@ -78,15 +78,17 @@ def read_form(connection: apsw.Connection, collection: str) -> Form | None:
     if blob is not None and not (isinstance(blob, bytes) and len(blob) == dimension * _FLOAT_BYTES):
         raise _damaged(collection)
     centre = np.zeros(dimension, np.float32) if blob is None else np.frombuffer(blob, "<f4").astype(np.float32)
-    return Form(dimension, centre, blob is not None)
+    return QuantizationForm(dimension, centre, blob is not None)
 
 
-def make_form(connection: apsw.Connection, collection: str, dimension: int, centre: Vector | None) -> Form:
+def make_form(connection: apsw.Connection, collection: str, dimension: int, centre: Vector | None) -> QuantizationForm:
     """Begin a collection's quantized vectors anew, without any."""
     drop_form(connection, collection)
     blob = None if centre is None else centre.astype("<f4").tobytes()
     connection.execute("INSERT INTO quantized_forms VALUES (?, ?, ?)", (collection, dimension, blob))
-    return Form(dimension, np.zeros(dimension, np.float32) if centre is None else centre, centre is not None)
+    return QuantizationForm(
+        dimension, np.zeros(dimension, np.float32) if centre is None else centre, centre is not None
+    )
 
 
 def drop_form(connection: apsw.Connection, collection: str) -> None:
@@ -149,9 +151,9 @@ def read_keys(connection: apsw.Connection, collection: str) -> Keys:
     return np.fromiter((row[0] for row in connection.execute(sql)), dtype=np.int64)
 
 
-def tally(connection: apsw.Connection, collection: str) -> Tally:
-    """Return the tally of the keys."""
-    return read_tally(connection, TABLES[collection], "key")
+def key_digest(connection: apsw.Connection, collection: str) -> KeyDigest:
+    """Return the digest of the keys."""
+    return read_key_digest(connection, TABLES[collection], "key")
 
 
 def read_rows(connection: apsw.Connection, collection: str, places: Places, dimension: int) -> tuple[Keys, Bytes]:
@@ -189,7 +191,9 @@ def _damaged(collection: str) -> RetrievalError:
     return damaged_vectors(f"the quantized vectors of {collection!r} are damaged")
 
 
-def add(connection: apsw.Connection, collection: str, form: Form, keys: Sequence[int], vectors: Matrix) -> Form:
+def add(
+    connection: apsw.Connection, collection: str, form: QuantizationForm, keys: Sequence[int], vectors: Matrix
+) -> QuantizationForm:
     """Add vectors; return what they are quantized with now: when they are enough for it, all are centred."""
     held = 0 if form.centred else count(connection, collection)
     if not form.centred and held + len(keys) >= FEWEST_FOR_CENTRE:
@@ -231,7 +235,9 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
         connection.execute(sql, (np.packbits(bits).tobytes(), segment.id))
 
 
-def _empty(connection: apsw.Connection, collection: str, form: Form, segment: Segment, dead: Places) -> None:
+def _empty(
+    connection: apsw.Connection, collection: str, form: QuantizationForm, segment: Segment, dead: Places
+) -> None:
     """Move what lives in a segment to the end of the last one, and remove it."""
     places = np.setdiff1d(np.arange(segment.used), dead) + segment.first
     keys, rows = read_rows(connection, collection, places, form.dimension)

@@ -19,7 +19,7 @@ NO_ROWS = np.empty((0, 0), np.uint8)
 
 
 @define(eq=False, repr=False)
-class Held:
+class LoadedSegment:
     """One segment in RAM: codes of shape (words, used), its keys once they were read, and its first rows.
 
     ``rows`` has room for every place, or for none; the first ``filled`` were read, and never change. Other threads may
@@ -42,7 +42,7 @@ class Held:
 class View:
     """The segments of one snapshot. Positions count their used places, one segment after another."""
 
-    held: Sequence[Held]
+    held: Sequence[LoadedSegment]
 
     @cached_property
     def starts(self) -> Sequence[int]:
@@ -93,7 +93,7 @@ class View:
             held.rows.take(part, axis=0, out=rows[begin:end], mode="clip")
         return rows
 
-    def _parts(self, positions: Places) -> Iterator[tuple[Held, Places]]:
+    def _parts(self, positions: Places) -> Iterator[tuple[LoadedSegment, Places]]:
         """Yield each segment with the positions in it, counted from its first place."""
         first = 0
         for held, start, last in zip(self.held, self.starts, positions.searchsorted(self.starts[1:]), strict=False):
@@ -101,7 +101,7 @@ class View:
             first = last
 
 
-def read_keys(connection: apsw.Connection, held: Held) -> Keys:
+def read_keys(connection: apsw.Connection, held: LoadedSegment) -> Keys:
     """Return the key of each place of a segment; where nothing lives, any. Raise RetrievalError if damaged."""
     if held.keys is None:
         keys = np.empty(CAPACITY, np.dtype("<i8"))

@@ -1,24 +1,24 @@
-"""A tally tells sets of keys apart without listing them."""
+"""A key digest tells sets of keys apart without listing them."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core import Tally
+from klaw_core import KeyDigest
 
 keys = st.sets(st.integers(1, 2**53))
 small = st.sets(st.integers(1, 40), max_size=2)
 
 
-def tally(values):
-    return Tally.of(np.array(sorted(values), dtype=np.int64))
+def key_digest(values):
+    return KeyDigest.of(np.array(sorted(values), dtype=np.int64))
 
 
 @given(keys, keys)
 def test_what_has_no_key_in_common_adds_up(first, second):
-    assert tally(first) + tally(second - first) == tally(first | second)
+    assert key_digest(first) + key_digest(second - first) == key_digest(first | second)
 
 
 @given(st.sets(st.integers(41, 2**31 - 2)), small, small)
 def test_two_keys_on_each_side_are_always_seen(common, lacking, stale):
-    assert (tally(common | lacking) == tally(common | stale)) == (lacking == stale)
+    assert (key_digest(common | lacking) == key_digest(common | stale)) == (lacking == stale)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from klaw_core import TalliedIndex
+from klaw_core import KeyDigestIndex
 from klaw_core.testing.index import stored, unit_vectors
 
 
 @pytest.fixture
 def home(make_home):
-    """A home over SQLite; the other store's indexes have no tally."""
+    """A home over SQLite; the other store's indexes have no key digest."""
     return make_home("sqlite")
 
 
@@ -33,14 +33,14 @@ def listed(memory, monkeypatch):
 
         monkeypatch.setattr(kind, "keys", watched)
 
-    for _, index in memory._parts.indexes():
-        assert isinstance(index, TalliedIndex)
+    for _, index in memory._assembly.indexes():
+        assert isinstance(index, KeyDigestIndex)
         watch(type(index), type(index).keys)
     return found
 
 
 def keys(memory):
-    with memory._parts.store.read() as snapshot:
+    with memory._assembly.store.read() as snapshot:
         return snapshot.keys("memory").tolist()
 
 
@@ -56,8 +56,8 @@ def test_a_run_that_changes_a_document_lists_no_keys(home, memory, listed, check
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("too_many", [False, True])
 def test_what_an_index_lacks_or_holds_in_vain_is_mended(memory, listed, check, number, too_many):
-    index = memory._parts.indexes()[number][1]
-    with memory._parts.store.write() as transaction:
+    index = memory._assembly.indexes()[number][1]
+    with memory._assembly.store.write() as transaction:
         index.remove(transaction.resource, "memory", keys(memory)[:1])
         if too_many:
             stray = [stored(keys(memory)[-1] + 1, "a stray")]
@@ -70,7 +70,7 @@ def test_what_an_index_lacks_or_holds_in_vain_is_mended(memory, listed, check, n
 @pytest.mark.parametrize("table", ["memory_fts_docsize", "vec_memory_rowids"])
 def test_a_key_that_damage_has_made_huge_is_no_number_too_many(memory, table):
     """SQLite's SUM raises an error where it overflows."""
-    with memory._parts.store.write() as transaction:
+    with memory._assembly.store.write() as transaction:
         column = "rowid" if table.endswith("rowids") else "id"
         names = [name for (name,) in transaction.resource.execute("SELECT name FROM sqlite_schema")]
         assert table in names, names

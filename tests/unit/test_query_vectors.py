@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, SpaceRecord, VectorSpace, VectorSpaceError
-from klaw_core.embedding.query_vectors import LOADING_SECONDS, REMOTE_SECONDS, Questions
+from klaw_core.embedding.query_vectors import LOADING_SECONDS, REMOTE_SECONDS, QueryVectors
 
 SPACE = VectorSpace("slow", "1", 2)
 VECTOR = np.array([1, 0], np.float32)
@@ -50,7 +50,7 @@ def slow(monkeypatch):
 
 def test_a_question_is_embedded_once_in_each_space(slow):
     slow.go.set()
-    questions = Questions()
+    questions = QueryVectors()
     for _ in range(3):
         assert questions.embed("where", slow, RECORD, "memory") is VECTOR
     assert slow.asked == ["where"]
@@ -61,14 +61,14 @@ def test_a_question_is_embedded_once_in_each_space(slow):
 
 def test_other_weights_under_the_same_name_are_asked_again(slow):
     slow.go.set()
-    questions = Questions()
+    questions = QueryVectors()
     questions.embed("where", slow, RECORD, "memory")
     questions.embed("where", slow, SpaceRecord(SPACE, VECTOR[::-1]), "memory")
     assert slow.asked == ["where", "where"]
 
 
 def test_one_that_hangs_is_left_behind_and_its_late_answer_is_kept(slow):
-    questions = Questions((0.02, 0.02, 0.02))
+    questions = QueryVectors((0.02, 0.02, 0.02))
     with pytest.raises(EmbedderUnavailableError, match=r"within 0\.02 seconds"):
         questions.embed("where", slow, RECORD, "memory")
     slow.go.set()
@@ -79,7 +79,7 @@ def test_one_that_hangs_is_left_behind_and_its_late_answer_is_kept(slow):
 
 
 def test_the_same_question_waits_for_the_same_answer(slow):
-    questions = Questions()
+    questions = QueryVectors()
     with ThreadPoolExecutor(4) as executor:
         waiting = [executor.submit(questions.embed, "where", slow, RECORD, "memory") for _ in range(4)]
         assert slow.entered.wait(20)
@@ -89,7 +89,7 @@ def test_the_same_question_waits_for_the_same_answer(slow):
 
 
 def test_threads_that_hang_do_not_become_more_and_more(slow):
-    questions = Questions((0.01, 0.01, 0.01))
+    questions = QueryVectors((0.01, 0.01, 0.01))
     for number in range(20):
         with pytest.raises(EmbedderUnavailableError):
             questions.embed(f"question {number}", slow, RECORD, "memory")
@@ -99,7 +99,7 @@ def test_threads_that_hang_do_not_become_more_and_more(slow):
 
 
 def test_what_the_embedder_raises_is_raised_and_not_kept(slow):
-    questions = Questions()
+    questions = QueryVectors()
     slow.go.set()
     failing = Slow()
     failing.embed_query = lambda _text: (_ for _ in ()).throw(EmbeddingError("not now"))
@@ -111,13 +111,13 @@ def test_what_the_embedder_raises_is_raised_and_not_kept(slow):
 def test_another_space_is_refused(slow):
     other = SpaceRecord(VectorSpace("other", "1", 2), VECTOR)
     with pytest.raises(VectorSpaceError, match="other"):
-        Questions().embed("where", slow, other, "memory")
+        QueryVectors().embed("where", slow, other, "memory")
     assert slow.asked == []
 
 
 def test_only_so_many_are_kept(slow):
     slow.go.set()
-    questions = Questions()
+    questions = QueryVectors()
     for number in range(300):
         questions.embed(str(number), slow, RECORD, "memory")
     questions.embed("299", slow, RECORD, "memory")
@@ -127,7 +127,7 @@ def test_only_so_many_are_kept(slow):
 
 
 def test_a_server_is_given_a_minute_and_a_model_five_to_load(slow):
-    questions = Questions()
+    questions = QueryVectors()
     assert questions._limit(slow) == LOADING_SECONDS == 300
     slow.remote = True
     assert questions._limit(slow) == REMOTE_SECONDS == 60
@@ -140,7 +140,7 @@ def test_a_server_is_given_a_minute_and_a_model_five_to_load(slow):
 def test_questions_in_a_row_take_one_thread(slow, monkeypatch):
     monkeypatch.setattr("klaw_core.embedding.query_vectors.IDLE_SECONDS", 2)
     slow.go.set()
-    questions = Questions()
+    questions = QueryVectors()
     served = set()
     slow.embed_query = lambda _text: served.add(threading.get_ident()) or VECTOR
     for number in range(20):
@@ -152,7 +152,7 @@ def test_questions_in_a_row_take_one_thread(slow, monkeypatch):
 def test_questions_that_come_as_a_thread_leaves_are_answered(slow, monkeypatch):
     monkeypatch.setattr("klaw_core.embedding.query_vectors.IDLE_SECONDS", 0.0001)
     slow.go.set()
-    questions = Questions()
+    questions = QueryVectors()
     for number in range(300):
         questions.embed(str(number), slow, RECORD, "memory")
     assert len(slow.asked) == 300
@@ -160,7 +160,7 @@ def test_questions_that_come_as_a_thread_leaves_are_answered(slow, monkeypatch):
 
 def test_a_process_that_was_forked_waits_for_no_thread_of_its_parent(slow, monkeypatch):
     slow.go.set()
-    questions = Questions((5, 5, 5))
+    questions = QueryVectors((5, 5, 5))
     questions.embed("in the parent", slow, RECORD, "memory")
     monkeypatch.setattr("os.getpid", lambda: 0)
     assert questions.embed("in the child", slow, RECORD, "memory") is VECTOR
@@ -171,7 +171,7 @@ def test_a_question_for_which_no_thread_can_be_started_leaves_room_for_the_next(
         raise RuntimeError("can't start new thread")
 
     slow.go.set()
-    questions = Questions((5, 5, 5))
+    questions = QueryVectors((5, 5, 5))
     with monkeypatch.context() as full:
         full.setattr(threading.Thread, "start", refuse)
         for number in range(10):
@@ -182,7 +182,7 @@ def test_a_question_for_which_no_thread_can_be_started_leaves_room_for_the_next(
 
 def test_a_thread_that_waits_for_a_question_keeps_no_embedder(monkeypatch):
     monkeypatch.setattr("klaw_core.embedding.query_vectors.IDLE_SECONDS", 2)
-    embedder, questions = Slow(), Questions()
+    embedder, questions = Slow(), QueryVectors()
     embedder.go.set()
     for number in range(2):  # the thread's first, and one that it waited for
         questions.embed(str(number), embedder, RECORD, "memory")

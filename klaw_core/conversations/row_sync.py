@@ -24,8 +24,8 @@ from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular
 from klaw_core.files.jsonl import BadLine
 from klaw_core.interfaces.store import Store
-from klaw_core.values.chat_rows import MirroredFile, StoredMessage
-from klaw_core.values.runs import Skipped
+from klaw_core.values.chat_rows import JournalFileState, StoredMessage
+from klaw_core.values.runs import SkippedEntry
 
 # Messages of one transaction.
 _BATCH = 1000
@@ -37,14 +37,14 @@ class SyncReport:
 
     messages: int = 0
     bad: tuple[BadLine, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedEntry, ...] = ()
 
     def __add__(self, other: SyncReport) -> SyncReport:
         return SyncReport(self.messages + other.messages, self.bad + other.bad, self.skipped + other.skipped)
 
 
 @frozen
-class Mirror:
+class RowSync:
     """The rows of one store, kept in step with the journal. Safe for several threads and processes at once."""
 
     store: Store[Any]
@@ -88,7 +88,7 @@ class Mirror:
         return self._sync_chat(chat, [file], complete=False)
 
     def _sync_chat(self, chat: Chat, files: Sequence[ChatFile], *, complete: bool) -> SyncReport:
-        """Mirror files of a chat: all of them, if ``complete``. Summaries come with all of them."""
+        """RowSync files of a chat: all of them, if ``complete``. Summaries come with all of them."""
         report = SyncReport()
         recorded = self._recorded(chat)
         if (complete and recorded.keys() - {file.day for file in files}) or self._stale(files, recorded):
@@ -156,7 +156,7 @@ class Mirror:
             if start != (0 if known is None else known.end):
                 return None
             new = transaction.messages.insert(messages)
-            transaction.messages.put_file(MirroredFile(file.chat.name, file.day, end, self.redactor.recipe))
+            transaction.messages.put_file(JournalFileState(file.chat.name, file.day, end, self.redactor.recipe))
         return new
 
     def _row(self, entry: JournalEntry) -> StoredMessage:
@@ -174,11 +174,11 @@ class Mirror:
             metadata=self.redactor.metadata(message.meta),
         )
 
-    def _recorded(self, chat: Chat) -> Mapping[date, MirroredFile]:
+    def _recorded(self, chat: Chat) -> Mapping[date, JournalFileState]:
         with self.store.read() as snapshot:
             return snapshot.messages.files(chat.name)
 
-    def _stale(self, files: Sequence[ChatFile], recorded: Mapping[date, MirroredFile]) -> bool:
+    def _stale(self, files: Sequence[ChatFile], recorded: Mapping[date, JournalFileState]) -> bool:
         """Return whether rows of these files were made by another recipe, or of a file that was another then."""
         return any(
             known.recipe != self.redactor.recipe or not _continues(file.path, known.end)

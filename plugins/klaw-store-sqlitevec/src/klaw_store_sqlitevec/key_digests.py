@@ -1,0 +1,13 @@
+"""The key_digest of a column of keys, summed by SQLite."""
+
+import apsw
+
+from klaw_core import KeyDigest
+
+_COLUMNS = "COUNT(*), COALESCE(SUM({key} % {p}), 0), COALESCE(SUM(({key} % {p}) * ({key} % {p}) % {p}), 0)"
+
+
+def read_key_digest(connection: apsw.Connection, table: str, key: str) -> KeyDigest:
+    """Return the digest of a table's column of distinct integers; both names are the caller's own."""
+    columns = _COLUMNS.format(key=key, p=KeyDigest.MODULUS)
+    return KeyDigest(*connection.execute(f"SELECT {columns} FROM {table}").get)  # noqa: S608  # names of ours
