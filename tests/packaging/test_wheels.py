@@ -68,7 +68,7 @@ def test_the_wheels_search_real_notes_by_words_and_meaning(environment, tmp_path
     question = "when does the beekeeper look inside the boxes"
     found = json.loads(run(klaw, "search", "--json", "--explain", question, cwd=tmp_path, **places))
     assert found[0]["path"] == "notes/bees.md"
-    assert {part["leg"] for part in found[0]["explain"]} >= {"sqlite-vec"}
+    assert {part["component"] for part in found[0]["explain"]} >= {"sqlite-vec"}
     words = json.loads(run(klaw, "search", "--json", "--mode", "fts", "willows", cwd=tmp_path, **places))
     assert [result["path"] for result in words] == ["notes/bees.md"]
 

@@ -48,7 +48,7 @@ class TestSearch:
         text = indexed("search", "bread", "--explain").stdout
 
         (part,) = result["explain"]
-        assert (part["leg"], part["rank"]) == ("fts5", 1)
+        assert (part["component"], part["rank"]) == ("fts5", 1)
         assert part["value"] == pytest.approx(result["score"])
         assert f"+{part['value']:.4f}" in text
         assert f"={result['score']:.4f}" in text
