@@ -1,11 +1,17 @@
-"""Where documents come from."""
+"""Where documents come from, and what a source can offer beyond scanning and reading.
+
+Each optional Protocol stands alone and is ``runtime_checkable``: a source implements those that make sense for it. The
+core wraps every source in one that has them all (:class:`klaw_core.sources.connected.ConnectedSource`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from klaw_core.interfaces.store import Store
     from klaw_core.values.documents import Document, Entry
     from klaw_core.values.runs import SkippedEntry
 
@@ -21,8 +27,70 @@ class Source(Protocol):
         """Yield what is there now, without reading it. Raise WorkspaceError if the place itself is gone."""
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
-        """Read one entry. What cannot be read is SkippedEntry with the reason.
+        """Read one entry. Return a SkippedEntry with the reason if it cannot be read.
 
         With ``keep=True`` what was indexed of it stays (a server that does not answer), with ``keep=False`` it goes
         (a file that is empty now).
         """
+
+
+@runtime_checkable
+class CollectedSource(Protocol):
+    """A source whose documents belong to a collection other than ``memory``."""
+
+    @property
+    def collection(self) -> str:
+        """Return the name of the collection."""
+
+
+@runtime_checkable
+class ForgettableSource(Protocol):
+    """A source from which single documents can be forgotten, so that the next scan does not bring them back."""
+
+    def forget(self, paths: Sequence[str], /) -> None:
+        """Forget these documents for good; unknown paths are ignored. Raise StoreError."""
+
+    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+        """Return which of these indexed documents were forgotten, by any process, since this object was made.
+
+        An index run asks at its end: a document that it read before ``forget`` and wrote after it must go again.
+        """
+
+
+@runtime_checkable
+class RetainingSource(Protocol):
+    """A source that says what to do with documents that a scan does not find any more."""
+
+    @property
+    def forgets_missing(self) -> bool:
+        """Return whether they are forgotten (their vectors leave the cache as well) rather than just removed."""
+
+
+@runtime_checkable
+class WatchableSource(Protocol):
+    """A source whose changes show in the file system."""
+
+    def watch_paths(self) -> Sequence[Path]:
+        """Return the files and directories to watch; directories with all that is below them."""
+
+
+@runtime_checkable
+class LocatingSource(Protocol):
+    """A source whose documents are files."""
+
+    def locate(self, path: str, /) -> str | None:
+        """Return the path of the document that a path in the file system means, None if it is none of this source."""
+
+    def file_of(self, path: str, /) -> Path | None:
+        """Return the file of a document, None if this source does not have it now."""
+
+
+@runtime_checkable
+class RowSource(Protocol):
+    """A source that keeps rows of its own in the store besides its documents, such as messages."""
+
+    def sync_rows(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
+        """Bring the rows in ``store`` up to date; called before a scan. Return what could not be read."""
+
+    def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
+        """Copy the rows of what a reindex had to skip from the store in use to the new one."""

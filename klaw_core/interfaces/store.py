@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from klaw_core.interfaces.vector_cache import VectorCacheReader, VectorCacheWriter
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.index import Index
@@ -12,15 +14,16 @@ if TYPE_CHECKING:
     from klaw_core.values.documents import Document, DocumentRecord, Replacement
     from klaw_core.values.findings import Finding
     from klaw_core.values.key_digest import KeyDigest
-    from klaw_core.values.search import Filters
+    from klaw_core.values.migrations import Migration
+    from klaw_core.values.search import ChunkSelection, Filters
     from klaw_core.values.text import Chunk, StoredChunk
-    from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
+    from klaw_core.values.vectors import Keys, SpaceRecord
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Snapshot(Protocol[R_co]):
+class Snapshot(VectorCacheReader, Protocol[R_co]):
     """One consistent view of the store; short-lived, because an open one keeps the write-ahead log growing."""
 
     @property
@@ -31,14 +34,27 @@ class Snapshot(Protocol[R_co]):
     def messages(self) -> MessageReader:
         """Return the rows of conversations."""
 
+    def collections(self) -> Sequence[str]:
+        """Return the names of the collections that were ever written to, in order of name.
+
+        A collection comes into being with its first document or vector space. Asked about any other valid name, every
+        method below answers as for an empty collection.
+        """
+
+    def is_empty(self, collection: str, /) -> bool:
+        """Return whether a collection has no chunks. Takes constant time."""
+
+    def documents(self, collection: str, prefix: str, after: str, limit: int, /) -> Sequence[DocumentRecord]:
+        """Return at most ``limit`` documents in order of path: those that begin with ``prefix``, behind ``after``."""
+
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return what :meth:`manifest` has of one path, None if it has nothing."""
 
-    def select(self, collection: str, filters: Filters, /) -> Keys:
-        """Return the keys of the chunks that pass the filters, ascending."""
+    def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
+        """Return the chunks that pass the filters, as a selection that retrievers can join by."""
 
     def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
         """Return the chunks of these keys in the order given; unknown keys are left out."""
@@ -61,14 +77,11 @@ class Snapshot(Protocol[R_co]):
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in, or None if there is none yet."""
 
-    def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
-        """Return the cached vectors among these chunk hashes, of unit length, to half precision at least."""
-
     def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:
         """Return (documents, chunks) by origin."""
 
 
-class Transaction(Snapshot[R_co], Protocol[R_co]):
+class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
     """A unit of work: everything in it is kept, or nothing."""
 
     @property
@@ -79,35 +92,13 @@ class Transaction(Snapshot[R_co], Protocol[R_co]):
         """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
 
     def touch(self, collection: str, document: Document, /) -> None:
-        """Record that an unchanged document's date or labels are now these."""
+        """Record that the date or the labels of a document whose content is unchanged are now these."""
 
     def delete(self, collection: str, path: str, /) -> Sequence[int]:
         """Remove one document and its chunks; return their keys (none if it is not indexed)."""
 
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
         """Record the vector space of the collection."""
-
-    def retire_space(self, space: VectorSpace, /) -> None:
-        """Give a vector space, its collections and its cached vectors another revision: ``replaced-`` and the old one.
-
-        For a model that changed under its name: what it made before belongs to no embedder's space any more.
-        """
-
-    def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
-        """Put vectors in the embedding cache, by chunk hash."""
-
-    def use_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> None:
-        """Note that these cached vectors were of use now; of the others the least recently used leave first."""
-
-    def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
-        """Leave at most ``max_entries`` vectors of the collections' spaces, the last used; return how many went.
-
-        A space that no collection is in is one that is being built: it stays, unless nothing of it was used for 30
-        days. ``found`` and ``computed`` are added to the statistics: vectors that were cached, and were not.
-        """
-
-    def forget_vectors(self, hashes: Sequence[str], /) -> None:
-        """Remove these chunk hashes from the embedding cache, in every space."""
 
 
 class Store(Protocol[R]):
@@ -118,11 +109,25 @@ class Store(Protocol[R]):
         """Return the type of resource that indexes join."""
 
     @property
+    def isolates(self) -> bool:
+        """Return whether a store built for one agent (``ComponentContext.agent``) never shows another agent's rows."""
+
+    @property
     def location(self) -> str:
         """Return where the data lives, for people: a file's path, or ``memory``."""
 
     def enlist(self, owner: str, index: Index[R], /) -> None:
         """Let an index join: prepare every connection for it and apply its migrations under ``owner``."""
+
+    def migrate(self, owner: str, migrations: Sequence[Migration[R]], /) -> None:
+        """Apply the migrations of an extension's own tables under ``owner``, those that are not recorded yet."""
+
+    def lock(self, name: str, /, on_wait: Callable[[], None] = ...) -> AbstractContextManager[None]:
+        """Hold the lock of this name; nobody else who uses the same data holds it meanwhile.
+
+        Excludes other threads and other processes. Where it is taken, call ``on_wait`` once, then wait. The lock ends
+        with the process. Names are of ``a-z``, digits and hyphens.
+        """
 
     def read(self) -> AbstractContextManager[Snapshot[R]]:
         """Open a snapshot; usable from any thread, one thread a snapshot."""

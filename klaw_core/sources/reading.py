@@ -15,7 +15,8 @@ from klaw_core.sources.saved import SavedJournal
 from klaw_core.values.documents import Entry
 from klaw_core.values.lines import count_lines, line_starts, take_lines
 from klaw_core.values.runs import Excerpt, SkippedEntry
-from klaw_core.values.text import StoredChunk, has_surrogates
+from klaw_core.values.text import StoredChunk
+from klaw_core.values.unicode import has_surrogates
 
 _SHORTEST_ID = 6
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 from attrs import field, frozen
 
+from klaw_core.values.metadata import Metadata
 from klaw_core.values.text import StoredChunk, text_hash
 
 #: The format of a note, cut by the chunker that ``[memory.chunking]`` configures.
@@ -44,12 +46,15 @@ class Document:
     recipe: str = field(default="", repr=False)
     format: str = DEFAULT_FORMAT
     heading: tuple[str, ...] = ()
+    metadata: Metadata = field(factory=dict)
 
     @property
     def content_hash(self) -> str:
-        """SHA-256, in hex, of the text, its headings, its version and its recipe: decides whether it has changed."""
+        """SHA-256, in hex, of text, headings, version, metadata and recipe: decides whether the document changed."""
         above = "".join(f"{title}\0" for title in self.heading)
-        return text_hash(f"{self.recipe}\0{self.version}\0{above}{self.text}")
+        # A document without metadata keeps the hash that it had before there was metadata.
+        described = f"{json.dumps(self.metadata, sort_keys=True)}\0" if self.metadata else ""
+        return text_hash(f"{self.recipe}\0{self.version}\0{described}{above}{self.text}")
 
 
 @frozen

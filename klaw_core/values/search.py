@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import overload
+from typing import Protocol, overload
 
 from attrs import field, frozen
 
 from klaw_core.errors import QueryError
-from klaw_core.values.text import has_surrogates
+from klaw_core.values.collections import MEMORY
+from klaw_core.values.metadata import Condition, Metadata
+from klaw_core.values.unicode import has_surrogates
 from klaw_core.values.vectors import Keys, Vector
 
 
@@ -18,7 +20,7 @@ class Filters:
     """Which chunks may be found at all; applied inside each retriever, never after the cut.
 
     ``path`` is a prefix (``notes/2024/``), ``chat_id`` the name of a chat (``telegram_123456``); ``since`` is inclusive
-    and ``until`` exclusive, both aware.
+    and ``until`` exclusive, both aware. Every condition of ``metadata`` must hold.
     """
 
     source: str | None = None
@@ -26,25 +28,40 @@ class Filters:
     chat_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    metadata: tuple[Condition, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether anything is left out: every path begins with an empty one, but no chat is called so."""
-        return bool(self.path) or any(
-            value is not None for value in (self.source, self.chat_id, self.since, self.until)
-        )
+        given = (self.source, self.chat_id, self.since, self.until)
+        return bool(self.path) or bool(self.metadata) or any(value is not None for value in given)
+
+
+class ChunkSelection(Protocol):
+    """The chunks that pass the filters of a search, as the store that made it represents them.
+
+    A retriever that shares the store's resource may recognise the store's own class and join by it; any other asks
+    for the keys.
+    """
+
+    def keys(self) -> Keys:
+        """Return the selected keys, int64 of shape (n,), ascending."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing is selected."""
 
 
 @frozen
 class Query:
     """What a retriever is asked: text, its vector if the retriever needs one, and where to look.
 
-    ``within`` holds the only keys that may be returned, or is None for no restriction.
+    ``within`` says which keys may be returned, or is None for no restriction.
     """
 
     text: str
-    collection: str = "memory"
+    collection: str = MEMORY
     vector: Vector | None = field(default=None, eq=False, repr=False)
-    within: Keys | None = field(default=None, eq=False, repr=False)
+    within: ChunkSelection | None = field(default=None, eq=False, repr=False)
 
 
 @frozen
@@ -81,7 +98,11 @@ class Ranking:
 
 @frozen
 class SearchResult:
-    """A chunk that was found, where it stands and why it ranked. ``context`` is what was said just before it."""
+    """A chunk that was found, where it stands and why it ranked.
+
+    ``context`` is what was said just before it. ``similarity`` is the raw score that the retriever of vectors gave the
+    chunk (for the default metric the cosine of question and chunk), None if that retriever did not return it.
+    """
 
     content: str
     path: str
@@ -95,6 +116,9 @@ class SearchResult:
     chat_id: str | None = None
     explain: tuple[Contribution, ...] = ()
     context: str = ""
+    collection: str = MEMORY
+    metadata: Metadata = field(factory=dict)
+    similarity: float | None = None
 
 
 @frozen
@@ -116,6 +140,22 @@ class SearchResults(Sequence[SearchResult]):
 
     def __iter__(self) -> Iterator[SearchResult]:
         return iter(self.results)
+
+
+@frozen(eq=False)
+class KeySelection:
+    """A selection that lists its keys, for stores whose filters give keys anyway."""
+
+    _keys: Keys
+
+    def keys(self) -> Keys:
+        """Return the keys, ascending."""
+        return self._keys
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no key is selected."""
+        return not self._keys.size
 
 
 def check_filters(filters: Filters) -> None:

@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-#: Notes and memories, and the documentation of software; one mechanism, tables of their own.
-COLLECTIONS = ("memory", "docs")
+from klaw_core.values.metadata import Metadata
 
 #: Counts the tokens of each text, without the model's special tokens; one call for many texts.
 TokenCounter: TypeAlias = Callable[[Sequence[str]], Sequence[int]]
@@ -77,11 +76,7 @@ class StoredChunk:
     created_at: datetime
     chat_id: str | None = None
     origin: str = ""
-
-
-def has_surrogates(text: str) -> bool:
-    """Return whether the text holds a lone surrogate, which no file and no database can."""
-    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
+    metadata: Metadata = field(factory=dict)
 
 
 def text_hash(text: str) -> str:

@@ -1,0 +1,30 @@
+"""A language model: a prompt in, text or JSON out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from klaw_core.values.prompts import Completion, Prompt
+
+
+class LanguageModel(Protocol):
+    """Completes prompts. Constructing one is cheap; nothing is loaded or asked before the first call."""
+
+    @property
+    def model(self) -> str:
+        """Return the name of the model."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Return how many tokens prompt and completion may have together."""
+
+    def complete(self, prompt: Prompt, /) -> Completion:
+        """Return the completion of a prompt.
+
+        If the prompt has a ``schema``, the completion's ``value`` satisfies it. Raise LanguageModelError if the model
+        cannot be asked, does not answer before the deadline, or answers nothing that satisfies the schema.
+        """
+
+    def count_tokens(self, text: str, /) -> int:
+        """Return the number of tokens of a text; an upper bound if the model's tokenizer is out of reach."""

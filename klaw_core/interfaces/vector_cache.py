@@ -1,0 +1,42 @@
+"""The embedding cache: vectors by vector space and hash of the text, inside the store's transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from klaw_core.values.vectors import Vector, VectorSpace
+
+
+class VectorCacheReader(Protocol):
+    """The cached vectors that one snapshot sees."""
+
+    def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
+        """Return the cached vectors among these chunk hashes, of unit length, to half precision at least."""
+
+
+class VectorCacheWriter(VectorCacheReader, Protocol):
+    """Changes to the cache in one transaction."""
+
+    def retire_space(self, space: VectorSpace, /) -> None:
+        """Give a vector space, its collections and its cached vectors another revision: ``replaced-`` and the old one.
+
+        For a model that changed under its name: what it made before belongs to no embedder's space any more.
+        """
+
+    def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
+        """Put vectors in the embedding cache, by chunk hash."""
+
+    def use_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> None:
+        """Note that these cached vectors were of use now; of the others the least recently used leave first."""
+
+    def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
+        """Leave at most ``max_entries`` vectors of the collections' spaces, the last used; return how many went.
+
+        A space that no collection is in is one that is being built: it stays, unless nothing of it was used for 30
+        days. ``found`` and ``computed`` are added to the statistics: vectors that were cached, and were not.
+        """
+
+    def forget_vectors(self, hashes: Sequence[str], /) -> None:
+        """Remove these chunk hashes from the embedding cache, in every space."""

@@ -1,0 +1,164 @@
+"""Metadata of documents: named values that searches can filter by."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any, Literal, TypeAlias, get_args
+
+from attrs import field, frozen
+
+from klaw_core.errors import QueryError, RecordError
+from klaw_core.values.unicode import has_surrogates
+
+#: One value of metadata. A tuple holds several strings, such as tags.
+MetadataValue: TypeAlias = str | int | float | bool | tuple[str, ...]
+
+#: Metadata by key. Values of one document; :func:`check_metadata` says what is allowed.
+Metadata: TypeAlias = Mapping[str, MetadataValue]
+
+#: ``in`` compares with any of several values; ``!=`` also holds where the key is missing.
+Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
+
+OPERATORS: tuple[str, ...] = get_args(Operator)
+MAX_KEYS = 64
+MAX_KEY_CHARACTERS = 100
+MAX_VALUE_CHARACTERS = 10_000
+_MAX_INTEGER = 2**63
+_ORDERING = {"<", "<=", ">", ">="}
+_WRITTEN = re.compile(r"\s*([^\s=!<>]+)\s*(=|!=|<=|>=|<|>)(.*)", re.DOTALL)
+
+
+@frozen
+class Condition:
+    """What the metadata of a document must be for its chunks to be found.
+
+    A tuple of strings satisfies a condition if one of its elements does (``!=``: if none is equal). Numbers and
+    booleans compare with numbers and booleans (``True`` equals 1), strings with strings; values of different types are
+    unequal and have no order. ``value`` is a tuple for ``in`` and a single value otherwise. Raise QueryError for an
+    operator or a value that does not exist.
+    """
+
+    key: str
+    operator: Operator = field()
+    value: str | int | float | bool | tuple[str | int | float | bool, ...] = field()
+
+    @operator.validator
+    def _check_operator(self, _attribute: Any, operator: str) -> None:
+        if operator not in OPERATORS:
+            raise QueryError(f"unknown operator {operator!r}", hint=f"one of {', '.join(OPERATORS)}")
+
+    @value.validator
+    def _check_value(self, _attribute: Any, value: object) -> None:
+        values = value if isinstance(value, tuple) else (value,)
+        if isinstance(value, tuple) != (self.operator == "in") or not all(map(_is_single, values)):
+            raise QueryError(
+                f"cannot filter {self.key!r} by {value!r:.80}", hint="give a string, a number or a boolean"
+            )
+
+    def holds(self, metadata: Metadata) -> bool:
+        """Return whether metadata satisfies the condition. This is the definition that stores implement."""
+        found = metadata.get(self.key)
+        own: tuple[Any, ...] = () if found is None else found if isinstance(found, tuple) else (found,)
+        if self.operator == "!=":
+            return not any(_equal(item, self.value) for item in own)
+        if self.operator == "in":
+            wanted = self.value if isinstance(self.value, tuple) else (self.value,)
+            return any(_equal(item, value) for item in own for value in wanted)
+        if self.operator == "=":
+            return any(_equal(item, self.value) for item in own)
+        return any(_is_text(item) == _is_text(self.value) and self._in_order(item) for item in own)
+
+    def _in_order(self, item: Any) -> bool:
+        value: Any = self.value
+        return bool({"<": item < value, "<=": item <= value, ">": item > value, ">=": item >= value}[self.operator])
+
+
+def parse_condition(text: str) -> Condition:
+    """Return the condition that ``key=value``, ``key!=value``, ``key>=3`` or ``key=a,b`` (one of them) means.
+
+    Numbers, ``true`` and ``false`` are read as such; a value in double quotes is a string. Raise QueryError.
+    """
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
+        raise QueryError(f"{text!r:.80} is not a condition", hint="write key=value, key!=value, key>=3 or key=a,b")
+    key, operator, written = match.group(1), match.group(2), match.group(3).strip()
+    values = tuple(_parsed(part.strip()) for part in written.split(",")) if operator == "=" else (_parsed(written),)
+    return Condition(key, "in", values) if len(values) > 1 else Condition(key, operator, values[0])  # type: ignore[arg-type]  # one of the operators, by the pattern
+
+
+def check_metadata(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
+    """Return metadata with lists of strings as tuples. Raise RecordError for what a document cannot have."""
+    if len(metadata) > MAX_KEYS:
+        raise RecordError(f"the metadata has {len(metadata)} keys, at most {MAX_KEYS} are kept")
+    return {_checked_key(key): _checked_value(key, value) for key, value in metadata.items()}
+
+
+def _checked_key(key: Any) -> str:
+    if not isinstance(key, str) or not key or len(key) > MAX_KEY_CHARACTERS or not key.isprintable():
+        raise RecordError(f"invalid metadata key {key!r:.80}: use one line of at most {MAX_KEY_CHARACTERS} characters")
+    return key
+
+
+def _checked_value(key: str, value: Any) -> MetadataValue:
+    if isinstance(value, list | tuple):
+        texts = tuple(value)
+        if not all(isinstance(item, str) for item in texts):
+            raise RecordError(f"metadata {key!r}: expected strings in the list, got {value!r:.80}")
+        if sum(map(len, texts)) <= MAX_VALUE_CHARACTERS and not any(map(has_surrogates, texts)):
+            return texts
+        raise RecordError(f"metadata {key!r}: at most {MAX_VALUE_CHARACTERS:,} characters of valid Unicode are kept")
+    if not _is_single(value):
+        raise RecordError(f"metadata {key!r}: expected a string, a number, a boolean or a list of strings")
+    if isinstance(value, str) and (len(value) > MAX_VALUE_CHARACTERS or has_surrogates(value)):
+        raise RecordError(f"metadata {key!r}: at most {MAX_VALUE_CHARACTERS:,} characters of valid Unicode are kept")
+    result: MetadataValue = value
+    return result
+
+
+def to_value(value: Any) -> MetadataValue | None:
+    """Return a value of YAML or JSON as metadata; None for what has no place there (an object, null, mixed lists).
+
+    A date or time becomes its ISO 8601 string, other scalars in a list become strings.
+    """
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        items = [to_value(item) for item in value]
+        return tuple(str(item) for item in items) if all(_is_single(item) for item in items) else None
+    if not _is_single(value):
+        return None
+    result: MetadataValue = value
+    return result
+
+
+def _is_single(value: object) -> bool:
+    if isinstance(value, bool | str):
+        return True
+    if isinstance(value, int):
+        return -_MAX_INTEGER <= value < _MAX_INTEGER
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _equal(left: object, right: object) -> bool:
+    return _is_text(left) == _is_text(right) and left == right
+
+
+def _parsed(text: str) -> str | int | float | bool:
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        return text[1:-1]
+    if text in {"true", "false"}:
+        return text == "true"
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        return number if _is_single(number) else text
+    return text
