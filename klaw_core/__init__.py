@@ -10,37 +10,61 @@ from importlib import import_module
 
 # The public names, by the module that defines them.
 _MODULES = {
+    "agents": "Agents",
     "background": "BackgroundIndexer",
     "config.load": "load_config",
     "config.model": "Config",
+    "conversations.archive": "Conversations",
     "conversations.chat": "Chat",
+    "conversations.history": "HistoryStore",
     "conversations.message": "Message",
+    "core_memory.facts": "CoreFacts CoreMemory",
     "embedding.long_texts": "cut_windows embed_in_windows halves pool_windows unit_rows",
     "embedding.token_estimate": "estimate_tokens",
     "errors": (
-        "ConfigError EmbedderUnavailableError EmbeddingError KlawError ModelCorruptError ModelNotFoundError "
-        "NotFoundError PluginConflictError PluginContractError PluginError PluginNotFoundError QueryError "
-        "RecordError RetrievalError StoreCorruptError StoreError StoreFullError StoreLockedError "
-        "StoreReadOnlyError VectorSpaceError WorkspaceError"
+        "ConfigError EmbedderUnavailableError EmbeddingError KlawError LanguageModelError ModelCorruptError "
+        "ModelNotFoundError NotFoundError PluginConflictError PluginContractError PluginError "
+        "PluginNotFoundError QueryError RecordError RetrievalError StoreCorruptError StoreError "
+        "StoreFullError StoreLockedError StoreReadOnlyError VectorSpaceError WorkspaceError"
     ),
     "files.atomic": "locked write_atomically",
-    "hookspecs": "API Component ComponentContext hookimpl",
+    "hookspecs": "API AutoChoice Component ComponentContext hookimpl",
     "interfaces.components": "Chunker Embedder Fusion Reranker",
+    "interfaces.extension": (
+        "AttachedExtension CheckedExtension ContextExtension Extension Host ListeningExtension "
+        "RecordedExtension SourcedExtension StatusExtension TabledExtension ToolExtension"
+    ),
     "interfaces.index": "CheckedIndex ErasingIndex Index KeyDigestIndex OutdatedIndex Retriever",
+    "interfaces.journal": "RecordJournal",
+    "interfaces.language_model": "LanguageModel",
     "interfaces.messages": "MessageReader MessageWriter",
-    "interfaces.source": "Source",
+    "interfaces.source": (
+        "CollectedSource ForgettableSource LocatingSource RetainingSource RowSource Source WatchableSource"
+    ),
     "interfaces.store": "Snapshot Store Transaction",
+    "interfaces.vector_cache": "VectorCacheReader VectorCacheWriter",
+    "kinds": "Kind",
     "memory": "Memory",
+    "plugins.discover": "discover",
+    "plugins.registry": "Registry",
     "values.candidates": "Candidate RerankScore has_clear_winner",
     "values.chat_rows": "JournalFileState Session StoredMessage Summary",
+    "values.collections": "check_collection_name",
+    "values.context": "Context ContextItem ContextQuestion",
     "values.documents": "Document DocumentRecord Entry Replacement",
+    "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",
     "values.findings": "Diagnosis Finding",
+    "values.journals": "BrokenRecord Replay",
     "values.key_digest": "KeyDigest",
     "values.lines": "line_starts",
+    "values.metadata": "Condition Metadata MetadataValue check_metadata parse_condition",
     "values.migrations": "Migration",
+    "values.prompts": "Completion Prompt PromptMessage",
+    "values.records": "ImportCounts Record",
     "values.runs": "Excerpt ForgetReport IndexReport Progress SkippedEntry Status",
-    "values.search": "Contribution Filters Hit Query Ranking SearchResult SearchResults",
+    "values.search": ("ChunkSelection Contribution Filters Hit KeySelection Query Ranking SearchResult SearchResults"),
     "values.text": "Chunk Span StoredChunk TokenCounter",
+    "values.tools": "Tool",
     "values.vectors": "Keys Matrix SpaceRecord Vector VectorSpace",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}

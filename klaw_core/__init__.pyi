@@ -1,8 +1,12 @@
+from klaw_core.agents import Agents
 from klaw_core.background import BackgroundIndexer
 from klaw_core.config.load import load_config
 from klaw_core.config.model import Config
+from klaw_core.conversations.archive import Conversations
 from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.history import HistoryStore
 from klaw_core.conversations.message import Message
+from klaw_core.core_memory.facts import CoreFacts, CoreMemory
 from klaw_core.embedding.long_texts import cut_windows, embed_in_windows, halves, pool_windows, unit_rows
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import (
@@ -10,6 +14,7 @@ from klaw_core.errors import (
     EmbedderUnavailableError,
     EmbeddingError,
     KlawError,
+    LanguageModelError,
     ModelCorruptError,
     ModelNotFoundError,
     NotFoundError,
@@ -29,38 +34,100 @@ from klaw_core.errors import (
     WorkspaceError,
 )
 from klaw_core.files.atomic import locked, write_atomically
-from klaw_core.hookspecs import API, Component, ComponentContext, hookimpl
+from klaw_core.hookspecs import API, AutoChoice, Component, ComponentContext, hookimpl
 from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
+from klaw_core.interfaces.extension import (
+    AttachedExtension,
+    CheckedExtension,
+    ContextExtension,
+    Extension,
+    Host,
+    ListeningExtension,
+    RecordedExtension,
+    SourcedExtension,
+    StatusExtension,
+    TabledExtension,
+    ToolExtension,
+)
 from klaw_core.interfaces.index import CheckedIndex, ErasingIndex, Index, KeyDigestIndex, OutdatedIndex, Retriever
+from klaw_core.interfaces.journal import RecordJournal
+from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.interfaces.messages import MessageReader, MessageWriter
-from klaw_core.interfaces.source import Source
+from klaw_core.interfaces.source import (
+    CollectedSource,
+    ForgettableSource,
+    LocatingSource,
+    RetainingSource,
+    RowSource,
+    Source,
+    WatchableSource,
+)
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
+from klaw_core.interfaces.vector_cache import VectorCacheReader, VectorCacheWriter
+from klaw_core.kinds import Kind
 from klaw_core.memory import Memory
+from klaw_core.plugins.discover import discover
+from klaw_core.plugins.registry import Registry
 from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
+from klaw_core.values.collections import check_collection_name
+from klaw_core.values.context import Context, ContextItem, ContextQuestion
 from klaw_core.values.documents import Document, DocumentRecord, Entry, Replacement
+from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
 from klaw_core.values.findings import Diagnosis, Finding
+from klaw_core.values.journals import BrokenRecord, Replay
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lines import line_starts
+from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, parse_condition
 from klaw_core.values.migrations import Migration
+from klaw_core.values.prompts import Completion, Prompt, PromptMessage
+from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, Status
-from klaw_core.values.search import Contribution, Filters, Hit, Query, Ranking, SearchResult, SearchResults
+from klaw_core.values.search import (
+    ChunkSelection,
+    Contribution,
+    Filters,
+    Hit,
+    KeySelection,
+    Query,
+    Ranking,
+    SearchResult,
+    SearchResults,
+)
 from klaw_core.values.text import Chunk, Span, StoredChunk, TokenCounter
+from klaw_core.values.tools import Tool
 from klaw_core.values.vectors import Keys, Matrix, SpaceRecord, Vector, VectorSpace
 
 __all__ = [
     "API",
+    "Agents",
+    "AttachedExtension",
+    "AutoChoice",
     "BackgroundIndexer",
+    "BrokenRecord",
     "Candidate",
     "Chat",
+    "CheckedExtension",
     "CheckedIndex",
     "Chunk",
+    "ChunkSelection",
     "Chunker",
+    "CloseEvent",
+    "CollectedSource",
+    "Completion",
     "Component",
     "ComponentContext",
+    "Condition",
     "Config",
     "ConfigError",
+    "Context",
+    "ContextExtension",
+    "ContextItem",
+    "ContextQuestion",
     "Contribution",
+    "Conversations",
+    "CoreFacts",
+    "CoreMemory",
     "Diagnosis",
     "Document",
     "DocumentRecord",
@@ -69,24 +136,41 @@ __all__ = [
     "EmbeddingError",
     "Entry",
     "ErasingIndex",
+    "Event",
     "Excerpt",
+    "Extension",
     "Filters",
     "Finding",
+    "ForgetEvent",
     "ForgetReport",
+    "ForgettableSource",
     "Fusion",
+    "HistoryStore",
     "Hit",
+    "Host",
+    "ImportCounts",
     "Index",
+    "IndexEvent",
     "IndexReport",
     "JournalFileState",
     "KeyDigest",
     "KeyDigestIndex",
+    "KeySelection",
     "Keys",
+    "Kind",
     "KlawError",
+    "LanguageModel",
+    "LanguageModelError",
+    "ListeningExtension",
+    "LocatingSource",
     "Matrix",
     "Memory",
     "Message",
+    "MessageEvent",
     "MessageReader",
     "MessageWriter",
+    "Metadata",
+    "MetadataValue",
     "Migration",
     "ModelCorruptError",
     "ModelNotFoundError",
@@ -97,24 +181,36 @@ __all__ = [
     "PluginError",
     "PluginNotFoundError",
     "Progress",
+    "Prompt",
+    "PromptMessage",
     "Query",
     "QueryError",
     "Ranking",
+    "Record",
     "RecordError",
+    "RecordJournal",
+    "RecordedExtension",
+    "Registry",
     "Replacement",
+    "Replay",
     "RerankScore",
     "Reranker",
+    "RetainingSource",
     "RetrievalError",
     "Retriever",
+    "RowSource",
+    "SearchEvent",
     "SearchResult",
     "SearchResults",
     "Session",
     "SkippedEntry",
     "Snapshot",
     "Source",
+    "SourcedExtension",
     "SpaceRecord",
     "Span",
     "Status",
+    "StatusExtension",
     "Store",
     "StoreCorruptError",
     "StoreError",
@@ -124,13 +220,22 @@ __all__ = [
     "StoredChunk",
     "StoredMessage",
     "Summary",
+    "TabledExtension",
     "TokenCounter",
+    "Tool",
+    "ToolExtension",
     "Transaction",
     "Vector",
+    "VectorCacheReader",
+    "VectorCacheWriter",
     "VectorSpace",
     "VectorSpaceError",
+    "WatchableSource",
     "WorkspaceError",
+    "check_collection_name",
+    "check_metadata",
     "cut_windows",
+    "discover",
     "embed_in_windows",
     "estimate_tokens",
     "halves",
@@ -139,6 +244,7 @@ __all__ = [
     "line_starts",
     "load_config",
     "locked",
+    "parse_condition",
     "pool_windows",
     "unit_rows",
     "write_atomically",

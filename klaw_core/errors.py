@@ -16,6 +16,7 @@
     │   ├── ModelNotFoundError      no model of that name on this machine
     │   ├── ModelCorruptError       a model file does not match its SHA-256
     │   └── EmbedderUnavailableError  the embedder's server or runtime does not answer
+    ├── LanguageModelError          a language model did not answer as it was asked
     ├── RetrievalError              a retriever could not answer
     ├── QueryError                  the query cannot be searched for
     ├── RecordError                 what should be kept is not a sound record
@@ -34,6 +35,7 @@ __all__ = [
     "EmbedderUnavailableError",
     "EmbeddingError",
     "KlawError",
+    "LanguageModelError",
     "ModelCorruptError",
     "ModelNotFoundError",
     "NotFoundError",
@@ -141,6 +143,10 @@ class ModelCorruptError(EmbeddingError):
 
 class EmbedderUnavailableError(EmbeddingError):
     """The embedder's server or runtime does not answer."""
+
+
+class LanguageModelError(KlawError):
+    """A language model cannot be asked, does not answer in time, or answers what was not asked for."""
 
 
 class RetrievalError(KlawError):

@@ -1,34 +1,38 @@
-"""Every hook, on one page. A hook takes nothing and yields components.
+"""Every hook, on one page. A hook takes no arguments and yields components.
 
     from klaw_core import Component, hookimpl
 
     @hookimpl
     def klaw_embedders():
-        yield Component("hashing", options=HashingEmbedder, factory=lambda options, place: options, api=1)
+        yield Component("hashing", options=HashingEmbedder, factory=lambda options, context: options, api=2)
 
 A distribution names the module that holds its hooks as an entry point of the group ``klaw``:
 
     [project.entry-points.klaw]
     hello = "klaw_hello.plugin"
+
+That module should import little: heavy imports belong in the factories.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pluggy
 from attrs import frozen
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
+    from klaw_core.interfaces.extension import Extension
     from klaw_core.interfaces.index import Retriever
+    from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Store
 
 #: The generation of hooks and Protocols that this core speaks.
-API = 1
+API = 2
 
 hookspec = pluggy.HookspecMarker("klaw")
 hookimpl = pluggy.HookimplMarker("klaw")
@@ -39,20 +43,42 @@ T_co = TypeVar("T_co", covariant=True)
 
 @frozen
 class ComponentContext:
-    """Where a component may keep files: ``data_dir`` holds what cannot be lost, ``cache_dir`` what can."""
+    """What a factory is told about the memory that its component will serve.
+
+    ``data_dir`` holds what must not be lost, ``cache_dir`` what can be computed again. ``agent`` names the agent whose
+    memory this is, empty for a memory that is not one of several: a store that several agents share must keep their
+    rows apart by it. ``offline`` forbids network access.
+    """
 
     data_dir: Path
     cache_dir: Path
     offline: bool = False
+    agent: str = ""
+
+
+@frozen
+class AutoChoice:
+    """Makes an embedder one of those that ``type = "auto"`` chooses among.
+
+    The lowest ``rank`` that works is taken; local models have ranks below 100, servers 100 and more. An embedder with
+    ``keys`` is considered only if one of these environment variables is set.
+    """
+
+    rank: int
+    keys: tuple[str, ...] = ()
 
 
 @frozen
 class Component(Generic[OptionsT, T_co]):
     """What a plugin offers under a name.
 
-    ``name`` is what follows ``type =`` in the configuration; ``options`` is an attrs class whose fields
-    are the other keys; ``factory`` builds the component, and imports what is heavy; ``api`` is the
-    generation the plugin was written for.
+    ``name`` is what follows ``type =`` in the configuration; ``options`` is an attrs class whose fields are the other
+    keys; ``factory`` builds the component from its options and a :class:`ComponentContext`; ``api`` is the generation
+    of this API that the plugin was written for.
+
+    The remaining fields concern one kind each. ``auto``: an embedder takes part in ``type = "auto"``. ``retrievers``:
+    the retrievers that a store is used with unless ``[[memory.retrieval]]`` says otherwise. ``listens``: the events
+    for which an extension must be built, though nothing else asks for it.
     """
 
     name: str
@@ -60,38 +86,87 @@ class Component(Generic[OptionsT, T_co]):
     factory: Callable[[OptionsT, ComponentContext], T_co]
     api: int
     summary: str = ""
+    auto: AutoChoice | None = None
+    retrievers: tuple[str, ...] = ()
+    listens: tuple[type, ...] = ()
 
 
 @hookspec
-def klaw_embedders() -> Iterable[Component[object, Embedder]]:  # type: ignore[empty-body]  # a spec has no body
-    """Yield what turns texts into vectors."""
+def klaw_embedders() -> Iterable[Component[Any, Embedder]]:
+    """Yield embedders, which turn texts into vectors.
+
+    yield Component("hashing", HashingOptions, lambda options, _: HashingEmbedder(options), api=2)
+    """
+    return ()
 
 
 @hookspec
-def klaw_chunkers() -> Iterable[Component[object, Chunker]]:  # type: ignore[empty-body]  # a spec has no body
-    """Yield what cuts documents into chunks."""
+def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
+    """Yield chunkers, which cut documents. A chunker also cuts every document whose ``format`` is its name.
+
+    yield Component("org", OrgOptions, lambda options, _: OrgChunker(options), api=2)
+    """
+    return ()
 
 
 @hookspec
-def klaw_retrievers() -> Iterable[Component[object, Retriever[object]]]:  # type: ignore[empty-body]  # as above
-    """Yield what answers queries with keys; an ``Index`` also keeps rows."""
+def klaw_retrievers() -> Iterable[Component[Any, Retriever[Any]]]:
+    """Yield retrievers, which answer queries with keys; one that is an ``Index`` also keeps rows.
+
+    yield Component("fts5", Fts5Options, lambda options, _: Fts5Index(options), api=2)
+    """
+    return ()
 
 
 @hookspec
-def klaw_fusions() -> Iterable[Component[object, Fusion]]:  # type: ignore[empty-body]  # a spec has no body
-    """Yield what makes one ranking of several."""
+def klaw_fusions() -> Iterable[Component[Any, Fusion]]:
+    """Yield fusions, which make one ranking of several.
+
+    yield Component("rrf", ReciprocalRankFusion, lambda options, _: options, api=2)
+    """
+    return ()
 
 
 @hookspec
-def klaw_stores() -> Iterable[Component[object, Store[object]]]:  # type: ignore[empty-body]  # as above
-    """Yield what keeps chunks and transactions."""
+def klaw_stores() -> Iterable[Component[Any, Store[Any]]]:
+    """Yield stores, which keep chunks and own the transactions.
+
+    yield Component("sqlite", SqliteOptions, open_store, api=2, retrievers=("sqlite-vec", "fts5"))
+    """
+    return ()
 
 
 @hookspec
-def klaw_sources() -> Iterable[Component[object, Source]]:  # type: ignore[empty-body]  # a spec has no body
-    """Yield what documents come from."""
+def klaw_sources() -> Iterable[Component[Any, Source]]:
+    """Yield sources, which documents come from.
+
+    yield Component("mailbox", MailboxOptions, lambda options, _: Mailbox(options.path), api=2)
+    """
+    return ()
 
 
 @hookspec
-def klaw_rerankers() -> Iterable[Component[object, Reranker]]:  # type: ignore[empty-body]  # as above
-    """Yield what reorders the best chunks by reading them."""
+def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
+    """Yield rerankers, which reorder the best chunks.
+
+    yield Component("recency", RecencyOptions, lambda options, _: Recency(options), api=2)
+    """
+    return ()
+
+
+@hookspec
+def klaw_language_models() -> Iterable[Component[Any, LanguageModel]]:
+    """Yield language models, which complete prompts.
+
+    yield Component("openai", ChatOptions, lambda options, _: ChatModel(options), api=2)
+    """
+    return ()
+
+
+@hookspec
+def klaw_extensions() -> Iterable[Component[Any, Extension]]:
+    """Yield extensions: features with data, tools, checks or commands of their own. Options: ``[extensions.NAME]``.
+
+    yield Component("diary", DiaryOptions, lambda options, context: Diary(options, context.data_dir), api=2)
+    """
+    return ()

@@ -79,7 +79,14 @@ def klaw_sources() -> Iterable[Component[Any, Source]]:
 @hookimpl
 def klaw_stores() -> Iterable[Component[Any, Store[Any]]]:
     """Yield the store that keeps nothing."""
-    yield Component("memory", NoOptions, _memory_store, API, "in this process only, for tests and trials")
+    yield Component(
+        "memory",
+        NoOptions,
+        _memory_store,
+        API,
+        "in this process only, for tests and trials",
+        retrievers=("cosine", "words"),
+    )
 
 
 @hookimpl

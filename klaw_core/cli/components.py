@@ -12,6 +12,7 @@ from klaw_core.config.model import AUTO, DEFAULTS, Config, Selection
 from klaw_core.config.options import build_options
 from klaw_core.errors import ConfigError, KlawError
 from klaw_core.hookspecs import ComponentContext
+from klaw_core.kinds import EMBEDDER
 from klaw_core.plugins.registry import Registry
 
 
@@ -67,7 +68,7 @@ def _choose(config: Config, registry: Registry, selection: Selection) -> Compone
     """Return the first embedder that can be built of those that ``auto`` chooses among, or else the first of them."""
     from klaw_core.embedding.fallback import auto_types
 
-    types = auto_types(registry.names("embedder"), os.environ) or [DEFAULTS["memory"]["embedding"]["type"]]
+    types = auto_types(registry.components(EMBEDDER), os.environ) or [DEFAULTS["memory"]["embedding"]["type"]]
     tried = (_try(config, registry, attrs.evolve(selection, type=name))[0] for name in types)
     first = next(tried)
     found = next((part for part in (first, *tried) if not part.problem), first)

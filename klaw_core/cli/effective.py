@@ -11,7 +11,7 @@ import attrs
 import tomlkit
 
 from klaw_core.config.layers import leaves
-from klaw_core.config.model import COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, Config, Selection
+from klaw_core.config.model import COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES, Config, Selection
 from klaw_core.config.options import build_options, secret_options
 from klaw_core.errors import PluginError
 from klaw_core.hookspecs import Component
@@ -50,7 +50,7 @@ def effective(config: Config, registry: Registry | None = None) -> list[Setting]
             for name, value in option_defaults(registry, selection).items()
             if not _is_written(f"{selection.place}.{name}", written)
         ]
-    order = ("", *COMPONENTS, *COMPONENT_ARRAYS, "conversations", "cache")
+    order = ("", *COMPONENTS, *COMPONENT_ARRAYS, *OTHER_TABLES)
     tables = {name: position for position, name in enumerate(order)}
     shown = [attrs.evolve(item, value=masked(item.place, item.value, config, registry)) for item in found]
     return sorted(shown, key=lambda setting: _order(setting.place, tables))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klaw_core.errors import PluginConflictError, PluginError, PluginNotFoundError
+from klaw_core.plugins.catalogue import first_party_commands
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
@@ -23,10 +24,7 @@ if TYPE_CHECKING:
 GROUP = "klaw.commands"
 
 #: Commands of Klaw's own distributions: what installs each, and its line in ``klaw --help``.
-OFFICIAL: Mapping[str, tuple[str, str]] = {
-    "models": ("klaw[onnx]", "List, fetch and verify the models that embedders run."),
-    "eval": ("klaw[eval]", "Measure what a search finds, on your questions or on a dataset."),
-}
+OFFICIAL: Mapping[str, tuple[str, str]] = first_party_commands()
 
 
 def load_command(name: str) -> click.Command | None:

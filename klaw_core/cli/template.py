@@ -54,7 +54,7 @@ def render(registry: Registry) -> str:
         lines = [*(f"{key} = {toml(value)}" for key, value in entry.items()), *_options(registry, selection)]
         blocks[-1] += "".join(f"\n# {line}" for line in ("[[memory.retrieval]]", *lines))
     for key, about in _ABOUT.items():
-        kind, default = COMPONENTS[key], DEFAULTS["memory"][key]["type"]
+        kind, default = COMPONENTS[key].name, DEFAULTS["memory"][key]["type"]
         options = _options(registry, Selection(kind, default, f"memory.{key}"))
         lines = [f"{about}{_choices(registry, kind)}", f"type = {toml(default)}", *options]
         blocks.append("\n# ".join((f"[memory.{key}]", *lines)))

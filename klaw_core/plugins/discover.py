@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import redirect_stdout
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,13 +17,15 @@ from attrs import evolve
 from klaw_core import hookspecs
 from klaw_core.errors import reason
 from klaw_core.hookspecs import API, Component
-from klaw_core.plugins.registry import KINDS, Offer, Plugin, Registry
+from klaw_core.kinds import KINDS
+from klaw_core.plugins.registry import Offer, Plugin, Registry
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "klaw"
-_ALL_KINDS = frozenset(KINDS.values())
+_ALL_KINDS = frozenset(KINDS)
+_HOOKS = {kind.hook for kind in KINDS.values()}
 
 
 class EntryPointLike(Protocol):
@@ -101,18 +104,28 @@ def _load(
     with redirect_stdout(sys.stderr):  # standard output is for data; a plugin may greet whom it likes, elsewhere
         module = point.load()
     manager.register(module, name)
+    _check_hooks(manager, module)
     # Each implementation is called by itself: pluggy's own call stops at the first one that raises.
     components = [
-        (kind, component)
-        for hook, kind in KINDS.items()
-        if kind in kinds
-        for implementation in getattr(manager.hook, hook).get_hookimpls()
+        (kind.name, component)
+        for kind in KINDS.values()
+        if kind.name in kinds
+        for implementation in getattr(manager.hook, kind.hook).get_hookimpls()
         if implementation.plugin_name == name
         for component in implementation.function()
     ]
     for _, component in components:
         _check(component)
     return components
+
+
+def _check_hooks(manager: pluggy.PluginManager, module: object) -> None:
+    """Raise TypeError if a module implements a hook that does not exist: pluggy would never call it."""
+    implemented = {name for name in dir(module) if manager.parse_hookimpl_opts(module, name) is not None}
+    for name in sorted(implemented - _HOOKS):
+        near = get_close_matches(name, sorted(_HOOKS), n=1)
+        known = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(_HOOKS))}"
+        raise TypeError(f"there is no hook {name!r}; {known}")
 
 
 def _check(found: object) -> None:

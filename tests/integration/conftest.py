@@ -131,7 +131,7 @@ class Home:
         return self.root / "notes"
 
     @property
-    def legs(self) -> tuple[str, str]:
+    def retrievers(self) -> tuple[str, str]:
         """The names of the vector retriever and of the word retriever."""
         vectors, words = BACKENDS[self.backend]["retrieval"]
         return vectors["type"], words["type"]

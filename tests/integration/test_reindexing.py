@@ -118,7 +118,7 @@ def test_rows_that_an_index_has_too_many_go_at_the_next_run(home, check):
 
 def test_a_leg_that_is_added_later_is_filled(home, check):
     home.write("a.md", LONG)
-    vectors, words = home.legs
+    vectors, words = home.retrievers
     with home.open(retrieval=[{"type": words}]) as memory:
         memory.index(home.notes)
         assert home.recorder.calls == 0, "no retriever needs vectors"
@@ -126,7 +126,7 @@ def test_a_leg_that_is_added_later_is_filled(home, check):
         memory.index()
         check(memory)
         assert memory.search("word3 word3", mode="vector")
-    assert vectors in home.legs
+    assert vectors in home.retrievers
 
 
 def test_another_cut_cuts_everything_again(home, check):

@@ -207,7 +207,7 @@ def test_without_stages_nothing_is_added_to_a_result(home, notes):
     with home.open() as memory:
         memory.index(notes)
         results = memory.search("harbour tide")
-        assert {part.component for result in results for part in result.explain} <= set(home.legs)
+        assert {part.component for result in results for part in result.explain} <= set(home.retrievers)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def small(home, memory):
 
 class TestModes:
     def test_each_mode_asks_its_own_legs(self, home, small):
-        vectors, words = home.legs
+        vectors, words = home.retrievers
         for mode, expected in (("hybrid", {vectors, words}), ("fts", {words}), ("vector", {vectors})):
             results = small.search("short tokens", mode=mode)
             assert results[0].path == "notes/auth.md"
@@ -71,7 +71,7 @@ class TestModes:
         assert home.recorder.questions == ["short tokens"]
 
     def test_a_mode_without_a_leg_is_refused(self, home):
-        vectors, words = home.legs
+        vectors, words = home.retrievers
         for only, mode in ((vectors, "fts"), (words, "vector")):
             with home.open(retrieval=[{"type": only}]) as memory, pytest.raises(QueryError, match=f"mode {mode}: no"):
                 memory.search("x", mode=mode)
@@ -216,7 +216,7 @@ class TestExplanation:
                     assert all(part.rank >= 1 for part in result.explain)
 
     def test_a_weight_of_nothing_leaves_the_order_to_the_other(self, home, small):
-        vectors, words = home.legs
+        vectors, words = home.retrievers
         with home.open(retrieval=[{"type": vectors, "weight": 0}, {"type": words, "weight": 1}]) as memory:
             alone = paths(small.search("canteen tokens", mode="fts"))
             assert paths(memory.search("canteen tokens"))[: len(alone)] == alone
@@ -297,7 +297,7 @@ class TestFailures:
     @pytest.mark.usefixtures("small")
     def test_a_retriever_that_lies_is_named_and_the_others_answer(self, home, liars, lie):
         home.extra.append(("retriever", liars["retriever"]))
-        _, words = home.legs
+        _, words = home.retrievers
         with home.open(retrieval=[{"type": words}, {"type": "liar", "lie": lie}]) as memory:
             results = memory.search("short tokens")
             assert results[0].path == "notes/auth.md"
@@ -326,7 +326,7 @@ class TestFailures:
             raise RetrievalError("the shelf collapsed", hint="put it up again")
 
         self.leg(home, fail)
-        _, words = home.legs
+        _, words = home.retrievers
         with home.open(retrieval=[{"type": words}, {"type": "mine"}]) as memory:
             results = memory.search("short tokens")
             assert results[0].path == "notes/auth.md"
@@ -341,7 +341,7 @@ class TestFailures:
             raise KeyError("a bug of the plugin")
 
         self.leg(home, fail)
-        _, words = home.legs
+        _, words = home.retrievers
         with home.open(retrieval=[{"type": words}, {"type": "mine"}]) as memory:
             results = memory.search("short tokens")
             assert results[0].path == "notes/auth.md"
@@ -351,7 +351,7 @@ class TestFailures:
         with small._assembly.store.read() as snapshot:
             every = snapshot.keys("memory").tolist()
         self.leg(home, lambda _query: [Hit(key, 1.0) for key in every])
-        _, words = home.legs
+        _, words = home.retrievers
         with home.open(retrieval=[{"type": words}, {"type": "mine"}]) as memory:
             assert paths(memory.search("tokens", filters=Filters(path="notes/lunch"))) == ["notes/lunch.md"]
 
@@ -387,7 +387,7 @@ class TestFailures:
             assert results.notices == ()
             with pytest.raises(QueryError, match="no configured retriever uses vectors"):
                 memory.search("short tokens", mode="vector")
-            assert memory.status().retrievers == (home.legs[1],)
+            assert memory.status().retrievers == (home.retrievers[1],)
 
     def test_an_unknown_collection_is_refused(self, small):
         with pytest.raises(KlawError, match="nothing"):

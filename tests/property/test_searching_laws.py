@@ -82,7 +82,7 @@ def test_no_more_is_fetched_than_is_shown_where_nothing_is_left_out(wanted):
 def test_fusing_no_more_than_are_likely_to_do_finds_the_same(found, wanted):
     rows, hits = found
     fusion = ReciprocalRankFusion()
-    searcher = Searcher(store=None, get_embedder=None, legs=[], fusion=fusion)
+    searcher = Searcher(store=None, get_embedder=None, retrievers=[], fusion=fusion)
     rankings = [Ranking("a", tuple(hits)), Ranking("b", tuple(Hit(hit.key, hit.score) for hit in hits[::3]))]
     most = 2 * max(len(hits), 1)
 

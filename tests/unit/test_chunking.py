@@ -130,16 +130,16 @@ class TestIds:
 
 
 class TestPassages:
-    def passage(self, text, heading):
+    def text_of(self, text, heading):
         return cut(text, (0, len(text), heading))[0].embedding_text
 
     def test_the_headings_stand_above_the_text(self):
-        assert self.embedding_text("text", ("A", "B")) == "A > B\ntext"
-        assert self.embedding_text("text", ()) == "text"
+        assert self.text_of("text", ("A", "B")) == "A > B\ntext"
+        assert self.text_of("text", ()) == "text"
 
     def test_a_heading_that_the_text_begins_with_is_not_repeated(self):
-        assert self.embedding_text("## B\n\ntext", ("A", "B")) == "A\n## B\n\ntext"
-        assert self.embedding_text("# A\n\ntext", ("A",)) == "# A\n\ntext"
+        assert self.text_of("## B\n\ntext", ("A", "B")) == "A\n## B\n\ntext"
+        assert self.text_of("# A\n\ntext", ("A",)) == "# A\n\ntext"
 
     def test_equal_passages_have_one_hash_wherever_they_stand(self):
         (first,) = cut("text", (0, 4, ("A",)))

@@ -171,7 +171,7 @@ class TestEnd:
 def test_every_name_of_the_core_is_where_it_is_said_to_be():
     for name in klaw_core.__all__:
         assert getattr(klaw_core, name) is not None
-    assert set(klaw_core.__all__) == set(klaw_core._HOMES)
+    assert set(klaw_core.__all__) == set(klaw_core._MODULE_OF)
     assert set(klaw_core.__all__) <= set(dir(klaw_core))
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):
         _ = klaw_core.nothing_of_the_kind

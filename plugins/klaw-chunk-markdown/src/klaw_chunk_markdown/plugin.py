@@ -27,6 +27,6 @@ def build_transcript(options: TranscriptOptions, _place: ComponentContext) -> Ch
 def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
     """Yield the chunker of Markdown and that of transcripts."""
     summary = "Markdown by its block structure, sizes by the embedder's tokens"
-    yield Component("markdown", MarkdownOptions, build_markdown, 1, summary)
+    yield Component("markdown", MarkdownOptions, build_markdown, 2, summary)
     summary = "transcripts: whole messages, one line each, session by session"
-    yield Component("transcript", TranscriptOptions, build_transcript, 1, summary)
+    yield Component("transcript", TranscriptOptions, build_transcript, 2, summary)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, ComponentContext, hookimpl
+from klaw_core import AutoChoice, Component, ComponentContext, hookimpl
 from klaw_http import RemoteOptions, http_url, require_network
 
 if TYPE_CHECKING:
@@ -44,5 +44,10 @@ def _gemini(options: GeminiOptions, place: ComponentContext) -> RemoteEmbedder:
 def klaw_embedders() -> Iterable[Component[GeminiOptions, RemoteEmbedder]]:
     """Yield the embedder ``gemini``."""
     yield Component(
-        "gemini", options=GeminiOptions, factory=_gemini, api=1, summary="embeddings from Google's Gemini API"
+        "gemini",
+        options=GeminiOptions,
+        factory=_gemini,
+        api=2,
+        auto=AutoChoice(120, keys=("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+        summary="embeddings from Google's Gemini API",
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, ComponentContext, hookimpl
+from klaw_core import AutoChoice, Component, ComponentContext, hookimpl
 
 if TYPE_CHECKING:
     from klaw_embed_llamacpp.embedder import LlamaCppEmbedder
@@ -49,5 +49,10 @@ def _llamacpp(options: LlamaCppOptions, place: ComponentContext) -> LlamaCppEmbe
 def klaw_embedders() -> Iterable[Component[LlamaCppOptions, LlamaCppEmbedder]]:
     """Yield the embedder ``llamacpp``."""
     yield Component(
-        "llamacpp", options=LlamaCppOptions, factory=_llamacpp, api=1, summary="GGUF embedding models with llama.cpp"
+        "llamacpp",
+        options=LlamaCppOptions,
+        factory=_llamacpp,
+        api=2,
+        auto=AutoChoice(30),
+        summary="GGUF embedding models with llama.cpp",
     )

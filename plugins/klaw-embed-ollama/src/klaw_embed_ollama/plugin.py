@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, ComponentContext, hookimpl
+from klaw_core import AutoChoice, Component, ComponentContext, hookimpl
 from klaw_http import RemoteOptions, http_url_from, require_network
 
 if TYPE_CHECKING:
@@ -82,4 +82,11 @@ def _ollama(options: OllamaOptions, place: ComponentContext) -> RemoteEmbedder:
 @hookimpl
 def klaw_embedders() -> Iterable[Component[OllamaOptions, RemoteEmbedder]]:
     """Yield the embedder ``ollama``."""
-    yield Component("ollama", options=OllamaOptions, factory=_ollama, api=1, summary="embeddings from an Ollama server")
+    yield Component(
+        "ollama",
+        options=OllamaOptions,
+        factory=_ollama,
+        api=2,
+        auto=AutoChoice(100),
+        summary="embeddings from an Ollama server",
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, ComponentContext, hookimpl
+from klaw_core import AutoChoice, Component, ComponentContext, hookimpl
 
 if TYPE_CHECKING:
     from klaw_embed_onnx.embedder import OnnxEmbedder
@@ -41,5 +41,10 @@ def _onnx(options: OnnxOptions, place: ComponentContext) -> OnnxEmbedder:
 def klaw_embedders() -> Iterable[Component[OnnxOptions, OnnxEmbedder]]:
     """Yield the embedder ``onnx``."""
     yield Component(
-        "onnx", options=OnnxOptions, factory=_onnx, api=1, summary="embeddings on the CPU with ONNX Runtime"
+        "onnx",
+        options=OnnxOptions,
+        factory=_onnx,
+        api=2,
+        auto=AutoChoice(10),
+        summary="embeddings on the CPU with ONNX Runtime",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen, validators
 
-from klaw_core import Component, ComponentContext, hookimpl
+from klaw_core import AutoChoice, Component, ComponentContext, hookimpl
 from klaw_http import RemoteOptions, http_url_from, require_network
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def klaw_embedders() -> Iterable[Component[OpenAIOptions, RemoteEmbedder]]:
         "openai",
         options=OpenAIOptions,
         factory=_openai,
-        api=1,
+        api=2,
+        auto=AutoChoice(110, keys=("OPENAI_API_KEY",)),
         summary="embeddings from OpenAI, or a server that speaks its protocol",
     )

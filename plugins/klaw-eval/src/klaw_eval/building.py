@@ -163,7 +163,7 @@ def _own_units(result: SearchResult, question: Question) -> Iterable[str]:
     return [text for text in question.contains if _holds(result.content, text)] or (result.chunk_id,)
 
 
-def _holds(passage: str, text: str) -> bool:
+def _holds(chunk: str, text: str) -> bool:
     """Return whether a chunk holds a text, however its lines are broken."""
     return " ".join(text.split()).casefold() in " ".join(passage.split()).casefold()
 

@@ -48,7 +48,7 @@ class Run:
     dataset: Dataset
     config: str
     embedder: str
-    legs: str
+    retrievers: str
     questions: tuple[Question, ...] = field(repr=False)
     scores: Mapping[str, Scores] = field(eq=False, repr=False)
     missing: int
@@ -93,14 +93,14 @@ def run(dataset: Dataset, config: Config, name: str, root: Path, bars: Bars) -> 
     notices = sum((part.notices for part in parts), Counter[str]())
     first = parts[0].status
     weights = {item.type: item.weight for item in config.retrieval}
-    legs = ", ".join(f"{leg} x {weights.get(leg, 1.0):g}" for leg in first.retrievers)
-    legs += f"; {first.fusion}" if len(first.retrievers) > 1 else ""
-    legs += "".join(f"; then {item.type}" for item in config.reranking)
+    retrievers = ", ".join(f"{name} x {weights.get(name, 1.0):g}" for name in first.retrievers)
+    retrievers += f"; {first.fusion}" if len(first.retrievers) > 1 else ""
+    retrievers += "".join(f"; then {item.type}" for item in config.reranking)
     return Run(
         dataset,
         name,
         str(first.space or "none"),
-        legs,
+        retrievers,
         tuple(dataset.questions()),
         {mode: np.array([row for part in parts for row in part.scores[mode]]) for mode in modes},
         sum(part.missing for part in parts),

@@ -54,4 +54,4 @@ def build(options: Fts5Options, _place: ComponentContext) -> Fts5Index:
 @hookimpl
 def klaw_retrievers() -> Iterable[Component[Any, Any]]:
     """Yield the full-text retriever."""
-    yield Component("fts5", options=Fts5Options, factory=build, api=1, summary="full-text search with BM25")
+    yield Component("fts5", options=Fts5Options, factory=build, api=2, summary="full-text search with BM25")

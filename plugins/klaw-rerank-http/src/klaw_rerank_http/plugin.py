@@ -69,4 +69,4 @@ def _http(options: HttpRerankerOptions, place: ComponentContext) -> HttpReranker
 def klaw_rerankers() -> Iterable[Component[HttpRerankerOptions, HttpReranker]]:
     """Yield the reranker ``http``."""
     summary = "a reranking model on a server that speaks /rerank"
-    yield Component(_NAME, options=HttpRerankerOptions, factory=_http, api=1, summary=summary)
+    yield Component(_NAME, options=HttpRerankerOptions, factory=_http, api=2, summary=summary)

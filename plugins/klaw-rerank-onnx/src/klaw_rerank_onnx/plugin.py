@@ -48,4 +48,4 @@ def _onnx(options: OnnxRerankerOptions, place: ComponentContext) -> OnnxReranker
 def klaw_rerankers() -> Iterable[Component[OnnxRerankerOptions, OnnxReranker]]:
     """Yield the reranker ``onnx``."""
     summary = "a cross-encoder on the CPU with ONNX Runtime"
-    yield Component("onnx", options=OnnxRerankerOptions, factory=_onnx, api=1, summary=summary)
+    yield Component("onnx", options=OnnxRerankerOptions, factory=_onnx, api=2, summary=summary)

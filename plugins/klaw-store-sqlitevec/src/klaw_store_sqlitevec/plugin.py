@@ -40,14 +40,16 @@ class VectorOptions:
 @hookimpl
 def klaw_stores() -> Iterable[Component[SqliteOptions, "Store[apsw.Connection]"]]:
     """Yield the store."""
-    yield Component("sqlite", SqliteOptions, _store, 1, "one SQLite file, through apsw")
+    yield Component(
+        "sqlite", SqliteOptions, _store, 2, "one SQLite file, through apsw", retrievers=("sqlite-vec", "fts5")
+    )
 
 
 @hookimpl
 def klaw_retrievers() -> Iterable[Component[VectorOptions, "Index[apsw.Connection]"]]:
     """Yield the vector index."""
     yield Component(
-        "sqlite-vec", VectorOptions, _index, 1, "nearest neighbours: exact with sqlite-vec's vec0, or quantized"
+        "sqlite-vec", VectorOptions, _index, 2, "nearest neighbours: exact with sqlite-vec's vec0, or quantized"
     )
 
 

@@ -37,4 +37,4 @@ class HashingEmbedder:
 
 @hookimpl
 def klaw_embedders() -> Iterable[Component[HashingEmbedder, Embedder]]:
-    yield Component("hashing", HashingEmbedder, factory=lambda options, _: options, api=1)
+    yield Component("hashing", HashingEmbedder, factory=lambda options, _: options, api=2)

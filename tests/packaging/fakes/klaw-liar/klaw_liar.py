@@ -103,14 +103,14 @@ class LiarChunker:
 
 @hookimpl
 def klaw_embedders() -> Iterable[Component[LiarEmbedder, Embedder]]:
-    yield Component("liar", LiarEmbedder, factory=lambda options, _: options, api=1)
+    yield Component("liar", LiarEmbedder, factory=lambda options, _: options, api=2)
 
 
 @hookimpl
 def klaw_retrievers() -> Iterable[Component[LiarRetriever, Retriever[object]]]:
-    yield Component("liar", LiarRetriever, factory=lambda options, _: options, api=1)
+    yield Component("liar", LiarRetriever, factory=lambda options, _: options, api=2)
 
 
 @hookimpl
 def klaw_chunkers() -> Iterable[Component[LiarChunker, Chunker]]:
-    yield Component("liar", LiarChunker, factory=lambda options, _: options, api=1)
+    yield Component("liar", LiarChunker, factory=lambda options, _: options, api=2)

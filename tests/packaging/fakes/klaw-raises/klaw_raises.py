@@ -18,5 +18,5 @@ def _embedder(_options: Options, _place: ComponentContext) -> Embedder:
 
 @hookimpl
 def klaw_embedders() -> Iterable[Component[Options, Embedder]]:
-    yield Component("half", Options, factory=_embedder, api=1)
+    yield Component("half", Options, factory=_embedder, api=2)
     raise RuntimeError("klaw-raises lost its licence\nand says so on two lines")

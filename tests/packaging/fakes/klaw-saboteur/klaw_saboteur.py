@@ -194,7 +194,7 @@ def _component(name: str, kind: Any) -> Component[Options, Any]:
     def build(options: Options, _place: ComponentContext) -> Any:
         return options.do("factory", kind(options))
 
-    return Component(name, Options, factory=build, api=1)
+    return Component(name, Options, factory=build, api=2)
 
 
 @hookimpl

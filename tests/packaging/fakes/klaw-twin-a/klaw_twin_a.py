@@ -29,4 +29,4 @@ class Twin:
 
 @hookimpl
 def klaw_embedders() -> Iterable[Component[Twin, Embedder]]:
-    yield Component("twin", Twin, factory=lambda options, _: options, api=1, summary="from klaw-twin-a")
+    yield Component("twin", Twin, factory=lambda options, _: options, api=2, summary="from klaw-twin-a")

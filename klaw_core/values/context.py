@@ -1,0 +1,55 @@
+"""What ``Memory.context`` is asked, what extensions offer for it, and the block that comes out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from attrs import field, frozen
+
+#: ``stable`` parts stay equal from call to call, so that a provider's prompt cache can keep them; ``volatile`` parts
+#: depend on the message.
+ContextPart: TypeAlias = Literal["stable", "volatile"]
+
+
+@frozen
+class ContextQuestion:
+    """What context is wanted for. ``chat`` is the name of the chat that the message belongs to, if any."""
+
+    message: str
+    chat: str | None = None
+    budget: int = 1000
+    as_of: datetime | None = None
+
+
+@frozen
+class ContextItem:
+    """Something for the context: its text, its part, and how it ranks.
+
+    Items of a part are taken in order of ``priority``, lowest first (core memory has 0, facts 10, chunks 20), and of
+    those with one priority in the order in which they were offered. ``heading`` is the title of the group that the
+    item appears under. ``source`` says where it comes from, for people: a path with lines.
+    """
+
+    text: str
+    part: ContextPart = "volatile"
+    priority: int = 10
+    heading: str = "Relevant memory"
+    source: str = ""
+
+
+@frozen
+class Context:
+    """What to put into a model's prompt. ``tokens`` counts both parts; it never exceeds the budget that was asked.
+
+    ``notices`` say what could not be looked up; the rest of the context stands all the same.
+    """
+
+    stable: str = ""
+    volatile: str = ""
+    tokens: int = 0
+    items: tuple[ContextItem, ...] = field(default=(), repr=False)
+    notices: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n\n".join(part for part in (self.stable, self.volatile) if part)

@@ -1,0 +1,61 @@
+"""What happens in a memory, as values: listening extensions and callbacks of ``Memory.on_change`` are given these.
+
+An event is sent after what it reports is durable. It is sent in the thread that caused it, by this process only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from attrs import field, frozen
+
+from klaw_core.values.runs import IndexReport
+from klaw_core.values.search import SearchResults
+
+
+@frozen
+class MessageEvent:
+    """A message was appended to a conversation. ``chat`` is the chat's name, as in ``telegram_123456``."""
+
+    chat: str
+    id: str
+    role: str
+    content: str = field(repr=False)
+    created_at: datetime
+    type: str | None = None
+    metadata: Mapping[str, Any] = field(factory=dict, repr=False)
+
+
+@frozen
+class IndexEvent:
+    """An index run ended. ``origins`` are the sources that it looked at."""
+
+    report: IndexReport
+    origins: tuple[str, ...]
+
+
+@frozen
+class SearchEvent:
+    """A search was answered."""
+
+    query: str
+    collections: tuple[str, ...]
+    results: SearchResults = field(repr=False)
+
+
+@frozen
+class ForgetEvent:
+    """Documents were forgotten: they are gone from the index, and from what their source keeps."""
+
+    paths: tuple[str, ...]
+
+
+@frozen
+class CloseEvent:
+    """The memory is about to close; the store can still be read and written."""
+
+
+#: Any event.
+Event: TypeAlias = MessageEvent | IndexEvent | SearchEvent | ForgetEvent | CloseEvent

@@ -1,0 +1,39 @@
+"""A tool that a language model can call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import field, frozen
+
+#: A JSON object, as it is sent to a model or comes from one.
+Json: TypeAlias = dict[str, Any]
+
+
+@frozen
+class Tool:
+    """A tool: what a model is told about it, and what runs when the model calls it.
+
+    ``properties`` are the arguments' JSON Schemas by name; those in ``required`` must be given, others are refused.
+    ``run`` gets arguments that satisfy the schema and returns a JSON object; a KlawError that it raises becomes an
+    answer that the model can act on. ``read_only``: it changes nothing. ``destructive``: it removes something.
+    """
+
+    name: str
+    description: str
+    properties: Mapping[str, Json] = field(repr=False)
+    run: Callable[[Json], Json] = field(repr=False, eq=False)
+    required: tuple[str, ...] = ()
+    read_only: bool = False
+    destructive: bool = False
+
+    @property
+    def input_schema(self) -> Json:
+        """The JSON Schema of the arguments."""
+        return {
+            "type": "object",
+            "properties": {name: dict(schema) for name, schema in self.properties.items()},
+            "required": list(self.required),
+            "additionalProperties": False,
+        }
