@@ -83,7 +83,14 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Check every distribution with mypy --strict."""
     install_everything(
-        session, "mypy==2.4.1", "pytest>=8.3", "hypothesis>=6.112", "pytest-httpserver>=1.1", "onnx>=1.17"
+        session,
+        "mypy==2.4.1",
+        "pytest>=8.3",
+        "hypothesis>=6.112",
+        "pytest-httpserver>=1.1",
+        "onnx>=1.17",
+        "types-jsonschema",
+        "types-PyYAML",
     )
     session.run("mypy", "klaw_core", *SOURCES)
 

@@ -27,6 +27,8 @@ _MODULES = {
         "PluginNotFoundError QueryError RecordError RetrievalError StoreCorruptError StoreError "
         "StoreFullError StoreLockedError StoreReadOnlyError VectorSpaceError WorkspaceError"
     ),
+    "extensions.documents": "NewDocument",
+    "extensions.json_forms": "to_json",
     "files.atomic": "locked write_atomically",
     "hookspecs": "API AutoChoice Component ComponentContext hookimpl",
     "interfaces.components": "Chunker Embedder Fusion Reranker",
@@ -46,7 +48,7 @@ _MODULES = {
     "kinds": "Kind",
     "memory": "Memory",
     "plugins.discover": "discover",
-    "plugins.registry": "Registry",
+    "plugins.registry": "LiveComponent Registry",
     "values.candidates": "Candidate RerankScore has_clear_winner",
     "values.chat_rows": "JournalFileState Session StoredMessage Summary",
     "values.collections": "check_collection_name",
@@ -61,7 +63,7 @@ _MODULES = {
     "values.migrations": "Migration",
     "values.prompts": "Completion Prompt PromptMessage",
     "values.records": "ImportCounts Record",
-    "values.runs": "Excerpt ForgetReport IndexReport Progress SkippedEntry Status",
+    "values.runs": "Excerpt ForgetReport IndexReport Progress SkippedEntry SourceStatus Status",
     "values.search": ("ChunkSelection Contribution Filters Hit KeySelection Query Ranking SearchResult SearchResults"),
     "values.text": "Chunk Span StoredChunk TokenCounter",
     "values.tools": "Tool",

@@ -33,6 +33,8 @@ from klaw_core.errors import (
     VectorSpaceError,
     WorkspaceError,
 )
+from klaw_core.extensions.documents import NewDocument
+from klaw_core.extensions.json_forms import to_json
 from klaw_core.files.atomic import locked, write_atomically
 from klaw_core.hookspecs import API, AutoChoice, Component, ComponentContext, hookimpl
 from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
@@ -67,7 +69,7 @@ from klaw_core.interfaces.vector_cache import VectorCacheReader, VectorCacheWrit
 from klaw_core.kinds import Kind
 from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
-from klaw_core.plugins.registry import Registry
+from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
 from klaw_core.values.collections import check_collection_name
@@ -82,7 +84,7 @@ from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_
 from klaw_core.values.migrations import Migration
 from klaw_core.values.prompts import Completion, Prompt, PromptMessage
 from klaw_core.values.records import ImportCounts, Record
-from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, Status
+from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, SourceStatus, Status
 from klaw_core.values.search import (
     ChunkSelection,
     Contribution,
@@ -162,6 +164,7 @@ __all__ = [
     "LanguageModel",
     "LanguageModelError",
     "ListeningExtension",
+    "LiveComponent",
     "LocatingSource",
     "Matrix",
     "Memory",
@@ -174,6 +177,7 @@ __all__ = [
     "Migration",
     "ModelCorruptError",
     "ModelNotFoundError",
+    "NewDocument",
     "NotFoundError",
     "OutdatedIndex",
     "PluginConflictError",
@@ -206,6 +210,7 @@ __all__ = [
     "SkippedEntry",
     "Snapshot",
     "Source",
+    "SourceStatus",
     "SourcedExtension",
     "SpaceRecord",
     "Span",
@@ -246,6 +251,7 @@ __all__ = [
     "locked",
     "parse_condition",
     "pool_windows",
+    "to_json",
     "unit_rows",
     "write_atomically",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import abc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -31,13 +31,15 @@ from klaw_core.hookspecs import Component, ComponentContext
 from klaw_core.indexing.chunking import FormatChunker
 from klaw_core.interfaces.components import Embedder, Fusion
 from klaw_core.interfaces.index import Index, Retriever
-from klaw_core.interfaces.source import Source
+from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.interfaces.store import Store
+from klaw_core.kinds import CHUNKER, EMBEDDER, KINDS, STORE
+from klaw_core.plugins.catalogue import install_command
 from klaw_core.plugins.discover import discover
-from klaw_core.plugins.registry import Registry, install_command
+from klaw_core.plugins.isolation import IsolatedSource
+from klaw_core.plugins.registry import Registry
 from klaw_core.searching.retrievers import ConfiguredRetriever
 from klaw_core.values.documents import DEFAULT_FORMAT, TRANSCRIPT_FORMAT
-from klaw_core.values.text import COLLECTIONS
 from klaw_core.values.vectors import SpaceRecord
 
 if TYPE_CHECKING:  # what a search for words does without is imported where it is used
@@ -48,15 +50,6 @@ if TYPE_CHECKING:  # what a search for words does without is imported where it i
 
 # Embedders, by what the configuration calls them, and what builds each at its first call.
 _Embedders: TypeAlias = Sequence[tuple[str, Callable[[], Embedder]]]
-
-# What must be there before anything is asked; an embedder and a reranker are built when their answers are checked.
-_METHODS: Mapping[str, Sequence[str]] = {
-    "chunker": ("split",),
-    "fusion": ("depth", "fuse"),
-    "retriever": ("search",),
-    "source": ("scan", "read"),
-    "store": ("enlist", "read", "write", "close"),
-}
 
 
 class Assembly:
@@ -69,7 +62,7 @@ class Assembly:
     def __init__(self, config: Config, registry: Registry) -> None:
         self.config = config
         self.registry = registry
-        self._place = ComponentContext(config.data_dir, config.cache_dir, config.offline)
+        self._context = ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
         self._problems: list[str] = []
         self._missing: list[PluginError] = []
         self._lock = threading.RLock()
@@ -78,12 +71,20 @@ class Assembly:
         self._chunker = self._prepare(config.chunking)
         build_store = self._prepare(config.store)
         build_fusion = self._prepare(config.fusion)
-        build_retrievers = [(selection, self._prepare(selection)) for selection in config.retrieval]
+        retrieval = retrieval_of(config, registry)
+        build_retrievers = [(selection, self._prepare(selection)) for selection in retrieval]
         self.stages = self._stages_of(config.reranking)
-        build_sources = [self._prepare(selection) for selection in config.sources]
+        build_sources = [(selection.type, self._prepare(selection)) for selection in config.sources]
+        self._language_model = None if config.language_model is None else self._prepare(config.language_model)
+        for selection in config.formats.values():
+            self._prepare(selection)
+        for selection in config.extensions.values():
+            self._prepare(selection)
         self._raise_problems()
         self.fusion: Fusion = build_fusion()
-        self.sources: Sequence[Source] = tuple(build_source() for build_source in build_sources)
+        self.sources: Sequence[IsolatedSource] = tuple(
+            IsolatedSource.of(build_source(), name, configured=True) for name, build_source in build_sources
+        )
         make_private_directory(config.data_dir)
         self.store: Store[Any] = build_store()
         try:
@@ -116,6 +117,11 @@ class Assembly:
             self._embedders = self._embedders_of(selection)
             self.config = evolve(self.config, embedding=selection)
 
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The configured language model, None if there is none. Raise PluginError if it cannot be built."""
+        return None if self._language_model is None else self._language_model()
+
     def chunker_of(self, document_format: str) -> FormatChunker:
         """Return the chunker of documents of a format.
 
@@ -133,15 +139,17 @@ class Assembly:
             return self.chunker_of(DEFAULT_FORMAT)
         if selection is self.config.chunking:
             return FormatChunker(self._chunker(), self._recipe)
-        component = self.registry.component("chunker", selection.type)
+        component = self.registry.component(CHUNKER, selection.type)
         problems: list[str] = []
         options = build_options(component, selection, problems)
         if problems:
             raise ConfigError(problems, hint="`klaw config path` names the file")
-        return FormatChunker(build(component, options, selection, self._place), f"{selection.type} {options!r}")
+        return FormatChunker(build(component, options, selection, self._context), f"{selection.type} {options!r}")
 
     def _selection_of(self, document_format: str) -> Selection | None:
         """Return the table that configures a format's chunker; None if no chunker has that name."""
+        if document_format in self.config.formats:
+            return self.config.formats[document_format]
         if document_format in {DEFAULT_FORMAT, self.config.chunking.type}:
             return self.config.chunking
         if document_format == TRANSCRIPT_FORMAT:
@@ -152,7 +160,7 @@ class Assembly:
                 "context_tokens": settings.context_tokens,
             }
             return Selection("chunker", TRANSCRIPT_FORMAT, "memory.conversations", options)
-        if document_format in self.registry.names("chunker"):
+        if document_format in self.registry.names(CHUNKER):
             return Selection("chunker", document_format, f"memory.formats.{document_format}")
         return None
 
@@ -179,7 +187,7 @@ class Assembly:
     def _records(self) -> Sequence[SpaceRecord]:
         """Return the vector spaces that the collections are in, each collection's own: as a rule they are one."""
         with self.store.read() as snapshot:
-            return [record for record in map(snapshot.space, COLLECTIONS) if record is not None]
+            return [record for record in map(snapshot.space, snapshot.collections()) if record is not None]
 
     def _stages_of(self, selections: Sequence[Selection]) -> Sequence[Stage]:
         """Return what reranks, in order."""
@@ -197,7 +205,7 @@ class Assembly:
         if selection.type == AUTO:
             from klaw_core.embedding.fallback import auto_types
 
-            found = auto_types(self.registry.names("embedder"), os.environ)
+            found = auto_types(self.registry.components(EMBEDDER), os.environ)
             first = [(name, self._prepare(evolve(selection, type=name), or_else=True)) for name in found]
         others = ((f"{item.type} ({item.place})", self._prepare(item, or_else=True)) for item in chain)
         return (*first, *others)
@@ -227,7 +235,7 @@ class Assembly:
         options = build_options(component, selection, self._problems)
         if selection is self.config.chunking:
             self._recipe = f"{selection.type} {options!r}"
-        return _Once(partial(build, component, options, selection, self._place))
+        return _Once(partial(build, component, options, selection, self._context))
 
     def _configured(self, selection: Selection, retriever: Retriever[Any]) -> ConfiguredRetriever | None:
         """Return the retriever as it takes part, with what keeps it from that; None if it is not to."""
@@ -258,14 +266,14 @@ class _Once:
         return self._made[0]
 
 
-def build(component: Component[Any, Any], options: Any, selection: Selection, place: ComponentContext) -> Any:
+def build(component: Component[Any, Any], options: Any, selection: Selection, context: ComponentContext) -> Any:
     """Call the factory, and check that what it gives has the methods of its kind.
 
     What a plugin raises there, or gives instead of a component, is named as its fault. Raise KlawError.
     """
     try:
-        built = component.factory(options, place)
-        lacking = [name for name in _METHODS.get(selection.kind, ()) if not callable(getattr(built, name, None))]
+        built = component.factory(options, context)
+        lacking = [name for name in KINDS[selection.kind].methods if not callable(getattr(built, name, None))]
     except KlawError:
         raise
     except (Exception, SystemExit) as error:
@@ -279,7 +287,20 @@ def build(component: Component[Any, Any], options: Any, selection: Selection, pl
             f"which has no {' and no '.join(lacking)}",
             hint="see `klaw plugins`",
         )
-    return _isolated(built, selection.type) if selection.kind == "source" else built
+    return built
+
+
+def retrieval_of(config: Config, registry: Registry) -> Sequence[Selection]:
+    """Return the retrievers to use: the configured ones, or those that the store's component names."""
+    if not config.default_retrieval:
+        return config.retrieval
+    try:
+        names = registry.component(STORE, config.store.type).retrievers
+    except PluginError:  # named when the store itself is prepared
+        return config.retrieval
+    if not names:
+        return config.retrieval
+    return [Selection("retriever", name, f"memory.retrieval[{index}]") for index, name in enumerate(names)]
 
 
 def join(store: Store[Any], retriever: Retriever[Any], selection: Selection, config: Config) -> bool:
@@ -313,14 +334,6 @@ def _fallback(embedders: _Embedders, get_records: Callable[[], Sequence[SpaceRec
     from klaw_core.embedding.fallback import FallbackEmbedder, Option
 
     return FallbackEmbedder([Option(name, build) for name, build in embedders], get_records)
-
-
-def _isolated(source: Source, name: str) -> Source:
-    """Return a source of a plugin behind a wall, and Klaw's own, whose fields others read, as it is."""
-    from klaw_core.builtin.workspace import Workspace
-    from klaw_core.plugins.isolation import IsolatedSource
-
-    return source if isinstance(source, Workspace) else IsolatedSource.of(source, name)
 
 
 def _refuse(error: PluginError) -> Any:

@@ -2,48 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Self
-
-from attrs import evolve
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar, overload
 
 from klaw_core.assembly import Assembly, option_problems
 from klaw_core.config.load import load_config
 from klaw_core.config.model import Config, Selection, named_embedding
-from klaw_core.errors import ConfigError, KlawError, QueryError, WorkspaceError
-from klaw_core.plugins.discover import discover
-from klaw_core.plugins.registry import Registry
+from klaw_core.errors import ConfigError, PluginNotFoundError, QueryError, WorkspaceError
+from klaw_core.plugins.registry import LiveComponent, Registry
+from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS, check_collection_name
 from klaw_core.values.search import Filters, SearchResults
-from klaw_core.values.text import COLLECTIONS
 
 # What only some methods need they import: a search in a fresh process should not wait for it.
 if TYPE_CHECKING:
     from klaw_core.conversations.archive import Conversations
     from klaw_core.core_memory.facts import CoreMemory
-    from klaw_core.embedding.run import EmbeddingRun
-    from klaw_core.indexing.collection import Collection
-    from klaw_core.indexing.flow import Indexer, ProgressCallback
-    from klaw_core.interfaces.source import Source
+    from klaw_core.extensions.documents import DocumentsExtension, NewDocument
+    from klaw_core.extensions.host import Extensions
+    from klaw_core.extensions.workspaces import WorkspacesExtension
+    from klaw_core.indexing.flow import ProgressCallback
+    from klaw_core.interfaces.extension import Extension
     from klaw_core.maintenance.export import ExportReport
     from klaw_core.maintenance.importing import ImportReport
-    from klaw_core.searching.flow import Mode, Searcher
+    from klaw_core.searching.flow import Duplicates, Mode, Searcher
     from klaw_core.sources.catalogue import Sources
+    from klaw_core.sources.index_runs import IndexRuns
     from klaw_core.sources.reading import Reader
-    from klaw_core.sources.saved import SavedJournal
-    from klaw_core.sources.workspaces import Workspaces
-    from klaw_core.values.documents import Document
+    from klaw_core.values.context import Context
+    from klaw_core.values.documents import DocumentRecord
+    from klaw_core.values.events import Event
     from klaw_core.values.findings import Diagnosis
-    from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Status
+    from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, SourceStatus, Status
+    from klaw_core.values.tools import Json
+    from klaw_core.values.vectors import Vector
 
-_COLLECTION = COLLECTIONS[0]
+T = TypeVar("T")
+
+
+def _no_progress(_progress: object) -> None:
+    """Report nothing."""
 
 
 class Memory:
-    """Notes and saved facts, searchable by words and by meaning.
+    """Notes, conversations and saved texts, searchable by words and by meaning.
 
         with Memory.open() as memory:
             memory.index("~/notes")
@@ -57,14 +62,26 @@ class Memory:
         self._assembly = assembly
 
     @classmethod
-    def open(cls, config: Config | None = None, *, registry: Registry | None = None) -> Self:
+    def open(
+        cls,
+        config: Config | None = None,
+        *,
+        registry: Registry | None = None,
+        components: Iterable[LiveComponent] = (),
+    ) -> Self:
         """Assemble a memory from its configuration (default: the user's file and the environment).
 
-        Raise ConfigError, PluginError or StoreError. Models load later, when they are first needed.
+        ``components`` are live objects that the configuration can name, in addition to installed plugins: an embedder
+        that a program has already, for instance. Raise ConfigError, PluginError or StoreError. Models load later, when
+        they are first needed.
         """
         config = config or load_config(check=option_problems)
-        registry = registry or discover(disabled=config.disabled_plugins)
-        return cls(Assembly(config, registry))
+        if registry is None:
+            from klaw_core.plugins.discover import discover
+
+            registry = discover(disabled=config.disabled_plugins)
+        live = tuple(components)
+        return cls(Assembly(config, registry.with_live(live) if live else registry))
 
     def __enter__(self) -> Self:
         return self
@@ -76,6 +93,10 @@ class Memory:
 
     def close(self) -> None:
         """Release the store; closing twice is allowed."""
+        if "extensions" in self.__dict__:
+            from klaw_core.values.events import CloseEvent
+
+            self.extensions.emit(CloseEvent())
         self._assembly.store.close()
 
     @property
@@ -84,62 +105,96 @@ class Memory:
         return self._assembly.config
 
     @cached_property
+    def extensions(self) -> Extensions:
+        """The installed extensions."""
+        from klaw_core.extensions.host import Extensions
+        from klaw_core.extensions.memory_host import MemoryHost
+
+        def emit(event: Event) -> None:
+            self.extensions.emit(event)
+
+        host = MemoryHost(self._assembly, lambda: self._runs, self.search, emit)
+        return Extensions(self.config, self._assembly.registry, host)
+
+    @overload
+    def extension(self, key: str) -> Extension: ...
+    @overload
+    def extension(self, key: type[T]) -> T: ...
+    def extension(self, key: str | type[T]) -> Extension | T:
+        """Return an extension by its name, or by its class, which types it.
+
+        Raise PluginError if it is not installed or cannot be built, ConfigError.
+        """
+        if isinstance(key, str):
+            return self.extensions.get(key)
+        found = next((item for item in self.extensions.all().values() if isinstance(item, key)), None)
+        if found is None:
+            raise PluginNotFoundError(f"no extension of the class {key.__qualname__} is installed", hint="klaw plugins")
+        return found
+
+    @property
     def core(self) -> CoreMemory:
         """Core memory: the few facts about user and agent that every call to a model is given."""
-        from klaw_core.core_memory.facts import FILE_NAME, CoreMemory
+        core: CoreMemory = self._part("core_memory").core
+        return core
 
-        return CoreMemory(self.config.data_dir / FILE_NAME)
+    @property
+    def conversations(self) -> Conversations:
+        """What was said: append to it, read it, and search single messages."""
+        archive: Conversations = self._part("conversations").archive
+        return archive
 
     def index(
         self,
         directory: str | Path | None = None,
         *,
         name: str | None = None,
-        collection: str = _COLLECTION,
+        collection: str = MEMORY,
         version: str | None = None,
+        origin: str | None = None,
+        paths: Iterable[str | Path] | None = None,
         force: bool = False,
         embed: bool = True,
-        on_progress: ProgressCallback = lambda _: None,
+        on_progress: ProgressCallback = _no_progress,
     ) -> IndexReport:
         """Bring the index up to date with a directory of notes, or (None) with everything indexed before.
 
         The directory is remembered under ``name`` (default: its own), in a collection, as documentation of a
-        version of something if ``version`` is given. ``force`` cuts every document anew. Words find what is new at
-        once; then it is embedded, unless ``embed`` is False. Where the embedder fails, the report says how many chunks
-        lack a vector, and why; :meth:`embed` and the next run go on. Of several sources one that fails is ``skipped``.
-        Raise WorkspaceError, PluginError, StoreError.
+        version of something if ``version`` is given. Instead of a directory, ``origin`` names one source, and ``paths``
+        single files of known sources, which are looked at without a scan. ``force`` cuts every document again. Words
+        find what is new at once; then it is embedded, unless ``embed`` is False. Where the embedder fails, the report
+        says how many chunks lack a vector, and why; :meth:`embed` and the next run go on. Of several sources one that
+        fails is ``skipped``. Raise WorkspaceError, NotFoundError, PluginError, StoreError.
         """
-        from klaw_core.embedding.run import EmbeddingRun
-        from klaw_core.sources.catalogue import bad_lines, collection_of
-        from klaw_core.values.runs import IndexReport, SkippedEntry
-
-        run = EmbeddingRun(stopped=not embed)
+        runs = self._runs
+        if paths is not None:
+            return runs.over_files(paths, embed=embed, on_progress=on_progress)
         if directory is not None:
-            _check_collection(collection)
-            configured = self._sources.configured_workspaces()
-            workspace = self._workspaces.remember(
-                directory, name, collection=collection, version=version, configured=configured
+            check_collection_name(collection)
+            configured = [source for source in self._assembly.sources if source.root is not None]
+            workspaces: WorkspacesExtension = self._part("workspaces")
+            workspace = workspaces.registry.remember(
+                directory,
+                name,
+                collection=collection,
+                version=version,
+                configured={source.origin: source.root for source in configured if source.root is not None},
             )
-            report = self._write(workspace, run, force=force, on_progress=on_progress)
-            return self._finish(report, run, [collection_of(workspace)], on_progress)
+            origin = workspace.origin
+        if origin is not None:
+            sources = self._sources.with_origin(origin)
+            return runs.over(sources, force=force, embed=embed, on_progress=on_progress, alone=True)
         sources = self._sources.all()
         if not sources:
             raise WorkspaceError("nothing has been indexed yet", hint="klaw index DIR")
-        report = IndexReport(skipped=bad_lines(self.conversations.sync(), self.conversations.journal.root))
-        for source in sources:
-            try:
-                report += self._write(source, run, force=force, on_progress=on_progress)
-            except WorkspaceError as error:
-                # A drive, or a plugin's server, that is not there now must not keep the others from being indexed.
-                report += IndexReport(skipped=(SkippedEntry(source.origin, str(error), keep=True),))
-        return self._finish(report, run, COLLECTIONS, on_progress)
+        return runs.over(sources, force=force, embed=embed, on_progress=on_progress)
 
     def embed(
         self,
         *,
         limit: int | None = None,
         texts_per_call: int | None = None,
-        on_progress: ProgressCallback = lambda _: None,
+        on_progress: ProgressCallback = _no_progress,
     ) -> IndexReport:
         """Embed the chunks that have no vector, oldest first, at most ``limit`` of them.
 
@@ -149,13 +204,14 @@ class Memory:
         from klaw_core.embedding.run import EmbeddingRun
         from klaw_core.values.runs import IndexReport
 
-        run = EmbeddingRun(texts_per_call)
-        return self._finish(IndexReport(), run, COLLECTIONS, on_progress, limit)
+        with self._assembly.store.read() as snapshot:
+            collections = snapshot.collections()
+        return self._runs.finish(IndexReport(), EmbeddingRun(texts_per_call), collections, on_progress, limit)
 
     def reindex(
-        self, embedding: Selection | str | None = None, *, on_progress: ProgressCallback = lambda _: None
+        self, embedding: Selection | str | None = None, *, on_progress: ProgressCallback = _no_progress
     ) -> IndexReport:
-        """Build the whole index anew from the files, beside the one in use, and put it in its place when complete.
+        """Build the whole index anew from the files, next to the one in use, and put it in its place when complete.
 
         This is how an index moves to another model: the one that is configured, or ``embedding`` (``"ollama"``,
         ``"onnx:bge-small-en-v1.5"``), which this memory then goes on with; the configuration file is not changed.
@@ -183,18 +239,36 @@ class Memory:
         *,
         mode: Mode = "hybrid",
         filters: Filters = Filters(),  # noqa: B008  # frozen
-        collection: str = _COLLECTION,
+        collection: str | Sequence[str] = MEMORY,
         min_score: float | None = None,
+        vector: Vector | None = None,
+        duplicates: Duplicates = "collapse",
     ) -> SearchResults:
         """Return the chunks that answer a question in plain words, best first.
 
-        ``mode`` is ``hybrid``, ``fts`` or ``vector``. Scores compare within one answer only. Raise QueryError
-        for an empty query; a retriever that fails is named in the answer's ``notices`` instead.
+        ``mode`` is ``hybrid``, ``fts`` or ``vector``. ``collection`` names one or several collections; each result says
+        which it is from. ``vector`` takes the place of the question's own: float32 of shape (d,), unit length, in the
+        space of the index. With ``duplicates="keep"`` chunks whose text equals a better one's are results as well.
+        Scores compare within one answer only. Raise QueryError for an empty query or an unknown collection; a
+        retriever that fails is named in the answer's ``notices`` instead.
         """
-        _check_collection(collection)
-        return self._searcher.search(
-            query, limit=limit, mode=mode, filters=filters, collection=collection, min_score=min_score
+        names = (collection,) if isinstance(collection, str) else tuple(dict.fromkeys(collection))
+        self._check_collections(names)
+        results = self._searcher.search(
+            query,
+            limit=limit,
+            mode=mode,
+            filters=filters,
+            collections=names,
+            min_score=min_score,
+            vector=vector,
+            duplicates=duplicates,
         )
+        if self._is_listened_to:
+            from klaw_core.values.events import SearchEvent
+
+            self.extensions.emit(SearchEvent(query, names, results))
+        return results
 
     def get(self, path: str, first_line: int = 1, lines: int | None = None) -> Excerpt:
         """Return lines of a note or of a saved memory: the file as it is now, or the stored text.
@@ -213,13 +287,55 @@ class Memory:
         answer's ``notice`` says why, and the next :meth:`index` does it. Raise RecordError if the text is empty
         or too long, or ``created_at`` has no time zone, StoreError if it cannot be kept.
         """
-        from klaw_core.sources.saved_source import as_document, make_saved
-        from klaw_core.values.lines import count_lines
-        from klaw_core.values.runs import Excerpt
+        excerpt: Excerpt = self._part("saved").save(text, source, chat_id, created_at)
+        return excerpt
 
-        saved = make_saved(text, source, chat_id, created_at)
-        self._journal.append(saved)
-        return Excerpt(saved.id, text, 1, count_lines(text), notice=self._index_saved(as_document(saved)))
+    def add(self, documents: Iterable[NewDocument], *, collection: str = MEMORY) -> IndexReport:
+        """Keep documents under ids of the caller's own, and index them; one whose id is known replaces that one.
+
+        They are kept in a journal, so they survive :meth:`reindex`, and are found in ``collection`` under the path
+        ``documents/ID``. Raise RecordError, QueryError for a wrong collection name, StoreError.
+        """
+        return self._documents.put(documents, collection)
+
+    def delete(self, ids: Iterable[str], *, collection: str = MEMORY, missing_ok: bool = False) -> int:
+        """Delete documents that :meth:`add` keeps; return how many there were.
+
+        Raise NotFoundError, and delete nothing, if an id is unknown, unless ``missing_ok``; StoreError.
+        """
+        return self._documents.delete(list(ids), collection, missing_ok=missing_ok)
+
+    def get_by_ids(self, ids: Iterable[str], *, collection: str = MEMORY) -> tuple[NewDocument, ...]:
+        """Return the documents of these ids that :meth:`add` keeps, in the order of the ids."""
+        return self._documents.get(list(ids), collection)
+
+    def documents(
+        self, *, collection: str = MEMORY, prefix: str = "", after: str = "", limit: int = 100
+    ) -> tuple[DocumentRecord, ...]:
+        """Return indexed documents in order of path, a page at a time.
+
+        ``prefix`` is how their paths begin; ``after`` is the path of the last document of the page before.
+        """
+        self._check_collections((collection,))
+        with self._assembly.store.read() as snapshot:
+            return tuple(snapshot.documents(collection, prefix, after, limit))
+
+    def sources(self) -> tuple[SourceStatus, ...]:
+        """Return every source of documents: configured, remembered, and those of extensions. Reads no document."""
+        from klaw_core.values.runs import SourceStatus
+
+        return tuple(
+            SourceStatus(source.origin, source.collection, source.root, source.can_forget, source.configured)
+            for source in self._sources.all()
+        )
+
+    def watch_paths(self) -> Mapping[str, Sequence[Path]]:
+        """Return by origin the files and directories whose changes concern the index."""
+        found: dict[str, list[Path]] = {}
+        for source in self._sources.all():
+            if paths := source.watch_paths():
+                found.setdefault(source.origin, []).extend(paths)
+        return found
 
     def forget(self, target: str) -> ForgetReport:
         """Remove a saved memory (by path or chunk id), a note (by path) or a workspace (``notes/``) from the index.
@@ -227,52 +343,62 @@ class Memory:
         A note's file is not touched, but it is excluded from its workspace from now on. Raise NotFoundError.
         """
         from klaw_core.sources.forgetting import Forgetter
+        from klaw_core.values.events import ForgetEvent
 
-        forgetter = Forgetter(
-            self.config.data_dir, self._collection_named, self._reader, self._sources, self._workspaces, self._journal
-        )
-        return forgetter.forget(target)
+        report = Forgetter(self._assembly.collection, self._reader, self._sources).forget(target)
+        self.extensions.emit(ForgetEvent(report.paths))
+        return report
+
+    def context(
+        self, message: str, *, chat: str | None = None, budget: int = 1000, as_of: datetime | None = None
+    ) -> Context:
+        """Return what a model should be told with a message: core memory, what extensions know, and the best chunks.
+
+        At most ``budget`` tokens (estimated; a model's own count is lower for most texts). A smaller budget gives a
+        beginning of what a larger one gives, and equal memories give equal contexts. Nothing raises: what could not be
+        looked up is in ``notices``.
+        """
+        from klaw_core.extensions.context import build_context
+        from klaw_core.interfaces.extension import ContextExtension
+        from klaw_core.values.context import ContextQuestion
+
+        question = ContextQuestion(message, chat, budget, as_of)
+        return build_context(question, self.extensions.having(ContextExtension), self.search)
+
+    def tools(self) -> list[Json]:
+        """Return the tools that a language model can be offered, as ``name``, ``description``, ``input_schema``."""
+        from klaw_core.extensions.tools import tools
+
+        return tools(self)
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any]) -> Json:
+        """Run a tool with a model's arguments and return its answer as JSON; nothing that a model can say raises."""
+        from klaw_core.extensions.tools import call
+
+        return call(self, name, arguments)
+
+    def on_change(self, callback: Callable[[Event], None]) -> Callable[[], None]:
+        """Call back at every event of this memory in this process; return what ends that.
+
+        The callback runs in the thread that caused the event; what it raises is logged.
+        """
+        return self.extensions.on_change(callback)
 
     def status(self) -> Status:
         """Return what is indexed, with what, and what does not work."""
         from klaw_core.maintenance.status import take_status
 
-        return take_status(self._assembly, self._sources)
+        return take_status(self._assembly, self._sources, self.extensions)
 
     def doctor(self, *, fix: bool = False) -> Diagnosis:
-        """Examine everything: store, indexes, vector spaces, files, plugins; with ``fix`` mend what is safe to mend.
+        """Examine everything: store, indexes, vector spaces, files, plugins; with ``fix`` fix what is safe to fix.
 
         Reads every document and every page of the store, and asks the model for one vector. What is wrong is in
         the answer, and does not raise.
         """
         from klaw_core.maintenance.doctor import Doctor
 
-        by_collection = {name: partial(self._sources.of, name) for name in COLLECTIONS}
-        return Doctor(self._assembly, by_collection, self.conversations.row_sync).run(fix=fix)
-
-    @cached_property
-    def conversations(self) -> Conversations:
-        """What was said: append to it, read it, and search single messages."""
-        from klaw_core.conversations.archive import Conversations
-        from klaw_core.conversations.row_sync import RowSync
-
-        row_sync = RowSync.over(self._assembly.store, self.config.data_dir, self.config.conversations)
-        return Conversations(row_sync, lambda paths: self._collection_named(_COLLECTION).remove(paths, forget=True))
-
-    @cached_property
-    def _workspaces(self) -> Workspaces:
-        from klaw_core.sources.workspaces import Workspaces
-
-        return Workspaces(self.config.data_dir / "workspaces.json")
-
-    @cached_property
-    def _journal(self) -> SavedJournal:
-        from klaw_core.sources.saved import SavedJournal
-
-        return SavedJournal(self.config.data_dir / "saved.jsonl")
-
-    def _collection_named(self, name: str) -> Collection:
-        return self._assembly.collection(name)
+        return Doctor(self._assembly, self._sources, self.extensions).run(fix=fix)
 
     def export(self, target: str | Path | BinaryIO) -> ExportReport:
         """Write everything a person owns as JSON lines: workspaces, core memory, what was saved, said and summarised.
@@ -282,7 +408,8 @@ class Memory:
         """
         from klaw_core.maintenance.export import export
 
-        return export(self.config.data_dir, Path(target) if isinstance(target, str) else target)
+        place = Path(target) if isinstance(target, str) else target
+        return export(self.extensions.all(), self.config.data_dir, place)
 
     def import_(self, source: str | Path) -> ImportReport:
         """Add what an export holds; what is here stays, and importing it again changes nothing.
@@ -291,32 +418,57 @@ class Memory:
         changed if the file is not a whole export, NotFoundError if it is not there, StoreError.
         """
         from klaw_core.maintenance.importing import import_
-        from klaw_core.sources.saved_source import SavedSource
 
-        report = import_(self.config.data_dir, Path(source))
-        if report.added.get("saved"):
-            try:
-                notices = self._indexer().sync(SavedSource(self._journal)).notices
-            except KlawError as error:  # everything is in the files, which are the truth
-                return evolve(report, notice=f"nothing new is indexed yet: {error.message}")
-            if notices:
-                return evolve(report, notice=f"it is found by words, but not embedded yet: {notices[0]}")
-        return report
+        return import_(self.extensions.all(), Path(source))
 
-    def _indexer(self, collection: str = _COLLECTION) -> Indexer:
-        return self._assembly.indexer(collection)
+    def _part(self, name: str) -> Any:
+        """Return an extension that ships with the core."""
+        return self.extensions.get(name)
 
-    @cached_property
-    def _reader(self) -> Reader:
-        from klaw_core.sources.reading import Reader
+    @property
+    def _documents(self) -> DocumentsExtension:
+        extension: DocumentsExtension = self._part("documents")
+        return extension
 
-        return Reader(self._assembly.store, self._sources.known_workspaces, COLLECTIONS, self._journal)
+    def _check_collections(self, names: Sequence[str]) -> None:
+        """Raise QueryError unless these collections exist."""
+        if not names:
+            raise QueryError("no collection is named", hint=f"known: {', '.join(STANDARD_COLLECTIONS)}")
+        unknown = [name for name in names if name not in STANDARD_COLLECTIONS]
+        if not unknown:
+            return
+        known = self._sources.collections()
+        for name in unknown:
+            if name not in known:
+                raise QueryError(f"there is no collection {name!r}", hint=f"known: {', '.join(known)}")
+
+    @property
+    def _is_listened_to(self) -> bool:
+        """Whether anyone may want to know that a search was answered."""
+        from klaw_core.kinds import EXTENSION
+
+        if "extensions" in self.__dict__:
+            return True
+        registry = self._assembly.registry
+        return any(registry.component(EXTENSION, name).listens for name in registry.loaded_names(EXTENSION))
 
     @property
     def _sources(self) -> Sources:
         from klaw_core.sources.catalogue import Sources
 
-        return Sources(self._assembly, self._workspaces, self._journal, self.conversations.row_sync)
+        return Sources(self._assembly, self.extensions.sources)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        from klaw_core.sources.reading import Reader
+
+        return Reader(self._assembly.store, self._sources)
+
+    @cached_property
+    def _runs(self) -> IndexRuns:
+        from klaw_core.sources.index_runs import IndexRuns
+
+        return IndexRuns(self._assembly, self._sources, self.extensions.emit)
 
     @cached_property
     def _searcher(self) -> Searcher:
@@ -326,50 +478,3 @@ class Memory:
         return Searcher(
             assembly.store, lambda: assembly.embedder, assembly.retrievers, assembly.fusion, assembly.stages
         )
-
-    def _write(self, source: Source, run: EmbeddingRun, *, force: bool, on_progress: ProgressCallback) -> IndexReport:
-        """Store what has changed in one source, to be found by words; nothing is embedded."""
-        from klaw_core.sources.catalogue import collection_of
-        from klaw_core.sources.forgetting import drop_forgotten
-        from klaw_core.values.runs import IndexReport
-
-        indexer = self._indexer(collection_of(source))
-        report = indexer.write(source, run, force=force, on_progress=on_progress)
-        if source in self._assembly.sources:
-            return report
-        return report + IndexReport(removed=drop_forgotten(indexer.collection, source, self._workspaces))
-
-    def _finish(
-        self,
-        report: IndexReport,
-        run: EmbeddingRun,
-        collections: Sequence[str],
-        on_progress: ProgressCallback,
-        limit: int | None = None,
-    ) -> IndexReport:
-        """Embed what lacks a vector in these collections, and keep the cache within its bounds."""
-        from klaw_core.indexing.flow import turn_to_embed
-
-        with turn_to_embed(self.config.data_dir, run, on_progress):
-            for name in collections:
-                left = None if limit is None else max(limit - report.embedded - report.cached, 0)
-                indexer = self._indexer(name)
-                report += indexer.embed(run, limit=left, on_progress=on_progress)
-        if report.embedded or report.cached:
-            with self._assembly.store.write() as transaction:
-                most = self.config.cache.max_entries
-                transaction.tend_cache(most, found=report.cached, computed=report.embedded)
-        return evolve(report, notices=tuple(dict.fromkeys(report.notices)))
-
-    def _index_saved(self, document: Document) -> str:
-        """Make a saved memory findable; return what keeps it, for now, from being found by meaning, or at all."""
-        try:
-            failure = self._indexer().add(document)
-        except KlawError as error:  # the text is in the journal: whoever were told of a failure would save it twice
-            return f"it is kept, and will be found after the next `klaw index`: {error}"
-        return f"it is kept and found by words, but not embedded yet: {failure}" if failure else ""
-
-
-def _check_collection(name: str) -> None:
-    if name not in COLLECTIONS:
-        raise QueryError(f"there is no collection {name!r}", hint=f"known: {', '.join(COLLECTIONS)}")

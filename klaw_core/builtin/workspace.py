@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 from pathlib import Path
@@ -17,9 +17,10 @@ from typing import Any
 
 from attrs import field, frozen, validators
 
+from klaw_core.builtin.front_matter import read_front_matter, written_date
 from klaw_core.errors import WorkspaceError
 from klaw_core.values.documents import Document, Entry
-from klaw_core.values.runs import SkippedEntry
+from klaw_core.values.runs import VANISHED, SkippedEntry
 
 # The two files that agents' memory conventions read first.
 _FIRST = ("MEMORY.md", "memory.md")
@@ -97,19 +98,31 @@ class Workspace:
         return [*distinct.values(), *(item for item in found if isinstance(item, SkippedEntry))]
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
-        """Read one note; what cannot be read as text is SkippedEntry with the reason."""
+        """Read one note; return a SkippedEntry with the reason if it cannot be read as text."""
+        found = self._decoded(entry.path)
+        if isinstance(found, SkippedEntry):
+            return found
+        whole, modified = found
+        metadata, text = read_front_matter(whole)
         relative = entry.path.removeprefix(f"{self.origin}/")
-        path = self.root / relative
+        created = _date_in_name(Path(relative).name) or written_date(metadata) or modified
+        return Document(entry.path, text, relative, self.origin, created, version=self.version, metadata=metadata)
+
+    def file_text(self, path: str, /) -> str | SkippedEntry:
+        """Return the text of a note's file as it is now, front matter and all."""
+        found = self._decoded(path)
+        return found if isinstance(found, SkippedEntry) else found[0]
+
+    def _decoded(self, path: str) -> tuple[str, datetime] | SkippedEntry:
+        """Return the text of a note's file, and when it was modified."""
         try:
-            data, modified = self._bytes(path)
-            text = decode(data)
+            data, modified = self._bytes(self.root / path.removeprefix(f"{self.origin}/"))
+            return decode(data), modified
         except OSError as error:
             gone = error.errno in {errno.ENOENT, errno.ENOTDIR}
-            return SkippedEntry(entry.path, "vanished" if gone else f"cannot be read: {error.strerror}", keep=True)
+            return SkippedEntry(path, VANISHED if gone else f"cannot be read: {error.strerror}", keep=True)
         except _NotANoteError as error:
-            return SkippedEntry(entry.path, str(error), keep=False)
-        created = _date_in_name(path.name) or modified
-        return Document(entry.path, text, relative, self.origin, created, version=self.version)
+            return SkippedEntry(path, str(error), keep=False)
 
     def holds(self, relative: str) -> bool:
         """Return whether this is the relative path of a note that a scan would find: not hidden, not outside."""
@@ -123,15 +136,32 @@ class Workspace:
         except (OSError, ValueError):  # a name too long, or with a NUL
             return False
 
-    def locate(self, path: str) -> str | None:
-        """Return the relative path of the note that stands at ``path`` in the file system, or None."""
+    def locate(self, path: str, /) -> str | None:
+        """Return the document of the note at ``path`` in the file system, None if it is none of this workspace."""
         try:
             named = Path(path).expanduser().absolute()
             places = (named, named.resolve())
         except (OSError, ValueError, RuntimeError):  # no such user, a loop of links, a NUL
             return None
         below = (place.relative_to(self.root).as_posix() for place in places if place.is_relative_to(self.root))
-        return next((relative for relative in below if self.holds(relative)), None)
+        return next((f"{self.origin}/{relative}" for relative in below if self.holds(relative)), None)
+
+    def file_of(self, path: str, /) -> Path | None:
+        """Return the file of a document, None if a scan would not find it."""
+        origin, _, relative = path.partition("/")
+        return self.root / relative if origin == self.origin and self.holds(relative) else None
+
+    def watch_paths(self) -> Sequence[Path]:
+        """Return the directory."""
+        return (self.root,)
+
+    def why_not_forgotten(self, path: str) -> tuple[str, str]:
+        """Return why a note cannot be forgotten, and what to do instead."""
+        relative = path.removeprefix(f"{self.origin}/")
+        return (
+            f"{path} comes from a source in the configuration, which would bring it back",
+            f'add "{relative}" to exclude in its [[memory.sources]] table, then `klaw index`',
+        )
 
     def _bytes(self, path: Path) -> tuple[bytes, datetime]:
         """Return a file's bytes and when it was modified, to the second. Raise OSError or _NotANoteError."""

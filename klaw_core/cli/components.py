@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from klaw_core.assembly import build, join
+from klaw_core.assembly import build, join, retrieval_of
 from klaw_core.config.model import AUTO, DEFAULTS, Config, Selection
 from klaw_core.config.options import build_options
 from klaw_core.errors import ConfigError, KlawError
@@ -31,6 +31,7 @@ def examine(config: Config, registry: Registry) -> list[ComponentState]:
     """Build every component and let the retrievers join the store. No model is loaded and no server asked."""
     parts: list[ComponentState] = []
     store: Any = None
+    config = attrs.evolve(config, retrieval=tuple(retrieval_of(config, registry)))
     try:
         for selection in config.selections():
             part, built = _try(config, registry, selection)

@@ -45,8 +45,10 @@ def _diagnose(settings: Settings, *, fix: bool) -> Diagnosis:
         raise
     except KlawError as error:
         from klaw_core.maintenance.doctor import diagnose_unopened
+        from klaw_core.plugins.discover import discover
 
-        return diagnose_unopened(settings.load_config().data_dir, error)
+        config = settings.load_config()
+        return diagnose_unopened(config, discover(disabled=config.disabled_plugins), error)
     with memory:
         return memory.doctor(fix=fix)
 

@@ -21,13 +21,18 @@ if TYPE_CHECKING:
 @pass_settings
 def command(settings: Settings, *, file: str) -> None:
     """Write workspaces, core memory, saved memories, conversations and summaries to FILE as JSON lines; - is stdout."""
+    from klaw_core.cli.output import notify
+    from klaw_core.extensions.host import build_extensions
     from klaw_core.maintenance.export import export
+    from klaw_core.plugins.discover import discover
 
     # The files alone are enough: a database that does not open must not keep anybody from taking their memories along.
-    data_dir = settings.load_config().data_dir
-    report = export(data_dir, sys.stdout.buffer if file == "-" else Path(file))
+    config = settings.load_config()
+    extensions, failed = build_extensions(config, discover(disabled=config.disabled_plugins))
+    report = export(extensions, config.data_dir, sys.stdout.buffer if file == "-" else Path(file))
     sys.stdout.flush()  # it is not exported before that
     _report(settings, file, report)
+    notify(settings, *(f"left out the extension {name}: {error}" for name, error in failed.items()))
 
 
 def _report(settings: Settings, file: str, report: ExportReport) -> None:

@@ -49,14 +49,13 @@ def _ask(question: str) -> None:
 def _question(memory: Memory, target: str) -> str:
     """Return what to ask, saying what would go. Raise NotFoundError if there is no such thing."""
     from klaw_core.cli.output import clean, counted
-    from klaw_core.sources.workspaces import RESERVED
 
     if target.endswith("/"):
         name, status = target.rstrip("/"), memory.status()
         documents, _ = status.origins.get(name, (0, 0))
         if name in status.workspaces:
             return f"Forget the workspace {name} with {counted(documents, 'note')} ({status.workspaces[name]} stays)?"
-        if name in status.origins and name not in RESERVED:
+        if name in status.origins and all(source.origin != name for source in memory.sources()):
             return f"Forget what {name} was: {counted(documents, 'document')}?"
     passage = memory.get(target)
     if passage.file is not None:

@@ -33,15 +33,7 @@ def command(settings: Settings, *, file: str) -> None:
         present = sum(report.present.values())
         data().line(f"imported {added}" + (f"; {present:,} here already" if present else ""))
     notify(settings, *(f"not imported: {reason}" for reason in report.kept))
-    notify(
-        settings,
-        *(
-            f"{path} is not here: `klaw index --name {name} DIR`, with the directory where these notes are now"
-            for name, path in report.missing.items()
-        ),
-    )
-    if report.notice:
-        notify(settings, report.notice)
+    notify(settings, *report.notices)
     if report.added.get("workspace") or report.added.get("message"):
         notify(settings, "`klaw index` makes notes and conversations searchable")
 

@@ -37,9 +37,9 @@ class ConversationSettings:
     context_tokens: int = 96
 
 
-def _table(settings: object) -> dict[str, Any]:
+def _table(settings: attrs.AttrsInstance) -> dict[str, Any]:
     """Return settings as a table of TOML has them."""
-    values = attrs.asdict(settings, recurse=False)  # type: ignore[call-overload]  # any attrs instance
+    values = attrs.asdict(settings, recurse=False)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 

@@ -31,6 +31,7 @@ class Conversations:
 
     row_sync: RowSync
     forget_documents: Callable[[Sequence[str]], object] = lambda _paths: None
+    on_append: Callable[[Message], None] = lambda _message: None
 
     @property
     def journal(self) -> Journal:
@@ -50,6 +51,8 @@ class Conversations:
         for chat, day in dict.fromkeys((Chat.of(message.meta), message.ts.date()) for message in written):
             with suppress(StoreLockedError):
                 self.row_sync.sync_file(chat, day)
+        for message in written:
+            self.on_append(message)
         return written
 
     def session_break(self, chat: Chat, ts: datetime | None = None) -> Message:

@@ -18,7 +18,6 @@ from klaw_core.config.model import ConversationSettings
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
 from klaw_core.conversations.redaction import BUILTIN_PATTERNS, Redactor
-from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular
@@ -53,10 +52,9 @@ class RowSync:
     redactor: Redactor
 
     @classmethod
-    def over(cls, store: Store[Any], data_dir: Path, settings: ConversationSettings) -> Self:
-        """Return the mirror of what stands in a data directory."""
+    def over(cls, store: Store[Any], journal: Journal, summaries: SummaryFiles, settings: ConversationSettings) -> Self:
+        """Return the rows of these files in a store."""
         patterns = (*(BUILTIN_PATTERNS if settings.redact_secrets else ()), *settings.redact)
-        journal, summaries = Journal(data_dir / CONVERSATIONS), SummaryFiles(data_dir / "summaries")
         return cls(store, journal, summaries, Redactor(patterns))
 
     def sync(self) -> SyncReport:

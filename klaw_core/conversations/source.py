@@ -17,7 +17,7 @@ from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular
 from klaw_core.files.jsonl import BadLine
 from klaw_core.values.documents import Document, Entry
-from klaw_core.values.runs import SkippedEntry
+from klaw_core.values.runs import VANISHED, SkippedEntry
 
 #: The origin of conversations, and the beginning of their paths.
 CONVERSATIONS = "conversations"
@@ -68,7 +68,7 @@ class ConversationSource:
         """Render one file. Return a SkippedEntry if it cannot be read, or holds nothing to be shown."""
         file = self._file(entry.path)
         if file is None or not file.path.exists():
-            return SkippedEntry(entry.path, "vanished", keep=True)
+            return SkippedEntry(entry.path, VANISHED, keep=True)
         lines = list(self.journal.read_file(file))
         unread = next((line for line in lines if isinstance(line, BadLine) and line.ends_reading), None)
         if unread is not None:

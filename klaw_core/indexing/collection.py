@@ -31,7 +31,7 @@ from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.index import ErasingIndex, Index
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
 from klaw_core.values.documents import Document, DocumentRecord
-from klaw_core.values.text import COLLECTIONS, Chunk, StoredChunk
+from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import SpaceRecord, Vector, VectorSpace
 
 # So many chunks are read, or written with their words, at once: enough that a commit costs nothing beside them, few
@@ -383,7 +383,7 @@ class Collection:
 
 def _retire_other_weights(transaction: Transaction[Any], now: SpaceRecord) -> None:
     """Where the model of another collection has changed under its name, let none of its vectors be taken for one's."""
-    records = [record for record in map(transaction.space, COLLECTIONS) if record is not None]
+    records = [record for record in map(transaction.space, transaction.collections()) if record is not None]
     if any(old.space == now.space and agreement(old.probe, now.probe) < SAME_MODEL for old in records):
         transaction.retire_space(now.space)
 

@@ -12,21 +12,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from attrs import define, evolve, field, frozen
 
 from klaw_core.embedding.run import EmbeddingRun
-from klaw_core.errors import EmbeddingError, KlawError, PluginError
-from klaw_core.files.atomic import EMBEDDING_LOCK, locked
+from klaw_core.errors import EmbeddingError, PluginError
 from klaw_core.indexing.chunking import FormatChunker, TokenMeter, make_chunks
 from klaw_core.indexing.collection import BATCH, Collection, Manifest
 from klaw_core.interfaces.source import Source
+from klaw_core.interfaces.store import Store
 from klaw_core.values.documents import Document, DocumentRecord, Entry
-from klaw_core.values.runs import IndexReport, Progress, SkippedEntry
+from klaw_core.values.runs import VANISHED, IndexReport, Progress, SkippedEntry
 from klaw_core.values.text import Chunk
 from klaw_core.values.vectors import SpaceRecord
 
 ProgressCallback = Callable[[Progress], None]
+
+#: The name of the lock that a run holds while it embeds; see ``Store.lock``.
+EMBEDDING_LOCK = "embedding"
 
 # So often a document is read anew because another run has written it; the next run does what is left.
 _MOST_READINGS = 5
@@ -106,7 +110,9 @@ class Cutter:
 
 
 @contextmanager
-def turn_to_embed(data_dir: Path, run: EmbeddingRun, on_progress: ProgressCallback) -> Iterator[None]:
+def turn_to_embed(
+    store: Store[Any], data_dir: Path, run: EmbeddingRun, on_progress: ProgressCallback
+) -> Iterator[None]:
     """Let one run at a time embed: what another is about to be answered must not be asked, and paid for, twice.
 
     A run that will not embed waits for nobody, nor does one where nothing can be written.
@@ -114,7 +120,7 @@ def turn_to_embed(data_dir: Path, run: EmbeddingRun, on_progress: ProgressCallba
     if run.stopped or not os.access(data_dir, os.W_OK):
         yield
         return
-    with locked(data_dir / EMBEDDING_LOCK, partial(on_progress, Progress("wait", 0, 0))):
+    with store.lock(EMBEDDING_LOCK, partial(on_progress, Progress("wait", 0, 0))):
         yield
 
 
@@ -216,14 +222,73 @@ class Indexer:
                 raise run.error
             counts.count(batch)
 
-    def add(self, document: Document) -> KlawError | None:
-        """Index one document now; return what kept it from being embedded, if anything did.
+    def put(self, documents: Sequence[Document], run: EmbeddingRun) -> IndexReport:
+        """Index documents now; the report says how many chunks could not be embedded, and why.
 
-        Words find it at once in any case, and the next run tries again to embed it. Raise StoreError.
+        Words find them at once in any case, and the next run tries again to embed them. Raise StoreError.
         """
-        run = EmbeddingRun()
-        self.collection.embed(self.collection.replace([self.cutter().cut(document)]).lacking, run)
-        return run.error
+        started, embedded = time.monotonic(), run.embedded
+        cutter = self.cutter()
+        report = IndexReport()
+        for first in range(0, len(documents), BATCH):
+            cuts = [cutter.cut(document) for document in documents[first : first + BATCH]]
+            for batch in _batches(_ChunkedDocument(*cut, Entry(cut[0].path)) for cut in cuts):
+                written = self.collection.replace([(cut.document, cut.chunks) for cut in batch])
+                self.collection.embed(written.lacking, run)
+                report += IndexReport(
+                    changed=len(batch),
+                    chunks=sum(len(cut.chunks) for cut in batch),
+                    cached=written.cached,
+                    lacking=len(written.lacking),
+                )
+        embedded = run.embedded - embedded
+        return evolve(
+            report,
+            embedded=embedded,
+            lacking=0 if run.error is None else max(report.lacking - embedded, 0),
+            notices=() if run.error is None else (str(run.error),),
+            seconds=time.monotonic() - started,
+        )
+
+    def write_entries(
+        self,
+        source: Source,
+        entries: Sequence[Entry],
+        run: EmbeddingRun,
+        *,
+        on_progress: ProgressCallback = lambda _: None,
+    ) -> IndexReport:
+        """Store single documents of a source, without scanning it; what is gone leaves the index. Nothing is embedded.
+
+        Raise WorkspaceError, StoreError.
+        """
+        started = time.monotonic()
+        with self.collection.store.read() as snapshot:
+            records = {
+                entry.path: snapshot.record(self.collection.name, source.origin, entry.path) for entry in entries
+            }
+        manifest = {path: record for path, record in records.items() if record is not None}
+        counts = _RunCounts(on_progress, 0, [])
+        for batch in _batches(self._changed(source, entries, manifest, counts, force=False)):
+            self._write(batch, manifest, counts, run)
+        # A file that vanished is not in the way of forgetting it: it was asked about by name.
+        gone = [item.path for item in counts.skipped if item.reason == VANISHED and item.path in manifest]
+        self._remove_missing(
+            {path: manifest[path] for path in gone},
+            counts,
+            forget=bool(getattr(source, "forgets_missing", False)),
+            named=True,
+        )
+        kept = [item for item in counts.skipped if item.path not in gone]
+        return IndexReport(
+            added=counts.added,
+            changed=counts.changed,
+            unchanged=counts.unchanged,
+            removed=counts.removed,
+            skipped=tuple(kept),
+            chunks=counts.chunks,
+            seconds=time.monotonic() - started,
+        )
 
     def cutter(self) -> Cutter:
         """Return how the collection's documents are cut: the chunkers, their options, and whose tokens they count."""
@@ -294,8 +359,8 @@ class Indexer:
         counts.changed += len(kept) - new
         counts.count(kept)
 
-    def _remove_missing(self, manifest: Manifest, counts: _RunCounts, *, forget: bool) -> None:
-        missing = [path for path in manifest if path not in counts.seen and not stays(path, counts.skipped)]
+    def _remove_missing(self, manifest: Manifest, counts: _RunCounts, *, forget: bool, named: bool = False) -> None:
+        missing = [path for path in manifest if path not in counts.seen and (named or not stays(path, counts.skipped))]
         if missing:
             self.collection.remove(missing, forget=forget, manifest=manifest)
             with self.collection.store.read() as snapshot:  # what another run has written meanwhile stays

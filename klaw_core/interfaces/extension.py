@@ -1,23 +1,26 @@
 """Extensions: features that own data, tools, checks or commands, without the core knowing their names.
 
-An extension is a component (hook ``klaw_extensions``, options in ``[extensions.NAME]``) with a ``name`` and any of the optional Protocols below, each ``runtime_checkable``. It is built when something first asks for
-it: an index run, a check, an export, a tool, an event it listens to, or ``Memory.extension``.
+An extension is a component (hook ``klaw_extensions``, options in ``[extensions.NAME]``) with a ``name`` and any of the
+optional Protocols below, each ``runtime_checkable``. It is built when something first asks for it: an index run, a
+check, an export, a tool, an event it listens to, or ``Memory.extension``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
+    from klaw_core.config.model import Config
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.journal import RecordJournal
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
     from klaw_core.values.context import ContextItem, ContextQuestion
+    from klaw_core.values.documents import Document
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Finding
     from klaw_core.values.migrations import Migration
@@ -31,6 +34,10 @@ R = TypeVar("R")
 
 class Host(Protocol):
     """What an extension can ask of the memory that it is part of. Safe to use from several threads."""
+
+    @property
+    def config(self) -> Config:
+        """Return the configuration."""
 
     @property
     def data_dir(self) -> Path:
@@ -58,11 +65,26 @@ class Host(Protocol):
     def write(self) -> AbstractContextManager[Transaction[Any]]:
         """Begin a transaction of the store."""
 
-    def journal(self, name: str, /) -> RecordJournal:
-        """Return the journal of this name, which should begin with the extension's own."""
+    def journal(self, name: str, /, check: Callable[[Mapping[str, Any]], object] = ...) -> RecordJournal:
+        """Return the journal of this name, which should be or begin with the extension's own.
+
+        ``check`` raises RecordError for an object that is not a record of this journal.
+        """
+
+    def reserved_origins(self) -> frozenset[str]:
+        """Return the origins that belong to extensions, this one's among them."""
 
     def index(self, origin: str, /) -> IndexReport:
-        """Bring the index up to date with one source; what is found by words at once is embedded as well."""
+        """Bring the index up to date with the extension's sources of this origin.
+
+        Raise NotFoundError if there are none, WorkspaceError, StoreError.
+        """
+
+    def index_documents(self, documents: Sequence[Document], collection: str = ..., /) -> IndexReport:
+        """Index documents that the extension has just recorded, without scanning its sources. Raise StoreError."""
+
+    def remove_documents(self, paths: Sequence[str], collection: str, /) -> ForgetReport:
+        """Remove documents from the rows, the indexes and the cache of a collection. Raise StoreError."""
 
     def forget(self, paths: Sequence[str], /) -> ForgetReport:
         """Remove documents from every collection, index and cache. The extension keeps its own journal in step."""

@@ -84,13 +84,32 @@ class LocatingSource(Protocol):
     def file_of(self, path: str, /) -> Path | None:
         """Return the file of a document, None if this source does not have it now."""
 
+    def file_text(self, path: str, /) -> str | SkippedEntry:
+        """Return the text of a document's file as it is now, front matter and all."""
+
+
+@runtime_checkable
+class PreparedSource(Protocol):
+    """A source with something to do before it is scanned for an index run, but not when it is only looked at."""
+
+    def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
+        """Complete what a crash interrupted; bring rows of this source in ``store`` up to date.
+
+        Return what could not be read.
+        """
+
+
+@runtime_checkable
+class RemovableSource(Protocol):
+    """A source that a person can remove as a whole, by ``klaw forget ORIGIN/``."""
+
+    def remove(self) -> None:
+        """Be no source any more. What it reads from stays as it is."""
+
 
 @runtime_checkable
 class RowSource(Protocol):
     """A source that keeps rows of its own in the store besides its documents, such as messages."""
-
-    def sync_rows(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
-        """Bring the rows in ``store`` up to date; called before a scan. Return what could not be read."""
 
     def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
         """Copy the rows of what a reindex had to skip from the store in use to the new one."""

@@ -8,25 +8,26 @@ from typing import Any
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import ALL_ANEW, require_same_space
 from klaw_core.errors import EmbeddingError, PluginError, VectorSpaceError, isolated, reason
+from klaw_core.extensions.host import Extensions
 from klaw_core.indexing.reconcile import compare
 from klaw_core.interfaces.store import Snapshot
 from klaw_core.sources.catalogue import Sources
 from klaw_core.values.runs import Status
-from klaw_core.values.text import COLLECTIONS
 from klaw_core.values.vectors import SpaceRecord
 
 
-def take_status(assembly: Assembly, sources: Sources) -> Status:
+def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) -> Status:
     """Look at everything without changing it. Servers that embed are asked whether they answer; no note is sent."""
     with assembly.store.read() as snapshot:
-        records = {name: record for name in COLLECTIONS if (record := snapshot.space(name)) is not None}
+        records = {name: record for name in snapshot.collections() if (record := snapshot.space(name)) is not None}
     embedding = tuple(_embedder_problems(assembly, records))  # may ask a server, so no snapshot is held
     # Of another model than the index: what it lacks is made with all the rest, or not at all.
     embed = "klaw reindex" if any(ALL_ANEW in problem for problem in embedding) else "klaw embed"
     with assembly.store.read() as snapshot:
-        counts = {each: snapshot.counts(each) for each in COLLECTIONS}
+        counts = {each: snapshot.counts(each) for each in snapshot.collections()}
         indexes = tuple(_index_problems(assembly, snapshot, embed))
-    workspaces = sources.workspaces.all()
+    known = sources.all()
+    roots = {source.origin: root for source in known if (root := source.root) is not None}
     embedder = assembly.embedder.name() if assembly.config.embedding.type != "none" else ""
     return Status(
         location=assembly.store.location,
@@ -34,13 +35,13 @@ def take_status(assembly: Assembly, sources: Sources) -> Status:
         space=next((record.space for record in records.values()), None),
         retrievers=tuple(configured.name for configured in assembly.retrievers if not configured.problem),
         fusion=assembly.config.fusion.type,
-        origins={name: value for each in counts.values() for name, value in each.items()},
+        origins=_by_origin(counts),
         collections={
-            **{name: workspace.collection for name, workspace in workspaces.items()},
+            **{source.origin: source.collection for source in known},
             **{name: collection for collection, each in counts.items() for name in each},
         },
-        workspaces={name: str(workspace.root) for name, workspace in workspaces.items()},
-        excluded={name: len(workspace.exclude) for name, workspace in workspaces.items() if workspace.exclude},
+        workspaces={name: str(root) for name, root in roots.items()},
+        excluded={source.origin: source.excluded for source in known if source.excluded},
         statistics=assembly.store.statistics(),
         problems=(
             *(
@@ -50,10 +51,21 @@ def take_status(assembly: Assembly, sources: Sources) -> Status:
             ),
             *embedding,
             *(f"plugin {item.name}: {item.problem}" for item in assembly.registry.whole.plugins if item.problem),
+            *(f"extension {name}: {error}" for name, error in extensions.problems().items()),
             *(f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(sources.strays())),
             *indexes,
         ),
     )
+
+
+def _by_origin(counts: Mapping[str, Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    """Return (documents, chunks) by origin; one that has documents in several collections is counted once."""
+    found: dict[str, tuple[int, int]] = {}
+    for each in counts.values():
+        for name, (documents, chunks) in each.items():
+            before = found.get(name, (0, 0))
+            found[name] = (before[0] + documents, before[1] + chunks)
+    return found
 
 
 def _index_problems(assembly: Assembly, snapshot: Snapshot[Any], embed: str) -> Iterator[str]:
@@ -62,7 +74,7 @@ def _index_problems(assembly: Assembly, snapshot: Snapshot[Any], embed: str) -> 
         mend = embed if index.needs_vectors else "klaw index"
         try:
             with isolated(f"{name} cannot say what it holds"):
-                found = [compare(snapshot, each, index) for each in COLLECTIONS]
+                found = [compare(snapshot, each, index) for each in snapshot.collections()]
         except PluginError as error:
             yield str(error)
             continue

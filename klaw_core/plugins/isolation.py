@@ -1,37 +1,82 @@
-"""A plugin's source behind a wall: it raises only Klaw's errors, and what it yields is what its Protocol says."""
+"""A source, isolated: it raises only Klaw's errors, what it yields is checked, optional features have defaults.
+
+The core handles sources in this form only, its own as well as those of plugins, and never asks for a class.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from klaw_core.errors import PluginContractError, PluginError, WorkspaceError, isolated
-from klaw_core.interfaces.source import Source
+from klaw_core.errors import KlawError, PluginContractError, PluginError, WorkspaceError, isolated
+from klaw_core.interfaces.source import (
+    CollectedSource,
+    ForgettableSource,
+    LocatingSource,
+    PreparedSource,
+    RemovableSource,
+    RetainingSource,
+    RowSource,
+    Source,
+    WatchableSource,
+)
+from klaw_core.interfaces.store import Store
+from klaw_core.values.collections import MEMORY, check_collection_name
 from klaw_core.values.documents import Document, Entry
+from klaw_core.values.metadata import check_metadata
 from klaw_core.values.runs import SkippedEntry
 
 
-@frozen
+@frozen(eq=False)
 class IsolatedSource:
-    """A source of a plugin. What it raises becomes a WorkspaceError that names it, what it returns is checked."""
+    """A source with all optional features. What it raises becomes a WorkspaceError that names it.
+
+    ``configured``: it comes from ``[[memory.sources]]``, so that only the configuration can remove it.
+    """
 
     source: Source
     name: str
     origin: str
+    collection: str = MEMORY
+    forgets_missing: bool = False
+    configured: bool = False
 
     @classmethod
-    def of(cls, source: Source, name: str) -> IsolatedSource:
-        """Wrap a source that has just been built. Raise PluginError if it cannot say what its origin is."""
+    def of(cls, source: Source, name: str, *, configured: bool = False) -> IsolatedSource:
+        """Wrap a source. Raise PluginError if it cannot say what its origin or its collection is."""
         who = f"the source {name!r}"
         with isolated(who):
             origin: Any = source.origin
+            collection: Any = source.collection if isinstance(source, CollectedSource) else MEMORY
+            forgets = bool(source.forgets_missing) if isinstance(source, RetainingSource) else False
         if not isinstance(origin, str) or not origin or "/" in origin:
             raise PluginContractError(f"{who} has the origin {origin!r:.80}, not a name")
-        return cls(source, who, origin)
+        try:
+            check_collection_name(collection)
+        except (KlawError, TypeError) as error:
+            raise PluginContractError(f"{who} has the collection {collection!r:.80}, not a name") from error
+        return cls(source, who, origin, collection, forgets, configured)
+
+    @property
+    def version(self) -> str:
+        """The version of the software that the documents describe; empty unless the source says so."""
+        return str(getattr(self.source, "version", ""))
+
+    @property
+    def root(self) -> Path | None:
+        """The directory that the documents come from; None for a source that is not a directory."""
+        root = getattr(self.source, "root", None)
+        return root if isinstance(root, Path) else None
+
+    @property
+    def excluded(self) -> int:
+        """How many patterns a person excluded from the source."""
+        return int(getattr(self.source, "excluded", 0))
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return what is there now. Raise WorkspaceError."""
@@ -39,7 +84,7 @@ class IsolatedSource:
             found: list[Any] = list(self.source.scan())
             for item in found:
                 if not isinstance(item, Entry | SkippedEntry) or not isinstance(item.path, str):
-                    raise PluginContractError(f"{self.name} yielded {item!r:.80}, neither an Entry nor a SkippedEntry")
+                    raise PluginContractError(f"{self.name} yielded {item!r:.80}, neither Entry nor SkippedEntry")
         return found
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
@@ -50,12 +95,97 @@ class IsolatedSource:
                 return document
             what = f"{self.name} read {entry.path!r:.80} as"
             if not isinstance(document, Document):
-                raise PluginContractError(f"{what} {type(document).__name__}, no Document")
+                raise PluginContractError(f"{what} {type(document).__name__}, expected a Document")
             problem = _problem(document, self.origin)
             if problem:
                 raise PluginContractError(f"{what} a document {problem}")
         sound: Document = document
         return sound
+
+    def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
+        """Let the source do what it must before an index run. Raise StoreError, WorkspaceError."""
+        if not isinstance(self.source, PreparedSource):
+            return ()
+        with self._alone():
+            return tuple(self.source.prepare(store))
+
+    def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
+        """Copy the source's own rows of what a reindex had to skip. Raise StoreError, WorkspaceError."""
+        if isinstance(self.source, RowSource):
+            with self._alone():
+                self.source.carry_over(old, new, skipped)
+
+    @property
+    def can_forget(self) -> bool:
+        """Whether single documents can be forgotten."""
+        return isinstance(self.source, ForgettableSource)
+
+    def forget(self, paths: Sequence[str], /) -> None:
+        """Forget documents, so that the next scan does not bring them back. Raise StoreError, WorkspaceError."""
+        if isinstance(self.source, ForgettableSource):
+            with self._alone():
+                self.source.forget(paths)
+
+    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+        """Return which of these documents were forgotten since this source was made. Raise WorkspaceError."""
+        if not isinstance(self.source, ForgettableSource) or not paths:
+            return ()
+        with self._alone():
+            return list(self.source.forgotten(paths))
+
+    def why_not_forgotten(self, path: str) -> tuple[str, str]:
+        """Return why a document of this source cannot be forgotten, and what to do instead."""
+        explain = getattr(self.source, "why_not_forgotten", None)
+        if explain is not None:
+            with self._alone():
+                message, hint = explain(path)
+                return str(message), str(hint)
+        where = "the configuration" if self.configured else f"the source {self.origin!r}"
+        relative = path.removeprefix(f"{self.origin}/")
+        return (
+            f"{path} comes from {where}, which would bring it back",
+            f"remove {relative!r} where it comes from, then `klaw index`",
+        )
+
+    @property
+    def can_remove(self) -> bool:
+        """Whether a person can remove the source as a whole."""
+        return isinstance(self.source, RemovableSource)
+
+    def remove(self) -> None:
+        """Be no source any more. Raise StoreError, WorkspaceError."""
+        if isinstance(self.source, RemovableSource):
+            with self._alone():
+                self.source.remove()
+
+    def watch_paths(self) -> Sequence[Path]:
+        """Return the files and directories whose changes concern this source. Raise WorkspaceError."""
+        if not isinstance(self.source, WatchableSource):
+            return ()
+        with self._alone():
+            return tuple(self.source.watch_paths())
+
+    def locate(self, path: str, /) -> str | None:
+        """Return the document that a path in the file system means, None if it is none of this source."""
+        if not isinstance(self.source, LocatingSource):
+            return None
+        with self._alone():
+            return self.source.locate(path)
+
+    def file_of(self, path: str, /) -> Path | None:
+        """Return the file of a document, None if it has none now."""
+        if not isinstance(self.source, LocatingSource):
+            return None
+        with self._alone():
+            return self.source.file_of(path)
+
+    def file_text(self, path: str, /) -> str | SkippedEntry:
+        """Return the text of a document as a person sees it: its file's, or what :meth:`read` gives."""
+        if isinstance(self.source, LocatingSource):
+            with self._alone():
+                return self.source.file_text(path)
+        document = self.read(Entry(path))
+        return document if isinstance(document, SkippedEntry) else document.text
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -69,13 +199,17 @@ class IsolatedSource:
 
 def _problem(document: Any, origin: str) -> str:
     """Return what is wrong with a document, empty if nothing is."""
-    texts = (document.path, document.text, document.source, document.origin, *document.heading)
+    texts = (document.path, document.text, document.source, document.origin, document.format, *document.heading)
     if not all(isinstance(text, str) for text in texts):
-        return "whose path, text, source, origin or heading is no text"
+        return "whose path, text, source, origin, format or heading is not a string"
     if document.origin != origin:
         return f"of the origin {document.origin!r:.80}, not {origin!r}"
     if not isinstance(document.created_at, datetime) or document.created_at.tzinfo is None:
-        return "without a moment, zone included, of its making"
+        return "whose created_at is not a timezone-aware datetime"
+    try:
+        check_metadata(document.metadata)
+    except KlawError as error:
+        return f"with wrong metadata: {error.message}"
     try:
         "\0".join(texts).encode()
     except UnicodeEncodeError:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar, overload
 
 from attrs import field, frozen
 
 from klaw_core.errors import PluginConflictError, PluginNotFoundError
-from klaw_core.hookspecs import Component
+from klaw_core.hookspecs import API, Component, ComponentContext
 from klaw_core.kinds import Kind
 from klaw_core.plugins.catalogue import install_command, provider_of
 
@@ -39,6 +39,20 @@ class Offer:
 
 
 @frozen(eq=False, repr=False)
+class LiveComponent:
+    """An object that a program has already, under a name that the configuration can pick by ``type``."""
+
+    kind: Kind[Any]
+    name: str
+    component: Any
+
+
+@frozen
+class _NoOptions:
+    """Options of a live component: it is configured already."""
+
+
+@frozen(eq=False, repr=False)
 class Registry:
     """What is installed, looked up by kind and name; where ``discover`` is given, ``plugins`` are not all of it."""
 
@@ -51,9 +65,25 @@ class Registry:
         """Everything that is installed."""
         return self if self.discover is None else self.discover()
 
+    def with_live(self, live: Sequence[LiveComponent]) -> Registry:
+        """Return a registry in which these objects are components, in place of plugins' of the same name."""
+        whole = self.whole
+        offers = dict(whole.offers)
+        for item in live:
+            component = Component(item.name, _NoOptions, partial(_give, item.component), API, "a live object")
+            offers[item.kind.name, item.name] = [Offer(component, "this program")]
+        return Registry(whole.plugins, offers)
+
     def names(self, kind: Kind[Any] | str) -> list[str]:
         """Return the names of the components of this kind, sorted."""
         return sorted(name for offered, name in self.whole.offers if offered == str(kind))
+
+    def loaded_names(self, kind: Kind[Any]) -> list[str]:
+        """Return the names of this kind among the plugins that are loaded already, in the order of loading.
+
+        For extensions these are all that are installed: whoever loads plugins selectively loads those of extensions.
+        """
+        return [name for offered, name in self.offers if offered == kind.name]
 
     def components(self, kind: Kind[T_co]) -> list[Component[Any, T_co]]:
         """Return the usable components of this kind, in order of name. Raise PluginConflictError."""
@@ -112,3 +142,7 @@ class Registry:
         return PluginNotFoundError(
             f"no plugin provides the {kind} {name!r}", hint=f"{guess}{disabled}; see `klaw plugins`"
         )
+
+
+def _give(component: Any, _options: _NoOptions, _context: ComponentContext) -> Any:
+    return component

@@ -6,12 +6,10 @@ hydrate → collapse what overlaps → the reranking stages, if any
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from operator import ge, index
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import frozen
@@ -24,7 +22,10 @@ from klaw_core.errors import (
     as_klaw_error,
     isolated,
 )
-from klaw_core.values.search import Filters, Hit, Query, Ranking, SearchResult, SearchResults, check_filters
+from klaw_core.searching.contracts import check_hits
+from klaw_core.searching.scope import Scope, Target
+from klaw_core.values.collections import MEMORY
+from klaw_core.values.search import Filters, Hit, Query, Ranking, SearchResults, check_filters
 from klaw_core.values.text import StoredChunk
 
 if TYPE_CHECKING:  # what only vectors or stages need is imported with them
@@ -33,16 +34,17 @@ if TYPE_CHECKING:  # what only vectors or stages need is imported with them
     from klaw_core.interfaces.store import Snapshot, Store
     from klaw_core.searching.reranking import Stage
     from klaw_core.searching.retrievers import ConfiguredRetriever
-    from klaw_core.values.text import Chunk
-    from klaw_core.values.vectors import Keys, SpaceRecord, Vector
+    from klaw_core.values.vectors import SpaceRecord, Vector
 
 Mode = Literal["hybrid", "fts", "vector"]
+#: What to do with chunks that repeat a better one: leave them out, or return them as well.
+Duplicates = Literal["collapse", "keep"]
 
 # A question longer than this says nothing a shorter one would not; the embedder would pool it to mush.
 MAX_QUERY_CHARACTERS = 10_000
 # The most hits a retriever is asked for; also vec0's own limit.
 _DEEPEST = 4096
-_LARGEST_KEY = 2**63
+_UNIT_TOLERANCE = 1e-3
 _NOTHING_EMBEDDED = "searched without vectors: nothing is embedded yet: klaw embed"
 
 
@@ -81,25 +83,36 @@ class Searcher:
         limit: int,
         mode: Mode = "hybrid",
         filters: Filters = Filters(),  # noqa: B008  # frozen
-        collection: str = "memory",
+        collections: Sequence[str] = (MEMORY,),
         min_score: float | None = None,
+        vector: Vector | None = None,
+        duplicates: Duplicates = "collapse",
     ) -> SearchResults:
-        """Return at most ``limit`` chunks, best first.
+        """Return at most ``limit`` chunks of these collections, best first.
 
         A retriever that cannot answer is left out and named in the notices; the others' answer stands. Raise
         QueryError if the query is empty or too long, EmbeddingError, RetrievalError or VectorSpaceError if no
         retriever could answer.
         """
-        _check(text, limit, mode)
+        _check(text, limit, mode, duplicates)
         check_filters(filters)
         search = partial(
-            self._search, text, limit=limit, mode=mode, filters=filters, collection=collection, min_score=min_score
+            self._search,
+            text,
+            limit=limit,
+            mode=mode,
+            filters=filters,
+            collections=collections,
+            min_score=min_score,
+            vector=vector,
+            collapse=duplicates == "collapse",
         )
-        known = self._spaces.pop((os.getpid(), collection), None)
-        if known is not None:
+        popped = {name: self._spaces.pop((os.getpid(), name), None) for name in collections}
+        known = {name: record for name, record in popped.items() if record is not None}
+        if known:
             with suppress(_OutdatedError):
                 return search(known=known)
-        return search(known=None)
+        return search(known={})
 
     def _search(
         self,
@@ -108,37 +121,53 @@ class Searcher:
         limit: int,
         mode: Mode,
         filters: Filters,
-        collection: str,
+        collections: Sequence[str],
         min_score: float | None,
-        known: SpaceRecord | None,
+        vector: Vector | None,
+        collapse: bool,
+        known: Mapping[str, SpaceRecord],
     ) -> SearchResults:
-        """Search as :meth:`search` does. Raise _OutdatedError if the collection has left the space ``known``."""
+        """Search as :meth:`search` does. Raise _OutdatedError if a collection has left the space in ``known``."""
         notices: list[str] = []
-        retrievers = self._usable(mode, notices)
-        vector, embedded_in = self._embed(text, retrievers, collection, notices, known)
+        plans = []
+        for name in collections:
+            retrievers = self._usable(mode, notices)
+            question = text if vector is None else vector
+            plans.append((name, retrievers, *self._embed(question, retrievers, name, notices, known)))
         with self.store.read() as snapshot:
-            if embedded_in is not None and not self._is_in(snapshot, collection, embedded_in):
-                if known is not None:
-                    raise _OutdatedError
-                _drop_moved(collection, retrievers, notices)
-            within = snapshot.select(collection, filters) if filters else None
-            query = Query(text, collection, vector, within)
-            found = self._find(snapshot, retrievers, query, limit, notices)
-            if not found and not snapshot.keys(collection).size:
-                notices[:] = [notice for notice in notices if notice != _NOTHING_EMBEDDED]
-                notices.append("nothing is indexed yet: klaw index DIR")
-            elif within is not None and not within.size:
-                from klaw_core.searching.why_nothing import unmatched
-
-                notices.extend(unmatched(snapshot, collection, filters))
+            targets = []
+            for name, retrievers, embedded, space in plans:
+                if space is not None and not self._is_in(snapshot, name, space):
+                    if name in known:
+                        raise _OutdatedError
+                    _drop_moved(name, retrievers, notices)
+                within = snapshot.select(name, filters) if filters else None
+                targets.append(Target(Query(text, name, embedded, within), retrievers))
+            scope = Scope(snapshot, targets, collapse)
+            found = self._find(scope, limit, notices)
+            if not found:
+                self._explain_nothing(scope, filters, notices)
         if self.stages:
             from klaw_core.searching.reranking import rerank
 
-            found, failures = rerank(self.stages, self.store, query, found, limit)
+            found, failures = rerank(self.stages, self.store, targets[0].query, found, limit)
             notices.extend(failures)
         good = found if min_score is None else [(stored, hit) for stored, hit in found if hit.score >= min_score]
-        results = tuple(_result(stored, hit) for stored, hit in good[:limit])
+        results = tuple(scope.result(stored, hit) for stored, hit in good[:limit])
         return SearchResults(results, tuple(dict.fromkeys(notices)))
+
+    def _explain_nothing(self, scope: Scope, filters: Filters, notices: list[str]) -> None:
+        """Say why nothing was found: nothing is indexed, or no chunk passes a filter."""
+        names = [target.query.collection for target in scope.targets]
+        if all(map(scope.snapshot.is_empty, names)):
+            notices[:] = [notice for notice in notices if notice != _NOTHING_EMBEDDED]
+            notices.append("nothing is indexed yet: klaw index DIR")
+            return
+        selections = [target.query.within for target in scope.targets]
+        if all(within is not None and within.is_empty for within in selections):
+            from klaw_core.searching.why_nothing import unmatched
+
+            notices.extend(unmatched(scope.snapshot, names, filters))
 
     def _usable(self, mode: Mode, notices: list[str]) -> list[ConfiguredRetriever]:
         wanted = [
@@ -157,20 +186,21 @@ class Searcher:
 
     def _embed(
         self,
-        text: str,
+        question: str | Vector,
         retrievers: list[ConfiguredRetriever],
         collection: str,
         notices: list[str],
-        known: SpaceRecord | None,
+        spaces: Mapping[str, SpaceRecord],
     ) -> tuple[Vector | None, SpaceRecord | None]:
         """Embed the question if a retriever needs it, and say in which space; on failure leave those retrievers out.
 
-        ``known`` is the space of the last search: so a question in a row needs no other snapshot before its own.
+        A question that is a vector already is only checked. ``spaces`` are those of the last search, with which a
+        question that follows another needs no snapshot before its own.
         """
         needing = [configured for configured in retrievers if configured.retriever.needs_vectors]
         if not needing:
             return None, None
-        record = known
+        record = known = spaces.get(collection)
         if record is None:
             with self.store.read() as snapshot:
                 record = snapshot.space(collection)
@@ -178,8 +208,10 @@ class Searcher:
             _leave_out(needing, retrievers)
             notices.append(_NOTHING_EMBEDDED)
             return None, None
+        if not isinstance(question, str):
+            return _checked_vector(question, record), record
         try:
-            return self._query_vectors.embed(text, self.get_embedder(), record, collection), record
+            return self._query_vectors.embed(question, self.get_embedder(), record, collection), record
         except Exception as error:  # an embedder may raise anything; words can still answer
             if known is not None:
                 with self.store.read() as snapshot:
@@ -202,14 +234,7 @@ class Searcher:
         self._spaces[os.getpid(), collection] = record
         return True
 
-    def _find(
-        self,
-        snapshot: Snapshot[Any],
-        retrievers: Sequence[ConfiguredRetriever],
-        query: Query,
-        limit: int,
-        notices: list[str],
-    ) -> Sequence[tuple[StoredChunk, Hit]]:
+    def _find(self, scope: Scope, limit: int, notices: list[str]) -> Sequence[tuple[StoredChunk, Hit]]:
         """Ask and fuse; where copies of one text leave too few results, ask again for more.
 
         Without a reranking stage ``limit`` are all that anybody will look at: no others are fetched.
@@ -217,54 +242,36 @@ class Searcher:
         depth = _depth(self.fusion, limit)
         wanted = None if self.stages else limit
         while True:
-            rankings = self._ask(snapshot, retrievers, query, depth, notices)
-            found = self._first(snapshot, query.collection, rankings, depth * len(rankings), wanted)
+            rankings = scope.ask(depth, notices)
+            found = self._first(scope, rankings, depth * len(rankings), wanted)
             exhausted = all(len(ranking.hits) < depth for ranking in rankings)
             if len(found) >= limit or exhausted or depth >= _DEEPEST:
                 return found
             depth = min(4 * depth, _DEEPEST)
 
     def _first(
-        self, snapshot: Snapshot[Any], collection: str, rankings: Sequence[Ranking], most: int, wanted: int | None
+        self, scope: Scope, rankings: Sequence[Ranking], most: int, wanted: int | None
     ) -> Sequence[tuple[StoredChunk, Hit]]:
         """Return the ``wanted`` first of at most ``most`` (None: all).
 
         They are looked for among the first twice as many: a smaller limit cuts off the end of what a fusion returns.
         """
         if wanted is not None and 2 * wanted < sum(len(ranking.hits) for ranking in rankings):
-            found = _hydrate(snapshot, collection, _fuse(self.fusion, rankings, 2 * wanted), wanted)
+            found = scope.hydrate(_fuse(self.fusion, rankings, 2 * wanted), wanted)
             if len(found) == wanted:
                 return found
-        return _hydrate(snapshot, collection, _fuse(self.fusion, rankings, most), wanted) if rankings else ()
+        return scope.hydrate(_fuse(self.fusion, rankings, most), wanted) if rankings else ()
 
-    def _ask(
-        self,
-        snapshot: Snapshot[Any],
-        retrievers: Sequence[ConfiguredRetriever],
-        query: Query,
-        depth: int,
-        notices: list[str],
-    ) -> list[Ranking]:
-        """Ask each retriever; one that fails is named and left out, unless it is the only one."""
-        rankings = []
-        failure: RetrievalError | None = None
-        for configured in retrievers:
-            try:
-                hits = tuple(configured.retriever.search(snapshot.resource, query, depth))
-                _check_hits(hits, depth, query.within, f"the retriever {configured.name!r}")
-            except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything; the other retrievers go on
-                problem = as_klaw_error(error)
-                failure = failure or RetrievalError(f"{configured.name}: {problem.message}", hint=problem.hint)
-                notices.append(f"searched without {configured.name}: {problem}")
-            else:
-                rankings.append(Ranking(configured.name, hits, configured.weight))
-                if not hits and query.within is None:
-                    from klaw_core.searching.why_nothing import gaps
 
-                    notices.extend(gaps(snapshot, configured, query.collection))
-        if failure is not None and not rankings:
-            raise failure
-        return rankings
+def _checked_vector(vector: Vector, record: SpaceRecord) -> Vector:
+    """Return a caller's vector. Raise QueryError unless it is float32 of unit length in the recorded space."""
+    import numpy as np
+
+    given = np.asarray(vector, dtype=np.float32)
+    wanted = (record.space.dimension,)
+    if given.shape != wanted or not abs(float(np.linalg.norm(given)) - 1.0) <= _UNIT_TOLERANCE:
+        raise QueryError(f"the vector must be of unit length and of shape {wanted}, got shape {given.shape}")
+    return given
 
 
 def _drop_moved(collection: str, retrievers: list[ConfiguredRetriever], notices: list[str]) -> None:
@@ -281,7 +288,9 @@ def _leave_out(these: Sequence[ConfiguredRetriever], retrievers: list[Configured
         retrievers.remove(configured)
 
 
-def _check(text: str, limit: int, mode: str) -> None:
+def _check(text: str, limit: int, mode: str, duplicates: str) -> None:
+    if duplicates not in get_args(Duplicates):
+        raise QueryError(f"duplicates={duplicates!r}", hint=f"one of {', '.join(get_args(Duplicates))}")
     if mode not in get_args(Mode):
         raise QueryError(f"there is no mode {mode!r}", hint=f"one of {', '.join(get_args(Mode))}")
     if limit < 1:
@@ -307,92 +316,5 @@ def _fuse(fusion: Fusion, rankings: Sequence[Ranking], limit: int) -> Sequence[H
     who = f"the fusion {type(fusion).__name__}"
     with isolated(who):
         fused = tuple(fusion.fuse(rankings, limit))
-        _check_hits(fused, limit, None, who)
+        check_hits(fused, limit, None, who)
     return fused
-
-
-def _check_hits(hits: Sequence[Any], depth: int, within: Keys | None, who: str) -> None:
-    """Raise PluginContractError unless the hits are hits, distinct, in order, allowed and not too many."""
-    kinds = set(map(type, hits))
-    numbers = [index(hit.key) for hit in hits] if all(issubclass(kind, Hit) for kind in kinds) else None
-    if numbers is None or (numbers and not -_LARGEST_KEY < min(numbers) <= max(numbers) < _LARGEST_KEY):
-        raise PluginContractError(f"{who} returned what are no hits, or keys that no store gives")
-    scores = [hit.score for hit in hits]
-    keys = set(numbers)
-    ordered = all(map(ge, scores, scores[1:]))
-    if (
-        not (ordered and all(map(math.isfinite, scores)) and _allowed(keys, within))
-        or len(keys) != len(hits)
-        or len(hits) > depth
-    ):
-        raise PluginContractError(
-            f"{who} returned hits that are unsorted, repeated, not finite, not allowed or too many"
-        )
-
-
-def _allowed(keys: Collection[int], within: Keys | None) -> bool:
-    """Return whether all keys are among those of ``within``, which are ascending; a filter may keep very many."""
-    if within is None or not keys:
-        return True
-    if not within.size:
-        return False
-    import numpy as np
-
-    found = np.fromiter(keys, np.int64, len(keys))
-    places = np.searchsorted(within, found)
-    return bool((within[np.minimum(places, within.size - 1)] == found).all())
-
-
-def _hydrate(
-    snapshot: Snapshot[Any], collection: str, hits: Sequence[Hit], wanted: int | None
-) -> list[tuple[StoredChunk, Hit]]:
-    """Return the chunks of the hits, without one whose text, or most of whose span, a better one already shows.
-
-    They are fetched a part at a time, until there are as many as are ``wanted`` (None: all).
-    """
-    kept: list[tuple[StoredChunk, Hit]] = []
-    texts: set[str] = set()
-    shown: dict[str, list[Chunk]] = {}
-    first, times = 0, 1
-    while first < len(hits):
-        size = len(hits) if wanted is None else times * (wanted - len(kept))
-        part = hits[first : first + size]
-        stored = {chunk.key: chunk for chunk in snapshot.chunks(collection, [hit.key for hit in part])}
-        for hit in part:
-            if hit.key not in stored:
-                continue
-            chunk, others = stored[hit.key].chunk, shown.setdefault(stored[hit.key].path, [])
-            if chunk.text in texts or _is_shown(chunk, others):
-                continue
-            kept.append((stored[hit.key], hit))
-            if len(kept) == wanted:
-                return kept
-            others.append(chunk)
-            texts.add(chunk.text)
-        first += size
-        times *= 2
-    return kept
-
-
-def _is_shown(chunk: Chunk, others: Sequence[Chunk]) -> bool:
-    """Return whether one of the others, of the same document, shows most of a chunk."""
-    return any(
-        2 * (min(chunk.end, other.end) - max(chunk.start, other.start)) > chunk.end - chunk.start for other in others
-    )
-
-
-def _result(stored: StoredChunk, hit: Hit) -> SearchResult:
-    return SearchResult(
-        content=stored.chunk.text,
-        path=stored.path,
-        start_line=stored.chunk.start_line,
-        end_line=stored.chunk.end_line,
-        heading=stored.chunk.heading,
-        score=hit.score,
-        source=stored.source,
-        created_at=stored.created_at,
-        chunk_id=stored.chunk.chunk_id,
-        chat_id=stored.chat_id,
-        explain=hit.contributions,
-        context=stored.chunk.context,
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from klaw_core.errors import as_klaw_error
@@ -36,9 +36,16 @@ def gaps(snapshot: Snapshot[Any], configured: ConfiguredRetriever, collection: s
         yield f"{configured.name} lacks {lacking:,} {'chunk' if lacking == 1 else 'chunks'}: {mend}"
 
 
-def unmatched(snapshot: Snapshot[Any], collection: str, filters: Filters) -> Iterator[str]:
+def unmatched(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filters) -> Iterator[str]:
     """Name every filter that by itself keeps nothing: most likely it is misspelt."""
     for name, (problem, advice) in _FILTERS.items():
         value = getattr(filters, name)
-        if value is not None and not snapshot.select(collection, Filters(**{name: value})).size:
+        if value is not None and _nothing_passes(snapshot, collections, Filters(**{name: value})):
             yield f"{problem} {value!r:.80} ({advice})"
+    for condition in filters.metadata:
+        if _nothing_passes(snapshot, collections, Filters(metadata=(condition,))):
+            yield f"no metadata has {condition.key} {condition.operator} {condition.value!r:.80}"
+
+
+def _nothing_passes(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filters) -> bool:
+    return all(snapshot.select(collection, filters).is_empty for collection in collections)

@@ -1,88 +1,109 @@
-"""Where the documents of a memory come from: workspaces, configured sources, saved memories, conversations."""
+"""Where the documents of a memory come from: configured sources, and those of extensions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from klaw_core.builtin.workspace import Workspace
-from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
-from klaw_core.errors import WorkspaceError
-from klaw_core.sources.saved_source import SavedSource
-from klaw_core.sources.workspaces import RESERVED, Workspaces
-from klaw_core.values.runs import SkippedEntry
-from klaw_core.values.text import COLLECTIONS
+from klaw_core.errors import NotFoundError, WorkspaceError
+from klaw_core.plugins.isolation import IsolatedSource
+from klaw_core.values.collections import STANDARD_COLLECTIONS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from klaw_core.assembly import Assembly
-    from klaw_core.conversations.row_sync import RowSync, SyncReport
     from klaw_core.interfaces.source import Source
-    from klaw_core.sources.saved import SavedJournal
 
 
-@frozen
+@frozen(eq=False)
+class OwnedSources:
+    """The sources of one extension, and the origins that only they may have."""
+
+    extension: str
+    origins: frozenset[str]
+    sources: Sequence[Source]
+
+
+@frozen(eq=False)
 class Sources:
-    """The sources of one memory, looked up anew at each call: other programs add to them."""
+    """The sources of one memory, looked up at each call: other programs add to them.
+
+    ``get_owned`` returns those of the extensions. Raise what an extension raises if its files cannot be read.
+    """
 
     assembly: Assembly
-    workspaces: Workspaces
-    journal: SavedJournal
-    row_sync: RowSync
+    get_owned: Callable[[], Sequence[OwnedSources]]
 
-    def all(self) -> Sequence[Source]:
-        """Return every source. Raise WorkspaceError if two have one origin: each would remove the other's documents."""
-        sources: list[Source] = [*self.assembly.sources, *self.workspaces.all().values()]
-        origins = Counter(source.origin for source in sources)
-        for origin, count in origins.items():
-            if count > 1 or origin in RESERVED:
+    def all(self) -> Sequence[IsolatedSource]:
+        """Return every source, the configured ones first.
+
+        Raise WorkspaceError if two sources of a collection have one origin, since each would remove the other's
+        documents, or if one has an origin that belongs to an extension.
+        """
+        owned = self.get_owned()
+        found = [*self.assembly.sources]
+        owner = {origin: row.extension for row in owned for origin in row.origins}
+        for row in owned:
+            for source in row.sources:
+                wrapped = IsolatedSource.of(source, row.extension)
+                _refuse_origin(wrapped, owner, row.extension)
+                found.append(wrapped)
+        for source in self.assembly.sources:
+            _refuse_origin(source, owner, "")
+        for (origin, _), count in Counter((source.origin, source.collection) for source in found).items():
+            if count > 1:
                 raise WorkspaceError(
-                    f"{'two sources are' if count > 1 else 'a source is'} called {origin!r}",
+                    f"two sources are called {origin!r}",
                     hint=f"give the one in [[memory.sources]] another name, or `klaw forget {origin}/`",
                 )
-        if self.journal.path.exists():
-            sources.append(SavedSource(self.journal))
-        if self.row_sync.journal.root.exists():
-            roles = self.assembly.config.conversations.include_roles
-            sources.append(ConversationSource(self.row_sync.journal, roles, self.row_sync.redactor))
-        return sources
+        return found
 
-    def of(self, collection: str) -> Sequence[Source]:
+    def of(self, collection: str) -> Sequence[IsolatedSource]:
         """Return the sources of a collection. Raise WorkspaceError as :meth:`all` does."""
-        return [source for source in self.all() if collection_of(source) == collection]
+        return [source for source in self.all() if source.collection == collection]
 
-    def configured_workspaces(self) -> Sequence[Workspace]:
-        """Return the workspaces of the configuration."""
-        return [source for source in self.assembly.sources if isinstance(source, Workspace)]
+    def with_origin(self, origin: str) -> Sequence[IsolatedSource]:
+        """Return the sources of an origin, one for each collection. Raise NotFoundError if there is none."""
+        sources = self.all()
+        found = [source for source in sources if source.origin == origin]
+        if not found:
+            known = ", ".join(dict.fromkeys(source.origin for source in sources)) or "none"
+            raise NotFoundError(f"there is no source {origin!r}", hint=f"known: {known}")
+        return found
 
-    def known_workspaces(self) -> dict[str, Workspace]:
-        """Return the remembered workspaces and those of the configuration, by name."""
-        return {**{source.origin: source for source in self.configured_workspaces()}, **self.workspaces.all()}
+    def reserved(self) -> frozenset[str]:
+        """Return the origins that belong to extensions."""
+        return frozenset(origin for row in self.get_owned() for origin in row.origins)
+
+    def collections(self) -> Sequence[str]:
+        """Return every collection there is: the standard ones, those of sources, and those that hold something."""
+        with self.assembly.store.read() as snapshot:
+            held = snapshot.collections()
+        named = (source.collection for source in self.all())
+        return [*STANDARD_COLLECTIONS, *sorted({*held, *named} - set(STANDARD_COLLECTIONS))]
 
     def strays(self) -> set[str]:
-        """Return the origins that are indexed though no source of theirs is known any more."""
+        """Return the origins of indexed documents that have no source any more and belong to no extension."""
+        known = {*self.reserved(), *(source.origin for source in self.all())}
+        return {origin for by_origin in self.counts().values() for origin in by_origin} - known
+
+    def counts(self) -> Mapping[str, Mapping[str, tuple[int, int]]]:
+        """Return (documents, chunks) by collection and origin."""
         with self.assembly.store.read() as snapshot:
-            indexed = {origin for name in COLLECTIONS for origin in snapshot.counts(name)}
-        return indexed - {*RESERVED, *self.workspaces.all(), *(source.origin for source in self.assembly.sources)}
+            return {name: snapshot.counts(name) for name in snapshot.collections()}
 
     def paths(self, origin: str, collection: str) -> list[str]:
-        """Return the documents of an origin that are indexed."""
+        """Return the indexed documents of an origin."""
         with self.assembly.store.read() as snapshot:
             return sorted(snapshot.manifest(collection, origin))
 
 
-def bad_lines(report: SyncReport, root: Path) -> tuple[SkippedEntry, ...]:
-    """Return the lines of the journal at ``root`` that hold no message, as what an index run left out."""
-    return tuple(
-        SkippedEntry(f"{CONVERSATIONS}/{line.file.relative_to(root).as_posix()}@{line.offset}", line.reason, keep=True)
-        for line in report.bad
-    )
-
-
-def collection_of(source: Source) -> str:
-    """Return the collection a source's documents belong to; only a workspace can choose."""
-    return source.collection if isinstance(source, Workspace) else COLLECTIONS[0]
+def _refuse_origin(source: IsolatedSource, owner: Mapping[str, str], extension: str) -> None:
+    belongs_to = owner.get(source.origin, extension)
+    if belongs_to != extension:
+        raise WorkspaceError(
+            f"a source is called {source.origin!r}, which is the name of documents of the extension {belongs_to!r}",
+            hint="give the one in [[memory.sources]] another name",
+        )

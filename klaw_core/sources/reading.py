@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from klaw_core.builtin.workspace import Workspace
 from klaw_core.errors import NotFoundError
 from klaw_core.interfaces.store import Store
-from klaw_core.sources.saved import SavedJournal
+from klaw_core.plugins.isolation import IsolatedSource
+from klaw_core.sources.catalogue import Sources
 from klaw_core.values.documents import Entry
 from klaw_core.values.lines import count_lines, line_starts, take_lines
 from klaw_core.values.runs import Excerpt, SkippedEntry
@@ -21,14 +21,12 @@ from klaw_core.values.unicode import has_surrogates
 _SHORTEST_ID = 6
 
 
-@frozen
+@frozen(eq=False)
 class Reader:
-    """Finds documents by path or chunk id, in these collections and workspaces."""
+    """Finds documents by path or chunk id, in every collection and source."""
 
     store: Store[Any]
-    workspaces: Callable[[], Mapping[str, Workspace]]
-    collections: Sequence[str]
-    journal: SavedJournal
+    sources: Sources
 
     def get(self, target: str, first_line: int = 1, lines: int | None = None) -> Excerpt:
         """Return lines of a document. ``target`` is a document's path, a file's path, or a chunk's id.
@@ -44,62 +42,78 @@ class Reader:
         last = min(total, first_line + (lines or total) - 1)
         return Excerpt(path, take_lines(text, first_line, lines or total), first_line, last, file)
 
-    def find(self, target: str) -> tuple[str, str]:
-        """Return the collection and path of the document that ``target`` names by path or beginning of a chunk's id.
+    def locate(self, target: str) -> tuple[str, str, str]:
+        """Return collection, path and origin of the document that a path or the beginning of a chunk's id names.
 
         Raise NotFoundError.
         """
         if not target or has_surrogates(target):
             raise NotFoundError(f"{target!r} is not the path or id of anything")
         looks_like_id = len(target) >= _SHORTEST_ID and set(target) <= set("0123456789abcdef")
-        found: set[tuple[str, str]] = set()
+        found: set[tuple[str, str, str]] = set()
         with self.store.read() as snapshot:
-            for collection in self.collections:
-                if snapshot.outline(collection, target):
-                    return collection, target
+            for collection in snapshot.collections():
+                if outline := snapshot.outline(collection, target):
+                    return collection, target, outline[0].origin
                 if looks_like_id:
-                    found |= {(collection, stored.path) for stored in snapshot.find(collection, target)}
+                    chunks = snapshot.find(collection, target)
+                    found |= {(collection, stored.path, stored.origin) for stored in chunks}
         if len(found) == 1:
             return found.pop()
         if found:
             raise NotFoundError(f"{target!r} begins the ids of chunks in {len(found)} documents; give more of it")
-        if target in self.workspaces():
+        if any(source.origin == target for source in self.sources.all()):
             whole = f"`klaw search --path {target}/` looks in it, `klaw forget {target}/` forgets it"
             raise NotFoundError(f"{target} is a whole workspace", hint=whole)
         raise NotFoundError(f"nothing is indexed under {target!r}", hint="`klaw search` shows paths and ids")
 
+    def waiting(self, target: str) -> IsolatedSource | None:
+        """Return the source of a document that is not indexed yet, None if no source has it."""
+        for source in self._by_name(target):
+            if any(isinstance(item, Entry) and item.path == target for item in source.scan()):
+                return source
+        return None
+
     def _text_of(self, target: str) -> tuple[str, str, Path | None]:
         """Return a document's path, its text, and the file it stands in (None for what only the store holds)."""
-        file = self._file_of(target)
-        if file is None:
+        found = self._file_of(target)
+        if found is None:
             try:
-                collection, path = self.find(target)
+                collection, path, _ = self.locate(target)
             except NotFoundError:
-                waiting = next((saved for saved in self.journal.read().memories if saved.id == target), None)
-                if waiting is None:
+                source = self.waiting(target)
+                if source is None:
                     raise
-                return target, waiting.text, None  # it was saved, and is not indexed yet
-            file = self._file_of(path)
-        if file is None:
+                return target, _read(source, target), None
+            found = self._file_of(path)
+        if found is None:
             with self.store.read() as snapshot:
                 return path, joined(snapshot.outline(collection, path)), None
-        workspace, path = file
-        document = workspace.read(Entry(path))
-        if isinstance(document, SkippedEntry):
-            raise NotFoundError(f"{path} {document.reason}")
-        return path, document.text, workspace.root / path.partition("/")[2]
+        source, path, file = found
+        return path, _read(source, path), file
 
-    def _file_of(self, target: str) -> tuple[Workspace, str] | None:
-        """Return the workspace and the document path of a file that exists, named either way."""
-        workspaces = self.workspaces()
-        origin, _, relative = target.partition("/")
-        if origin in workspaces and workspaces[origin].holds(relative):
-            return workspaces[origin], target
-        for workspace in workspaces.values():
-            found = workspace.locate(target)
-            if found is not None:
-                return workspace, f"{workspace.origin}/{found}"
+    def _file_of(self, target: str) -> tuple[IsolatedSource, str, Path] | None:
+        """Return source, document path and file of a document that is a file, named by either path."""
+        for source in self._by_name(target):
+            if (file := source.file_of(target)) is not None:
+                return source, target, file
+        for source in self.sources.all():
+            path = source.locate(target)
+            if path is not None and (file := source.file_of(path)) is not None:
+                return source, path, file
         return None
+
+    def _by_name(self, path: str) -> Iterator[IsolatedSource]:
+        origin = path.partition("/")[0]
+        return (source for source in self.sources.all() if source.origin == origin)
+
+
+def _read(source: IsolatedSource, path: str) -> str:
+    """Return a document's text as it is now. Raise NotFoundError."""
+    text = source.file_text(path)
+    if isinstance(text, SkippedEntry):
+        raise NotFoundError(f"{path} {text.reason}")
+    return text
 
 
 def joined(chunks: Sequence[StoredChunk]) -> str:

@@ -3,10 +3,14 @@
 It is kept beside klaw.db rather than in it, because klaw.db can be deleted and rebuilt from what this names.
 """
 
+from __future__ import annotations
+
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatch
 from glob import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from attrs import evolve, frozen
@@ -14,16 +18,93 @@ from attrs import evolve, frozen
 from klaw_core.builtin.workspace import Workspace, can_name
 from klaw_core.errors import StoreCorruptError, StoreError, WorkspaceError
 from klaw_core.files.atomic import locked, write_atomically
+from klaw_core.values.documents import Document, Entry
+from klaw_core.values.runs import SkippedEntry
 
-#: Names that documents of other origins use.
-RESERVED = ("saved", "conversations")
+
+@frozen(eq=False)
+class RememberedWorkspace:
+    """A workspace that ``klaw index DIR`` remembered, as a source: its notes can be forgotten, and so can all of it."""
+
+    workspace: Workspace
+    registry: Workspaces
+
+    @property
+    def origin(self) -> str:
+        """The name of the workspace."""
+        return self.workspace.origin
+
+    @property
+    def collection(self) -> str:
+        """Where its documents belong."""
+        return self.workspace.collection
+
+    @property
+    def version(self) -> str:
+        """The version of the software that its notes describe."""
+        return self.workspace.version
+
+    @property
+    def root(self) -> Path:
+        """The directory."""
+        return self.workspace.root
+
+    @property
+    def excluded(self) -> int:
+        """How many notes were forgotten and are left out since."""
+        return len(self.workspace.exclude)
+
+    def scan(self) -> Iterable[Entry | SkippedEntry]:
+        """Return what is there now. Raise WorkspaceError if the directory is gone."""
+        return self.workspace.scan()
+
+    def read(self, entry: Entry, /) -> Document | SkippedEntry:
+        """Read one note."""
+        return self.workspace.read(entry)
+
+    def locate(self, path: str, /) -> str | None:
+        """Return the document of the note at ``path`` in the file system."""
+        return self.workspace.locate(path)
+
+    def file_of(self, path: str, /) -> Path | None:
+        """Return the file of a document."""
+        return self.workspace.file_of(path)
+
+    def file_text(self, path: str, /) -> str | SkippedEntry:
+        """Return the text of a document's file as it is now."""
+        return self.workspace.file_text(path)
+
+    def watch_paths(self) -> Sequence[Path]:
+        """Return the directory."""
+        return self.workspace.watch_paths()
+
+    def forget(self, paths: Sequence[str], /) -> None:
+        """Exclude notes from now on; their files stay. Raise StoreError."""
+        for path in paths:
+            self.registry.exclude(self.origin, path.removeprefix(f"{self.origin}/"))
+
+    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+        """Return the notes that were excluded since this object was made; all, if the workspace was forgotten."""
+        current = self.registry.all().get(self.origin)
+        if current is None:
+            return list(paths)
+        added = set(current.exclude) - set(self.workspace.exclude)
+        return [path for path in paths if any(fnmatch(path.partition("/")[2], pattern) for pattern in added)]
+
+    def remove(self) -> None:
+        """Take the workspace off the list; its directory stays. Raise StoreError."""
+        self.registry.forget(self.origin)
 
 
 @frozen
 class Workspaces:
-    """The remembered workspaces. Every change is written at once; no two of them, in any process, lose each other."""
+    """The remembered workspaces. Every change is written at once; no two of them, in any process, lose each other.
+
+    ``reserved`` are names that no workspace can have, because they are origins of other sources.
+    """
 
     file: Path
+    reserved: frozenset[str] = frozenset()
 
     def all(self) -> dict[str, Workspace]:
         """Return every workspace by name. Raise StoreError, StoreCorruptError if the file is not what Klaw wrote."""
@@ -47,7 +128,7 @@ class Workspaces:
         *,
         collection: str = "memory",
         version: str | None = None,
-        configured: Iterable[Workspace] = (),
+        configured: Mapping[str, Path] = MappingProxyType({}),
     ) -> Workspace:
         """Return the workspace of a directory, adding it if it is new.
 
@@ -57,7 +138,7 @@ class Workspaces:
         known under another name or in another collection.
         """
         root = _existing(directory)
-        settled = {workspace.origin: workspace.root.resolve() for workspace in configured}
+        settled = {origin: directory.resolve() for origin, directory in configured.items()}
         with locked(self.file.parent):
             known = self.all()
             for workspace in known.values():
@@ -73,7 +154,9 @@ class Workspaces:
             if moved is not None and is_gone(moved.root) and collection in {"memory", moved.collection}:
                 workspace = evolve(moved, root=root, version=moved.version if version is None else version)
             else:
-                chosen = _free_name(name or root.name or "root", {*known, *settled}, chosen=name is not None)
+                chosen = _free_name(
+                    name or root.name or "root", {*known, *settled, *self.reserved}, chosen=name is not None
+                )
                 workspace = Workspace(root, chosen, collection=collection, version=version or "")
             self._write({**known, workspace.origin: workspace})
         return workspace
@@ -109,7 +192,7 @@ class Workspaces:
             found = known.get(workspace.origin)
             if found is None:
                 clash = _overlapping(workspace.root, known)
-                if workspace.origin in RESERVED:
+                if workspace.origin in self.reserved:
                     raise WorkspaceError(f"the name {workspace.origin!r} is taken")
                 if clash is not None:
                     raise WorkspaceError(f"{workspace.root} is, holds or lies in the workspace {clash!r} already")
@@ -217,7 +300,7 @@ def _free_name(name: str, known: Collection[str], *, chosen: bool) -> str:
     hint = "choose another: klaw index DIR --name NAME"
     if not can_name(name):
         raise WorkspaceError(f"{name!r} cannot name a workspace", hint=hint)
-    taken = {*known, *RESERVED}
+    taken = set(known)
     if name not in taken:
         return name
     if chosen:

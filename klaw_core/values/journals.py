@@ -10,11 +10,19 @@ from attrs import field, frozen
 
 @frozen
 class BrokenRecord:
-    """A line of a journal that holds no record: where it is, and why. ``torn``: a crash cut it short."""
+    """A part of a journal that holds no record, and why.
 
-    where: str
+    ``location`` and ``position`` say where it is: a file and a byte in it, for a journal in a file. ``torn``: a crash
+    cut it short, so that it was never acknowledged.
+    """
+
+    location: str
+    position: int
     reason: str
     torn: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.location}, byte {self.position:,}: {self.reason}"
 
 
 @frozen

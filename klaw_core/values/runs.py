@@ -9,6 +9,9 @@ from attrs import field, fields, frozen
 
 from klaw_core.values.vectors import VectorSpace
 
+#: The reason of an entry whose document is not there any more.
+VANISHED = "vanished"
+
 
 @frozen
 class SkippedEntry:
@@ -85,6 +88,20 @@ class ForgetReport:
 
     paths: tuple[str, ...]
     chunks: int
+
+
+@frozen
+class SourceStatus:
+    """A source of documents. ``root`` is its directory, None if it is not one.
+
+    ``can_forget``: single documents can be forgotten. ``configured``: it stands in ``[[memory.sources]]``.
+    """
+
+    origin: str
+    collection: str
+    root: Path | None
+    can_forget: bool
+    configured: bool
 
 
 @frozen

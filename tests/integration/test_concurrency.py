@@ -3,7 +3,7 @@
 import threading
 
 from klaw_core.builtin.workspace import Workspace
-from klaw_core.sources.saved_source import SavedSource
+from klaw_core.sources.saved import SavedSource
 
 LONG = "\n\n".join(f"# StyledText {number}\n\n" + f"word{number} " * 60 for number in range(30))
 

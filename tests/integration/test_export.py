@@ -218,10 +218,10 @@ def test_many_memories_are_written_in_batches_of_their_order(tmp_path):
     texts = [
         Saved(f"saved/2026-02-24/{number:012}", f"text {number}", "manual", memory_moment()) for number in range(250)
     ]
-    SavedJournal(tmp_path / "a" / "saved.jsonl").append(*texts)
+    SavedJournal.at(tmp_path / "a" / "saved.jsonl").append(*texts)
     export(tmp_path / "a", tmp_path / "export.jsonl")
     import_(tmp_path / "b", tmp_path / "export.jsonl")
-    assert SavedJournal(tmp_path / "b" / "saved.jsonl").read().memories == tuple(texts)
+    assert SavedJournal.at(tmp_path / "b" / "saved.jsonl").read().memories == tuple(texts)
 
 
 def test_exporting_needs_neither_numpy_nor_a_database(tmp_path):

@@ -21,7 +21,7 @@ from klaw_core import (
     StoreError,
     VectorSpace,
 )
-from klaw_core.sources.saved_source import make_saved
+from klaw_core.sources.saved import Saved
 
 
 def words(memory, query, **options):
@@ -314,7 +314,7 @@ class TestForget:
     def test_a_memory_that_is_not_indexed_yet_can_be_forgotten(self, home, memory):
         home.write("a.md", "note")
         memory.index(home.notes)
-        saved = make_saved("hunter2", "manual", None, None)
+        saved = Saved.make("hunter2", "manual", None, None)
         memory._journal.append(saved)
         assert memory.get(saved.id).content == "hunter2"
         assert memory.forget(saved.id).paths == (saved.id,)

@@ -89,7 +89,11 @@ class TestAPluginsSource:
     @pytest.mark.usefixtures("mail")
     def test_a_defect_of_an_index_is_not_the_sources(self, home, monkeypatch):
         with home.open(sources=[{"type": "mail"}]) as memory:
-            words = next(configured.retriever for configured in memory._assembly.retrievers if not configured.retriever.needs_vectors)
+            words = next(
+                configured.retriever
+                for configured in memory._assembly.retrievers
+                if not configured.retriever.needs_vectors
+            )
 
             def fail(*_):
                 raise ValueError("a defect")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core.tools import call, tools
+from klaw_core.extensions.tools import call, tools
 
 NAMES = ["memory_search", "memory_save", "memory_core_get", "memory_core_update", "memory_core_delete"]
 
@@ -107,7 +107,7 @@ class TestWrongArguments:
             (["memory_search"], {}, "there is no tool ['memory_search']"),
             ("memory_search", [], "memory_search: arguments must be an object, not []"),
             ("memory_search", {}, "memory_search: query is missing"),
-            ("memory_search", {"query": 3}, "query must be a text, not 3"),
+            ("memory_search", {"query": 3}, "query must be a string, not 3"),
             ("memory_search", {"query": " "}, "query is empty"),
             ("memory_search", {"query": "x" * 4001}, "query has 4,001 characters, at most 4,000 are allowed"),
             ("memory_search", {"query": "x", "topK": 0}, "topK must be 1 to 50, not 0"),
@@ -119,7 +119,7 @@ class TestWrongArguments:
             (
                 "memory_core_update",
                 {"section": "world", "value": None},
-                "key is missing; section must be one of user, agent, not 'world'; value must be a text, not None",
+                "key is missing; section must be one of user, agent, not 'world'; value must be a string, not None",
             ),
             ("memory_core_update", {"section": "user", "key": "a\nb", "value": ""}, "line"),
             ("memory_save", {"content": "half \ud800"}, "not valid Unicode"),

@@ -68,7 +68,7 @@ def fill(directory: Path, home) -> Path:
             Workspaces(directory / "workspaces.json").merge(workspace)
     for fact in core:
         CoreMemory(directory / "core_memory.json").update(*fact)
-    SavedJournal(directory / "saved.jsonl").append(*memories)
+    SavedJournal.at(directory / "saved.jsonl").append(*memories)
     Journal(directory / "conversations").append_many(said)
     files = SummaryFiles(directory / "summaries")
     for chat, content, moment, first in told:

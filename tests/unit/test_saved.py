@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from klaw_core import StoreReadOnlyError
 from klaw_core.errors import RecordError
-from klaw_core.files.jsonl import BadLine
 from klaw_core.sources.saved import Saved, SavedJournal
-from klaw_core.sources.saved_source import make_saved
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
+from klaw_core.values.journals import BrokenRecord
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
@@ -30,7 +29,7 @@ def saved(text, day="2026-02-24", **more):
 
 @pytest.fixture
 def journal(tmp_path):
-    return SavedJournal(tmp_path / "data" / "saved.jsonl")
+    return SavedJournal.at(tmp_path / "data" / "saved.jsonl")
 
 
 def texts(journal):
@@ -46,16 +45,16 @@ def test_what_was_saved_is_read_in_order(journal):
     for memory in memories:
         journal.append(memory)
     assert journal.read().memories == tuple(memories)
-    assert journal.read().bad == journal.read().unfinished == ()
-    assert journal.path.stat().st_mode & 0o777 == 0o600
-    assert journal.path.parent.stat().st_mode & 0o777 == 0o700
+    assert journal.read().broken == journal.read().unfinished == ()
+    assert journal.records.path.stat().st_mode & 0o777 == 0o600
+    assert journal.records.path.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_new_journal_is_empty(journal):
     assert journal.read().memories == ()
     journal.finish()
     assert journal.forget("saved/2026-02-24/000000000000") == 0
-    assert not journal.path.exists()
+    assert not journal.records.path.exists()
 
 
 def test_the_same_id_again_replaces_in_its_place(journal):
@@ -69,11 +68,11 @@ def test_a_forgotten_text_is_in_no_byte_of_any_file(journal):
         journal.append(saved(text))
     assert journal.forget(saved("my password is hunter2").id) == 1
     assert texts(journal) == ["keep one", "keep two"]
-    for data in files(journal.path.parent).values():
+    for data in files(journal.records.path.parent).values():
         assert b"hunter2" not in data
         assert saved("my password is hunter2").id[-12:].encode() not in data, "its hash would let one guess"
-    assert list(files(journal.path.parent)) == ["saved.jsonl"]
-    assert journal.path.stat().st_mode & 0o777 == 0o600
+    assert list(files(journal.records.path.parent)) == ["saved.jsonl"]
+    assert journal.records.path.stat().st_mode & 0o777 == 0o600
 
 
 def test_what_is_kept_is_kept_to_the_byte(journal):
@@ -81,48 +80,48 @@ def test_what_is_kept_is_kept_to_the_byte(journal):
     other = (
         b'{"id": "saved/x", "text": "by hand", "created_at":"2026-02-24T12:00:00Z", "source":"manual", "more": 1}\r\n\n'
     )
-    with journal.path.open("ab") as file:
+    with journal.records.path.open("ab") as file:
         file.write(other + b"broken by hand\n" + b"z" * (9 << 20) + b"\n")
-    before = journal.path.read_bytes()
+    before = journal.records.path.read_bytes()
     journal.append(saved("secret"))
     journal.append(saved("last"))
-    after = journal.path.read_bytes()[len(before) :]
+    after = journal.records.path.read_bytes()[len(before) :]
     journal.forget(saved("secret").id)
-    assert journal.path.read_bytes() == before + after[after.index(b"\n") + 1 :]
+    assert journal.records.path.read_bytes() == before + after[after.index(b"\n") + 1 :]
     assert texts(journal) == ["one", "by hand", "last"]
-    assert len(journal.read().bad) == 2
+    assert len(journal.read().broken) == 2
 
 
 def test_forgetting_takes_the_torn_attempts_along(journal):
     """A save that a crash tore was never acknowledged; the text in it goes with the memory all the same."""
     secret = saved("a secret that is long enough to be torn", day="2026-02-23")
     line = json.dumps(secret.record(), separators=(",", ":")).encode()
-    journal.path.parent.mkdir()
-    journal.path.write_bytes(line[: line.index(b"long")])
+    journal.records.path.parent.mkdir()
+    journal.records.path.write_bytes(line[: line.index(b"long")])
     again = saved(secret.text)
     journal.append(again)
     journal.append(saved("keep"))
     assert journal.forget(again.id) == 1
-    assert b"a secret" not in journal.path.read_bytes()
+    assert b"a secret" not in journal.records.path.read_bytes()
     assert texts(journal) == ["keep"]
 
 
 def test_forgetting_what_only_a_torn_line_holds(journal):
     secret = saved("a secret that is long enough to be torn")
     journal.append(saved("keep"))
-    with journal.path.open("ab") as file:
+    with journal.records.path.open("ab") as file:
         file.write(json.dumps(secret.record(), separators=(",", ":")).encode()[:-10])
     assert journal.forget(secret.id) == 0
-    assert b"a secret" not in journal.path.read_bytes()
+    assert b"a secret" not in journal.records.path.read_bytes()
     assert texts(journal) == ["keep"]
 
 
 def test_an_unrelated_broken_line_stays(journal):
-    journal.append(saved("short", id="x"))
-    with journal.path.open("ab") as file:
+    journal.append(saved("short", id="saved/y"))
+    with journal.records.path.open("ab") as file:
         file.write(b'{"id":"saved/x", "text": broken}\n')
-    assert journal.forget("x") == 1
-    assert b"broken" in journal.path.read_bytes()
+    assert journal.forget("saved/y") == 1
+    assert b"broken" in journal.records.path.read_bytes()
 
 
 def test_saving_again_after_forgetting_is_saved(journal):
@@ -138,40 +137,40 @@ def test_several_are_forgotten_at_once_and_the_unknown_do_not_count(journal):
         journal.append(saved(str(n)))
     assert journal.forget(saved("1").id, saved("3").id, saved("9").id, saved("1").id) == 2
     assert texts(journal) == ["0", "2", "4"]
-    assert b"forget" not in journal.path.read_bytes()
+    assert b"forget" not in journal.records.path.read_bytes()
 
 
 def test_what_a_crash_left_of_forgetting_is_finished(journal):
     for text in ("one", "secret", "two"):
         journal.append(saved(text))
-    journal._lines.append({"forget": saved("secret").id})
+    journal.records._lines.append({"forget": saved("secret").id})
     journal.append(saved("three"))
     assert texts(journal) == ["one", "two", "three"]
     assert journal.read().unfinished == (saved("secret").id,)
     journal.finish()
     assert texts(journal) == ["one", "two", "three"]
     assert journal.read().unfinished == ()
-    assert b"secret" not in journal.path.read_bytes()
+    assert b"secret" not in journal.records.path.read_bytes()
 
 
 def test_a_rewrite_that_a_crash_left_over_is_not_left_for_good(journal):
     journal.append(saved("secret"))
     journal.append(saved("keep"))
-    leftover = journal.path.with_name(".klaw-saved.jsonl-rewrite")
-    leftover.write_bytes(journal.path.read_bytes())
+    leftover = journal.records.path.with_name(".klaw-saved.jsonl-rewrite")
+    leftover.write_bytes(journal.records.path.read_bytes())
     journal.forget(saved("secret").id)
-    assert list(files(journal.path.parent)) == ["saved.jsonl"]
+    assert list(files(journal.records.path.parent)) == ["saved.jsonl"]
 
 
 def test_a_link_stays_one(journal, tmp_path):
     real = tmp_path / "elsewhere" / "memories.jsonl"
     real.parent.mkdir()
-    journal.path.parent.mkdir()
-    journal.path.symlink_to(real)
+    journal.records.path.parent.mkdir()
+    journal.records.path.symlink_to(real)
     journal.append(saved("one"))
     journal.append(saved("two"))
     journal.forget(saved("one").id)
-    assert journal.path.is_symlink()
+    assert journal.records.path.is_symlink()
     assert texts(journal) == ["two"]
     assert list(files(real.parent)) == ["memories.jsonl"]
 
@@ -180,22 +179,22 @@ def test_a_link_stays_one(journal, tmp_path):
     ("record", "reason"),
     [
         ({}, "id is missing"),
-        ({"id": 5}, "id is not a text"),
-        ({"id": "a", "text": ""}, "text is empty"),
-        ({"id": "a", "text": "b"}, "source is missing"),
-        ({"id": "a", "text": "b", "source": "c"}, "the time is not a text but null"),
-        ({"id": "a", "text": "b", "source": "c", "created_at": "now"}, "the time 'now' is not ISO 8601"),
-        ({"id": "a", "text": "b", "source": "c", "chat_id": 1}, "chat_id is not a text"),
+        ({"id": 5}, "id is not a string"),
+        ({"id": "saved/a", "text": ""}, "text is empty"),
+        ({"id": "saved/a", "text": "b"}, "source is missing"),
+        ({"id": "saved/a", "text": "b", "source": "c"}, "the time is not a text but null"),
+        ({"id": "saved/a", "text": "b", "source": "c", "created_at": "now"}, "the time 'now' is not ISO 8601"),
+        ({"id": "saved/a", "text": "b", "source": "c", "chat_id": 1}, "chat_id is not a string"),
         ({"forget": 5}, "id is missing"),
     ],
 )
 def test_a_bad_record_is_counted_with_its_place(journal, record, reason):
     journal.append(saved("one"))
-    start = journal.path.stat().st_size
-    (line,) = journal._lines.append(record)
+    start = journal.records.path.stat().st_size
+    (line,) = journal.records._lines.append(record)
     journal.append(saved("two"))
     assert texts(journal) == ["one", "two"]
-    assert journal.read().bad == (BadLine(journal.path, start, line.end, reason),)
+    assert journal.read().broken == (BrokenRecord(str(journal.records.path), start, reason),)
 
 
 @given(
@@ -206,7 +205,7 @@ def test_a_bad_record_is_counted_with_its_place(journal, record, reason):
 )
 def test_what_may_be_saved_is_read_again(text, source, chat_id, created_at):
     try:
-        made = make_saved(text, source, chat_id, created_at)
+        made = Saved.make(text, source, chat_id, created_at)
     except RecordError:
         assume(False)
     assert Saved.parse(json.loads(json.dumps(made.record()))) == made
@@ -235,8 +234,8 @@ def test_the_longest_text_that_can_be_saved_is_read_again(journal, letter):
 
 
 def test_a_directory_in_the_place_of_the_file_is_named(journal):
-    journal.path.mkdir(parents=True)
-    assert len(journal.read().bad) == 1
+    journal.records.path.mkdir(parents=True)
+    assert len(journal.read().broken) == 1
     for write in (lambda: journal.append(saved("one")), lambda: journal.forget("x")):
         with pytest.raises(StoreReadOnlyError):
             write()
@@ -256,7 +255,7 @@ def test_threads_that_save_and_forget_lose_nothing(journal):
         thread.join()
     expected = sorted(f"{name} {n}" for name in "abcd" for n in range(12) if n % 3 != 1)
     assert sorted(texts(journal)) == expected
-    assert journal.read().bad == ()
+    assert journal.read().broken == ()
 
 
 @given(
@@ -265,7 +264,7 @@ def test_threads_that_save_and_forget_lose_nothing(journal):
     )
 )
 def test_law_the_replay_is_what_was_done(tmp_path_factory, steps):
-    journal = SavedJournal(tmp_path_factory.mktemp("saved") / "saved.jsonl")
+    journal = SavedJournal.at(tmp_path_factory.mktemp("saved") / "saved.jsonl")
     expected: dict[str, Saved] = {}
     for number, (step, which) in enumerate(steps):
         memory = saved(f"text {which}", source=f"step {number}")
@@ -275,14 +274,14 @@ def test_law_the_replay_is_what_was_done(tmp_path_factory, steps):
         elif step == "finish":
             journal.finish()
         elif step == "tear":
-            with journal.path.open("ab") as file:
+            with journal.records.path.open("ab") as file:
                 file.write(b'{"torn":')
         else:
             known = expected.pop(memory.id, None) is not None
             if step == "forget":
                 assert journal.forget(memory.id) == known
             else:
-                journal._lines.append({"forget": memory.id})
+                journal.records._lines.append({"forget": memory.id})
     assert journal.read().memories == tuple(expected.values())
     journal.finish()
     assert journal.read().memories == tuple(expected.values())
@@ -292,7 +291,7 @@ def test_law_the_replay_is_what_was_done(tmp_path_factory, steps):
 
 
 def save_and_forget(directory, acknowledge):
-    journal = SavedJournal(directory / "data" / "saved.jsonl")
+    journal = SavedJournal.at(directory / "data" / "saved.jsonl")
     for text in ("keep", "secret", "stay"):
         journal.append(saved(text))
         acknowledge(f"save {text}")
@@ -303,20 +302,20 @@ def save_and_forget(directory, acknowledge):
 
 
 def check_crash(crash):
-    journal = SavedJournal(crash.directory / "data" / "saved.jsonl")
+    journal = SavedJournal.at(crash.directory / "data" / "saved.jsonl")
     kept = [word.split()[1] for word in crash.acknowledged if word.startswith("save")]
     forgotten = "forget secret" in crash.acknowledged
     found = texts(journal)
     assert found in histories(kept, forgotten=forgotten), (crash.point, found)
-    assert all(bad.torn for bad in journal.read().bad), crash.point
+    assert all(bad.torn for bad in journal.read().broken), crash.point
     journal.finish()
     assert texts(journal) == found, crash.point
     if "secret" not in found and len(kept) >= 3:
-        assert all(b"secret" not in data for data in files(journal.path.parent).values()), crash.point
+        assert all(b"secret" not in data for data in files(journal.records.path.parent).values()), crash.point
     journal.append(saved("next"))
     journal.forget(saved("keep").id)
     assert [text for text in texts(journal) if text != "more"][-1] == "next"
-    assert list(files(journal.path.parent)) == ["saved.jsonl"], crash.point
+    assert list(files(journal.records.path.parent)) == ["saved.jsonl"], crash.point
 
 
 def histories(kept, *, forgotten):

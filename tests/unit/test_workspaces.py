@@ -11,13 +11,14 @@ import pytest
 from attrs import evolve
 
 from klaw_core import StoreCorruptError, StoreError, WorkspaceError
-from klaw_core.builtin.workspace import Workspace
-from klaw_core.sources.workspaces import RESERVED, Workspaces, is_gone
+from klaw_core.sources.workspaces import Workspaces, is_gone
+
+RESERVED = ("saved", "conversations")
 
 
 @pytest.fixture
 def workspaces(tmp_path):
-    return Workspaces(tmp_path / "data" / "workspaces.json")
+    return Workspaces(tmp_path / "data" / "workspaces.json", frozenset(RESERVED))
 
 
 @pytest.fixture
@@ -104,10 +105,10 @@ def test_what_the_configuration_indexes_is_no_second_workspace(workspaces, make,
     (tmp_path / "link").symlink_to(tmp_path / "mine")
     for configured in (tmp_path / "mine", tmp_path / "link"):
         with pytest.raises(WorkspaceError, match=problem):
-            workspaces.remember(tmp_path / place, configured=[Workspace(configured, "mine")])
+            workspaces.remember(tmp_path / place, configured={"mine": configured})
     known = workspaces.remember(make("known"))
-    assert workspaces.remember(make("known"), configured=[Workspace(make("known/work"), "work")]) == known
-    assert workspaces.remember(make("b/mine"), configured=[Workspace(tmp_path / "else", "mine")]).origin == "mine-2"
+    assert workspaces.remember(make("known"), configured={"work": make("known/work")}) == known
+    assert workspaces.remember(make("b/mine"), configured={"mine": tmp_path / "else"}).origin == "mine-2"
 
 
 class TestNames:

@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import evolve
-
 from klaw_core.errors import KlawError
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.flow import Indexer, stays
 from klaw_core.interfaces.source import Source
-from klaw_core.sources.saved_source import SAVED, SavedSource
 from klaw_core.values.documents import DocumentRecord, Entry
 from klaw_core.values.findings import FIX, Finding, named
 from klaw_core.values.runs import SkippedEntry
@@ -21,8 +18,6 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
     collection, cutter = indexer.collection, indexer.cutter()
     with collection.store.read() as snapshot:
         manifest = snapshot.manifest(collection.name, source.origin)
-    if isinstance(source, SavedSource):
-        source = evolve(source, finish=False)
     try:
         scanned = list(source.scan())
     except KlawError as error:
@@ -49,21 +44,25 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
     yield from _outdated("ghosts", "gone and still found", gone, source.origin)
 
 
-def check_origins(collection: Collection, sources: Sequence[Source]) -> Iterator[Finding]:
-    """Look for what was indexed from a place that is no longer known."""
+def check_origins(collection: Collection, sources: Sequence[Source], reserved: frozenset[str]) -> Iterator[Finding]:
+    """Look for what was indexed from a place that is no longer known.
+
+    Documents of a ``reserved`` origin belong to an extension whose journal is gone: the index may be the only place
+    that still has them, so they are never removed here.
+    """
     known = {source.origin for source in sources}
     for origin, paths in _unknown(collection, known).items():
         what = f"{len(paths):,} documents are indexed from a source that is not known any more"
-        if origin == SAVED:  # never removed here: the index may be the only place that still has them
-            what = f"{len(paths):,} saved memories are in the index, and their journal {SAVED}.jsonl is gone"
+        if origin in reserved:
+            what = f"{len(paths):,} documents of {origin!r} are in the index, and the files they were made of are gone"
             yield Finding("journal-gone", "error", what, origin, "put the file back, from a backup or an export", paths)
         else:
             yield Finding("ghost-source", "warning", what, origin, FIX, paths)
 
 
-def remove_unknown_origins(collection: Collection, sources: Sequence[Source]) -> None:
+def remove_unknown_origins(collection: Collection, sources: Sequence[Source], reserved: frozenset[str]) -> None:
     """Remove from the index what :func:`check_origins` calls a ghost; the vectors stay cached. Raise StoreError."""
-    known = {*(source.origin for source in sources), SAVED}
+    known = {*(source.origin for source in sources), *reserved}
     paths = [path for gone in _unknown(collection, known).values() for path in gone]
     if paths:
         collection.remove(paths)

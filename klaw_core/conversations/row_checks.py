@@ -33,8 +33,8 @@ def check_rows(row_sync: RowSync) -> Iterator[Finding]:
         yield Finding(ROWS, "error", what, str(row_sync.journal.root), FIX, tuple(wrong))
 
 
-def mend_rows(row_sync: RowSync, found: Sequence[Finding]) -> None:
-    """RowSync anew what was found wrong, and go on with the rest: the journal is the truth. Raise StoreError."""
+def fix_rows(row_sync: RowSync, found: Sequence[Finding]) -> None:
+    """Make rows again where they were found wrong; the journal is the truth. Raise StoreError."""
     wrong = [name for finding in found if finding.check == ROWS for name in finding.items]
     for name in wrong:
         with row_sync.store.write() as transaction:

@@ -1,0 +1,93 @@
+"""YAML front matter of a note: metadata, not text.
+
+A note may begin with a block of YAML between two lines of ``---``, as Obsidian, Hugo and Jekyll write it
+(https://jekyllrb.com/docs/front-matter/). Its values become the document's metadata. In the text that is chunked the
+block is replaced by spaces, so that it is never searched as prose and every offset and line number stays true.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from klaw_core.errors import RecordError
+from klaw_core.values.metadata import MAX_KEYS, Metadata, check_metadata, to_value
+
+# More than any real note has; parsing YAML takes a microsecond a byte.
+_MAX_CHARACTERS = 20_000
+_BLOCK = re.compile(r"---[ \t]*(?:\r\n|\r|\n)(.*?)^(?:---|\.\.\.)[ \t]*(?:(?:\r\n|\r|\n)|\Z)", re.DOTALL | re.MULTILINE)
+_SOLID = re.compile(r"[^\r\n]")
+# What notes call the day they were written on, in order of preference.
+_DATE_KEYS = ("date", "created", "created_at")
+# A list in one string: `tags: a, b`.
+_LISTS = ("tags", "aliases")
+
+
+def read_front_matter(text: str) -> tuple[Metadata, str]:
+    """Return the metadata of a note, and its text with the front matter blanked out.
+
+    A block that is not a YAML mapping of usable values is text like any other. Values that metadata cannot hold
+    (nested mappings, nulls) are left out.
+    """
+    if not text.startswith("---"):
+        return {}, text
+    match = _BLOCK.match(text[:_MAX_CHARACTERS])
+    if match is None:
+        return {}, text
+    values = _parsed(match.group(1))
+    if values is None:
+        return {}, text
+    return _as_metadata(values), _SOLID.sub(" ", match.group(0)) + text[match.end() :]
+
+
+def written_date(metadata: Metadata) -> datetime | None:
+    """Return the day or time that the metadata says a note was written, in UTC; None if it does not say."""
+    for key in _DATE_KEYS:
+        value = metadata.get(key)
+        if isinstance(value, str) and (moment := _moment(value)) is not None:
+            return moment
+    return None
+
+
+def _parsed(block: str) -> dict[Any, Any] | None:
+    import yaml  # imported for the first note that has front matter
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        # Aliases can expand to any size; no note needs them.
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(block, Loader=loader)):
+            return None
+        values = yaml.load(block, Loader=loader)  # noqa: S506  # a safe loader
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
+        return None
+    return values if isinstance(values, dict) else {} if values is None else None
+
+
+def _as_metadata(values: dict[Any, Any]) -> Metadata:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if len(found) == MAX_KEYS:
+            break
+        name = str(key)
+        if name in _LISTS and isinstance(value, str):
+            value = [part.strip().removeprefix("#") for part in value.split(",") if part.strip()]  # noqa: PLW2901  # the same value as a list
+        try:
+            found |= check_metadata({name: to_value(value)})
+        except RecordError:
+            continue
+    return found
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        pass
+    else:
+        return datetime.combine(day, time(), UTC)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -1,0 +1,86 @@
+"""Conversations as the index sees them: transcripts as documents, messages as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+
+from klaw_core.conversations.row_sync import RowSync, SyncReport
+from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
+from klaw_core.interfaces.store import Store
+from klaw_core.values.documents import Document, Entry
+from klaw_core.values.runs import SkippedEntry
+
+
+@frozen(eq=False)
+class IndexedConversations:
+    """The journals as a source that also keeps the rows of messages in step."""
+
+    row_sync: RowSync
+    roles: tuple[str, ...]
+
+    origin = CONVERSATIONS
+    forgets_missing = True
+
+    @property
+    def _documents(self) -> ConversationSource:
+        return ConversationSource(self.row_sync.journal, self.roles, self.row_sync.redactor)
+
+    def scan(self) -> Iterable[Entry | SkippedEntry]:
+        """Yield the files of every chat, by chat and day."""
+        return self._documents.scan()
+
+    def read(self, entry: Entry, /) -> Document | SkippedEntry:
+        """Render one file as a transcript."""
+        return self._documents.read(entry)
+
+    def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
+        """Bring the rows of messages in a store up to date. Raise StoreError."""
+        return bad_lines(evolve(self.row_sync, store=store).sync(), self.row_sync.journal.root)
+
+    def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
+        """Copy the rows of the files that could not be read now, and how far those were mirrored."""
+        with old.read() as snapshot, new.write() as transaction:
+            before, after = snapshot.messages, transaction.messages
+            for name in before.chats():
+                there = after.files(name)
+                for day, file in before.files(name).items():
+                    path = f"{CONVERSATIONS}/{name}/{day.isoformat()}.jsonl"
+                    if day not in there and any(item.keep and _is_below(path, item.path) for item in skipped):
+                        after.insert([message for message in before.all(name) if message.day == day])
+                        after.put_file(file)
+
+    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+        """Return the files that are gone, unless some could not be looked at."""
+        now = list(self.scan())
+        if any(isinstance(item, SkippedEntry) and item.keep for item in now):
+            return ()  # what cannot be read does not say what is gone
+        kept = {item.path for item in now}
+        return [path for path in paths if path not in kept]
+
+    def watch_paths(self) -> Sequence[Path]:
+        """Return the directory of the journals."""
+        return (self.row_sync.journal.root,)
+
+    def why_not_forgotten(self, path: str) -> tuple[str, str]:
+        """Return why a day of a conversation cannot be forgotten, and what to do instead."""
+        file = self.row_sync.journal.root.parent / path
+        return (
+            f"{path} is a day of a conversation, whose file would bring it back",
+            f"remove {file}, then `klaw index`",
+        )
+
+
+def bad_lines(report: SyncReport, root: Path) -> tuple[SkippedEntry, ...]:
+    """Return the lines of the journals at ``root`` that hold no message, as what an index run left out."""
+    return tuple(
+        SkippedEntry(f"{CONVERSATIONS}/{line.file.relative_to(root).as_posix()}@{line.offset}", line.reason, keep=True)
+        for line in report.bad
+    )
+
+
+def _is_below(path: str, place: str) -> bool:
+    return path == place or path.startswith(f"{place}/")

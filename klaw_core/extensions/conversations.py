@@ -1,0 +1,262 @@
+"""The extension ``conversations``: what was said, as journals, as rows, as documents and as summaries."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field, frozen
+
+from klaw_core.config.model import ConversationSettings
+from klaw_core.conversations.archive import Conversations
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.indexed_source import IndexedConversations
+from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
+from klaw_core.conversations.message import Message
+from klaw_core.conversations.row_checks import check_rows, fix_rows
+from klaw_core.conversations.row_sync import RowSync
+from klaw_core.conversations.source import CONVERSATIONS
+from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.errors import KlawError, RecordError
+from klaw_core.extensions.owned_files import check_lines, check_private, make_private
+from klaw_core.files.jsonl import BadLine, JsonLines
+from klaw_core.files.layout import DataDirectory
+from klaw_core.interfaces.source import Source
+from klaw_core.values.chat_rows import Summary
+from klaw_core.values.events import MessageEvent
+from klaw_core.values.findings import Finding, named
+from klaw_core.values.records import ImportCounts, Record
+from klaw_core.values.runs import SkippedEntry
+
+if TYPE_CHECKING:
+    from klaw_core.interfaces.extension import Host
+
+MESSAGE = "message"
+SUMMARY = "summary"
+
+_BATCH = 100
+
+
+@frozen
+class _ChatMessage:
+    """A message and which file it stands in; ``day`` is that file's name."""
+
+    chat: Chat
+    day: str
+    message: Message
+
+
+@frozen
+class _ChatSummary:
+    """A summary of a chat."""
+
+    chat: Chat
+    summary: Summary
+
+
+@define(eq=False, slots=False)
+class ConversationsExtension:
+    """Keeps conversations and makes them findable."""
+
+    directory: DataDirectory
+    settings: ConversationSettings = field(factory=ConversationSettings)
+    origins: Sequence[str] = (CONVERSATIONS,)
+    record_kinds: Sequence[str] = (MESSAGE, SUMMARY)
+    _host: Host | None = field(default=None, init=False)
+
+    name = CONVERSATIONS
+
+    def attach(self, host: Host, /) -> None:
+        """Take the host."""
+        self._host = host
+        self.settings = host.config.conversations
+
+    @property
+    def journal(self) -> Journal:
+        """The journals of messages."""
+        return Journal(self.directory.conversations)
+
+    @property
+    def summaries(self) -> SummaryFiles:
+        """The files of summaries."""
+        return SummaryFiles(self.directory.summaries)
+
+    @cached_property
+    def archive(self) -> Conversations:
+        """What ``Memory.conversations`` is. Only once the extension is attached."""
+        host = self._attached
+        row_sync = RowSync.over(host.store, self.journal, self.summaries, self.settings)
+        return Conversations(row_sync, host.forget, self._tell)
+
+    @property
+    def _attached(self) -> Host:
+        if self._host is None:
+            raise KlawError("conversations are not open: they belong to no memory")
+        return self._host
+
+    def _tell(self, message: Message) -> None:
+        chat = Chat.of(message.meta)
+        self._attached.emit(
+            MessageEvent(chat.name, message.id, message.role, message.content, message.ts, message.type, message.meta)
+        )
+
+    def sources(self) -> Sequence[Source]:
+        """Return the journals as a source, once there are any."""
+        if not self.directory.conversations.exists():
+            return ()
+        return (IndexedConversations(self.archive.row_sync, self.settings.include_roles),)
+
+    def check(self) -> Iterator[Finding]:
+        """Look for broken lines, for files that are no journals, and whether the rows agree with the journals."""
+        yield from check_private(self._files())
+        yield from _check_journal(self.journal)
+        yield from _check_summaries(self.summaries)
+        if self._host is not None:
+            yield from check_rows(self.archive.row_sync)
+
+    def fix(self, findings: Sequence[Finding], /) -> None:
+        """Make files private, and make rows again that do not agree with the journals. Raise StoreError."""
+        make_private(self._files())
+        if self._host is not None:
+            fix_rows(self.archive.row_sync, findings)
+
+    def _files(self) -> Iterator[Path]:
+        yield from (file.path for file in self.journal.files().files)
+        yield from (self.summaries.path(chat) for chat in self.summaries.listing() if isinstance(chat, Chat))
+
+    def records(self) -> Iterator[Record | SkippedEntry]:
+        """Yield every message by chat and day, then every summary."""
+        listing = self.journal.files()
+        for file in listing.files:
+            for line in self.journal.read_file(file):
+                if isinstance(line, BadLine):
+                    yield _skipped(line)
+                else:
+                    value = {"chat": file.chat.name, "day": file.day.isoformat(), "value": line.message.record()}
+                    yield Record(MESSAGE, value)
+        yield from listing.skipped
+        for chat in self.summaries.listing():
+            if isinstance(chat, SkippedEntry):
+                yield chat
+                continue
+            for summary in self.summaries.lines(chat):
+                if isinstance(summary, BadLine):
+                    yield _skipped(summary)
+                else:
+                    yield Record(SUMMARY, {"chat": chat.name, "value": SummaryFiles.record(summary)})
+
+    def check_record(self, record: Record, /) -> None:
+        """Raise RecordError unless this is a message or a summary."""
+        _parse_message(record.value) if record.kind == MESSAGE else self._parse_summary(record.value)
+
+    def add(self, records: Iterator[Record], /) -> ImportCounts:
+        """Add messages and summaries to the files that they came from."""
+        counts = ImportCounts()
+        for kind, group in groupby(records, key=lambda record: record.kind):
+            if kind == MESSAGE:
+                counts += self._add_messages(_parse_message(record.value) for record in group)
+            else:
+                counts += self._add_summaries(self._parse_summary(record.value) for record in group)
+        return counts
+
+    def _add_messages(self, messages: Iterator[_ChatMessage]) -> ImportCounts:
+        """Add messages; each line as often as it was there, or is here, if that is more often."""
+        journal = self.journal
+        counts = ImportCounts()
+        for (chat, day), group in groupby(messages, key=lambda item: (item.chat, item.day)):
+            path = journal.root / chat.name / f"{day}.jsonl"
+            here = _records_in(journal, ChatFile(chat, date.fromisoformat(day), path))
+            missing = []
+            for item in group:
+                record = item.message.record()
+                key = _canonical(record)
+                if here[key]:
+                    here[key] -= 1
+                    counts += ImportCounts(present=1)
+                else:
+                    missing.append(record)
+            for first in range(0, len(missing), _BATCH):
+                part = missing[first : first + _BATCH]
+                JsonLines(path).append(*part)
+                counts += ImportCounts(added=len(part))
+        return counts
+
+    def _add_summaries(self, summaries: Iterator[_ChatSummary]) -> ImportCounts:
+        """Add summaries. A chat's last one counts, so those older than what is here are not put after it."""
+        files = self.summaries
+        counts = ImportCounts()
+        for chat, group in groupby(summaries, key=lambda item: item.chat):
+            here = files.read(chat)
+            latest = here[-1].created_at if here else None
+            for item in group:
+                if item.summary in here:
+                    counts += ImportCounts(present=1)
+                elif latest is not None and item.summary.created_at < latest:
+                    what = f"{chat.name} has a later summary than that of {item.summary.created_at}"
+                    counts += ImportCounts(kept=(what,))
+                else:
+                    files.append(chat, item.summary)
+                    counts += ImportCounts(added=1)
+        return counts
+
+    def _parse_summary(self, value: Mapping[str, Any]) -> _ChatSummary:
+        chat = Chat.parse(_string(value, "chat"))
+        return _ChatSummary(chat, self.summaries.parse(chat, value["value"]))
+
+
+def _parse_message(value: Mapping[str, Any]) -> _ChatMessage:
+    day = _string(value, "day")
+    if Path(day).name != day or len(day) != len("2026-02-24"):
+        raise RecordError(f"{day!r} is not a day")
+    chat = Chat.parse(_string(value, "chat"))
+    return _ChatMessage(chat, date.fromisoformat(day).isoformat(), Message.parse(value["value"]))
+
+
+def _string(value: Mapping[str, Any], name: str) -> str:
+    found = value.get(name)
+    if not isinstance(found, str):
+        raise RecordError(f"{name} is {'not a string' if name in value else 'missing'}")
+    return found
+
+
+def _skipped(line: BadLine) -> SkippedEntry:
+    return SkippedEntry(f"{line.file}@{line.offset}", line.reason, keep=True)
+
+
+def _check_journal(journal: Journal) -> Iterator[Finding]:
+    listing = journal.files()
+    for file in listing.files:
+        bad = [line for line in journal.read_file(file) if isinstance(line, BadLine)]
+        yield from check_lines("conversation-lines", str(file.path), bad)
+    yield from _strays(journal.root, listing.skipped)
+
+
+def _check_summaries(files: SummaryFiles) -> Iterator[Finding]:
+    listing = list(files.listing())
+    for chat in listing:
+        if isinstance(chat, Chat):
+            bad = [line for line in files.lines(chat) if isinstance(line, BadLine)]
+            yield from check_lines("conversation-lines", str(files.path(chat)), bad)
+    yield from _strays(files.root, [item for item in listing if isinstance(item, SkippedEntry)])
+
+
+def _strays(root: Path, skipped: Sequence[SkippedEntry]) -> Iterator[Finding]:
+    if skipped:
+        paths = tuple(f"{item.path} {item.reason}" for item in skipped)
+        yield Finding("conversation-files", "warning", named(paths), str(root), "move them elsewhere", paths)
+
+
+def _records_in(journal: Journal, file: ChatFile) -> Counter[str]:
+    """Return how often each message stands in a file."""
+    lines = journal.read_file(file)
+    return Counter(_canonical(line.message.record()) for line in lines if isinstance(line, JournalEntry))
+
+
+def _canonical(record: Mapping[str, object]) -> str:
+    return json.dumps(record, sort_keys=True)

@@ -1,0 +1,136 @@
+"""The extension ``core_memory``: the few facts about user and agent that every call to a model is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from attrs import define
+
+from klaw_core.core_memory.facts import (
+    MAX_KEY_CHARACTERS,
+    MAX_VALUE_CHARACTERS,
+    SECTIONS,
+    CoreMemory,
+)
+from klaw_core.errors import RecordError
+from klaw_core.extensions.owned_files import check_private, check_readable, make_private
+from klaw_core.extensions.schemas import string
+from klaw_core.files.layout import DataDirectory
+from klaw_core.files.timestamps import shown
+from klaw_core.values.context import ContextItem, ContextQuestion
+from klaw_core.values.findings import Finding
+from klaw_core.values.records import ImportCounts, Record
+from klaw_core.values.runs import SkippedEntry
+from klaw_core.values.tools import Json, Tool
+
+KIND = "core"
+
+
+@define(eq=False)
+class CoreMemoryExtension:
+    """Gives core memory to models as tools and as context, and exports it."""
+
+    directory: DataDirectory
+    record_kinds: Sequence[str] = (KIND,)
+
+    name = "core_memory"
+
+    @property
+    def core(self) -> CoreMemory:
+        """The file."""
+        return CoreMemory(self.directory.core_memory)
+
+    def check(self) -> Iterator[Finding]:
+        """Look whether the file can be read, by its owner only."""
+        yield from check_private([self.directory.core_memory])
+        yield from check_readable("core-memory", self.directory.core_memory, self.core.get)
+
+    def fix(self, _findings: Sequence[Finding], /) -> None:
+        """Make the file private."""
+        make_private([self.directory.core_memory])
+
+    def records(self) -> Iterator[Record | SkippedEntry]:
+        """Yield every key. Raise StoreError, StoreCorruptError if the file cannot be read."""
+        facts = self.core.get()
+        for section in SECTIONS:
+            for key, value in getattr(facts, section).items():
+                yield Record(KIND, {"section": section, "key": key, "value": value})
+
+    def check_record(self, record: Record, /) -> None:
+        """Raise RecordError unless this is one key of core memory."""
+        if record.value.get("section") not in SECTIONS:
+            raise RecordError(f"core memory has no section {shown(record.value.get('section'))}")
+        for name in ("key", "value"):
+            if not isinstance(record.value.get(name), str):
+                raise RecordError(f"{name} is {'not a string' if name in record.value else 'missing'}")
+
+    def add(self, records: Iterator[Record], /) -> ImportCounts:
+        """Add keys; one that has another value here stays as it is here."""
+        counts = ImportCounts()
+        for record in records:
+            section, key, value = (record.value[name] for name in ("section", "key", "value"))
+            here = getattr(self.core.get(), section).get(key)
+            if here is None:
+                try:
+                    self.core.update(section, key, value)
+                except RecordError as error:
+                    counts += ImportCounts(kept=(error.message,))
+                    continue
+                counts += ImportCounts(added=1)
+            elif here == value:
+                counts += ImportCounts(present=1)
+            else:
+                counts += ImportCounts(kept=(f"core memory {section}.{key} is different here",))
+        return counts
+
+    def offer(self, _question: ContextQuestion, /) -> Iterable[ContextItem]:
+        """Offer everything, as the stable part of the context."""
+        facts = self.core.get()
+        titles = (("About the user", facts.user), ("About yourself, the agent", facts.agent))
+        for title, section in titles:
+            for key, value in section.items():
+                text = f"{' '.join(key.split())}: " + "\n  ".join(value.splitlines())
+                yield ContextItem(text, "stable", 0, title, str(self.directory.core_memory))
+
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools that read and change core memory."""
+        section: Json = {"type": "string", "enum": list(SECTIONS), "description": "About the user, or about yourself."}
+        key = string("Such as name, preferences, learned_rules.", MAX_KEY_CHARACTERS)
+        value = string("The whole new value; it replaces the old one.", MAX_VALUE_CHARACTERS, least=0)
+        return (
+            Tool(
+                "memory_core_get",
+                "Read core memory: the few facts about the user and yourself that always apply.",
+                {},
+                self._get,
+                read_only=True,
+            ),
+            Tool(
+                "memory_core_update",
+                "Set one fact of core memory. Do it at once when the user states a preference, corrects you or gives "
+                "a rule.",
+                {"section": section, "key": key, "value": value},
+                self._update,
+                ("section", "key", "value"),
+            ),
+            Tool(
+                "memory_core_delete",
+                "Remove one fact of core memory that is no longer true.",
+                {"section": section, "key": key},
+                self._delete,
+                ("section", "key"),
+                destructive=True,
+            ),
+        )
+
+    def _get(self, _arguments: Json) -> Json:
+        facts = self.core.get()
+        return {"user": dict(facts.user), "agent": dict(facts.agent)}
+
+    def _update(self, arguments: Json) -> Json:
+        self.core.update(arguments["section"], arguments["key"], arguments["value"])
+        return {"updated": f"{arguments['section']}.{arguments['key']}"}
+
+    def _delete(self, arguments: Json) -> Json:
+        self.core.delete(arguments["section"], arguments["key"])
+        return {"deleted": f"{arguments['section']}.{arguments['key']}"}

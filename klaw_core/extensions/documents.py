@@ -1,0 +1,279 @@
+"""The extension ``documents``: texts that a program brings under ids of its own, kept in a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self
+
+from attrs import define, field, frozen
+
+from klaw_core.errors import NotFoundError, RecordError
+from klaw_core.extensions.owned_files import check_lines, check_private, make_private
+from klaw_core.files.layout import DataDirectory
+from klaw_core.files.record_journal import FileJournal
+from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
+from klaw_core.interfaces.journal import RecordJournal
+from klaw_core.interfaces.source import Source
+from klaw_core.values.collections import MEMORY, check_collection_name
+from klaw_core.values.documents import DEFAULT_FORMAT, Document, Entry
+from klaw_core.values.findings import FIX, Finding
+from klaw_core.values.metadata import Metadata, check_metadata
+from klaw_core.values.records import ImportCounts, Record
+from klaw_core.values.runs import IndexReport, SkippedEntry
+
+if TYPE_CHECKING:
+    from klaw_core.interfaces.extension import Host
+
+#: The origin of these documents, the beginning of their paths, and the name of their journal.
+DOCUMENTS = "documents"
+
+_MAX_ID_CHARACTERS = 500
+_MAX_TEXT_CHARACTERS = 1_000_000
+_BATCH = 500
+
+
+def _check_id(_instance: object, _attribute: Any, value: Any) -> None:
+    if not isinstance(value, str) or not value or len(value) > _MAX_ID_CHARACTERS or not value.isprintable():
+        raise RecordError(f"invalid document id {value!r:.80}: use 1 to {_MAX_ID_CHARACTERS} printable characters")
+
+
+def _check_text(_instance: object, _attribute: Any, value: Any) -> None:
+    if not isinstance(value, str) or len(value) > _MAX_TEXT_CHARACTERS:
+        raise RecordError(f"the text must be a string of at most {_MAX_TEXT_CHARACTERS:,} characters")
+
+
+@frozen
+class NewDocument:
+    """A text to remember under an id of the caller's own.
+
+    ``metadata`` can be filtered by, ``source`` is the label that results show, ``created_at`` (now, by default) is
+    aware. ``format`` names the chunker. Raise RecordError for what cannot be kept.
+    """
+
+    id: str = field(validator=_check_id)
+    text: str = field(repr=False, validator=_check_text)
+    metadata: Metadata = field(factory=dict, converter=check_metadata)
+    source: str = "document"
+    created_at: datetime = field(factory=lambda: datetime.now(UTC), converter=as_utc)
+    format: str = DEFAULT_FORMAT
+
+    @classmethod
+    def parse(cls, record: Mapping[str, Any]) -> Self:
+        """Return what a record of the journal holds. Raise RecordError."""
+        try:
+            return cls(
+                record["document"],
+                record["text"],
+                record.get("metadata", {}),
+                str(record["source"]),
+                parse_ts(record["created_at"]),
+                str(record.get("format", DEFAULT_FORMAT)),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise RecordError(f"not a document: {type(error).__name__}: {error}") from error
+
+    @property
+    def path(self) -> str:
+        """The path of the document in results."""
+        return f"{DOCUMENTS}/{self.id}"
+
+    def record(self, collection: str) -> dict[str, Any]:
+        """Return the object that the journal keeps."""
+        return {
+            "id": _key(collection, self.id),
+            "collection": collection,
+            "document": self.id,
+            "created_at": format_ts(self.created_at),
+            "source": self.source,
+            "format": self.format,
+            "metadata": {
+                key: list(value) if isinstance(value, tuple) else value for key, value in self.metadata.items()
+            },
+            "text": self.text,
+        }
+
+    def as_document(self) -> Document:
+        """Return the document that is indexed."""
+        return Document(
+            self.path,
+            self.text,
+            self.source,
+            DOCUMENTS,
+            self.created_at,
+            format=self.format,
+            metadata=self.metadata,
+        )
+
+
+def _key(collection: str, name: str) -> str:
+    return f"{collection}/{name}"
+
+
+def _check_record(record: Mapping[str, Any]) -> None:
+    """Raise RecordError unless this is a record of the journal."""
+    collection = record.get("collection")
+    if not isinstance(collection, str) or record.get("id") != _key(collection, str(record.get("document"))):
+        raise RecordError("the id does not consist of collection and document")
+    NewDocument.parse(record)
+
+
+@define(eq=False)
+class DocumentsExtension:
+    """Keeps documents by id, in any collection, and indexes them."""
+
+    directory: DataDirectory
+    origins: Sequence[str] = (DOCUMENTS,)
+    record_kinds: Sequence[str] = ("document",)
+    _host: Host | None = field(default=None, init=False)
+
+    name = DOCUMENTS
+
+    def attach(self, host: Host, /) -> None:
+        """Take the host."""
+        self._host = host
+
+    @property
+    def journal(self) -> RecordJournal:
+        """The journal."""
+        if self._host is None:
+            return FileJournal(self.directory.journal(DOCUMENTS), _check_record)
+        return self._host.journal(DOCUMENTS, _check_record)
+
+    def put(self, documents: Iterable[NewDocument], collection: str = MEMORY) -> IndexReport:
+        """Keep documents and index them; one whose id is known replaces that one. Raise RecordError, StoreError."""
+        check_collection_name(collection)
+        latest = {document.id: document for document in documents}  # of two with one id the last counts
+        self.journal.append([document.record(collection) for document in latest.values()])
+        return self._attached.index_documents([item.as_document() for item in latest.values()], collection)
+
+    def get(self, ids: Sequence[str], collection: str = MEMORY) -> tuple[NewDocument, ...]:
+        """Return the documents of these ids that there are, in the order of the ids."""
+        records = self.journal.replay().records
+        found = (records.get(_key(collection, name)) for name in ids)
+        return tuple(NewDocument.parse(record) for record in found if record is not None)
+
+    def delete(self, ids: Sequence[str], collection: str = MEMORY, *, missing_ok: bool = False) -> int:
+        """Forget documents; return how many there were. Raise NotFoundError, and forget nothing, if one is unknown."""
+        known = self.journal.replay().records
+        unknown = [name for name in ids if _key(collection, name) not in known]
+        if unknown and not missing_ok:
+            raise NotFoundError(
+                f"the collection {collection!r} has no document {unknown[0]!r}", hint="missing_ok=True ignores that"
+            )
+        paths = [f"{DOCUMENTS}/{name}" for name in ids]
+        self._attached.remove_documents(paths, collection)
+        count = self.journal.forget([_key(collection, name) for name in ids])
+        # A run that read the journal before may have written them again.
+        self._attached.remove_documents(paths, collection)
+        return count
+
+    @property
+    def _attached(self) -> Host:
+        assert self._host is not None
+        return self._host
+
+    def sources(self) -> Sequence[Source]:
+        """Return a source for each collection that has documents."""
+        journal = self.journal
+        if not journal.exists:
+            return ()
+        collections = dict.fromkeys(record["collection"] for record in journal.replay().records.values())
+        return [DocumentSource(journal, name) for name in {MEMORY: None, **collections}]
+
+    def check(self) -> Iterator[Finding]:
+        """Look for broken lines of the journal, and for texts that should be gone."""
+        journal = self.journal
+        yield from check_private([self.directory.journal(DOCUMENTS)])
+        replayed = journal.replay()
+        yield from check_lines("document-lines", journal.location, replayed.broken)
+        if replayed.unfinished:
+            what = f"{len(replayed.unfinished):,} forgotten documents still have their text in the file"
+            yield Finding("document-unfinished", "error", what, journal.location, FIX, replayed.unfinished)
+
+    def fix(self, _findings: Sequence[Finding], /) -> None:
+        """Finish forgetting what a crash interrupted, and make the file private. Raise StoreError."""
+        make_private([self.directory.journal(DOCUMENTS)])
+        self.journal.finish()
+
+    def records(self) -> Iterator[Record | SkippedEntry]:
+        """Yield every document."""
+        replayed = self.journal.replay()
+        yield from (Record("document", {"value": record}) for record in replayed.records.values())
+        yield from (SkippedEntry(f"{bad.location}@{bad.position}", bad.reason, keep=True) for bad in replayed.broken)
+
+    def check_record(self, record: Record, /) -> None:
+        """Raise RecordError unless this is a document."""
+        value = record.value.get("value")
+        if not isinstance(value, Mapping):
+            raise RecordError("not a document: no object")
+        check_collection_name(str(value.get("collection")))
+        _check_record(value)
+
+    def add(self, records: Iterator[Record], /) -> ImportCounts:
+        """Add documents; one whose id is known with other content stays as it is here."""
+        known = dict(self.journal.replay().records)
+        counts = ImportCounts()
+        batch: list[Mapping[str, Any]] = []
+        for record in (item.value["value"] for item in records):
+            here = known.setdefault(record["id"], record)
+            if here is record:
+                batch.append(record)
+            elif here == record:
+                counts += ImportCounts(present=1)
+            else:
+                counts += ImportCounts(kept=(f"the document {record['id']} is different here",))
+            if len(batch) == _BATCH:
+                counts += self._keep(batch)
+        return counts + self._keep(batch)
+
+    def _keep(self, batch: list[Mapping[str, Any]]) -> ImportCounts:
+        self.journal.append(batch)
+        counts = ImportCounts(added=len(batch))
+        batch.clear()
+        return counts
+
+
+@frozen(eq=False)
+class DocumentSource:
+    """The documents of one collection as a source. ``read`` answers from what the last scan found."""
+
+    journal: RecordJournal
+    collection: str
+    _found: dict[str, Mapping[str, Any]] = field(factory=dict, init=False, repr=False)
+
+    origin = DOCUMENTS
+    forgets_missing = True
+
+    def scan(self) -> Iterable[Entry | SkippedEntry]:
+        """Return every document in the order in which it was added, and each broken part of the journal."""
+        replayed = self.journal.replay()
+        own = [record for record in replayed.records.values() if record["collection"] == self.collection]
+        self._found.clear()
+        self._found.update({f"{DOCUMENTS}/{record['document']}": record for record in own})
+        entries = [Entry(path, len(record["text"])) for path, record in self._found.items()]
+        return [*entries, *(SkippedEntry(DOCUMENTS, str(bad), keep=True) for bad in replayed.broken)]
+
+    def read(self, entry: Entry, /) -> Document | SkippedEntry:
+        """Return one document."""
+        record = self._found.get(entry.path)
+        if record is None:
+            return SkippedEntry(entry.path, "was deleted", keep=False)
+        return NewDocument.parse(record).as_document()
+
+    def forget(self, paths: Sequence[str], /) -> None:
+        """Forget documents; their texts leave the journal's bytes. Raise StoreError."""
+        self.journal.forget([_key(self.collection, path.removeprefix(f"{DOCUMENTS}/")) for path in paths])
+
+    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+        """Return the documents that the journal does not have any more; none while a part of it is broken."""
+        replayed = self.journal.replay()
+        if replayed.broken:
+            return ()
+        keys = {path: _key(self.collection, path.removeprefix(f"{DOCUMENTS}/")) for path in paths}
+        return [path for path, key in keys.items() if key not in replayed.records]
+
+    def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
+        """Complete what a crash left of forgetting."""
+        self.journal.finish()
+        return ()

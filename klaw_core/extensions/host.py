@@ -1,0 +1,179 @@
+"""The host of extensions: builds each when it is first needed, attaches it to the memory, and passes events on."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import define, field
+
+from klaw_core.config.model import Config, Selection, extension_selection
+from klaw_core.config.options import build_options
+from klaw_core.errors import (
+    ConfigError,
+    KlawError,
+    PluginContractError,
+    PluginError,
+    as_klaw_error,
+    isolated,
+)
+from klaw_core.hookspecs import ComponentContext
+from klaw_core.interfaces.extension import (
+    AttachedExtension,
+    Extension,
+    Host,
+    ListeningExtension,
+    SourcedExtension,
+    TabledExtension,
+)
+from klaw_core.kinds import EXTENSION
+from klaw_core.plugins.registry import Registry
+from klaw_core.sources.catalogue import OwnedSources
+
+if TYPE_CHECKING:
+    from klaw_core.values.events import Event
+
+T = TypeVar("T")
+_LOG = logging.getLogger("klaw")
+
+
+def build_extension(config: Config, registry: Registry, name: str) -> Extension:
+    """Build an extension from its options, attached to nothing. Raise PluginError, ConfigError."""
+    component = registry.component(EXTENSION, name)
+    selection: Selection = config.extensions.get(name) or extension_selection(name)
+    problems: list[str] = []
+    options = build_options(component, selection, problems)
+    if problems:
+        raise ConfigError(problems, hint="`klaw config path` names the file")
+    context = ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
+    with isolated(f"the extension {name!r}"):
+        built = component.factory(options, context)
+        found: Any = built.name
+    if found != name:
+        raise PluginContractError(f"the extension {name!r} calls itself {found!r:.80}")
+    return built
+
+
+def build_extensions(config: Config, registry: Registry) -> tuple[dict[str, Extension], dict[str, KlawError]]:
+    """Build every installed extension, attached to nothing; return them by name, and what went wrong with others.
+
+    For what must work without a database: export, and a check of the files.
+    """
+    built: dict[str, Extension] = {}
+    failed: dict[str, KlawError] = {}
+    for name in registry.names(EXTENSION):
+        try:
+            built[name] = build_extension(config, registry, name)
+        except KlawError as error:
+            failed[name] = error
+    return built, failed
+
+
+def having(extensions: Mapping[str, Extension], protocol: type[T]) -> list[tuple[str, T]]:
+    """Return the extensions that implement an optional Protocol, with their names."""
+    return [(name, extension) for name, extension in extensions.items() if isinstance(extension, protocol)]
+
+
+@define(eq=False)
+class Extensions:
+    """The extensions of one memory. Safe to use from several threads.
+
+    ``host`` is what each is attached to. An extension that cannot be built is named in :meth:`problems` and left out,
+    unless somebody asks for it by name.
+    """
+
+    config: Config
+    registry: Registry
+    host: Host
+    _built: dict[str, Extension] = field(factory=dict, init=False)
+    _failed: dict[str, KlawError] = field(factory=dict, init=False)
+    _listeners: list[Callable[[Event], None]] = field(factory=list, init=False)
+    _lock: threading.RLock = field(factory=threading.RLock, init=False)
+
+    def get(self, name: str) -> Extension:
+        """Return an extension. Raise PluginError, ConfigError if there is none of that name or it cannot be built."""
+        with self._lock:
+            if name not in self._built:
+                extension = build_extension(self.config, self.registry, name)
+                self._attach(name, extension)
+                self._built[name] = extension
+                self._failed.pop(name, None)
+            return self._built[name]
+
+    def all(self) -> Mapping[str, Extension]:
+        """Return every installed extension that works, by name."""
+        for name in self.registry.loaded_names(EXTENSION):
+            try:
+                self.get(name)
+            except KlawError as error:
+                self._failed[name] = error
+        return dict(self._built)
+
+    def having(self, protocol: type[T]) -> list[tuple[str, T]]:
+        """Return the extensions that implement an optional Protocol, with their names."""
+        return having(self.all(), protocol)
+
+    def problems(self) -> Mapping[str, KlawError]:
+        """Return why extensions do not work, by name."""
+        self.all()
+        return dict(self._failed)
+
+    def sources(self) -> Sequence[OwnedSources]:
+        """Return the sources of each extension. Raise what an extension raises whose files cannot be read."""
+        return [
+            OwnedSources(name, frozenset(extension.origins), tuple(extension.sources()))
+            for name, extension in self.having(SourcedExtension)
+        ]
+
+    def on_change(self, callback: Callable[[Event], None]) -> Callable[[], None]:
+        """Call back at every event from now on; return what ends that."""
+        with self._lock:
+            self._listeners.append(callback)
+
+        def stop() -> None:
+            with self._lock:
+                if callback in self._listeners:
+                    self._listeners.remove(callback)
+
+        return stop
+
+    def emit(self, event: Event) -> None:
+        """Tell everyone who listens to this kind of event. What a listener raises is logged."""
+        for listener in [*self._on(type(event)), *self._listeners]:
+            try:
+                listener(event)
+            except Exception as error:  # noqa: BLE001  # a listener may raise anything; the event has happened
+                _LOG.warning("a listener failed at %s: %s", type(event).__name__, as_klaw_error(error))
+
+    def _on(self, kind: type) -> Iterator[Callable[[Event], None]]:
+        """Yield the extensions that listen to a kind of event. Those that do not are not built for it."""
+        for name in self.registry.loaded_names(EXTENSION):
+            try:
+                component = self.registry.component(EXTENSION, name)
+            except PluginError:
+                continue
+            if kind not in component.listens:
+                continue
+            try:
+                extension = self.get(component.name)
+            except KlawError as error:
+                self._failed[component.name] = error
+                continue
+            if isinstance(extension, ListeningExtension):
+                yield extension.on
+
+    def _attach(self, name: str, extension: Extension) -> None:
+        with isolated(f"the extension {name!r}"):
+            if isinstance(extension, TabledExtension):
+                offers = self.host.store.offers
+                if not issubclass(offers, extension.joins):
+                    raise PluginError(
+                        f"the extension {name!r} keeps tables in a store that offers {extension.joins.__qualname__}, "
+                        f"but the configured store offers {offers.__qualname__}",
+                        hint="see `klaw plugins`",
+                    )
+                self.host.store.migrate(name, tuple(extension.migrations()))
+            if isinstance(extension, AttachedExtension):
+                extension.attach(self.host)

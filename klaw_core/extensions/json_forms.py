@@ -1,0 +1,85 @@
+"""The JSON form of every public value, in one place: ``--json``, tools and servers all use :func:`to_json`.
+
+Values of attrs classes become objects with the fields' names, moments ISO 8601 strings in UTC, paths strings, tuples
+arrays. Where a form differs from that, a function below says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from functools import singledispatch
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from klaw_core.errors import KlawError
+from klaw_core.files.timestamps import format_ts
+from klaw_core.values.runs import Status
+from klaw_core.values.search import SearchResult
+from klaw_core.values.tools import Json, Tool
+from klaw_core.values.vectors import VectorSpace
+
+
+@singledispatch
+def to_json(value: Any) -> Any:
+    """Return a value as JSON has it. Raise TypeError for what has no JSON form."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_json(item) for item in value]
+    if attrs.has(type(value)):
+        return _fields(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _fields(value: Any) -> Json:
+    public = (field.name for field in attrs.fields(type(value)) if not field.name.startswith("_"))
+    return {name: to_json(getattr(value, name)) for name in public}
+
+
+@to_json.register
+def _(value: datetime) -> str:
+    return format_ts(value)
+
+
+@to_json.register
+def _(value: date) -> str:
+    return value.isoformat()
+
+
+@to_json.register
+def _(value: Path) -> str:
+    return str(value)
+
+
+@to_json.register
+def _(value: KlawError) -> Json:
+    return {"error": value.message, **({"hint": value.hint} if value.hint else {})}
+
+
+@to_json.register
+def _(value: VectorSpace) -> Json:
+    return _fields(value)
+
+
+@to_json.register
+def _(value: Tool) -> Json:
+    return {"name": value.name, "description": value.description, "input_schema": value.input_schema}
+
+
+@to_json.register
+def _(value: Status) -> Json:
+    counts = {name: {"documents": documents, "chunks": chunks} for name, (documents, chunks) in value.origins.items()}
+    return {**_fields(value), "origins": counts}
+
+
+def result_to_json(result: SearchResult, *, explain: bool = True) -> Json:
+    """Return a search result; its contributions only with ``explain``."""
+    fields = _fields(result)
+    if not explain:
+        del fields["explain"]
+    return fields

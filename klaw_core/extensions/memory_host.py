@@ -1,0 +1,122 @@
+"""The memory as extensions see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import define
+
+from klaw_core.assembly import Assembly
+from klaw_core.files.layout import DataDirectory
+from klaw_core.files.record_journal import FileJournal
+from klaw_core.values.collections import MEMORY
+from klaw_core.values.search import Filters
+
+if TYPE_CHECKING:
+    from klaw_core.config.model import Config
+    from klaw_core.interfaces.components import Embedder
+    from klaw_core.interfaces.journal import RecordJournal
+    from klaw_core.interfaces.language_model import LanguageModel
+    from klaw_core.interfaces.store import Snapshot, Store, Transaction
+    from klaw_core.sources.index_runs import IndexRuns
+    from klaw_core.values.documents import Document
+    from klaw_core.values.events import Event
+    from klaw_core.values.runs import ForgetReport, IndexReport
+    from klaw_core.values.search import SearchResults
+
+
+@define(eq=False)
+class MemoryHost:
+    """Implements ``Host`` over the assembly of one memory."""
+
+    assembly: Assembly
+    get_runs: Callable[[], IndexRuns]
+    search_memory: Callable[..., SearchResults]
+    emit_event: Callable[[Event], None]
+
+    @property
+    def config(self) -> Config:
+        """The configuration."""
+        return self.assembly.config
+
+    @property
+    def data_dir(self) -> Path:
+        """The directory of files that must not be lost."""
+        return self.assembly.config.data_dir
+
+    @property
+    def agent(self) -> str:
+        """The agent whose memory this is."""
+        return self.assembly.config.agent
+
+    @property
+    def store(self) -> Store[Any]:
+        """The store."""
+        return self.assembly.store
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder."""
+        return self.assembly.embedder
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The configured language model."""
+        return self.assembly.language_model
+
+    def read(self) -> AbstractContextManager[Snapshot[Any]]:
+        """Open a snapshot of the store."""
+        return self.assembly.store.read()
+
+    def write(self) -> AbstractContextManager[Transaction[Any]]:
+        """Begin a transaction of the store."""
+        return self.assembly.store.write()
+
+    def journal(
+        self, name: str, /, check: Callable[[Mapping[str, Any]], object] = lambda _record: None
+    ) -> RecordJournal:
+        """Return a journal: the store's, if it offers journals, or a file."""
+        offer: Any = getattr(self.assembly.store, "journal", None)
+        if offer is not None:
+            journal: RecordJournal = offer(name, check)
+            return journal
+        return FileJournal(DataDirectory(self.data_dir).journal(name), check)
+
+    def reserved_origins(self) -> frozenset[str]:
+        """Return the origins that belong to extensions."""
+        return self.get_runs().sources.reserved()
+
+    def index(self, origin: str, /) -> IndexReport:
+        """Bring the index up to date with the sources of one origin."""
+        runs = self.get_runs()
+        return runs.over(runs.sources.with_origin(origin), alone=True)
+
+    def index_documents(self, documents: Sequence[Document], collection: str = MEMORY, /) -> IndexReport:
+        """Index documents that the extension has just recorded."""
+        return self.get_runs().documents(documents, collection)
+
+    def remove_documents(self, paths: Sequence[str], collection: str, /) -> ForgetReport:
+        """Forget documents of one collection."""
+        return self.get_runs().remove(paths, collection)
+
+    def forget(self, paths: Sequence[str], /) -> ForgetReport:
+        """Forget documents, in whatever collection they are."""
+        return self.get_runs().remove(paths)
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        filters: Filters = Filters(),  # noqa: B008  # frozen
+        collection: str | Sequence[str] = MEMORY,
+    ) -> SearchResults:
+        """Search as ``Memory.search`` does."""
+        return self.search_memory(query, limit, filters=filters, collection=collection)
+
+    def emit(self, event: Event, /) -> None:
+        """Tell every listener of an event."""
+        self.emit_event(event)

@@ -1,0 +1,65 @@
+"""Checks of files that a person owns, shared by the extensions that keep them."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from klaw_core.errors import KlawError
+from klaw_core.files.jsonl import BadLine
+from klaw_core.values.findings import FIX, Finding, Severity, named
+from klaw_core.values.journals import BrokenRecord
+
+_PRIVATE = 0o600
+
+
+def check_private(paths: Iterable[Path]) -> Iterator[Finding]:
+    """Look whether only the owner may read and write these files; those that do not exist are fine."""
+    for path in paths:
+        if _mode(path) & ~_PRIVATE:
+            what = f"others than you may use it (mode {_mode(path):03o})"
+            yield Finding("permissions", "error", what, str(path), FIX)
+
+
+def make_private(paths: Iterable[Path]) -> None:
+    """Make these files the owner's only, as far as that is possible."""
+    for path in paths:
+        if _mode(path) & ~_PRIVATE:
+            with suppress(OSError):  # another's file, or a disk that cannot be written
+                path.chmod(_PRIVATE)
+
+
+def check_readable(check: str, path: Path, read: Callable[[], object]) -> Iterator[Finding]:
+    """Look whether a file can be read."""
+    try:
+        read()
+    except KlawError as error:
+        yield Finding(check, "error", error.message, str(path), error.hint)
+
+
+def check_lines(check: str, location: str, bad: Iterable[BadLine | BrokenRecord]) -> Iterator[Finding]:
+    """Report broken lines. One that a crash cut short was never acknowledged, and costs nothing but itself."""
+    lines = tuple(bad)
+    places = tuple(f"byte {_position(line):,}: {line.reason}" for line in lines)
+    if not lines:
+        return
+    severity: Severity = "warning" if all(_is_torn(line) for line in lines) else "error"
+    what = f"{len(lines):,} {'line is' if len(lines) == 1 else 'lines are'} broken: {named(places)}"
+    yield Finding(check, severity, what, location, "mend the file by hand; its other lines are used", places)
+
+
+def _position(line: BadLine | BrokenRecord) -> int:
+    return line.offset if isinstance(line, BadLine) else line.position
+
+
+def _is_torn(line: BadLine | BrokenRecord) -> bool:
+    return line.torn or (isinstance(line, BadLine) and line.cut)
+
+
+def _mode(path: Path) -> int:
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:  # not there, or gone meanwhile
+        return _PRIVATE

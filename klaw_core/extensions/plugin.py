@@ -1,0 +1,63 @@
+"""The hooks of the extensions that ship with the core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from klaw_core.hookspecs import API, Component, ComponentContext, hookimpl
+
+if TYPE_CHECKING:
+    from klaw_core.interfaces.extension import Extension
+
+
+@frozen
+class NoOptions:
+    """Options of an extension that has none."""
+
+
+@hookimpl
+def klaw_extensions() -> Iterable[Component[Any, Extension]]:
+    """Yield workspaces, core memory, saved memories, conversations and documents, in the order of an export."""
+    yield Component("workspaces", NoOptions, _workspaces, API, "directories of notes, remembered by `klaw index DIR`")
+    yield Component("core_memory", NoOptions, _core_memory, API, "the few facts that every call to a model is given")
+    yield Component("saved", NoOptions, _saved, API, "texts that `klaw save` keeps")
+    yield Component("conversations", NoOptions, _conversations, API, "messages and summaries of chats")
+    yield Component("documents", NoOptions, _documents, API, "texts that programs keep under ids of their own")
+
+
+def _workspaces(_options: NoOptions, context: ComponentContext) -> Extension:
+    from klaw_core.extensions.workspaces import WorkspacesExtension
+    from klaw_core.files.layout import DataDirectory
+
+    return WorkspacesExtension(DataDirectory(context.data_dir))
+
+
+def _core_memory(_options: NoOptions, context: ComponentContext) -> Extension:
+    from klaw_core.extensions.core_memory import CoreMemoryExtension
+    from klaw_core.files.layout import DataDirectory
+
+    return CoreMemoryExtension(DataDirectory(context.data_dir))
+
+
+def _saved(_options: NoOptions, context: ComponentContext) -> Extension:
+    from klaw_core.extensions.saved import SavedExtension
+    from klaw_core.files.layout import DataDirectory
+
+    return SavedExtension(DataDirectory(context.data_dir))
+
+
+def _conversations(_options: NoOptions, context: ComponentContext) -> Extension:
+    from klaw_core.extensions.conversations import ConversationsExtension
+    from klaw_core.files.layout import DataDirectory
+
+    return ConversationsExtension(DataDirectory(context.data_dir))
+
+
+def _documents(_options: NoOptions, context: ComponentContext) -> Extension:
+    from klaw_core.extensions.documents import DocumentsExtension
+    from klaw_core.files.layout import DataDirectory
+
+    return DocumentsExtension(DataDirectory(context.data_dir))

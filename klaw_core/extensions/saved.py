@@ -1,0 +1,152 @@
+"""The extension ``saved``: texts that a person or a model asked to remember."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from klaw_core.errors import KlawError
+from klaw_core.extensions.owned_files import check_lines, check_private, make_private
+from klaw_core.extensions.schemas import string
+from klaw_core.files.layout import DataDirectory
+from klaw_core.interfaces.source import Source
+from klaw_core.sources.saved import SAVED, Saved, SavedJournal, SavedSource, as_document
+from klaw_core.values.findings import FIX, Finding
+from klaw_core.values.lines import count_lines
+from klaw_core.values.records import ImportCounts, Record
+from klaw_core.values.runs import Excerpt, SkippedEntry
+from klaw_core.values.tools import Json, Tool
+
+if TYPE_CHECKING:
+    from klaw_core.interfaces.extension import Host
+
+_BATCH = 100
+_MAX_CONTENT_CHARACTERS = 100_000
+_MAX_LABEL_CHARACTERS = 200
+
+
+@define(eq=False)
+class SavedExtension:
+    """Keeps saved memories in a journal, indexes them, and exports them."""
+
+    directory: DataDirectory
+    origins: Sequence[str] = (SAVED,)
+    record_kinds: Sequence[str] = (SAVED,)
+    _host: Host | None = field(default=None, init=False)
+
+    name = SAVED
+
+    def attach(self, host: Host, /) -> None:
+        """Take the host."""
+        self._host = host
+
+    @property
+    def journal(self) -> SavedJournal:
+        """The journal, in the store's place for journals once the extension is attached."""
+        if self._host is None:
+            return SavedJournal.at(self.directory.journal(SAVED))
+        return SavedJournal(self._host.journal(SAVED, Saved.parse))
+
+    def save(self, text: str, source: str, chat_id: str | None, created_at: datetime | None) -> Excerpt:
+        """Keep a text and index it; see ``Memory.save``."""
+        saved = Saved.make(text, source, chat_id, created_at)
+        self.journal.append(saved)
+        return Excerpt(saved.id, text, 1, count_lines(text), notice=self._index(saved))
+
+    def _index(self, saved: Saved) -> str:
+        """Make a saved memory findable; return what keeps it, for now, from being found by meaning, or at all."""
+        assert self._host is not None
+        try:
+            report = self._host.index_documents([as_document(saved)])
+        except KlawError as error:  # the text is in the journal: a caller told of a failure would save it twice
+            return f"it is kept, and will be found after the next `klaw index`: {error}"
+        reason = "; ".join(report.notices)
+        return f"it is kept and found by words, but not embedded yet: {reason}" if report.lacking else ""
+
+    def sources(self) -> Sequence[Source]:
+        """Return the journal as a source, once there is one."""
+        journal = self.journal
+        return (SavedSource(journal),) if journal.records.exists else ()
+
+    def check(self) -> Iterator[Finding]:
+        """Look for broken lines of the journal, and for texts that should be gone."""
+        yield from check_private(self._files())
+        location = self.journal.records.location
+        replayed = self.journal.read()
+        yield from check_lines("saved-lines", location, replayed.broken)
+        if replayed.unfinished:
+            what = f"{len(replayed.unfinished):,} forgotten memories still have their text in the file"
+            yield Finding("saved-unfinished", "error", what, location, FIX, replayed.unfinished)
+
+    def fix(self, _findings: Sequence[Finding], /) -> None:
+        """Finish forgetting what a crash interrupted, and make the file private. Raise StoreError."""
+        make_private(self._files())
+        self.journal.finish()
+
+    def _files(self) -> list[Path]:
+        return [self.directory.journal(SAVED)]
+
+    def records(self) -> Iterator[Record | SkippedEntry]:
+        """Yield every saved memory."""
+        replayed = self.journal.read()
+        yield from (Record(SAVED, {"value": saved.record()}) for saved in replayed.memories)
+        yield from (
+            SkippedEntry(f"{line.location}@{line.position}", line.reason, keep=True) for line in replayed.broken
+        )
+
+    def check_record(self, record: Record, /) -> None:
+        """Raise RecordError unless this is a saved memory."""
+        Saved.parse(record.value["value"])
+
+    def add(self, records: Iterator[Record], /) -> ImportCounts:
+        """Add memories; one whose id has another text here stays as it is here. What is new is indexed at once."""
+        journal = self.journal
+        known = {saved.id: saved for saved in journal.read().memories}
+        counts = ImportCounts()
+        batch: list[Saved] = []
+        for saved in (Saved.parse(record.value["value"]) for record in records):
+            here = known.setdefault(saved.id, saved)
+            if here is saved:
+                batch.append(saved)
+            elif here == saved:
+                counts += ImportCounts(present=1)
+            else:
+                counts += ImportCounts(kept=(f"{saved.id} is different here",))
+            if len(batch) >= _BATCH:
+                counts += self._keep(journal, batch)
+        counts += self._keep(journal, batch)
+        return counts + ImportCounts(notices=self._index_all() if counts.added else ())
+
+    def _keep(self, journal: SavedJournal, batch: list[Saved]) -> ImportCounts:
+        journal.append(*batch)
+        counts = ImportCounts(added=len(batch))
+        batch.clear()
+        return counts
+
+    def _index_all(self) -> tuple[str, ...]:
+        if self._host is None:
+            return ()
+        try:
+            notices = self._host.index(SAVED).notices
+        except KlawError as error:  # everything is in the journal, which is the truth
+            return (f"nothing new is indexed yet: {error.message}",)
+        return tuple(f"it is found by words, but not embedded yet: {notice}" for notice in notices[:1])
+
+    def tools(self) -> Sequence[Tool]:
+        """Return the tool that saves."""
+        description = (
+            "Save a fact, decision or event for later, in a sentence that can be understood alone. Nothing is ever "
+            "overwritten: if something has changed, say so and when."
+        )
+        properties = {
+            "content": string("What to remember.", _MAX_CONTENT_CHARACTERS),
+            "source": string("Where it is from: manual (default) or conversation.", _MAX_LABEL_CHARACTERS),
+        }
+        return (Tool("memory_save", description, properties, self._save, ("content",)),)
+
+    def _save(self, arguments: Json) -> Json:
+        return {"saved": self.save(arguments["content"], arguments.get("source", "manual"), None, None).path}

@@ -1,0 +1,14 @@
+"""JSON Schemas of tool arguments."""
+
+from klaw_core.values.tools import Json
+
+
+def string(description: str, most: int, *, least: int = 1) -> Json:
+    """Return the schema of a string of ``least`` to ``most`` characters, not all of them white space."""
+    schema: Json = {"type": "string", "description": description, "minLength": least, "maxLength": most}
+    return {**schema, "pattern": r"\S"} if least else schema
+
+
+def integer(description: str, least: int, most: int) -> Json:
+    """Return the schema of an integer from ``least`` to ``most``."""
+    return {"type": "integer", "description": description, "minimum": least, "maximum": most}

@@ -1,0 +1,112 @@
+"""The extension ``workspaces``: directories of notes that ``klaw index DIR`` remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from klaw_core.builtin.workspace import can_name
+from klaw_core.errors import KlawError, RecordError, WorkspaceError
+from klaw_core.extensions.owned_files import check_private, check_readable, make_private
+from klaw_core.files.layout import DataDirectory
+from klaw_core.interfaces.source import Source
+from klaw_core.sources.workspaces import (
+    RememberedWorkspace,
+    Workspaces,
+    is_gone,
+    parse_workspace,
+    workspace_entry,
+)
+from klaw_core.values.findings import Finding
+from klaw_core.values.records import ImportCounts, Record
+from klaw_core.values.runs import SkippedEntry
+
+if TYPE_CHECKING:
+    from klaw_core.builtin.workspace import Workspace
+    from klaw_core.interfaces.extension import Host
+
+KIND = "workspace"
+
+
+@define(eq=False)
+class WorkspacesExtension:
+    """Remembers directories, gives their notes as sources, and exports which they are."""
+
+    directory: DataDirectory
+    origins: Sequence[str] = ()
+    record_kinds: Sequence[str] = (KIND,)
+    _host: Host | None = field(default=None, init=False)
+
+    name = "workspaces"
+
+    def attach(self, host: Host, /) -> None:
+        """Take the host."""
+        self._host = host
+
+    @property
+    def registry(self) -> Workspaces:
+        """The list of workspaces."""
+        reserved = frozenset() if self._host is None else self._host.reserved_origins()
+        return Workspaces(self.directory.workspaces, reserved)
+
+    def sources(self) -> Sequence[Source]:
+        """Return the remembered workspaces. Raise StoreError."""
+        registry = self.registry
+        return [RememberedWorkspace(workspace, registry) for workspace in registry.all().values()]
+
+    def check(self) -> Iterator[Finding]:
+        """Look whether the list can be read, by its owner only."""
+        yield from check_private([self.directory.workspaces])
+        yield from check_readable("workspaces", self.directory.workspaces, self.registry.all)
+
+    def fix(self, _findings: Sequence[Finding], /) -> None:
+        """Make the file private."""
+        make_private([self.directory.workspaces])
+
+    def records(self) -> Iterator[Record | SkippedEntry]:
+        """Yield every workspace. Raise StoreError if the list cannot be read."""
+        for workspace in self.registry.all().values():
+            yield Record(KIND, {"name": workspace.origin, "value": workspace_entry(workspace)})
+
+    def check_record(self, record: Record, /) -> None:
+        """Raise RecordError unless this is a workspace."""
+        _parse(record.value)
+
+    def add(self, records: Iterator[Record], /) -> ImportCounts:
+        """Add workspaces; one that clashes with what is here is kept as it is here."""
+        counts = ImportCounts()
+        for record in records:
+            workspace = _parse(record.value)
+            try:
+                new = self.registry.merge(workspace)
+            except WorkspaceError as error:
+                counts += ImportCounts(kept=(error.message,))
+                continue
+            notices: tuple[str, ...] = ()
+            if new and is_gone(workspace.root):
+                command = f"`klaw index --name {workspace.origin} DIR`"
+                notices = (f"{workspace.root} is not here: {command}, with the directory where these notes are now",)
+            counts += ImportCounts(added=int(new), present=int(not new), notices=notices)
+        return counts
+
+
+def _parse(value: Any) -> Workspace:
+    try:
+        workspace = parse_workspace(value["name"], value["value"])
+    except KlawError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(f"not a workspace: {type(error).__name__}: {error}") from error
+    if not workspace.root.is_absolute() or not can_name(workspace.origin):
+        raise RecordError(
+            f"not a workspace: {workspace.origin!r} is not a usable name, or {workspace.root} is not absolute"
+        )
+    return workspace
+
+
+def workspaces_in(data_dir: Path) -> Workspaces:
+    """Return the list of workspaces of a data directory, for commands that need no database."""
+    return Workspaces(DataDirectory(data_dir).workspaces)

@@ -1,0 +1,47 @@
+"""The data directory: which file of it is whose. Every path below it is made here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attrs import frozen
+
+
+@frozen
+class DataDirectory:
+    """The files of one memory. Everything but the store's own file is written by a person, or with their words."""
+
+    root: Path
+
+    @property
+    def workspaces(self) -> Path:
+        """Which directories of notes were indexed."""
+        return self.root / "workspaces.json"
+
+    @property
+    def core_memory(self) -> Path:
+        """Core memory."""
+        return self.root / "core_memory.json"
+
+    @property
+    def conversations(self) -> Path:
+        """The directory of the journals of conversations, one directory per chat."""
+        return self.root / "conversations"
+
+    @property
+    def summaries(self) -> Path:
+        """The directory of the summaries of conversations."""
+        return self.root / "summaries"
+
+    @property
+    def agents(self) -> Path:
+        """The directory in which each agent has a data directory of its own."""
+        return self.root / "agents"
+
+    def journal(self, name: str) -> Path:
+        """Return the file of a journal of records."""
+        return self.root / f"{name}.jsonl"
+
+    def agent(self, name: str) -> Path:
+        """Return the data directory of an agent."""
+        return self.agents / name

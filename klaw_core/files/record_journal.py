@@ -1,0 +1,175 @@
+"""A journal of records in a JSON Lines file."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from klaw_core.errors import RecordError
+from klaw_core.files.atomic import locked, open_regular, sync_directory, write_all, writing_failed
+from klaw_core.files.jsonl import BadLine, JsonLines
+from klaw_core.values.journals import BrokenRecord, Replay
+
+#: A text may have a million characters, of which JSON makes up to six bytes each.
+MAX_LINE_BYTES = 8 << 20
+
+_FORGET = "forget"
+_BLOCK = 1 << 20
+# How much of the end of an id identifies the record that a broken line was of: an id ends in a hash.
+_TAIL_CHARACTERS = 12
+
+
+@frozen
+class FileJournal:
+    """The file of a journal; implements ``RecordJournal``.
+
+    ``check`` raises RecordError for an object that is no record of this journal. Records are appended. The file is
+    rewritten only to forget: a tombstone (``{"forget": id}``) is appended first and counts from then on; then a file
+    without the record and the tombstone takes this one's place.
+    """
+
+    path: Path
+    check: Callable[[Mapping[str, Any]], object] = lambda _record: None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file."""
+        return self.path.exists()
+
+    @property
+    def location(self) -> str:
+        """The path of the file."""
+        return str(self.path)
+
+    def append(self, records: Sequence[Mapping[str, Any]], /) -> None:
+        """Keep records; they are on the disk when this returns. Raise RecordError or StoreError."""
+        for record in records:
+            self._id(record)
+        if records:
+            with locked(self.path.parent):
+                self._lines.append(*records)
+
+    def replay(self) -> Replay:
+        """Return what the journal holds; nothing that the file can contain raises."""
+        records: dict[str, Mapping[str, Any]] = {}
+        broken, unfinished = [], {}
+        for line in self._read():
+            if isinstance(line, BadLine):
+                broken.append(BrokenRecord(self.location, line.offset, line.reason, line.torn or line.cut))
+            elif line.record is None:
+                records.pop(line.id, None)
+                unfinished[line.id] = True
+            else:
+                records[line.id] = line.record
+        return Replay(records, tuple(broken), tuple(unfinished))
+
+    def forget(self, ids: Sequence[str], /) -> int:
+        """Forget records; return how many there were. A broken line stays, unless it is of one of them."""
+        with locked(self.path.parent):
+            if not self.exists:
+                return 0
+            known = self.replay().records.keys()
+            self._lines.append(*({_FORGET: name} for name in dict.fromkeys(ids)))
+            self._rewrite()
+        return len(known & set(ids))
+
+    def finish(self) -> None:
+        """Remove the bytes of what was forgotten just before a crash."""
+        if self.replay().unfinished:
+            with locked(self.path.parent):
+                self._rewrite()
+
+    @property
+    def _lines(self) -> JsonLines:
+        return JsonLines(self.path, MAX_LINE_BYTES)
+
+    def _read(self) -> Iterator[_Line | BadLine]:
+        for line in self._lines.read():
+            if isinstance(line, BadLine):
+                yield line
+            elif isinstance(name := line.value.get(_FORGET), str):
+                yield _Line(line.offset, line.end, name)
+            else:
+                try:
+                    yield _Line(line.offset, line.end, self._id(line.value), line.value)
+                except RecordError as error:
+                    yield BadLine(self.path, line.offset, line.end, error.message)
+
+    def _id(self, record: Mapping[str, Any]) -> str:
+        """Return the id of a record. Raise RecordError if it is not one of this journal."""
+        name = record.get("id")
+        if not isinstance(name, str) or not name:
+            raise RecordError("id is missing" if "id" not in record else "id is not a string")
+        self.check(record)
+        return name
+
+    def _rewrite(self) -> None:
+        """Replace the file by one without tombstones, and without what they are for; the caller holds the lock."""
+        path = Path(os.path.realpath(self.path))  # a link stays one
+        # One name, under the lock: a crash leaves at most one such file, and the next rewrite begins with it.
+        temporary = path.with_name(f".klaw-{path.name}-rewrite")
+        try:
+            with open_regular(path) as file:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+                descriptor = os.open(temporary, flags, 0o600)
+                try:
+                    for start, end in self._kept(file.fileno()):
+                        _copy(file.fileno(), start, end, descriptor)
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+            temporary.replace(path)
+            sync_directory(path.parent)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise writing_failed(path, error) from error
+
+    def _kept(self, descriptor: int) -> list[tuple[int, int]]:
+        """Return the ranges of bytes that stay: all but the tombstones and, before each, what it is for."""
+        tombs = {line.id: line.offset for line in self._read() if isinstance(line, _Line) and line.record is None}
+        size = os.fstat(descriptor).st_size
+        kept, position = [], 0
+        for line in self._read():
+            if isinstance(line, _Line):
+                goes = line.offset <= tombs.get(line.id, -1)
+                end = line.end
+            else:
+                end = size if line.torn else line.end
+                names = [name for name, offset in tombs.items() if line.offset < offset]
+                goes = _mentions(descriptor, line.offset, end, names)
+            if goes:
+                kept.append((position, line.offset))
+                position = end
+        return [*kept, (position, size)]
+
+
+@frozen
+class _Line:
+    """A record of the journal, or (without ``record``) a tombstone, and where it stands."""
+
+    offset: int
+    end: int
+    id: str
+    record: Mapping[str, Any] | None = None
+
+
+def _mentions(descriptor: int, start: int, end: int, names: Sequence[str]) -> bool:
+    """Return whether a broken line is of one of these records: it holds the end of the id."""
+    tails = [name[-_TAIL_CHARACTERS:].encode() for name in names if len(name) >= _TAIL_CHARACTERS]
+    if not tails or start == end:
+        return False
+    with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
+        return any(data.find(tail, start, end) != -1 for tail in tails)
+
+
+def _copy(source: int, start: int, end: int, target: int) -> None:
+    while start < end and (block := os.pread(source, min(_BLOCK, end - start), start)):
+        write_all(target, block)
+        start += len(block)

@@ -1,0 +1,52 @@
+"""What a retriever or a fusion returned, checked: a plugin that breaks its Protocol is named, not believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from operator import ge, index
+from typing import TYPE_CHECKING, Any
+
+from klaw_core.errors import PluginContractError
+from klaw_core.values.search import Hit, KeySelection
+
+if TYPE_CHECKING:
+    from klaw_core.values.search import ChunkSelection
+
+_LARGEST_KEY = 2**63
+
+
+def check_hits(hits: Sequence[Any], depth: int, within: ChunkSelection | None, who: str) -> None:
+    """Raise PluginContractError unless the hits are hits, distinct, in order, allowed and not too many."""
+    kinds = set(map(type, hits))
+    numbers = [index(hit.key) for hit in hits] if all(issubclass(kind, Hit) for kind in kinds) else None
+    if numbers is None or (numbers and not -_LARGEST_KEY < min(numbers) <= max(numbers) < _LARGEST_KEY):
+        raise PluginContractError(f"{who} returned something other than Hits, or a key outside int64")
+    scores = [hit.score for hit in hits]
+    keys = set(numbers)
+    ordered = all(map(ge, scores, scores[1:]))
+    if (
+        not (ordered and all(map(math.isfinite, scores)) and _allowed(keys, within))
+        or len(keys) != len(hits)
+        or len(hits) > depth
+    ):
+        raise PluginContractError(
+            f"{who} returned hits that are unsorted, repeated, not finite, not allowed or too many"
+        )
+
+
+def _allowed(keys: Collection[int], within: ChunkSelection | None) -> bool:
+    """Return whether all keys are selected.
+
+    A selection of the store's own class is trusted: listing its keys may mean to ship them from a server.
+    """
+    if not keys or not isinstance(within, KeySelection):
+        return True
+    if within.is_empty:
+        return False
+    import numpy as np
+
+    selected = within.keys()
+    found = np.fromiter(keys, np.int64, len(keys))
+    places = np.searchsorted(selected, found)
+    return bool((selected[np.minimum(places, selected.size - 1)] == found).all())

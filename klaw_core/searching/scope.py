@@ -1,0 +1,175 @@
+"""Where one search looks: a snapshot, and for each collection its query and its retrievers.
+
+Keys are unique within a collection only. A search of several collections ranks their hits together, so each key is
+combined with the number of its collection; where there is one collection, keys stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import merge
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+
+from klaw_core.errors import RetrievalError, as_klaw_error
+from klaw_core.searching.contracts import check_hits
+from klaw_core.searching.retrievers import ConfiguredRetriever
+from klaw_core.values.search import Hit, Query, Ranking, SearchResult
+from klaw_core.values.text import StoredChunk
+
+if TYPE_CHECKING:
+    from klaw_core.interfaces.store import Snapshot
+    from klaw_core.values.text import Chunk
+
+
+@frozen(eq=False)
+class Target:
+    """One collection of a search: the query as this collection is asked, and who is asked."""
+
+    query: Query
+    retrievers: Sequence[ConfiguredRetriever]
+
+
+@frozen(eq=False)
+class Scope:
+    """The collections of one search, in one snapshot. ``collapse``: copies of a text are left out."""
+
+    snapshot: Snapshot[Any]
+    targets: Sequence[Target]
+    collapse: bool = True
+
+    def ask(self, depth: int, notices: list[str]) -> list[Ranking]:
+        """Return one ranking per retriever, best first by its own scores, of at most ``depth`` hits.
+
+        A retriever that fails is named and left out. Raise RetrievalError if none answers.
+        """
+        found: dict[str, list[Ranking]] = {}
+        failure: RetrievalError | None = None
+        for number, target in enumerate(self.targets):
+            for configured in target.retrievers:
+                try:
+                    hits = tuple(configured.retriever.search(self.snapshot.resource, target.query, depth))
+                    check_hits(hits, depth, target.query.within, f"the retriever {configured.name!r}")
+                except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything; the others go on
+                    problem = as_klaw_error(error)
+                    failure = failure or RetrievalError(f"{configured.name}: {problem.message}", hint=problem.hint)
+                    notices.append(f"searched without {configured.name}: {problem}")
+                    continue
+                ranking = Ranking(configured.name, self._combined(hits, number), configured.weight)
+                found.setdefault(configured.name, []).append(ranking)
+                if not hits and target.query.within is None:
+                    from klaw_core.searching.why_nothing import gaps
+
+                    notices.extend(gaps(self.snapshot, configured, target.query.collection))
+        if failure is not None and not found:
+            raise failure
+        return [_merged(rankings, depth) for rankings in found.values()]
+
+    def _combined(self, hits: tuple[Hit, ...], number: int) -> tuple[Hit, ...]:
+        count = len(self.targets)
+        return hits if count == 1 else tuple(evolve(hit, key=hit.key * count + number) for hit in hits)
+
+    def collection_of(self, key: int) -> str:
+        """Return the collection that a key of a ranking belongs to."""
+        return self.targets[key % len(self.targets)].query.collection
+
+    def hydrate(self, hits: Sequence[Hit], wanted: int | None) -> list[tuple[StoredChunk, Hit]]:
+        """Return the chunks of the hits, without one whose text, or most of whose span, a better one already shows.
+
+        They are fetched a part at a time, until there are as many as are ``wanted`` (None: all).
+        """
+        kept: list[tuple[StoredChunk, Hit]] = []
+        texts: set[str] = set()
+        shown: dict[tuple[str, str], list[Chunk]] = {}
+        first, times = 0, 1
+        while first < len(hits):
+            size = len(hits) if wanted is None else times * (wanted - len(kept))
+            part = hits[first : first + size]
+            stored = self._chunks([hit.key for hit in part])
+            for hit in part:
+                found = stored.get(hit.key)
+                if found is None:
+                    continue
+                if self.collapse:
+                    others = shown.setdefault((self.collection_of(hit.key), found.path), [])
+                    if found.chunk.text in texts or _is_shown(found.chunk, others):
+                        continue
+                    others.append(found.chunk)
+                    texts.add(found.chunk.text)
+                kept.append((found, hit))
+                if len(kept) == wanted:
+                    return kept
+            first += size
+            times *= 2
+        return kept
+
+    def _chunks(self, keys: Sequence[int]) -> dict[int, StoredChunk]:
+        """Return the chunks of combined keys, by those keys."""
+        count = len(self.targets)
+        if count == 1:
+            collection = self.targets[0].query.collection
+            return {stored.key: stored for stored in self.snapshot.chunks(collection, keys)}
+        found: dict[int, StoredChunk] = {}
+        for number, target in enumerate(self.targets):
+            own = [key // count for key in keys if key % count == number]
+            for stored in self.snapshot.chunks(target.query.collection, own):
+                key = stored.key * count + number
+                found[key] = evolve(stored, key=key)
+        return found
+
+    def result(self, stored: StoredChunk, hit: Hit) -> SearchResult:
+        """Return a chunk and its hit as a result."""
+        chunk = stored.chunk
+        return SearchResult(
+            content=chunk.text,
+            path=stored.path,
+            start_line=chunk.start_line,
+            end_line=chunk.end_line,
+            heading=chunk.heading,
+            score=hit.score,
+            source=stored.source,
+            created_at=stored.created_at,
+            chunk_id=chunk.chunk_id,
+            chat_id=stored.chat_id,
+            explain=hit.contributions,
+            context=chunk.context,
+            collection=self.collection_of(stored.key),
+            metadata=stored.metadata,
+            similarity=self._similarity(hit),
+        )
+
+    def _similarity(self, hit: Hit) -> float | None:
+        for part in hit.contributions:
+            if part.component in self._vector_retrievers:
+                return part.raw
+        return None
+
+    @property
+    def _vector_retrievers(self) -> set[str]:
+        return {
+            configured.name
+            for target in self.targets
+            for configured in target.retrievers
+            if configured.retriever.needs_vectors
+        }
+
+
+def _merged(rankings: Sequence[Ranking], depth: int) -> Ranking:
+    """Return the hits of one retriever in several collections as one ranking, by its own scores."""
+    if len(rankings) == 1:
+        return rankings[0]
+    hits = merge(*(ranking.hits for ranking in rankings), key=_best_first)
+    return evolve(rankings[0], hits=tuple(islice(hits, depth)))
+
+
+def _best_first(hit: Hit) -> tuple[float, int]:
+    return -hit.score, hit.key
+
+
+def _is_shown(chunk: Chunk, others: Sequence[Chunk]) -> bool:
+    """Return whether one of the others, of the same document, shows most of a chunk."""
+    return any(
+        2 * (min(chunk.end, other.end) - max(chunk.start, other.start)) > chunk.end - chunk.start for other in others
+    )

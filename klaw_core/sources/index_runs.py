@@ -1,0 +1,154 @@
+"""Index runs over the sources of a memory: write what has changed, then embed what lacks a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from klaw_core.assembly import Assembly
+from klaw_core.embedding.run import EmbeddingRun
+from klaw_core.errors import NotFoundError, WorkspaceError
+from klaw_core.indexing.flow import Indexer, ProgressCallback, turn_to_embed
+from klaw_core.plugins.isolation import IsolatedSource
+from klaw_core.sources.catalogue import Sources
+from klaw_core.sources.forgetting import drop_forgotten
+from klaw_core.values.collections import MEMORY
+from klaw_core.values.documents import Document, Entry
+from klaw_core.values.events import Event, ForgetEvent, IndexEvent
+from klaw_core.values.runs import ForgetReport, IndexReport, SkippedEntry
+
+
+def no_progress(_progress: object) -> None:
+    """Report nothing."""
+
+
+@frozen(eq=False)
+class IndexRuns:
+    """Brings the index of a memory up to date. ``emit`` is told when a run ends."""
+
+    assembly: Assembly
+    sources: Sources
+    emit: Callable[[Event], None]
+
+    def over(
+        self,
+        sources: Sequence[IsolatedSource],
+        *,
+        force: bool = False,
+        embed: bool = True,
+        on_progress: ProgressCallback = no_progress,
+        alone: bool = False,
+    ) -> IndexReport:
+        """Bring the index up to date with these sources.
+
+        A source that fails is reported as skipped: a drive, or a plugin's server, that is not there must not keep the
+        others from being indexed. With ``alone`` it raises instead. Raise WorkspaceError, StoreError.
+        """
+        run = EmbeddingRun(stopped=not embed)
+        report = IndexReport()
+        for source in sources:
+            try:
+                report += self._write(source, run, force=force, on_progress=on_progress)
+            except WorkspaceError as error:
+                if alone:
+                    raise
+                report += IndexReport(skipped=(SkippedEntry(source.origin, str(error), keep=True),))
+        collections = tuple(dict.fromkeys(source.collection for source in sources))
+        report = self.finish(report, run, collections, on_progress)
+        self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources))))
+        return report
+
+    def over_files(
+        self,
+        paths: Iterable[str | Path],
+        *,
+        embed: bool = True,
+        on_progress: ProgressCallback = no_progress,
+    ) -> IndexReport:
+        """Bring the index up to date with single files of known sources; one that is gone leaves the index.
+
+        Raise NotFoundError if a path belongs to no source and was never indexed, StoreError.
+        """
+        run = EmbeddingRun(stopped=not embed)
+        report = IndexReport()
+        by_source = self._files_by_source(paths)
+        for source, entries in by_source.items():
+            report += self._indexer(source).write_entries(source, entries, run, on_progress=on_progress)
+        collections = tuple(dict.fromkeys(source.collection for source in by_source))
+        report = self.finish(report, run, collections, on_progress)
+        self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in by_source))))
+        return report
+
+    def documents(self, documents: Sequence[Document], collection: str = MEMORY) -> IndexReport:
+        """Index documents that their owner has just recorded; a document without text leaves the index.
+
+        Words find them at once in any case; the report says what kept them from being embedded. Raise StoreError.
+        """
+        run = EmbeddingRun()
+        report = self.assembly.indexer(collection).put(documents, run)
+        self.emit(IndexEvent(report, tuple(dict.fromkeys(document.origin for document in documents))))
+        return report
+
+    def remove(self, paths: Sequence[str], collection: str | None = None) -> ForgetReport:
+        """Forget documents: remove them from rows, indexes and cache of one collection, or of all. Raise StoreError."""
+        removed, gone = 0, []
+        names = self.sources.collections() if collection is None else (collection,)
+        for name in names:
+            removed += self.assembly.collection(name).remove(paths, forget=True)
+            gone = list(paths)
+        self.emit(ForgetEvent(tuple(gone)))
+        return ForgetReport(tuple(gone), removed)
+
+    def finish(
+        self,
+        report: IndexReport,
+        run: EmbeddingRun,
+        collections: Sequence[str],
+        on_progress: ProgressCallback,
+        limit: int | None = None,
+    ) -> IndexReport:
+        """Embed what lacks a vector in these collections, and keep the cache within its bounds."""
+        with turn_to_embed(self.assembly.store, self.assembly.config.data_dir, run, on_progress):
+            for name in collections:
+                left = None if limit is None else max(limit - report.embedded - report.cached, 0)
+                report += self.assembly.indexer(name).embed(run, limit=left, on_progress=on_progress)
+        if report.embedded or report.cached:
+            with self.assembly.store.write() as transaction:
+                most = self.assembly.config.cache.max_entries
+                transaction.tend_cache(most, found=report.cached, computed=report.embedded)
+        return evolve(report, notices=tuple(dict.fromkeys(report.notices)))
+
+    def _write(
+        self, source: IsolatedSource, run: EmbeddingRun, *, force: bool, on_progress: ProgressCallback
+    ) -> IndexReport:
+        """Store what has changed in one source, to be found by words; nothing is embedded."""
+        skipped = source.prepare(self.assembly.store)
+        indexer = self._indexer(source)
+        report = indexer.write(source, run, force=force, on_progress=on_progress)
+        return report + IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=tuple(skipped))
+
+    def _indexer(self, source: IsolatedSource) -> Indexer:
+        return self.assembly.indexer(source.collection)
+
+    def _files_by_source(self, paths: Iterable[str | Path]) -> Mapping[IsolatedSource, Sequence[Entry]]:
+        sources = self.sources.all()
+        found: dict[IsolatedSource, list[Entry]] = {}
+        for path in map(str, paths):
+            located = ((source, source.locate(path) or _indexed_under(source, path)) for source in sources)
+            source, document = next(((source, name) for source, name in located if name), (None, None))
+            if source is None or document is None:
+                raise NotFoundError(f"{path} belongs to no source", hint="klaw index DIR")
+            found.setdefault(source, []).append(Entry(document))
+        return found
+
+
+def _indexed_under(source: IsolatedSource, path: str) -> str | None:
+    """Return the document path that a file below a source's directory would have, though it is not there now."""
+    try:
+        place = Path(path).expanduser().absolute()
+        root = next((root for root in source.watch_paths() if place.is_relative_to(root)), None)
+    except (OSError, RuntimeError, ValueError):
+        return None
+    return None if root is None else f"{source.origin}/{place.relative_to(root).as_posix()}"
