@@ -28,7 +28,7 @@ import numpy as np
 from corpus import Corpus
 from measuring import Spread, disk_megabytes, figure, in_own_process, table, timed
 
-from klaw_core import Keys, Query
+from klaw_core import Keys, KeySelection, Query
 from klaw_core.testing.index import stored
 from klaw_fts5.exact import Answerer, Exact, Weights
 from klaw_fts5.index import Fts5Index
@@ -83,7 +83,7 @@ def _ways(path: Path, within: Keys) -> Iterator[dict[str, Answer]]:
     def by(sql: str) -> Answer:
         return lambda text: [key for (key,) in plainly.execute(sql, (render(compile_query(text)),))]
 
-    def klaw(index: Fts5Index, asked: apsw.Connection = connection, within: Keys | None = None) -> Answer:
+    def klaw(index: Fts5Index, asked: apsw.Connection = connection, within: KeySelection | None = None) -> Answer:
         return lambda text: [hit.key for hit in index.search(asked, Query(text, within=within), _BEST)]
 
     def cold(text: str) -> Sequence[int]:
@@ -113,7 +113,7 @@ def _ways(path: Path, within: Keys) -> Iterator[dict[str, Answer]]:
         "Klaw, exact": klaw(Fts5Index(search_by="exact"), plainly),
         "Klaw, packed": klaw(Fts5Index(search_by="packed")),
         "Klaw, packed, cold": cold,
-        "Klaw, packed, a filter that keeps 1 %": klaw(Fts5Index(search_by="packed"), within=within),
+        "Klaw, packed, a filter that keeps 1 %": klaw(Fts5Index(search_by="packed"), within=KeySelection(within)),
     }
     connection.close()
     plainly.close()

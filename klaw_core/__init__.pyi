@@ -38,13 +38,25 @@ from klaw_core.interfaces.store import Snapshot, Store, Transaction
 from klaw_core.memory import Memory
 from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
+from klaw_core.values.collections import check_collection_name
 from klaw_core.values.documents import Document, DocumentRecord, Entry, Replacement
 from klaw_core.values.findings import Diagnosis, Finding
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lines import line_starts
+from klaw_core.values.metadata import Condition, Metadata, MetadataValue
 from klaw_core.values.migrations import Migration
 from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, Status
-from klaw_core.values.search import Contribution, Filters, Hit, Query, Ranking, SearchResult, SearchResults
+from klaw_core.values.search import (
+    ChunkSelection,
+    Contribution,
+    Filters,
+    Hit,
+    KeySelection,
+    Query,
+    Ranking,
+    SearchResult,
+    SearchResults,
+)
 from klaw_core.values.text import Chunk, Span, StoredChunk, TokenCounter
 from klaw_core.values.vectors import Keys, Matrix, SpaceRecord, Vector, VectorSpace
 
@@ -55,9 +67,11 @@ __all__ = [
     "Chat",
     "CheckedIndex",
     "Chunk",
+    "ChunkSelection",
     "Chunker",
     "Component",
     "ComponentContext",
+    "Condition",
     "Config",
     "ConfigError",
     "Contribution",
@@ -80,6 +94,7 @@ __all__ = [
     "JournalFileState",
     "KeyDigest",
     "KeyDigestIndex",
+    "KeySelection",
     "Keys",
     "KlawError",
     "Matrix",
@@ -87,6 +102,8 @@ __all__ = [
     "Message",
     "MessageReader",
     "MessageWriter",
+    "Metadata",
+    "MetadataValue",
     "Migration",
     "ModelCorruptError",
     "ModelNotFoundError",
@@ -130,6 +147,7 @@ __all__ = [
     "VectorSpace",
     "VectorSpaceError",
     "WorkspaceError",
+    "check_collection_name",
     "cut_windows",
     "embed_in_windows",
     "estimate_tokens",

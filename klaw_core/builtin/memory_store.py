@@ -23,7 +23,7 @@ from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
 from klaw_core.values.documents import Document, DocumentRecord, Replacement
 from klaw_core.values.findings import Finding
 from klaw_core.values.key_digest import KeyDigest
-from klaw_core.values.search import Filters
+from klaw_core.values.search import ChunkSelection, Filters, KeySelection
 from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
 
@@ -85,9 +85,9 @@ class MemorySnapshot:
             return None
         return DocumentRecord(path, origin, document.content_hash, document.created_at)
 
-    def select(self, collection: str, filters: Filters, /) -> Keys:
-        """Return the keys of the chunks that pass the filters, ascending."""
-        return _keys(key for key, chunk in self._chunks(collection) if _passes(chunk, filters))
+    def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
+        """Return the chunks that pass the filters."""
+        return KeySelection(_keys(key for key, chunk in self._chunks(collection) if _passes(chunk, filters)))
 
     def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
         """Return the chunks of these keys in the order given."""

@@ -23,17 +23,20 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pytest
+from attrs import frozen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from klaw_core import (
     Chunk,
+    ChunkSelection,
     Hit,
     Index,
     KeyDigest,
     KeyDigestIndex,
     Keys,
+    KeySelection,
     Matrix,
     OutdatedIndex,
     Query,
@@ -126,6 +129,25 @@ def key_array(keys: Iterable[int]) -> Keys:
     return np.array(sorted(set(keys)), dtype=np.int64)
 
 
+def selection(keys: Iterable[int]) -> ChunkSelection:
+    """Return the selection of these keys, as a search is given one."""
+    return KeySelection(key_array(keys))
+
+
+@frozen(eq=False)
+class _ForeignSelection:
+    """A selection of another store's class: all that a retriever knows of it is the Protocol."""
+
+    wanted: frozenset[int]
+
+    def keys(self) -> Keys:
+        return key_array(self.wanted)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.wanted
+
+
 class RetrieverContract(Generic[R]):
     """The shape of every answer. A subclass supplies ``retriever`` and ``filled``."""
 
@@ -142,7 +164,8 @@ class RetrieverContract(Generic[R]):
     def query(self, retriever: Retriever[R], text: str, *, collection: str = "memory", within: Any = None) -> Query:
         """Return the query as the core would ask it, with a vector if the retriever needs one."""
         vector = unit_vector(text) if retriever.needs_vectors else None
-        return Query(text=text, collection=collection, vector=vector, within=within)
+        selected = KeySelection(within) if isinstance(within, np.ndarray) else within
+        return Query(text=text, collection=collection, vector=vector, within=selected)
 
     def ask(
         self,
@@ -163,7 +186,7 @@ class RetrieverContract(Generic[R]):
         assert all(np.isfinite(score) for score in scores)
         assert scores == sorted(scores, reverse=True)
         if within is not None:
-            assert set(keys) <= set(within.tolist())
+            assert set(keys) <= set((within if isinstance(within, np.ndarray) else within.keys()).tolist())
         return hits
 
     def test_joins_a_type(self, retriever: Retriever[R], filled: R) -> None:
@@ -186,6 +209,11 @@ class RetrieverContract(Generic[R]):
     def test_filters_inside_the_search_and_not_after_it(self, retriever: Retriever[R], filled: R) -> None:
         worst = key_array(hit.key for hit in self.ask(retriever, filled, COMMON, 30)[-5:])
         assert {hit.key for hit in self.ask(retriever, filled, COMMON, 5, within=worst)} == set(worst.tolist())
+
+    def test_any_class_of_selections_will_do(self, retriever: Retriever[R], filled: R) -> None:
+        for wanted in (frozenset({2, 3, 5, 999}), frozenset[int]()):
+            hits = self.ask(retriever, filled, COMMON, within=_ForeignSelection(wanted))
+            assert {hit.key for hit in hits} == wanted - {999}
 
     def test_answers_nothing_within_no_keys(self, retriever: Retriever[R], filled: R) -> None:
         assert not self.ask(retriever, filled, COMMON, within=key_array([]))

@@ -177,7 +177,7 @@ class Fts5Index:
         Raise RetrievalError if SQLite fails, is interrupted, or finds the table damaged.
         """
         sql = _statements(query.collection)
-        if limit < 1 or (query.within is not None and not len(query.within)):
+        if limit < 1 or (query.within is not None and query.within.is_empty):
             return ()
         with as_retrieval_error(query.collection):
             try:
@@ -219,7 +219,8 @@ class Fts5Index:
         plan = make_plan(terms, answerer)
         depth = min(max(limit, _CANDIDATES), _MAX_LIMIT)
         preferred = Preference(plan.pairs, self.pair_weight)
-        answers = (answerer.best(step, depth, query.within, preferred) for step in plan.steps)
+        within = None if query.within is None else query.within.keys()
+        answers = (answerer.best(step, depth, within, preferred) for step in plan.steps)
         return next(filter(None, answers), {})
 
 

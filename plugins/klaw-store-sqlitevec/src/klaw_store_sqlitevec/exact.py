@@ -125,6 +125,6 @@ def search(connection: apsw.Connection, query: Query, limit: int) -> list[Hit]:
     values: tuple[object, ...] = (np.ascontiguousarray(query.vector, dtype="<f4").tobytes(), limit)
     if query.within is not None:
         sql += " AND rowid IN (SELECT value FROM carray(?))"
-        values = (*values, apsw.carray(np.ascontiguousarray(query.within, dtype=np.int64)))
+        values = (*values, apsw.carray(np.ascontiguousarray(query.within.keys(), dtype=np.int64)))
     rows: list[Any] = connection.execute(sql, values).fetchall()
     return [Hit(key, 1.0 - distance * distance / 2.0) for key, distance in rows]

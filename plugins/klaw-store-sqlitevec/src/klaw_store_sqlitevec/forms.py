@@ -109,7 +109,7 @@ class VectorForms:
         collection, within = query.collection, query.within
         _check_name(collection)
         limit = min(limit, _MOST_NEIGHBOURS)
-        if query.vector is None or limit < 1 or (within is not None and not within.size):
+        if query.vector is None or limit < 1 or (within is not None and within.is_empty):
             return ()
         try:
             return self._hits(resource, query, limit)

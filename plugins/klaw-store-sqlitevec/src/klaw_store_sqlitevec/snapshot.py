@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from attrs import frozen
 
-from klaw_core import Chunk, SpaceRecord, StoredChunk, StoreError, VectorSpace
+from klaw_core import Chunk, KeySelection, SpaceRecord, StoredChunk, StoreError, VectorSpace
 from klaw_store_sqlitevec.cache import BLOB, from_cached
 from klaw_store_sqlitevec.filtering import LAST_CHARACTER, read_keys, select
 from klaw_store_sqlitevec.schema import CHUNK_TABLES, ChunkTable
 from klaw_store_sqlitevec.times import from_text
 
 if TYPE_CHECKING:
-    from klaw_core import DocumentRecord, Filters, KeyDigest, Keys, Vector
+    from klaw_core import ChunkSelection, DocumentRecord, Filters, KeyDigest, Keys, Vector
     from klaw_store_sqlitevec.conversations import SqliteMessages
 
 _CHUNK_COLUMNS = """
@@ -62,9 +62,9 @@ class SqliteSnapshot:
         ).fetchone()
         return None if row is None else DocumentRecord(path, origin, row[0], from_text(row[1]))
 
-    def select(self, collection: str, filters: Filters, /) -> Keys:
-        """Return the keys of the chunks that pass the filters, ascending."""
-        return select(self.resource, chunk_table(collection), collection, filters)
+    def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
+        """Return the chunks that pass the filters: their keys, which every filter is resolved to."""
+        return KeySelection(select(self.resource, chunk_table(collection), collection, filters))
 
     def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
         """Return the chunks of these keys in the order given; unknown keys are left out."""
