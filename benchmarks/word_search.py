@@ -33,7 +33,7 @@ from klaw_core.testing.index import stored
 from klaw_fts5.exact import Answerer, Exact, Weights
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.query import compile_query, render
-from klaw_fts5.sql import COLLECTIONS
+from klaw_fts5.sql import statements
 
 _BATCH = 256
 _BEST = 10
@@ -93,7 +93,7 @@ def _ways(path: Path, within: Keys) -> Iterator[dict[str, Answer]]:
         finally:
             fresh.close()
 
-    weights, sql = Weights(1.0, 1.0, 1.0), COLLECTIONS["memory"]
+    weights, sql = Weights(1.0, 1.0, 1.0), statements("memory")
     plain = Fts5Index(search_by="packed", heading_weight=1.0, context_weight=1.0)
 
     def rare(answerer: Callable[[], Answerer | None]) -> Answer:

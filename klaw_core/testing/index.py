@@ -29,8 +29,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from klaw_core import (
+    CheckedIndex,
     Chunk,
     ChunkSelection,
+    ErasingIndex,
     Hit,
     Index,
     KeyDigest,
@@ -47,6 +49,12 @@ from klaw_core import (
 )
 
 R = TypeVar("R")
+
+#: Names of collections that an index may have use for itself, or that look like another's with something added.
+AWKWARD_NAMES = (
+    *("facts_vec", "facts_fts", "facts_words", "facts_vec_chunks", "facts_fts_data", "facts_words_blocks", "fts"),
+    *("docs_words", "docs_fts", "memory_chunks", "vec_memory", "quantized_memory", "messages", "select", "a", "z" * 40),
+)
 
 #: The space of :func:`unit_vector`.
 SPACE = VectorSpace(model="contract", revision="1", dimension=8)
@@ -248,7 +256,7 @@ class RetrieverContract(Generic[R]):
 class IndexContract(RetrieverContract[R]):
     """What an index keeps. A subclass supplies ``index``, ``connection``, ``begin`` and ``rollback``."""
 
-    collections = ("memory", "docs")
+    collections = ("memory", "docs", "facts")
 
     @pytest.fixture
     def index(self) -> Index[R]:
@@ -335,6 +343,33 @@ class IndexContract(RetrieverContract[R]):
             assert tuple(self.ask(index, migrated, COMMON, collection=collection)) == ()
             assert self.held(index, migrated, collection) == []
 
+    @pytest.mark.parametrize("name", AWKWARD_NAMES)
+    def test_a_collection_of_which_the_index_never_heard_is_empty(self, index: Index[R], filled: R, name: str) -> None:
+        for _ in range(2):
+            assert tuple(self.ask(index, filled, COMMON, collection=name)) == ()
+            assert self.held(index, filled, name) == []
+            index.remove(filled, name, [1, 2])
+            if isinstance(index, ErasingIndex):
+                index.erase(filled, name)
+            if isinstance(index, CheckedIndex):
+                assert list(index.check(filled, name, None)) == []
+        assert self.held(index, filled) == list(range(1, 31))
+
+    def test_collections_of_any_name_are_separate(self, index: Index[R], filled: R) -> None:
+        for name in AWKWARD_NAMES:
+            index.reset(filled, name, self.space(index))
+        for number, name in enumerate(AWKWARD_NAMES, start=1):
+            self.add(index, filled, [stored(1, "lantern"), stored(number + 1, f"lantern tide{number}")], name)
+        for number, name in enumerate(AWKWARD_NAMES, start=1):
+            assert self.held(index, filled, name) == [1, number + 1]
+            assert self.found(index, filled, "lantern", name) == {1, number + 1}
+            index.remove(filled, name, [1])
+            assert self.held(index, filled, name) == [number + 1]
+            index.reset(filled, name, self.space(index))
+            assert self.held(index, filled, name) == []
+        assert self.held(index, filled) == list(range(1, 31))
+        assert self.found(index, filled, COMMON) == set(range(1, 31))
+
     def test_an_empty_index_answers_nothing(self, index: Index[R], resource: R) -> None:
         for collection in self.collections:
             assert tuple(self.ask(index, resource, COMMON, collection=collection)) == ()
@@ -385,7 +420,7 @@ class IndexContract(RetrieverContract[R]):
         assert self.held(index, resource) == []
 
     def test_collections_are_separate(self, index: Index[R], resource: R) -> None:
-        memory, docs = self.collections
+        memory, docs = self.collections[:2]
         self.add(index, resource, [stored(1, "lantern")], memory)
         self.add(index, resource, [stored(1, "anchor"), stored(2, "lantern")], docs)
         assert self.held(index, resource, memory) == [1]
@@ -411,6 +446,19 @@ class IndexContract(RetrieverContract[R]):
         self.rollback(filled)
         assert self.held(index, filled) == list(range(1, 31))
         assert self.ask(index, filled, COMMON, 30) == before
+
+    def test_rolling_back_the_first_rows_of_a_collection_leaves_none(self, index: Index[R], filled: R) -> None:
+        for undone in (True, False):
+            self.begin(filled)
+            index.reset(filled, "figures", self.space(index))
+            self.add(index, filled, crowd(3), "figures")
+            assert self.found(index, filled, COMMON, "figures") == {1, 2, 3}
+            if undone:
+                self.rollback(filled)
+                assert self.held(index, filled, "figures") == []
+                assert self.found(index, filled, COMMON, "figures") == set()
+        assert self.held(index, filled, "figures") == [1, 2, 3]
+        assert self.held(index, filled) == list(range(1, 31))
 
     def test_rolling_back_a_reset_restores_the_rows(self, index: Index[R], filled: R) -> None:
         self.begin(filled)

@@ -29,6 +29,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.interfaces.store import Snapshot, Store
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
+from klaw_core.testing.store_collections import CollectionLaws, InjectedError
 from klaw_core.testing.values import MOMENT, cut_lines, documents, make_document, paths
 from klaw_core.values.documents import Document
 from klaw_core.values.key_digest import KeyDigest
@@ -37,10 +38,6 @@ from klaw_core.values.text import text_hash
 from klaw_core.values.vectors import SpaceRecord, VectorSpace
 
 OpenStore = Callable[[], Store[Any]]
-
-
-class InjectedError(Exception):
-    """Raised inside a transaction to see that it leaves nothing behind."""
 
 
 def dump(snapshot: Snapshot[Any], *, collection: str = C) -> object:
@@ -56,7 +53,7 @@ def dump(snapshot: Snapshot[Any], *, collection: str = C) -> object:
     }
 
 
-class StoreContract(CacheLaws):
+class StoreContract(CollectionLaws, CacheLaws):
     """The laws of a store. ``open_store`` opens the same data each time it is called."""
 
     @pytest.fixture
@@ -395,4 +392,4 @@ def _plain(vectors: Any) -> dict[str, Any]:
     return {digest: pytest.approx(found.tolist(), abs=1e-3) for digest, found in vectors.items()}
 
 
-__all__ = ["OpenStore", "PersistentStoreContract", "StoreContract", "StoreMachine", "dump", "put"]
+__all__ = ["InjectedError", "OpenStore", "PersistentStoreContract", "StoreContract", "StoreMachine", "dump", "put"]

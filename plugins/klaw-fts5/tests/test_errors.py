@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from klaw_core import ChunkSelection, Query, RetrievalError
+from klaw_core import ChunkSelection, Query, QueryError, RetrievalError
 from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
 
@@ -41,9 +41,9 @@ def test_a_missing_table() -> None:
         INDEX.reset(connection, "memory", None)
 
 
-def test_an_unknown_collection(connection: apsw.Connection) -> None:
-    with pytest.raises(RetrievalError, match="one of memory, docs"):
-        INDEX.search(connection, Query("tide", collection="messages"), 5)
+def test_a_name_that_no_collection_can_have(connection: apsw.Connection) -> None:
+    with pytest.raises(QueryError, match="invalid collection name"):
+        INDEX.search(connection, Query("tide", collection="memory; --"), 5)
 
 
 def test_a_closed_connection(path: str) -> None:

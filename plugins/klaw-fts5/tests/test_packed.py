@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from klaw_core import ChunkSelection, Hit, Query, StoredChunk
 from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
-from klaw_fts5.sql import COLLECTIONS
+from klaw_fts5.sql import statements
 
 EXACT, PACKED = Fts5Index(search_by="exact", pair_weight=0), Fts5Index(search_by="packed", pair_weight=0)
 QUESTIONS = (
@@ -64,7 +64,7 @@ def assert_same(
 
 def is_packed(connection: apsw.Connection) -> bool:
     """Return whether the packed form would answer."""
-    return PACKED._packed(connection, "memory", COLLECTIONS["memory"]) is not None
+    return PACKED._packed(connection, "memory", statements("memory")) is not None
 
 
 def test_the_same_chunks_with_the_same_scores(filled: apsw.Connection) -> None:
@@ -161,7 +161,7 @@ def test_up_to_a_bound_fts5_answers(connection: apsw.Connection, rows: int) -> N
     index = Fts5Index(exact_up_to=10, pair_weight=0)
     index.add(connection, "memory", [chunk_of(key) for key in range(1, rows + 1)], None)
     assert is_packed(connection)
-    assert (index._packed(connection, "memory", COLLECTIONS["memory"]) is not None) == (rows > 10)
+    assert (index._packed(connection, "memory", statements("memory")) is not None) == (rows > 10)
     assert_same(connection, index)
 
 
