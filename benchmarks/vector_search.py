@@ -30,7 +30,7 @@ from corpus import Corpus
 from measuring import Spread, disk_megabytes, in_own_process, table, timed
 from numpy.typing import NDArray
 
-from klaw_core import Keys, Matrix, Query, Vector, VectorSpace
+from klaw_core import Keys, KeySelection, Matrix, Query, Vector, VectorSpace
 from klaw_core.testing.index import stored
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.vectors import VectorIndex
@@ -86,9 +86,12 @@ class Database:
         store = SqliteStore(self.path)
         store.enlist("sqlite-vec", index)
         with store.read() as snapshot:
-            yield lambda vector, within: [
-                hit.key for hit in index.search(snapshot.resource, Query("", vector=vector, within=within), _NEAREST)
-            ]
+
+            def search(vector: Vector, within: Keys | None) -> Sequence[int]:
+                query = Query("", vector=vector, within=None if within is None else KeySelection(within))
+                return [hit.key for hit in index.search(snapshot.resource, query, _NEAREST)]
+
+            yield search
         store.close()
 
 

@@ -28,12 +28,12 @@ import numpy as np
 from corpus import Corpus
 from measuring import Spread, disk_megabytes, figure, in_own_process, table, timed
 
-from klaw_core import Keys, Query
+from klaw_core import Keys, KeySelection, Query
 from klaw_core.testing.index import stored
 from klaw_fts5.exact import Answerer, Exact, Weights
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.query import compile_query, render
-from klaw_fts5.sql import COLLECTIONS
+from klaw_fts5.sql import statements
 
 _BATCH = 256
 _BEST = 10
@@ -83,7 +83,7 @@ def _ways(path: Path, within: Keys) -> Iterator[dict[str, Answer]]:
     def by(sql: str) -> Answer:
         return lambda text: [key for (key,) in plainly.execute(sql, (render(compile_query(text)),))]
 
-    def klaw(index: Fts5Index, asked: apsw.Connection = connection, within: Keys | None = None) -> Answer:
+    def klaw(index: Fts5Index, asked: apsw.Connection = connection, within: KeySelection | None = None) -> Answer:
         return lambda text: [hit.key for hit in index.search(asked, Query(text, within=within), _BEST)]
 
     def cold(text: str) -> Sequence[int]:
@@ -93,7 +93,7 @@ def _ways(path: Path, within: Keys) -> Iterator[dict[str, Answer]]:
         finally:
             fresh.close()
 
-    weights, sql = Weights(1.0, 1.0, 1.0), COLLECTIONS["memory"]
+    weights, sql = Weights(1.0, 1.0, 1.0), statements("memory")
     plain = Fts5Index(search_by="packed", heading_weight=1.0, context_weight=1.0)
 
     def rare(answerer: Callable[[], Answerer | None]) -> Answer:
@@ -113,7 +113,7 @@ def _ways(path: Path, within: Keys) -> Iterator[dict[str, Answer]]:
         "Klaw, exact": klaw(Fts5Index(search_by="exact"), plainly),
         "Klaw, packed": klaw(Fts5Index(search_by="packed")),
         "Klaw, packed, cold": cold,
-        "Klaw, packed, a filter that keeps 1 %": klaw(Fts5Index(search_by="packed"), within=within),
+        "Klaw, packed, a filter that keeps 1 %": klaw(Fts5Index(search_by="packed"), within=KeySelection(within)),
     }
     connection.close()
     plainly.close()

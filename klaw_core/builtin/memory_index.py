@@ -58,7 +58,7 @@ class _MemoryIndex:
         resource.indexes[self.owner, collection] = {**self._rows(resource, collection), **rows}
 
     def _allowed(self, resource: Tables, query: Query) -> dict[int, Any]:
-        within = None if query.within is None else set(query.within.tolist())
+        within = None if query.within is None else set(query.within.keys().tolist())
         rows = self._rows(resource, query.collection)
         return {key: row for key, row in rows.items() if within is None or key in within}
 

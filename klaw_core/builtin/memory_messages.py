@@ -27,25 +27,10 @@ class MemoryMessages:
 
     tables: Tables
 
-    def window(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
-        """Return the last messages of the current segment."""
-        messages = self.all(chat_id)
-        breaks = [index for index, message in enumerate(messages) if message.type == _BREAK]
-        segment = messages[breaks[-1] + 1 :] if breaks else messages
-        return segment[-limit:] if limit > 0 else ()
-
-    def recent(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
-        """Return the last messages."""
-        return self.all(chat_id)[-limit:] if limit > 0 else ()
-
     def all(self, chat_id: str, /) -> Sequence[StoredMessage]:
         """Return every message of a chat, in order of place."""
         own = (message for (chat, _), message in self.tables.messages.items() if chat == chat_id)
         return tuple(sorted(own, key=lambda message: message.place))
-
-    def count(self, chat_id: str | None = None, /) -> int:
-        """Return how many messages there are."""
-        return sum(chat_id in (None, chat) for chat, _ in self.tables.messages)
 
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
         """Return the messages that hold the most words of ``text``."""

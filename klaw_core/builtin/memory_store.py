@@ -20,20 +20,24 @@ from klaw_core.builtin.memory_messages import MemoryMessages
 from klaw_core.interfaces.index import Index
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
 from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
+from klaw_core.values.collections import check_collection_name
 from klaw_core.values.documents import Document, DocumentRecord, Replacement
 from klaw_core.values.findings import Finding
 from klaw_core.values.key_digest import KeyDigest
-from klaw_core.values.search import Filters
+from klaw_core.values.search import ChunkSelection, Filters, KeySelection
 from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
 
 
 @define
 class Tables:
-    """All the rows. Indexes keep theirs in ``indexes``, by (owner, collection); values are replaced, not mutated."""
+    """All the rows. Indexes keep theirs in ``indexes``, by (owner, collection); values are replaced, not mutated.
+
+    ``collections`` were ever written to; ``chunks`` are by collection, then by key.
+    """
 
     documents: dict[tuple[str, str], Document] = field(factory=dict)
-    chunks: dict[tuple[str, int], StoredChunk] = field(factory=dict)
+    chunks: dict[str, dict[int, StoredChunk]] = field(factory=dict)
     spaces: dict[str, SpaceRecord] = field(factory=dict)
     vectors: dict[tuple[str, str], Vector] = field(factory=dict)
     indexes: dict[tuple[str, str], Mapping[int, Any]] = field(factory=dict)
@@ -42,12 +46,13 @@ class Tables:
     messages: dict[tuple[str, str], StoredMessage] = field(factory=dict)
     message_files: dict[tuple[str, date], JournalFileState] = field(factory=dict)
     summaries: dict[str, tuple[Summary, ...]] = field(factory=dict)
+    collections: set[str] = field(factory=set)
 
     def copy(self) -> Tables:
         """Return tables whose changes do not show in these."""
         return Tables(
             dict(self.documents),
-            dict(self.chunks),
+            {collection: dict(chunks) for collection, chunks in self.chunks.items()},
             dict(self.spaces),
             dict(self.vectors),
             dict(self.indexes),
@@ -56,6 +61,7 @@ class Tables:
             dict(self.messages),
             dict(self.message_files),
             dict(self.summaries),
+            set(self.collections),
         )
 
 
@@ -70,10 +76,24 @@ class MemorySnapshot:
         """Return the rows of conversations."""
         return MemoryMessages(self.resource)
 
+    def collections(self) -> Sequence[str]:
+        """Return the names of the collections that were ever written to, in order of name."""
+        return sorted(self.resource.collections)
+
+    def is_empty(self, collection: str, /) -> bool:
+        """Return whether a collection has no chunks."""
+        return not self.resource.chunks.get(collection)
+
+    def documents(self, collection: str, prefix: str, after: str, limit: int, /) -> Sequence[DocumentRecord]:
+        """Return documents in order of path: those that begin with ``prefix``, behind ``after``."""
+        found = (path for owner, path in self.resource.documents if owner == collection and path > after)
+        paths = sorted(path for path in found if path.startswith(prefix))[: max(limit, 0)]
+        return tuple(_record(self.resource.documents[collection, path]) for path in paths)
+
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
         return {
-            path: DocumentRecord(path, origin, document.content_hash, document.created_at)
+            path: _record(document)
             for (owner, path), document in self.resource.documents.items()
             if owner == collection and document.origin == origin
         }
@@ -83,15 +103,16 @@ class MemorySnapshot:
         document = self.resource.documents.get((collection, path))
         if document is None or document.origin != origin:
             return None
-        return DocumentRecord(path, origin, document.content_hash, document.created_at)
+        return _record(document)
 
-    def select(self, collection: str, filters: Filters, /) -> Keys:
-        """Return the keys of the chunks that pass the filters, ascending."""
-        return _keys(key for key, chunk in self._chunks(collection) if _passes(chunk, filters))
+    def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
+        """Return the chunks that pass the filters."""
+        return KeySelection(_keys(key for key, chunk in self._chunks(collection) if _passes(chunk, filters)))
 
     def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
         """Return the chunks of these keys in the order given."""
-        found = (self.resource.chunks.get((collection, key)) for key in keys)
+        held = self.resource.chunks.get(collection, {})
+        found = (held.get(key) for key in keys)
         return tuple(chunk for chunk in found if chunk is not None)
 
     def chunk_ids(self, collection: str, keys: Sequence[int], /) -> Mapping[int, str]:
@@ -132,7 +153,7 @@ class MemorySnapshot:
         return {origin: (count, chunks[origin]) for origin, count in sorted(documents.items())}
 
     def _chunks(self, collection: str) -> Iterator[tuple[int, StoredChunk]]:
-        return ((key, chunk) for (owner, key), chunk in self.resource.chunks.items() if owner == collection)
+        return iter(self.resource.chunks.get(collection, {}).items())
 
 
 @frozen
@@ -141,7 +162,7 @@ class MemoryTransaction(MemorySnapshot):
 
     def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
         """Make these the document's chunks; a chunk whose id stays keeps its key."""
-        tables = self.resource
+        tables, held = self.resource, self._open(collection)
         old = {stored.chunk.chunk_id: stored for stored in self.outline(collection, document.path)}
         tables.documents[collection, document.path] = document
         added = []
@@ -151,19 +172,20 @@ class MemoryTransaction(MemorySnapshot):
             stored = StoredChunk(
                 key, chunk, document.path, document.source, document.created_at, document.chat_id, document.origin
             )
-            tables.chunks[collection, key] = stored
+            held[key] = stored
             if kept is None:
                 tables.next_key += 1
                 added.append(stored)
         for stored in old.values():
-            del tables.chunks[collection, stored.key]
+            del held[stored.key]
         return Replacement(tuple(sorted(stored.key for stored in old.values())), tuple(added))
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Record that an unchanged document's date or labels are now these."""
+        held = self._open(collection)
         self.resource.documents[collection, document.path] = document
         for stored in self.outline(collection, document.path):
-            self.resource.chunks[collection, stored.key] = evolve(
+            held[stored.key] = evolve(
                 stored,
                 source=document.source,
                 created_at=document.created_at,
@@ -176,11 +198,12 @@ class MemoryTransaction(MemorySnapshot):
         keys = sorted(stored.key for stored in self.outline(collection, path))
         self.resource.documents.pop((collection, path), None)
         for key in keys:
-            del self.resource.chunks[collection, key]
+            del self.resource.chunks[collection][key]
         return keys
 
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
         """Record the vector space of the collection."""
+        self._open(collection)
         self.resource.spaces[collection] = record
 
     def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
@@ -221,6 +244,11 @@ class MemoryTransaction(MemorySnapshot):
         gone = set(hashes)
         for entry in [entry for entry in self.resource.vectors if entry[1] in gone]:
             del self.resource.vectors[entry]
+
+    def _open(self, collection: str) -> dict[int, StoredChunk]:
+        """Return the collection's chunks; it comes into being with the first that is written to it."""
+        self.resource.collections.add(check_collection_name(collection))
+        return self.resource.chunks.setdefault(collection, {})
 
 
 class MemoryStore:
@@ -291,12 +319,16 @@ def _used_vectors(tables: Tables, left: Container[str]) -> dict[tuple[str, str],
     ``left`` are the spaces that the collections were in before.
     """
     spaces = {record.space.identity for record in tables.spaces.values()}
-    hashes = {stored.chunk.embedding_hash for stored in tables.chunks.values()}
+    hashes = {stored.chunk.embedding_hash for chunks in tables.chunks.values() for stored in chunks.values()}
     return {
         entry: vector
         for entry, vector in tables.vectors.items()
         if (entry[1] in hashes if entry[0] in spaces else entry[0] not in left)
     }
+
+
+def _record(document: Document) -> DocumentRecord:
+    return DocumentRecord(document.path, document.origin, document.content_hash, document.created_at)
 
 
 def _keys(keys: Iterator[int]) -> Keys:

@@ -16,17 +16,8 @@ class MessageReader(Protocol):
     Messages come in the order of their places, oldest first, unless a method says otherwise.
     """
 
-    def window(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
-        """Return the last ``limit`` messages of the current segment: after the last session break, without it."""
-
-    def recent(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
-        """Return the last ``limit`` messages, session breaks among them."""
-
     def all(self, chat_id: str, /) -> Sequence[StoredMessage]:
         """Return every message of a chat."""
-
-    def count(self, chat_id: str | None = None, /) -> int:
-        """Return how many messages a chat has, or all chats together."""
 
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
         """Return messages that hold any word of ``text``, best first. Every text is a valid query."""

@@ -23,17 +23,22 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pytest
+from attrs import frozen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from klaw_core import (
+    CheckedIndex,
     Chunk,
+    ChunkSelection,
+    ErasingIndex,
     Hit,
     Index,
     KeyDigest,
     KeyDigestIndex,
     Keys,
+    KeySelection,
     Matrix,
     OutdatedIndex,
     Query,
@@ -44,6 +49,12 @@ from klaw_core import (
 )
 
 R = TypeVar("R")
+
+#: Names of collections that an index may have use for itself, or that look like another's with something added.
+AWKWARD_NAMES = (
+    *("facts_vec", "facts_fts", "facts_words", "facts_vec_chunks", "facts_fts_data", "facts_words_blocks", "fts"),
+    *("docs_words", "docs_fts", "memory_chunks", "vec_memory", "quantized_memory", "messages", "select", "a", "z" * 40),
+)
 
 #: The space of :func:`unit_vector`.
 SPACE = VectorSpace(model="contract", revision="1", dimension=8)
@@ -126,6 +137,25 @@ def key_array(keys: Iterable[int]) -> Keys:
     return np.array(sorted(set(keys)), dtype=np.int64)
 
 
+def selection(keys: Iterable[int]) -> ChunkSelection:
+    """Return the selection of these keys, as a search is given one."""
+    return KeySelection(key_array(keys))
+
+
+@frozen(eq=False)
+class _ForeignSelection:
+    """A selection of another store's class: all that a retriever knows of it is the Protocol."""
+
+    wanted: frozenset[int]
+
+    def keys(self) -> Keys:
+        return key_array(self.wanted)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.wanted
+
+
 class RetrieverContract(Generic[R]):
     """The shape of every answer. A subclass supplies ``retriever`` and ``filled``."""
 
@@ -142,7 +172,8 @@ class RetrieverContract(Generic[R]):
     def query(self, retriever: Retriever[R], text: str, *, collection: str = "memory", within: Any = None) -> Query:
         """Return the query as the core would ask it, with a vector if the retriever needs one."""
         vector = unit_vector(text) if retriever.needs_vectors else None
-        return Query(text=text, collection=collection, vector=vector, within=within)
+        selected = KeySelection(within) if isinstance(within, np.ndarray) else within
+        return Query(text=text, collection=collection, vector=vector, within=selected)
 
     def ask(
         self,
@@ -163,7 +194,7 @@ class RetrieverContract(Generic[R]):
         assert all(np.isfinite(score) for score in scores)
         assert scores == sorted(scores, reverse=True)
         if within is not None:
-            assert set(keys) <= set(within.tolist())
+            assert set(keys) <= set((within if isinstance(within, np.ndarray) else within.keys()).tolist())
         return hits
 
     def test_joins_a_type(self, retriever: Retriever[R], filled: R) -> None:
@@ -186,6 +217,11 @@ class RetrieverContract(Generic[R]):
     def test_filters_inside_the_search_and_not_after_it(self, retriever: Retriever[R], filled: R) -> None:
         worst = key_array(hit.key for hit in self.ask(retriever, filled, COMMON, 30)[-5:])
         assert {hit.key for hit in self.ask(retriever, filled, COMMON, 5, within=worst)} == set(worst.tolist())
+
+    def test_any_class_of_selections_will_do(self, retriever: Retriever[R], filled: R) -> None:
+        for wanted in (frozenset({2, 3, 5, 999}), frozenset[int]()):
+            hits = self.ask(retriever, filled, COMMON, within=_ForeignSelection(wanted))
+            assert {hit.key for hit in hits} == wanted - {999}
 
     def test_answers_nothing_within_no_keys(self, retriever: Retriever[R], filled: R) -> None:
         assert not self.ask(retriever, filled, COMMON, within=key_array([]))
@@ -220,7 +256,7 @@ class RetrieverContract(Generic[R]):
 class IndexContract(RetrieverContract[R]):
     """What an index keeps. A subclass supplies ``index``, ``connection``, ``begin`` and ``rollback``."""
 
-    collections = ("memory", "docs")
+    collections = ("memory", "docs", "facts")
 
     @pytest.fixture
     def index(self) -> Index[R]:
@@ -307,6 +343,33 @@ class IndexContract(RetrieverContract[R]):
             assert tuple(self.ask(index, migrated, COMMON, collection=collection)) == ()
             assert self.held(index, migrated, collection) == []
 
+    @pytest.mark.parametrize("name", AWKWARD_NAMES)
+    def test_a_collection_of_which_the_index_never_heard_is_empty(self, index: Index[R], filled: R, name: str) -> None:
+        for _ in range(2):
+            assert tuple(self.ask(index, filled, COMMON, collection=name)) == ()
+            assert self.held(index, filled, name) == []
+            index.remove(filled, name, [1, 2])
+            if isinstance(index, ErasingIndex):
+                index.erase(filled, name)
+            if isinstance(index, CheckedIndex):
+                assert list(index.check(filled, name, None)) == []
+        assert self.held(index, filled) == list(range(1, 31))
+
+    def test_collections_of_any_name_are_separate(self, index: Index[R], filled: R) -> None:
+        for name in AWKWARD_NAMES:
+            index.reset(filled, name, self.space(index))
+        for number, name in enumerate(AWKWARD_NAMES, start=1):
+            self.add(index, filled, [stored(1, "lantern"), stored(number + 1, f"lantern tide{number}")], name)
+        for number, name in enumerate(AWKWARD_NAMES, start=1):
+            assert self.held(index, filled, name) == [1, number + 1]
+            assert self.found(index, filled, "lantern", name) == {1, number + 1}
+            index.remove(filled, name, [1])
+            assert self.held(index, filled, name) == [number + 1]
+            index.reset(filled, name, self.space(index))
+            assert self.held(index, filled, name) == []
+        assert self.held(index, filled) == list(range(1, 31))
+        assert self.found(index, filled, COMMON) == set(range(1, 31))
+
     def test_an_empty_index_answers_nothing(self, index: Index[R], resource: R) -> None:
         for collection in self.collections:
             assert tuple(self.ask(index, resource, COMMON, collection=collection)) == ()
@@ -357,7 +420,7 @@ class IndexContract(RetrieverContract[R]):
         assert self.held(index, resource) == []
 
     def test_collections_are_separate(self, index: Index[R], resource: R) -> None:
-        memory, docs = self.collections
+        memory, docs = self.collections[:2]
         self.add(index, resource, [stored(1, "lantern")], memory)
         self.add(index, resource, [stored(1, "anchor"), stored(2, "lantern")], docs)
         assert self.held(index, resource, memory) == [1]
@@ -383,6 +446,19 @@ class IndexContract(RetrieverContract[R]):
         self.rollback(filled)
         assert self.held(index, filled) == list(range(1, 31))
         assert self.ask(index, filled, COMMON, 30) == before
+
+    def test_rolling_back_the_first_rows_of_a_collection_leaves_none(self, index: Index[R], filled: R) -> None:
+        for undone in (True, False):
+            self.begin(filled)
+            index.reset(filled, "figures", self.space(index))
+            self.add(index, filled, crowd(3), "figures")
+            assert self.found(index, filled, COMMON, "figures") == {1, 2, 3}
+            if undone:
+                self.rollback(filled)
+                assert self.held(index, filled, "figures") == []
+                assert self.found(index, filled, COMMON, "figures") == set()
+        assert self.held(index, filled, "figures") == [1, 2, 3]
+        assert self.held(index, filled) == list(range(1, 31))
 
     def test_rolling_back_a_reset_restores_the_rows(self, index: Index[R], filled: R) -> None:
         self.begin(filled)

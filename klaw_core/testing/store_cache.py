@@ -24,11 +24,11 @@ def vector(*numbers: float) -> Vector:
     return np.asarray(array / np.linalg.norm(array), dtype=np.float32)
 
 
-def put(store: Store[Any], *items: Document) -> None:
+def put(store: Store[Any], *items: Document, collection: str = C) -> None:
     """Write documents, cut into lines, in one transaction."""
     with store.write() as transaction:
         for document in items:
-            transaction.replace(C, document, cut_lines(document))
+            transaction.replace(collection, document, cut_lines(document))
 
 
 class CacheLaws:

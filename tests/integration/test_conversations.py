@@ -56,7 +56,7 @@ class TestRows:
         session = memory.conversations.session(CHAT)
         assert (session.model, session.segment_start, session.created_at) == ("m1", written.ts, written.ts)
 
-    def test_the_window_of_the_rows_is_that_of_the_journal(self, memory):
+    def test_the_rows_are_those_of_the_journal_in_its_order(self, memory):
         conversations = memory.conversations
         for number in range(5):
             conversations.append(said(number))
@@ -64,12 +64,10 @@ class TestRows:
         for number in (20, 10, 30):  # a clock that goes backwards
             conversations.append(said(number))
         with memory._assembly.store.read() as snapshot:
-            mirrored = snapshot.messages.window(CHAT.name, 2)
-            assert [row.content for row in snapshot.messages.recent(CHAT.name, 99)] == [
-                line.message.content for line in conversations.tail(CHAT, 99)
-            ]
-        assert [row.content for row in mirrored] == [message.content for message in conversations.window(CHAT, 2)]
-        assert [row.content for row in mirrored] == ["message number 10", "message number 30"]
+            mirrored = [row.content for row in snapshot.messages.all(CHAT.name)]
+        assert mirrored == [line.message.content for line in conversations.tail(CHAT, 99)]
+        assert mirrored[-2:] == [message.content for message in conversations.window(CHAT, 2)]
+        assert mirrored[-2:] == ["message number 10", "message number 30"]
         assert len(conversations.window(CHAT)) == 3
 
     def test_a_sync_reads_only_what_was_added(self, memory, monkeypatch):

@@ -9,7 +9,7 @@ from klaw_core import Query
 from klaw_core.builtin.memory_index import CosineIndex, WordIndex
 from klaw_core.builtin.memory_store import MemoryStore, Tables
 from klaw_core.testing.checked import CheckedIndexContract
-from klaw_core.testing.index import crowd, key_array, stored, unit_vector, unit_vectors
+from klaw_core.testing.index import crowd, selection, stored, unit_vector, unit_vectors
 from klaw_core.testing.messages import MessagesContract
 from klaw_core.testing.store import StoreContract, put
 from klaw_core.testing.values import make_document
@@ -78,7 +78,7 @@ class TestWordIndex(InTables):
 
     def test_the_weight_of_a_word_does_not_depend_on_the_filter(self, index, filled):
         every = {hit.key: hit.score for hit in index.search(filled, Query("tide7 gull3"), 30)}
-        some = index.search(filled, Query("tide7 gull3", within=key_array([3, 7])), 30)
+        some = index.search(filled, Query("tide7 gull3", within=selection([3, 7])), 30)
         assert {hit.key: hit.score for hit in some} == {key: every[key] for key in (3, 7) if key in every}
 
     def test_words_of_the_headings_are_found(self, index, connection):

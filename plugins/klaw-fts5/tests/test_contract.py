@@ -9,7 +9,7 @@ from typing import Literal
 import apsw
 import pytest
 
-from klaw_core import Query
+from klaw_core import KeyDigest, Query
 from klaw_core.testing.checked import CheckedIndexContract
 from klaw_core.testing.index import stored
 from klaw_fts5.index import Fts5Index
@@ -69,3 +69,36 @@ def test_erased_words_leave_the_pages_and_the_rest_stays(
     assert len(index.search(connection, Query("harbour"), 50)) == 29
     assert index.keys(connection, "memory").tolist() == [*range(1, 7), *range(8, 31)]
     connection.close()
+
+
+def _tables(connection: apsw.Connection) -> dict[str, str]:
+    return dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
+
+
+def test_the_tables_of_any_collection_are_like_those_of_memory(connection: apsw.Connection) -> None:
+    before = set(_tables(connection))
+    Fts5Index().add(connection, "facts", [stored(1, "harbour")], None)
+    after = _tables(connection)
+    made = {name.replace("c5_facts", "memory"): sql.replace("c5_facts", "memory") for name, sql in after.items()
+            if name not in before}  # fmt: skip
+    kept = {name: sql for name, sql in after.items() if name.startswith(("memory_fts", "memory_words"))}
+    assert _plain(made) == _plain(kept)
+    automerge = "SELECT v FROM {}_fts_config WHERE k = 'automerge'"
+    assert connection.execute(automerge.format("c5_facts")).get == connection.execute(automerge.format("memory")).get
+
+
+def _plain(tables: dict[str, str]) -> dict[str, str]:
+    return {name: " ".join(sql.split()) for name, sql in tables.items()}
+
+
+def test_reading_what_was_never_added_writes_nothing(connection: apsw.Connection) -> None:
+    before = _tables(connection)
+    connection.pragma("query_only", 1)
+    for index in (Fts5Index(), Fts5Index(search_by="packed"), Fts5Index(search_by="exact")):
+        assert index.search(connection, Query("harbour", "facts"), 5) == ()
+        assert index.keys(connection, "facts").size == index.outdated(connection, "facts").size == 0
+        assert index.key_digest(connection, "facts") == KeyDigest()
+        assert list(index.check(connection, "facts", None)) == []
+        index.remove(connection, "facts", [1])
+        index.erase(connection, "facts")
+    assert _tables(connection) == before

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import apsw
-import numpy as np
 import pytest
 
-from klaw_core import Query, RetrievalError
-from klaw_core.testing.index import stored
+from klaw_core import ChunkSelection, Query, QueryError, RetrievalError
+from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
 
 INDEX = Fts5Index()
@@ -42,9 +41,9 @@ def test_a_missing_table() -> None:
         INDEX.reset(connection, "memory", None)
 
 
-def test_an_unknown_collection(connection: apsw.Connection) -> None:
-    with pytest.raises(RetrievalError, match="one of memory, docs"):
-        INDEX.search(connection, Query("tide", collection="messages"), 5)
+def test_a_name_that_no_collection_can_have(connection: apsw.Connection) -> None:
+    with pytest.raises(QueryError, match="invalid collection name"):
+        INDEX.search(connection, Query("tide", collection="memory; --"), 5)
 
 
 def test_a_closed_connection(path: str) -> None:
@@ -56,8 +55,8 @@ def test_a_closed_connection(path: str) -> None:
         INDEX.remove(connection, "memory", [1])
 
 
-@pytest.mark.parametrize("within", [None, np.array([1, 2], dtype=np.int64)])
-def test_an_interrupted_search(path: str, within: np.ndarray | None) -> None:
+@pytest.mark.parametrize("within", [None, selection([1, 2])])
+def test_an_interrupted_search(path: str, within: ChunkSelection | None) -> None:
     connection = apsw.Connection(path)
     connection.set_progress_handler(lambda: True, 1)
     with pytest.raises(RetrievalError, match="interrupt"):

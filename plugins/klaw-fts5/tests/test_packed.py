@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core import Hit, Query, StoredChunk
-from klaw_core.testing.index import key_array, stored
+from klaw_core import ChunkSelection, Hit, Query, StoredChunk
+from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
-from klaw_fts5.sql import COLLECTIONS
+from klaw_fts5.sql import statements
 
 EXACT, PACKED = Fts5Index(search_by="exact", pair_weight=0), Fts5Index(search_by="packed", pair_weight=0)
 QUESTIONS = (
@@ -49,7 +49,10 @@ def filled(connection: apsw.Connection) -> apsw.Connection:
 
 
 def assert_same(
-    connection: apsw.Connection, packed: Fts5Index = PACKED, exact: Fts5Index = EXACT, within: np.ndarray | None = None
+    connection: apsw.Connection,
+    packed: Fts5Index = PACKED,
+    exact: Fts5Index = EXACT,
+    within: ChunkSelection | None = None,
 ) -> None:
     for question in QUESTIONS:
         for limit in (3, 1000):
@@ -61,16 +64,16 @@ def assert_same(
 
 def is_packed(connection: apsw.Connection) -> bool:
     """Return whether the packed form would answer."""
-    return PACKED._packed(connection, "memory", COLLECTIONS["memory"]) is not None
+    return PACKED._packed(connection, "memory", statements("memory")) is not None
 
 
 def test_the_same_chunks_with_the_same_scores(filled: apsw.Connection) -> None:
     assert is_packed(filled)
     assert filled.execute("SELECT COUNT(*) FROM memory_words_postings WHERE term IS NOT NULL").get > 0
     assert_same(filled)
-    assert_same(filled, within=key_array(range(0, 700, 9)))
-    assert_same(filled, within=key_array(range(-5, 5000)))
-    assert_same(filled, within=key_array([5, 10**12]))
+    assert_same(filled, within=selection(range(0, 700, 9)))
+    assert_same(filled, within=selection(range(-5, 5000)))
+    assert_same(filled, within=selection([5, 10**12]))
 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -158,7 +161,7 @@ def test_up_to_a_bound_fts5_answers(connection: apsw.Connection, rows: int) -> N
     index = Fts5Index(exact_up_to=10, pair_weight=0)
     index.add(connection, "memory", [chunk_of(key) for key in range(1, rows + 1)], None)
     assert is_packed(connection)
-    assert (index._packed(connection, "memory", COLLECTIONS["memory"]) is not None) == (rows > 10)
+    assert (index._packed(connection, "memory", statements("memory")) is not None) == (rows > 10)
     assert_same(connection, index)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import apsw
-import numpy as np
 import pytest
 
 from klaw_core import Query
-from klaw_core.testing.index import stored
+from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.plan import make_plan
 from klaw_fts5.query import Term, compile_query, render
@@ -105,7 +104,7 @@ def test_a_filter_under_which_only_everyday_words_are_found_still_finds(connecti
     index = Fts5Index()
     chunks = [stored(number, f"the ship in harbour {number}") for number in range(1, 40)] + [stored(40, "the lantern")]
     index.add(connection, "memory", chunks, None)
-    within = np.array([3, 5], dtype=np.int64)
+    within = selection([3, 5])
     assert [hit.key for hit in index.search(connection, Query("the lantern"), 5)] == [40]
     assert [hit.key for hit in index.search(connection, Query("the lantern", within=within), 5)] == [3, 5]
 

@@ -14,7 +14,7 @@ from klaw_core.testing.index import queries, stored
 from klaw_fts5 import query as compiler
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.query import MAX_PREFIXES, MAX_TERMS, MAX_WORDS, Term, compile_query, render, select
-from klaw_fts5.sql import COLLECTIONS
+from klaw_fts5.sql import statements
 from klaw_fts5.words import fold, index_text
 
 
@@ -181,8 +181,8 @@ def test_every_character_is_answered(connection: apsw.Connection) -> None:
 
 def test_compiler_and_tokenizer_agree_on_what_a_word_is(connection: apsw.Connection) -> None:
     arguments = ["remove_diacritics", "2", "categories", "L* N* Mn Mc"]
-    assert " ".join(arguments[:2]) in COLLECTIONS["memory"].create
-    assert arguments[3] in COLLECTIONS["memory"].create
+    assert " ".join(arguments[:2]) in statements("memory").create
+    assert arguments[3] in statements("memory").create
     tokenize = connection.fts5_tokenizer("unicode61", arguments)
 
     def indexed(text: str) -> int:

@@ -6,11 +6,10 @@ import threading
 from collections.abc import Callable
 
 import apsw
-import numpy as np
 import pytest
 
 from klaw_core import Query
-from klaw_core.testing.index import stored
+from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
 
 Find = Callable[..., list[int]]
@@ -172,8 +171,8 @@ def test_a_filter_and_the_whole_give_the_same_scores(connection: apsw.Connection
     index = Fts5Index()
     index.add(connection, "memory", [stored(n, "tide " * (n % 7 + 1) + "sand " * (n % 5)) for n in range(1, 300)], None)
     everything = index.search(connection, Query("tide"), 300)
-    within = np.arange(1, 300, 3, dtype=np.int64)
-    allowed = set(within.tolist())
+    within = selection(range(1, 300, 3))
+    allowed = set(within.keys().tolist())
     assert index.search(connection, Query("tide", within=within), 300) == tuple(
         hit for hit in everything if hit.key in allowed
     )

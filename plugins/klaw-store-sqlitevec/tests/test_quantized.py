@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core import KeyDigest, Query, RetrievalError, VectorSpace
+from klaw_core import KeyDigest, KeySelection, Query, RetrievalError, VectorSpace
 from klaw_core.testing.index import stored
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.vectors import VectorIndex
@@ -28,7 +28,8 @@ def remove(index, connection, keys):
 
 
 def keys_of(index, connection, vector, limit=10, within=None):
-    return [hit.key for hit in index.search(connection, Query("", vector=vector, within=within), limit)]
+    selected = None if within is None else KeySelection(np.asarray(within))
+    return [hit.key for hit in index.search(connection, Query("", vector=vector, within=selected), limit)]
 
 
 def recall(found, exact_answer):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core import Query, RetrievalError, VectorSpace
+from klaw_core import KeySelection, Query, RetrievalError, VectorSpace
 from klaw_core.testing.index import stored
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.quantized import cache, codes, tables
@@ -38,7 +38,8 @@ def remove(index, connection, keys):
 
 
 def keys_of(index, connection, vector, limit=10, within=None):
-    return [hit.key for hit in index.search(connection, Query("", vector=vector, within=within), limit)]
+    selected = None if within is None else KeySelection(np.asarray(within))
+    return [hit.key for hit in index.search(connection, Query("", vector=vector, within=selected), limit)]
 
 
 def forms(connection):

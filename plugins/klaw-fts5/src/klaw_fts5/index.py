@@ -22,7 +22,7 @@ from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import read_state
 from klaw_fts5.plan import make_plan
 from klaw_fts5.query import compile_query
-from klaw_fts5.sql import COLLECTIONS, CREATE_STATE, DELETE_STATES, Statements
+from klaw_fts5.sql import CREATE_STATE, DELETE_STATES, STANDARD, Statements, is_standard, statements
 from klaw_fts5.words import index_text
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ class Fts5Index:
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
         """Remove every row of the collection."""
         del space
-        resource.execute(_statements(collection).reset)
+        if _make(resource, collection):
+            return
+        resource.execute(statements(collection).reset)
         self._upkeep.reset(resource, collection)
 
     def add(
@@ -103,8 +105,11 @@ class Fts5Index:
     ) -> None:
         """Add the words of these chunks, under keys that are not there yet."""
         del vectors
+        if not chunks:
+            return
+        _make(resource, collection)
         rows = [(stored.key, _columns(stored)) for stored in chunks]
-        resource.executemany(_statements(collection).insert, ((key, *columns) for key, columns in rows))
+        resource.executemany(statements(collection).insert, ((key, *columns) for key, columns in rows))
         if self.search_by == "exact":
             self._upkeep.reset(resource, collection)
         else:
@@ -112,9 +117,9 @@ class Fts5Index:
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
         """Remove the rows of these keys; unknown keys are ignored."""
-        if not len(keys):
+        if not len(keys) or not _exists(resource, collection):
             return
-        sql = _statements(collection)
+        sql = statements(collection)
         self._upkeep.remove(resource, collection, keys)
         # FTS5 takes five times as long to find that a row is not there.
         known = resource.execute(sql.known, (apsw.carray(array("q", keys)),)).fetchall()
@@ -126,14 +131,15 @@ class Fts5Index:
         Without the text a removal can only mark the row: FTS5's ``secure-delete`` does not know which words to
         take out. They go when all segments are merged into one (https://sqlite.org/fts5.html#the_optimize_command).
         """
-        resource.execute(_statements(collection).erase)
-        self._upkeep.erase(resource, collection)
+        if _exists(resource, collection):
+            resource.execute(statements(collection).erase)
+            self._upkeep.erase(resource, collection)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return every key in the index, ascending: those of FTS5."""
         import numpy as np
 
-        rows = resource.execute(_statements(collection).keys)
+        rows = resource.execute(statements(collection).keys) if _exists(resource, collection) else ()
         return np.fromiter((key for (key,) in rows), dtype=np.int64)
 
     def outdated(self, resource: apsw.Connection, collection: str, /) -> Keys:
@@ -149,7 +155,9 @@ class Fts5Index:
         """Return the digest of :meth:`keys`; None where FTS5 and the packed form differ."""
         from klaw_core import KeyDigest
 
-        held = KeyDigest(*resource.execute(_statements(collection).key_digest, (KeyDigest.MODULUS,)).get)
+        if not _exists(resource, collection):
+            return KeyDigest()
+        held = KeyDigest(*resource.execute(statements(collection).key_digest, (KeyDigest.MODULUS,)).get)
         if self.search_by == "exact":
             return held
         return held if held == self._upkeep.key_digest(resource, collection) else None
@@ -161,8 +169,10 @@ class Fts5Index:
 
         from klaw_fts5.packed.checking import check_packed
 
-        sql = _statements(collection)
+        sql = statements(collection)
         try:
+            if not _exists(resource, collection):
+                return ()
             # Unlike FTS5's own command this needs no write lock (https://sqlite.org/c3ref/module.html, xIntegrity).
             found = [str(row[0]) for row in resource.execute(sql.check)]
             keys = np.fromiter((key for (key,) in resource.execute(sql.keys)), dtype=np.int64)
@@ -176,10 +186,12 @@ class Fts5Index:
 
         Raise RetrievalError if SQLite fails, is interrupted, or finds the table damaged.
         """
-        sql = _statements(query.collection)
-        if limit < 1 or (query.within is not None and not len(query.within)):
+        sql = statements(query.collection)
+        if limit < 1 or (query.within is not None and query.within.is_empty):
             return ()
         with as_retrieval_error(query.collection):
+            if not _exists(resource, query.collection):
+                return ()
             try:
                 packed = self._packed(resource, query.collection, sql)
                 scores = None if packed is None else self._scores(packed, query, limit)
@@ -219,7 +231,8 @@ class Fts5Index:
         plan = make_plan(terms, answerer)
         depth = min(max(limit, _CANDIDATES), _MAX_LIMIT)
         preferred = Preference(plan.pairs, self.pair_weight)
-        answers = (answerer.best(step, depth, query.within, preferred) for step in plan.steps)
+        within = None if query.within is None else query.within.keys()
+        answers = (answerer.best(step, depth, within, preferred) for step in plan.steps)
         return next(filter(None, answers), {})
 
 
@@ -229,21 +242,37 @@ def _columns(stored: StoredChunk) -> tuple[str, str, str]:
     return index_text(chunk.text), index_text(" ".join(chunk.heading)), index_text(chunk.context)
 
 
+def _exists(connection: apsw.Connection, collection: str) -> bool:
+    """Return whether the collection has its tables, without which nothing was ever added."""
+    if is_standard(collection):
+        return True
+    connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()  # here SQLite sees if others changed tables
+    return connection.table_exists("main", statements(collection).table)
+
+
+def _make(connection: apsw.Connection, collection: str) -> bool:
+    """Make the collection's tables if it has none; return whether it had none."""
+    missing = not _exists(connection, collection)
+    if missing:
+        connection.execute(statements(collection).make)
+    return missing
+
+
 def _create_tables(resource: apsw.Connection) -> None:
-    for sql in COLLECTIONS.values():
+    for sql in map(statements, STANDARD):
         resource.execute(sql.create)
 
 
 def _add_context(resource: apsw.Connection) -> None:
     """Make the tables anew, empty: FTS5 cannot add a column. The next index run fills them from the chunks."""
-    for sql in COLLECTIONS.values():
+    for sql in map(statements, STANDARD):
         resource.execute(sql.widen)
 
 
 def _add_packed(resource: apsw.Connection) -> None:
     """Make the tables of the packed form, and FTS5's anew, empty, with the text as the first column."""
     resource.execute(CREATE_STATE)
-    for sql in COLLECTIONS.values():
+    for sql in map(statements, STANDARD):
         resource.execute(sql.rearrange)
         resource.execute(sql.merge_later)
         resource.execute(sql.packed.create)
@@ -252,14 +281,5 @@ def _add_packed(resource: apsw.Connection) -> None:
 def _add_pairs(resource: apsw.Connection) -> None:
     """Empty the packed form, which is to hold pairs of words. The next index run fills it from the chunks."""
     resource.execute(DELETE_STATES)
-    for sql in COLLECTIONS.values():
+    for sql in map(statements, STANDARD):
         resource.execute(sql.packed.make_room_for_pairs)
-
-
-def _statements(collection: str) -> Statements:
-    try:
-        return COLLECTIONS[collection]
-    except KeyError:
-        raise RetrievalError(
-            f"there is no full-text index of a collection {collection!r}", hint=f"one of {', '.join(COLLECTIONS)}"
-        ) from None

@@ -1,8 +1,18 @@
-"""Every statement, for each of the two collections."""
+"""Every statement, for each collection, and the names of its tables.
+
+The tables of ``memory`` and ``docs`` are called so. Those of any other collection begin with ``c``, how many characters
+its name has, and the name: ``c5_facts_fts``. The number says where the name ends. So no table of a collection has the
+name of another collection's, nor of one that FTS5 makes (``c5_facts_fts_data``), whatever the other is called
+(``facts_fts``). No other table begins with a c and a digit.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from attrs import frozen
+
+from klaw_core import check_collection_name
 
 #: SQLite's tokenizer and its arguments. Marks count as parts of words, or Hindi falls apart at its vowels.
 TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2", "categories", "L* N* Mn Mc")
@@ -73,11 +83,15 @@ WRITE_STATE = "INSERT OR REPLACE INTO packed_words VALUES (?, ?, ?, randomblob(1
 DELETE_STATE = "DELETE FROM packed_words WHERE collection = ?"
 DELETE_STATES = "DELETE FROM packed_words"
 
+#: The collections whose tables are made with the file; ``messages_fts`` belongs to the store.
+STANDARD = ("memory", "docs")
+
 
 @frozen(eq=False, repr=False)
 class PackedStatements:
-    """The statements of one collection's packed postings."""
+    """The statements of one collection's packed postings. ``name`` is what the names of its tables begin with."""
 
+    name: str
     create: str
     make_room_for_pairs: str
     blocks: str
@@ -96,8 +110,13 @@ class PackedStatements:
 
 @frozen(eq=False, repr=False)
 class Statements:
-    """The statements of one collection's table. Values are bound; only the table's name is written in."""
+    """The statements of one collection's table. Values are bound; only the table's name is written in.
 
+    ``make`` makes every table of the collection, packed ones too, as the migrations leave those of ``memory``.
+    """
+
+    table: str
+    make: str
     create: str
     widen: str
     rearrange: str
@@ -122,14 +141,33 @@ class Statements:
     packed: PackedStatements
 
 
-def statements(table: str, name: str) -> Statements:
+@lru_cache(maxsize=256)
+def statements(collection: str) -> Statements:
+    """Return the statements of a collection. Raise QueryError for a name that no collection can have."""
+    if is_standard(collection):
+        return _statements(f"{collection}_fts", f"{collection}_words")
+    prefix = f"c{len(collection)}_{check_collection_name(collection)}"
+    return _statements(f"{prefix}_fts", f"{prefix}_words")
+
+
+def is_standard(collection: str) -> bool:
+    """Return whether the tables of a collection are made by migrations; others come with what is first added."""
+    return collection in STANDARD
+
+
+def _statements(table: str, name: str) -> Statements:
     """Return the statements for ``table`` and the packed tables of ``name``, both this module's own names."""
+    # Merging segments later: a seventh less time for adding, and none more for a question.
+    merge_later = f"INSERT INTO {table}({table}, rank) VALUES ('automerge', 8)"  # noqa: S608  # our own name
+    packed = _packed(name)
+    columns = "text, heading, context"
     return Statements(
+        table=table,
+        make=";".join((_CREATE.format(table=table, columns=columns), merge_later, packed.create)),
         create=_CREATE.format(table=table, columns="heading, text"),
         widen=f"DROP TABLE {table};" + _CREATE.format(table=table, columns="heading, text, context"),
-        rearrange=f"DROP TABLE {table};" + _CREATE.format(table=table, columns="text, heading, context"),
-        # Merging segments later: a seventh less time for adding, and none more for a question.
-        merge_later=f"INSERT INTO {table}({table}, rank) VALUES ('automerge', 8)",  # noqa: S608  # our own name
+        rearrange=f"DROP TABLE {table};" + _CREATE.format(table=table, columns=columns),
+        merge_later=merge_later,
         insert=f"INSERT INTO {table}(rowid, text, heading, context) VALUES (?, ?, ?, ?)",  # noqa: S608  # our own name
         delete=f"DELETE FROM {table} WHERE rowid = ?",  # noqa: S608  # our own name
         known=f"SELECT id FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",  # noqa: S608  # our own name
@@ -156,13 +194,14 @@ def statements(table: str, name: str) -> Statements:
             "(SELECT number FROM numbered ORDER BY doc DESC LIMIT 5)"
         ),
         holders=f"SELECT DISTINCT doc FROM {name}_instances WHERE term = CAST(? AS TEXT)",  # noqa: S608  # our own name
-        packed=_packed(name),
+        packed=packed,
     )
 
 
 def _packed(name: str) -> PackedStatements:
     empty = f"DELETE FROM {name}_blocks; DELETE FROM {name}_postings; DELETE FROM {name}_dead"  # noqa: S608  # our own name
     return PackedStatements(
+        name=name,
         create=_CREATE_PACKED.format(name=name),
         make_room_for_pairs=f"DROP TABLE IF EXISTS {name}_sequences; {empty}",
         blocks=(
@@ -193,7 +232,3 @@ def _packed(name: str) -> PackedStatements:
         write_dead=f"INSERT OR REPLACE INTO {name}_dead VALUES (?, ?, ?)",  # noqa: S608  # our own name
         empty=empty,
     )
-
-
-#: By collection; ``messages_fts`` belongs to the store.
-COLLECTIONS = {"memory": statements("memory_fts", "memory_words"), "docs": statements("docs_fts", "docs_words")}

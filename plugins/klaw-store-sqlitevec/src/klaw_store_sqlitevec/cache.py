@@ -11,7 +11,6 @@ import apsw
 
 from klaw_core import Vector, VectorSpace
 from klaw_store_sqlitevec.failures import translated
-from klaw_store_sqlitevec.schema import CHUNK_TABLES
 
 if TYPE_CHECKING:
     from klaw_store_sqlitevec.snapshot import SqliteSnapshot
@@ -181,13 +180,13 @@ def _now() -> int:
 
 def used_spaces(snapshot: SqliteSnapshot) -> set[VectorSpace]:
     """Return the spaces that the collections are in."""
-    return {record.space for record in map(snapshot.space, CHUNK_TABLES) if record is not None}
+    return {record.space for record in map(snapshot.space, snapshot.collections()) if record is not None}
 
 
 def _passage_hashes(transaction: SqliteTransaction) -> set[bytes]:
     """Return the hash of every chunk, of all collections."""
     hashes: set[bytes] = set()
-    for collection in CHUNK_TABLES:
+    for collection in transaction.collections():
         keys = transaction.keys(collection).tolist()
         for first in range(0, len(keys), _CHUNKS):
             stored = transaction.chunks(collection, keys[first : first + _CHUNKS])

@@ -94,30 +94,9 @@ class SqliteMessages:
 
     resource: apsw.Connection
 
-    def window(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
-        """Return the last ``limit`` messages of the current segment."""
-        row = self.resource.execute(
-            "SELECT day, position FROM messages WHERE chat_id = ? AND type = 'session_break' "
-            "ORDER BY day DESC, position DESC LIMIT 1",
-            (chat_id,),
-        ).fetchone()
-        after = ("", 0) if row is None else row
-        where = "chat_id = ? AND (day, position) > (?, ?) ORDER BY day DESC, position DESC LIMIT ?"
-        return self._rows(where, (chat_id, *after, max(limit, 0)))[::-1]
-
-    def recent(self, chat_id: str, limit: int, /) -> Sequence[StoredMessage]:
-        """Return the last ``limit`` messages."""
-        return self._rows("chat_id = ? ORDER BY day DESC, position DESC LIMIT ?", (chat_id, max(limit, 0)))[::-1]
-
     def all(self, chat_id: str, /) -> Sequence[StoredMessage]:
         """Return every message of a chat."""
         return self._rows("chat_id = ? ORDER BY day, position", (chat_id,))
-
-    def count(self, chat_id: str | None = None, /) -> int:
-        """Return how many messages a chat has, or all chats together."""
-        if chat_id is None:
-            return int(self.resource.execute("SELECT COUNT(*) FROM messages").get)
-        return int(self.resource.execute("SELECT COUNT(*) FROM messages WHERE chat_id = ?", (chat_id,)).get)
 
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
         """Return messages that hold any word of ``text``, by BM25."""

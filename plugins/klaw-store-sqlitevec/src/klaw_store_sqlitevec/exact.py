@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from klaw_core import Hit, KeyDigest, Keys, Matrix, Query
 from klaw_store_sqlitevec.failures import damaged_vectors
 from klaw_store_sqlitevec.key_digests import read_key_digest
-
-#: Collection to its vec0 table: the only names that are ever formatted into a statement.
-TABLES = {"memory": "vec_memory", "docs": "vec_docs"}
+from klaw_store_sqlitevec.names import has_table, table_name
 
 _FLOAT_BYTES = 4
 _KEY_BYTES = 8
@@ -34,36 +32,40 @@ class Block:
     vectors: Matrix
 
 
+def vec_table(collection: str) -> str:
+    """Return the name of the collection's table."""
+    return table_name(collection, "vec")
+
+
 def exists(connection: apsw.Connection, collection: str) -> bool:
     """Return whether the collection has its table."""
-    connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()  # here SQLite sees if others changed tables
-    return connection.table_exists("main", TABLES[collection])
+    return has_table(connection, vec_table(collection))
 
 
 def make(connection: apsw.Connection, collection: str, dimension: int) -> None:
     """Make the collection's table, empty."""
-    connection.execute(f"CREATE VIRTUAL TABLE {TABLES[collection]} USING vec0(embedding float[{dimension:d}])")
+    connection.execute(f"CREATE VIRTUAL TABLE {vec_table(collection)} USING vec0(embedding float[{dimension:d}])")
 
 
 def drop(connection: apsw.Connection, collection: str) -> None:
     """Remove the collection's table and all in it."""
-    connection.execute(f"DROP TABLE IF EXISTS {TABLES[collection]}")
+    connection.execute(f"DROP TABLE IF EXISTS {vec_table(collection)}")
 
 
 def count(connection: apsw.Connection, collection: str) -> int:
     """Return how many vectors there are."""
-    return int(connection.execute(f"SELECT COUNT(*) FROM {TABLES[collection]}_rowids").get)  # noqa: S608  # a name of ours
+    return int(connection.execute(f"SELECT COUNT(*) FROM {vec_table(collection)}_rowids").get)  # noqa: S608  # a name of ours
 
 
 def read_keys(connection: apsw.Connection, collection: str) -> Keys:
     """Return every key, ascending."""
-    sql = f"SELECT rowid FROM {TABLES[collection]}_rowids ORDER BY rowid"  # noqa: S608  # a name of ours
+    sql = f"SELECT rowid FROM {vec_table(collection)}_rowids ORDER BY rowid"  # noqa: S608  # a name of ours
     return np.fromiter((row[0] for row in connection.execute(sql)), dtype=np.int64)
 
 
 def key_digest(connection: apsw.Connection, collection: str) -> KeyDigest:
     """Return the digest of the keys."""
-    return read_key_digest(connection, f"{TABLES[collection]}_rowids", "rowid")
+    return read_key_digest(connection, f"{vec_table(collection)}_rowids", "rowid")
 
 
 def read_vectors(connection: apsw.Connection, collection: str, dimension: int) -> Iterator[tuple[Keys, Matrix]]:
@@ -83,7 +85,7 @@ def read_blocks(connection: apsw.Connection, collection: str, dimension: int) ->
     Its shadow tables are read directly: vec0, asked for one vector after another, takes many times as long, and from
     bad ones answers wrongly.
     """
-    table = TABLES[collection]
+    table = vec_table(collection)
     sql = f"""
         SELECT block.chunk_id, block.size, block.validity, block.rowids, stored.vectors
         FROM {table}_chunks AS block LEFT JOIN {table}_vector_chunks00 AS stored ON stored.rowid = block.chunk_id
@@ -106,14 +108,14 @@ def read_blocks(connection: apsw.Connection, collection: str, dimension: int) ->
 
 def add(connection: apsw.Connection, collection: str, keys: Sequence[int], vectors: Matrix) -> None:
     """Add vectors, row i for key i."""
-    sql = f"INSERT INTO {TABLES[collection]} (rowid, embedding) VALUES (?, ?)"  # noqa: S608  # a name of ours
+    sql = f"INSERT INTO {vec_table(collection)} (rowid, embedding) VALUES (?, ?)"  # noqa: S608  # a name of ours
     rows = zip(keys, np.ascontiguousarray(vectors, dtype="<f4"), strict=True)
     connection.executemany(sql, ((key, vector.tobytes()) for key, vector in rows))
 
 
 def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
     """Remove the vectors of these keys; unknown keys, for which vec0 would look one by one, are ignored."""
-    table = TABLES[collection]
+    table = vec_table(collection)
     sql = f"SELECT rowid FROM {table}_rowids WHERE rowid IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours
     held = connection.execute(sql, (apsw.carray(np.array(keys, dtype=np.int64)),)).fetchall()
     connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", held)  # noqa: S608  # a name of ours
@@ -121,10 +123,10 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
 
 def search(connection: apsw.Connection, query: Query, limit: int) -> list[Hit]:
     """Return the nearest, best first."""
-    sql = f"SELECT rowid, distance FROM {TABLES[query.collection]} WHERE embedding MATCH ? AND k = ?"  # noqa: S608  # a name of ours
+    sql = f"SELECT rowid, distance FROM {vec_table(query.collection)} WHERE embedding MATCH ? AND k = ?"  # noqa: S608  # a name of ours
     values: tuple[object, ...] = (np.ascontiguousarray(query.vector, dtype="<f4").tobytes(), limit)
     if query.within is not None:
         sql += " AND rowid IN (SELECT value FROM carray(?))"
-        values = (*values, apsw.carray(np.ascontiguousarray(query.within, dtype=np.int64)))
+        values = (*values, apsw.carray(np.ascontiguousarray(query.within.keys(), dtype=np.int64)))
     rows: list[Any] = connection.execute(sql, values).fetchall()
     return [Hit(key, 1.0 - distance * distance / 2.0) for key, distance in rows]

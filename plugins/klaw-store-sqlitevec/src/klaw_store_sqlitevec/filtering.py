@@ -18,6 +18,9 @@ from klaw_store_sqlitevec.schema import ChunkTable
 from klaw_store_sqlitevec.times import to_text
 
 LAST_CHARACTER = "\U0010ffff"
+# No path reaches it: a blob is greater than any text.
+_BEYOND = b""
+_SURROGATES = (0xD800, 0xE000)
 
 # To look at a row of text costs as much as some dozens of entries of an index.
 _FEW = 1000
@@ -62,6 +65,22 @@ def read_keys(connection: apsw.Connection, clauses: str, values: Sequence[object
     return keys
 
 
+def no_keys() -> Keys:
+    """Return none."""
+    import numpy as np
+
+    return np.empty(0, np.int64)
+
+
+def path_range(prefix: str) -> tuple[str, str | bytes]:
+    """Return between which values, the second excluded, are the texts that begin with ``prefix``."""
+    kept = prefix.rstrip(LAST_CHARACTER)
+    if not kept:
+        return prefix, _BEYOND
+    following = ord(kept[-1]) + 1
+    return prefix, kept[:-1] + chr(_SURROGATES[1] if following == _SURROGATES[0] else following)
+
+
 def _conditions(table: ChunkTable, collection: str, filters: Filters) -> Iterator[_Condition]:
     """Yield the conditions, the usually narrowest first."""
     chunks = f"{table.name} AS chunk"
@@ -73,7 +92,7 @@ def _conditions(table: ChunkTable, collection: str, filters: Filters) -> Iterato
         # CROSS: the documents first, or SQLite may begin with all the chunks.
         joined = f"documents AS document CROSS JOIN {chunks} ON chunk.document_id = document.id"
         where = "document.collection = ? AND document.path >= ? AND document.path < ?"
-        yield _Condition(joined, where, (collection, filters.path, filters.path + LAST_CHARACTER))
+        yield _Condition(joined, where, (collection, *path_range(filters.path)))
     dates = [("chunk.created_at >= ?", filters.since), ("chunk.created_at < ?", filters.until)]
     if given := [(where, to_text(moment)) for where, moment in dates if moment is not None]:
         wheres, moments = zip(*given, strict=True)

@@ -28,7 +28,6 @@ class VectorForms:
 
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
         """Make the collection's tables anew, empty, for vectors of ``space``."""
-        _check_name(collection)
         exact.drop(resource, collection)
         quantized.drop_form(resource, collection)
         if space is None:
@@ -62,7 +61,6 @@ class VectorForms:
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
         """Remove the vectors of these keys; unknown keys are ignored."""
-        _check_name(collection)
         if not keys:
             return
         if exact.exists(resource, collection):
@@ -71,7 +69,6 @@ class VectorForms:
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return every key in the index, ascending."""
-        _check_name(collection)
         found = [quantized.read_keys(resource, collection)]
         if exact.exists(resource, collection):
             found.append(exact.read_keys(resource, collection))
@@ -79,12 +76,10 @@ class VectorForms:
 
     def outdated(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return the keys that are still quantized where the search is to be exact, ascending."""
-        _check_name(collection)
         return quantized.read_keys(resource, collection)[: None if self._search == "exact" else 0]
 
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
         """Return the digest of :meth:`keys`, None if any is outdated; a vector is in one form only."""
-        _check_name(collection)
         found = quantized.key_digest(resource, collection)
         if found.count and self._search == "exact":
             return None
@@ -95,7 +90,6 @@ class VectorForms:
         from klaw_store_sqlitevec.quantized.check import check_form
         from klaw_store_sqlitevec.vector_check import check_table
 
-        _check_name(collection)
         dimension = None if space is None else space.dimension
         problems = check_form(resource, collection, dimension)
         if exact.exists(resource, collection):
@@ -107,9 +101,8 @@ class VectorForms:
     def search(self, resource: apsw.Connection, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return the nearest chunks; the score is the cosine similarity. Raise RetrievalError."""
         collection, within = query.collection, query.within
-        _check_name(collection)
         limit = min(limit, _MOST_NEIGHBOURS)
-        if query.vector is None or limit < 1 or (within is not None and not within.size):
+        if query.vector is None or limit < 1 or (within is not None and within.is_empty):
             return ()
         try:
             return self._hits(resource, query, limit)
@@ -153,8 +146,3 @@ def _centre(resource: apsw.Connection, collection: str, dimension: int) -> Vecto
         many += len(keys)
         sums += vectors.sum(axis=0, dtype=np.float64)
     return (sums / many).astype(np.float32) if many >= quantized.FEWEST_FOR_CENTRE else None
-
-
-def _check_name(collection: str) -> None:
-    if collection not in exact.TABLES:
-        raise RetrievalError(f"there is no collection {collection!r}")

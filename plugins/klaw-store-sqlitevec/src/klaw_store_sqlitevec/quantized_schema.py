@@ -38,6 +38,15 @@ CREATE TABLE quantized_docs (
 );
 """
 
+#: As ``quantized_memory`` is once every step is applied.
+CREATE_ROWS = """
+CREATE TABLE {table} (
+    place INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL UNIQUE,
+    vector BLOB NOT NULL
+)
+"""
+
 
 def _create(connection: apsw.Connection) -> None:
     connection.execute(_SCHEMA)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import apsw
-from attrs import frozen
+from attrs import evolve, frozen
 
 from klaw_core import Migration, StoreError
 from klaw_store_sqlitevec.conversations import CONVERSATIONS
+from klaw_store_sqlitevec.names import table_name
 
 if TYPE_CHECKING:
     from klaw_core import Chunk, Document
@@ -128,6 +130,33 @@ ALTER TABLE doc_chunks ADD COLUMN context TEXT NOT NULL DEFAULT '';
 """
 
 
+# As ``memory_chunks`` is once every step is applied: a step that changes that table changes all of these as well.
+_OPEN_CHUNKS = """
+CREATE TABLE {table} (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    source TEXT NOT NULL,
+    chat_id TEXT,
+    content TEXT NOT NULL,
+    {shared}, context TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX {table}_document ON {table} (document_id, start_offset);
+CREATE INDEX {table}_chunk_id ON {table} (chunk_id);
+CREATE INDEX {table}_source ON {table} (source);
+CREATE INDEX {table}_chat ON {table} (chat_id) WHERE chat_id IS NOT NULL;
+CREATE INDEX {table}_created ON {table} (created_at);
+"""
+
+_COLLECTIONS = """
+CREATE TABLE collections (
+    name TEXT PRIMARY KEY
+) WITHOUT ROWID;
+INSERT INTO collections (name)
+    SELECT collection FROM documents UNION SELECT collection FROM collection_spaces
+    UNION SELECT 'memory' FROM sqlite_sequence WHERE name = 'memory_chunks'
+    UNION SELECT 'docs' FROM sqlite_sequence WHERE name = 'doc_chunks';
+"""
+
+
 def _begin(connection: apsw.Connection) -> None:
     connection.execute(_BEGINNING.format(shared=_SHARED_COLUMNS.strip()))
 
@@ -159,6 +188,10 @@ def _index_dates_of_docs(connection: apsw.Connection) -> None:
     connection.execute("CREATE INDEX doc_chunks_created ON doc_chunks (created_at)")
 
 
+def _list_collections(connection: apsw.Connection) -> None:
+    connection.execute(_COLLECTIONS)
+
+
 #: Append-only: a step that has been released is never changed.
 MIGRATIONS = (
     Migration("0001-documents-chunks-spaces-cache", _begin),
@@ -167,12 +200,13 @@ MIGRATIONS = (
     Migration("0004-context", _add_context),
     Migration("0005-half-precision-cache", _halve_cache),
     Migration("0006-dates-of-docs", _index_dates_of_docs),
+    Migration("0007-collections", _list_collections),
 )
 
 
 @frozen(eq=False, repr=False)
 class ChunkTable:
-    """Where the chunks of a collection stand: the only names that are ever formatted into a statement.
+    """Where the chunks of a collection stand.
 
     ``source`` and ``chat`` are what a result shows as such. ``labels`` and ``own`` give the values of the
     columns that only this table has: those that come from the document, and those of each chunk.
@@ -185,21 +219,33 @@ class ChunkTable:
     own: Callable[[Chunk], Mapping[str, str | None]] = lambda _: {}
 
 
-CHUNK_TABLES = {
+_STANDARD = {
     "memory": ChunkTable(
-        "memory_chunks",
+        table_name("memory", "chunks"),
         source="chunk.source",
         chat="chunk.chat_id",
         labels=lambda document: {"source": document.source, "chat_id": document.chat_id},
     ),
     "docs": ChunkTable(
-        "doc_chunks",
+        table_name("docs", "chunks"),
         source="chunk.file",
         chat="NULL",
         labels=lambda document: {"file": document.source, "version": document.version},
         own=lambda chunk: {"section": " > ".join(chunk.heading) or None},
     ),
 }
+
+
+@lru_cache(maxsize=256)
+def chunk_table(collection: str) -> ChunkTable:
+    """Return where the chunks of a collection stand, or will. Raise QueryError for a name that none can have."""
+    standard = _STANDARD.get(collection)
+    return standard or evolve(_STANDARD["memory"], name=table_name(collection, "chunks"))
+
+
+def create_chunks(connection: apsw.Connection, table: ChunkTable) -> None:
+    """Make the table of a collection's chunks."""
+    connection.execute(_OPEN_CHUNKS.format(table=table.name, shared=_SHARED_COLUMNS.strip()))
 
 
 @frozen(eq=False, repr=False)

@@ -11,16 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import apsw
-from attrs import frozen
+from attrs import field, frozen
 
-from klaw_core import Chunk, SpaceRecord, StoredChunk, StoreError, VectorSpace
+from klaw_core import Chunk, KeySelection, SpaceRecord, StoredChunk, VectorSpace
 from klaw_store_sqlitevec.cache import BLOB, from_cached
-from klaw_store_sqlitevec.filtering import LAST_CHARACTER, read_keys, select
-from klaw_store_sqlitevec.schema import CHUNK_TABLES, ChunkTable
+from klaw_store_sqlitevec.filtering import LAST_CHARACTER, no_keys, path_range, read_keys, select
+from klaw_store_sqlitevec.names import has_table, is_standard
+from klaw_store_sqlitevec.schema import ChunkTable, chunk_table
 from klaw_store_sqlitevec.times import from_text
 
 if TYPE_CHECKING:
-    from klaw_core import DocumentRecord, Filters, KeyDigest, Keys, Vector
+    from klaw_core import ChunkSelection, DocumentRecord, Filters, KeyDigest, Keys, Vector
     from klaw_store_sqlitevec.conversations import SqliteMessages
 
 _CHUNK_COLUMNS = """
@@ -34,6 +35,8 @@ class SqliteSnapshot:
     """What one read transaction sees. ``resource`` is the connection that the indexes read through."""
 
     resource: apsw.Connection
+    # Of collections whose tables came with what was first written to them: whether there are any.
+    _made: dict[str, bool] = field(factory=dict, init=False)
 
     @property
     def messages(self) -> SqliteMessages:
@@ -41,6 +44,27 @@ class SqliteSnapshot:
         from klaw_store_sqlitevec.conversations import SqliteMessages
 
         return SqliteMessages(self.resource)
+
+    def collections(self) -> Sequence[str]:
+        """Return the names of the collections that were ever written to, in order of name."""
+        return [name for (name,) in self.resource.execute("SELECT name FROM collections ORDER BY name")]
+
+    def is_empty(self, collection: str, /) -> bool:
+        """Return whether a collection has no chunks."""
+        table = self._table(collection)
+        return table is None or not self.resource.execute(f"SELECT EXISTS (SELECT 1 FROM {table.name})").get  # noqa: S608  # a name of ours
+
+    def documents(self, collection: str, prefix: str, after: str, limit: int, /) -> Sequence[DocumentRecord]:
+        """Return documents in order of path: those that begin with ``prefix``, behind ``after``."""
+        from klaw_core import DocumentRecord
+
+        first, end = path_range(prefix)
+        rows = self.resource.execute(
+            "SELECT path, origin, content_hash, created_at FROM documents "
+            "WHERE collection = ? AND path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?",
+            (collection, after, first, end, max(limit, 0)),
+        )
+        return tuple(DocumentRecord(path, origin, digest, from_text(created)) for path, origin, digest, created in rows)
 
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
@@ -62,9 +86,10 @@ class SqliteSnapshot:
         ).fetchone()
         return None if row is None else DocumentRecord(path, origin, row[0], from_text(row[1]))
 
-    def select(self, collection: str, filters: Filters, /) -> Keys:
-        """Return the keys of the chunks that pass the filters, ascending."""
-        return select(self.resource, chunk_table(collection), collection, filters)
+    def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
+        """Return the chunks that pass the filters: their keys, which every filter is resolved to."""
+        table = self._table(collection)
+        return KeySelection(no_keys() if table is None else select(self.resource, table, collection, filters))
 
     def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
         """Return the chunks of these keys in the order given; unknown keys are left out."""
@@ -77,9 +102,10 @@ class SqliteSnapshot:
 
     def chunk_ids(self, collection: str, keys: Sequence[int], /) -> Mapping[int, str]:
         """Return the id of the chunk of each key; unknown keys are left out."""
-        if not keys:
+        table = self._table(collection)
+        if not keys or table is None:
             return {}
-        sql = f"SELECT id, chunk_id FROM {chunk_table(collection).name} WHERE id IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours
+        sql = f"SELECT id, chunk_id FROM {table.name} WHERE id IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours
         rows: Iterator[Any] = self.resource.execute(sql, (apsw.carray(array("q", keys)),))
         return dict(rows)
 
@@ -96,13 +122,16 @@ class SqliteSnapshot:
 
     def keys(self, collection: str, /) -> Keys:
         """Return every chunk's key, ascending."""
-        return read_keys(self.resource, f"{chunk_table(collection).name} AS chunk")
+        table = self._table(collection)
+        return no_keys() if table is None else read_keys(self.resource, f"{table.name} AS chunk")
 
     def key_digest(self, collection: str, /) -> KeyDigest:
         """Return the digest of the keys."""
+        from klaw_core import KeyDigest
         from klaw_store_sqlitevec.key_digests import read_key_digest
 
-        return read_key_digest(self.resource, chunk_table(collection).name, "id")
+        table = self._table(collection)
+        return KeyDigest() if table is None else read_key_digest(self.resource, table.name, "id")
 
     def space(self, collection: str, /) -> SpaceRecord | None:
         """Return the vector space the collection was indexed in, or None if there is none yet."""
@@ -127,10 +156,13 @@ class SqliteSnapshot:
 
     def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:
         """Return (documents, chunks) by origin."""
+        table = self._table(collection)
+        if table is None:
+            return {}
         sql = f"""
             SELECT document.origin, COUNT(DISTINCT document.id), COUNT(chunk.id)
             FROM documents AS document
-            LEFT JOIN {chunk_table(collection).name} AS chunk ON chunk.document_id = document.id
+            LEFT JOIN {table.name} AS chunk ON chunk.document_id = document.id
             WHERE document.collection = ? GROUP BY document.origin ORDER BY document.origin
         """  # noqa: S608  # a name of ours
         rows = self.resource.execute(sql, (collection,))
@@ -146,18 +178,22 @@ class SqliteSnapshot:
         return None if row is None else int(row[0])
 
     def _rows(self, collection: str, where: str, values: tuple[object, ...]) -> tuple[StoredChunk, ...]:
-        table = chunk_table(collection)
+        table = self._table(collection)
+        if table is None:
+            return ()
         columns = _CHUNK_COLUMNS.format(source=table.source, chat=table.chat)
-        sql = f"SELECT {columns} FROM {_chunks(collection)} WHERE {where}"  # noqa: S608  # `where` is ours
+        joined = f"{table.name} AS chunk JOIN documents AS document ON document.id = chunk.document_id"
+        sql = f"SELECT {columns} FROM {joined} WHERE {where}"  # noqa: S608  # `where` is ours
         return tuple(_stored(row) for row in self.resource.execute(sql, values))
 
-
-def chunk_table(collection: str) -> ChunkTable:
-    """Return the table of a collection's chunks. Raise StoreError for an unknown collection."""
-    try:
-        return CHUNK_TABLES[collection]
-    except KeyError:
-        raise StoreError(f"there is no collection {collection!r}", hint=f"known: {', '.join(CHUNK_TABLES)}") from None
+    def _table(self, collection: str) -> ChunkTable | None:
+        """Return the table of a collection's chunks; None if nothing was ever written to the collection."""
+        table = chunk_table(collection)
+        if is_standard(collection):
+            return table
+        if collection not in self._made:
+            self._made[collection] = has_table(self.resource, table.name)
+        return table if self._made[collection] else None
 
 
 def to_vector(blob: bytes) -> Vector:
@@ -165,10 +201,6 @@ def to_vector(blob: bytes) -> Vector:
     import numpy as np
 
     return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
-
-
-def _chunks(collection: str) -> str:
-    return f"{chunk_table(collection).name} AS chunk JOIN documents AS document ON document.id = chunk.document_id"
 
 
 def _stored(row: tuple[Any, ...]) -> StoredChunk:

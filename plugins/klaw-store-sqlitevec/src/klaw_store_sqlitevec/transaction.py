@@ -8,7 +8,8 @@ from attrs import evolve, field, frozen
 
 from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
 from klaw_store_sqlitevec.cache import count, note_use, tend, to_cached
-from klaw_store_sqlitevec.snapshot import SqliteSnapshot, chunk_table
+from klaw_store_sqlitevec.schema import chunk_table, create_chunks
+from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.times import to_text
 
 # The columns of every table of chunks that hold what is the chunk's own.
@@ -26,9 +27,11 @@ class SqliteTransaction(SqliteSnapshot):
     """
 
     forgotten: set[str] = field(factory=set, init=False)
+    _written: set[str] = field(factory=set, init=False)
 
     def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
         """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
+        self._open(collection)
         old = {stored.chunk.chunk_id: stored.key for stored in self.outline(collection, document.path)}
         document_id = self._put_document(collection, document)
         kept = [(chunk, old.pop(chunk.chunk_id)) for chunk in chunks if chunk.chunk_id in old]
@@ -43,6 +46,7 @@ class SqliteTransaction(SqliteSnapshot):
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Record that an unchanged document's date or labels are now these."""
+        self._open(collection)
         self._relabel(collection, document, self._put_document(collection, document))
 
     def delete(self, collection: str, path: str, /) -> Sequence[int]:
@@ -54,6 +58,7 @@ class SqliteTransaction(SqliteSnapshot):
 
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
         """Record the vector space of the collection."""
+        self._open(collection)
         self.resource.execute(
             "INSERT INTO collection_spaces (collection, space_id, probe) VALUES (?, ?, ?) "
             "ON CONFLICT (collection) DO UPDATE SET space_id = excluded.space_id, probe = excluded.probe",
@@ -111,6 +116,19 @@ class SqliteTransaction(SqliteSnapshot):
         )
         return self.resource.last_insert_rowid()
 
+    def _open(self, collection: str) -> None:
+        """Note that a collection is written to. Its tables come with the first that is."""
+        if collection in self._written:
+            return
+        table = chunk_table(collection)
+        known = self.resource.execute("SELECT 1 FROM collections WHERE name = ?", (collection,)).fetchone()
+        if known is None:
+            self.resource.execute("INSERT INTO collections (name) VALUES (?)", (collection,))
+            if self._table(collection) is None:
+                create_chunks(self.resource, table)
+                self._made[collection] = True
+        self._written.add(collection)
+
     def _put_document(self, collection: str, document: Document) -> int:
         created = to_text(document.created_at)
         cursor = self.resource.execute(
@@ -123,8 +141,9 @@ class SqliteTransaction(SqliteSnapshot):
         return int(cursor.get)
 
     def _delete_chunks(self, collection: str, keys: Sequence[int]) -> None:
-        sql = f"DELETE FROM {chunk_table(collection).name} WHERE id = ?"  # noqa: S608  # a name of ours
-        self.resource.executemany(sql, ((key,) for key in keys))
+        if keys:
+            sql = f"DELETE FROM {chunk_table(collection).name} WHERE id = ?"  # noqa: S608  # a name of ours
+            self.resource.executemany(sql, ((key,) for key in keys))
 
     def _move(self, collection: str, document: Document, kept: Sequence[tuple[Chunk, int]]) -> None:
         """Give chunks that stay their new place in the text; most have not moved."""

@@ -11,7 +11,7 @@ import numpy as np
 from attrs import define
 
 from klaw_core import Matrix
-from klaw_store_sqlitevec.exact import TABLES, Block, count, read_blocks
+from klaw_store_sqlitevec.exact import Block, count, read_blocks, vec_table
 
 _UNIT_TOLERANCE = 1e-3
 _DECLARED = re.compile(r"\bfloat\[(\d+)\]")
@@ -30,7 +30,7 @@ class _DamageCounts:
 def check_table(connection: apsw.Connection, collection: str, dimension: int | None) -> list[str]:
     """Return what is wrong with a collection's table, whose vectors should have ``dimension`` (None: any)."""
     try:
-        declared = _declared(connection, TABLES[collection])
+        declared = _declared(connection, vec_table(collection))
         if declared is None:
             return ["the table does not say which dimension its vectors have"]
         if dimension not in (None, declared):
@@ -67,7 +67,7 @@ def _check_blocks(connection: apsw.Connection, collection: str, dimension: int) 
 def _misplaced(connection: apsw.Connection, collection: str, block: Block) -> int:
     """Return how many places of a block hold another key than the one that is said to be there."""
     sql = f"""
-        SELECT rowid, chunk_offset FROM {TABLES[collection]}_rowids
+        SELECT rowid, chunk_offset FROM {vec_table(collection)}_rowids
         WHERE rowid IN (SELECT value FROM carray(?)) AND chunk_id = ?
     """  # noqa: S608  # a name of ours
     known: dict[int, int] = {}

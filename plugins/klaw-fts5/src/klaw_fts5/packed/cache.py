@@ -101,17 +101,17 @@ class Cache:
 
     def __init__(self) -> None:
         self._rows: _CostLru[int, Rows] = _CostLru(_ROWS_BYTES)
-        self._views: dict[PackedStatements, tuple[bytes, View]] = {}
+        self._views: dict[str, tuple[bytes, View]] = {}
         self._words: _CostLru[Hashable, TermBounds] = _CostLru(_WORDS_BYTES)
 
     def view(self, connection: apsw.Connection, sql: PackedStatements, state: State) -> View:
         """Return the blocks as they are in this state. Raise DamagedError if they are not as it says."""
-        stamp, view = self._views.get(sql, (None, None))
+        stamp, view = self._views.get(sql.name, (None, None))
         if view is None or stamp != state.stamp:
             blocks = read_blocks(connection, sql)
             before = () if view is None else view.blocks
             view = make_view(blocks, [self.rows(connection, sql, block) for block in blocks])
-            self._views[sql] = (state.stamp, view)
+            self._views[sql.name] = (state.stamp, view)
             self.drop({block.id for block in before} - {block.id for block in blocks})
         if view.rows != state.rows:
             raise DamagedError(f"the packed form has {view.rows} rows and should have {state.rows}")

@@ -18,7 +18,7 @@ from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.postings import MAX_ROWS
 from klaw_fts5.packed.state import State, read_state
 from klaw_fts5.packed.writing import merge, write_batch
-from klaw_fts5.sql import COLLECTIONS, DELETE_STATE, WRITE_STATE, PackedStatements, Statements
+from klaw_fts5.sql import DELETE_STATE, WRITE_STATE, PackedStatements, Statements, statements
 from klaw_fts5.tokenizer import Tokenizer
 
 # Blocks of one size, to a factor of four, are merged when there are four of them.
@@ -46,7 +46,7 @@ class Upkeep:
         """Add rows that FTS5 has been given just now."""
         if not rows:
             return
-        sql = COLLECTIONS[collection]
+        sql = statements(collection)
         state = read_state(connection, collection)
         if state is None:
             state = self._begin_anew(connection, collection, len(rows))
@@ -67,7 +67,7 @@ class Upkeep:
         if state is None:
             self.reset(connection, collection)
             return
-        sql = COLLECTIONS[collection]
+        sql = statements(collection)
         wanted = np.unique(np.array(keys, dtype=np.int64))
         present = _present(connection, sql, wanted) if state.lacking else 0
         try:
@@ -84,7 +84,7 @@ class Upkeep:
         if state is None:
             self.reset(connection, collection)
             return
-        sql = COLLECTIONS[collection].packed
+        sql = statements(collection).packed
         try:
             for block in read_blocks(connection, sql):
                 if len(block.dead):
@@ -96,7 +96,7 @@ class Upkeep:
 
     def reset(self, connection: apsw.Connection, collection: str) -> None:
         """Remove the packed form altogether."""
-        connection.execute(COLLECTIONS[collection].packed.empty)
+        connection.execute(statements(collection).packed.empty)
         connection.execute(DELETE_STATE, (collection,))
 
     def keys(self, connection: apsw.Connection, collection: str) -> Keys:
@@ -120,7 +120,7 @@ class Upkeep:
 
     def _living(self, connection: apsw.Connection, collection: str) -> list[Keys]:
         """Return the keys of each block."""
-        sql = COLLECTIONS[collection].packed
+        sql = statements(collection).packed
         return [self.cache.rows(connection, sql, block).keys[block.living()] for block in read_blocks(connection, sql)]
 
     def _kill(self, connection: apsw.Connection, sql: Statements, block: Block, wanted: Keys) -> int:
@@ -144,7 +144,7 @@ class Upkeep:
 
     def _settle(self, connection: apsw.Connection, collection: str) -> None:
         """Merge blocks until fewer than four are of one size."""
-        sql = COLLECTIONS[collection].packed
+        sql = statements(collection).packed
         try:
             while together := _mergeable(read_blocks(connection, sql)):
                 self._merge(connection, sql, together)
@@ -157,7 +157,7 @@ class Upkeep:
 
     def _begin_anew(self, connection: apsw.Connection, collection: str, fewer: int = 0) -> State:
         """Empty the packed form, and return its state: it lacks all that FTS5 has, but for ``fewer`` rows."""
-        sql = COLLECTIONS[collection]
+        sql = statements(collection)
         connection.execute(sql.packed.empty)
         lacking = int(connection.execute(sql.count).get) - fewer
         _write_state(connection, collection, 0, lacking)

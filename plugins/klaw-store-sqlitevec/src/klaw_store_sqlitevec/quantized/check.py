@@ -8,7 +8,15 @@ from attrs import define
 
 from klaw_core import RetrievalError
 from klaw_store_sqlitevec.quantized.codes import encode, restore, row_bytes, unpack, words
-from klaw_store_sqlitevec.quantized.tables import CAPACITY, TABLES, QuantizationForm, Segment, read_form, read_segments
+from klaw_store_sqlitevec.quantized.tables import (
+    CAPACITY,
+    QuantizationForm,
+    Segment,
+    exists,
+    read_form,
+    read_segments,
+    rows_table,
+)
 
 # int8 rounds: the length of what is restored is off by a hundredth.
 _UNIT_TOLERANCE = 0.05
@@ -29,7 +37,9 @@ def check_form(connection: apsw.Connection, collection: str, dimension: int | No
     """Return what is wrong with quantized vectors that should have ``dimension`` (None: whatever they have)."""
     try:
         form = read_form(connection, collection)
-        rows = connection.execute(f"SELECT COUNT(*) FROM {TABLES[collection]}").get  # noqa: S608  # a name of ours
+        if form is None and not exists(connection, collection):
+            return []
+        rows = connection.execute(f"SELECT COUNT(*) FROM {rows_table(collection)}").get  # noqa: S608  # a name of ours
         if form is None:
             return [f"{rows:,} quantized vectors belong to no form"] if rows else []
         if dimension not in (None, form.dimension):
@@ -45,7 +55,7 @@ def check_form(connection: apsw.Connection, collection: str, dimension: int | No
 def _check_segment(
     connection: apsw.Connection, collection: str, form: QuantizationForm, segment: Segment, found: _DamageCounts
 ) -> None:
-    sql = f"SELECT place, key, vector FROM {TABLES[collection]} WHERE place BETWEEN ? AND ? ORDER BY place"  # noqa: S608  # a name of ours
+    sql = f"SELECT place, key, vector FROM {rows_table(collection)} WHERE place BETWEEN ? AND ? ORDER BY place"  # noqa: S608  # a name of ours
     rows: list[Any] = connection.execute(sql, (segment.first, segment.first + CAPACITY - 1)).fetchall()
     found.rows += len(rows)
     width = words(form.dimension)

@@ -40,7 +40,7 @@ def search(
             f"the question has {len(query.vector)} dimensions, the vectors of {query.collection!r} {form.dimension}"
         )
         raise RetrievalError(problem, hint="klaw reindex")
-    allowed = None if query.within is None else _allowed(connection, view, query.within)
+    allowed = None if query.within is None else _allowed(connection, view, query.within.keys())
     warm = view.is_whole
     pool = max(_WARM, _WARM_A_HIT * limit) if warm else max(_POOL, _POOL_A_HIT * limit)
     rest = query.vector - form.centre

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from klaw_core import KeyDigest, Keys, Matrix, RetrievalError, Vector
 from klaw_store_sqlitevec.failures import damaged_vectors
 from klaw_store_sqlitevec.key_digests import read_key_digest
+from klaw_store_sqlitevec.names import has_table, is_standard, table_name
 from klaw_store_sqlitevec.quantized.codes import Bytes, Places, encode, quantize, restore, row_bytes, unpack, words
+from klaw_store_sqlitevec.quantized_schema import CREATE_ROWS
 
 #: So large that a query costs few reads and few calls of numpy, so small that what a change makes others read again
 #: takes a fraction of a millisecond.
 CAPACITY = 16_384
-
-#: Collection to the table of its vectors: the only names that are ever formatted into a statement.
-TABLES = {"memory": "quantized_memory", "docs": "quantized_docs"}
 
 #: A mean of fewer vectors says little of those that will come; so few are found without codes anyway.
 FEWEST_FOR_CENTRE = 1_000
@@ -66,6 +65,16 @@ class Segment:
         return self.made == other.made and self.used >= other.used and len(self.dead) >= len(other.dead)
 
 
+def rows_table(collection: str) -> str:
+    """Return the name of the table of the collection's vectors."""
+    return table_name(collection, "quantized")
+
+
+def exists(connection: apsw.Connection, collection: str) -> bool:
+    """Return whether the collection has its table, without which it has no quantized vectors."""
+    return is_standard(collection) or has_table(connection, rows_table(collection))
+
+
 def read_form(connection: apsw.Connection, collection: str) -> QuantizationForm | None:
     """Return what a collection's vectors are quantized with, None if they are not. Raise RetrievalError."""
     sql = "SELECT dimension, centre FROM quantized_forms WHERE collection = ?"
@@ -84,6 +93,8 @@ def read_form(connection: apsw.Connection, collection: str) -> QuantizationForm 
 def make_form(connection: apsw.Connection, collection: str, dimension: int, centre: Vector | None) -> QuantizationForm:
     """Begin a collection's quantized vectors anew, without any."""
     drop_form(connection, collection)
+    if not exists(connection, collection):
+        connection.execute(CREATE_ROWS.format(table=rows_table(collection)))
     blob = None if centre is None else centre.astype("<f4").tobytes()
     connection.execute("INSERT INTO quantized_forms VALUES (?, ?, ?)", (collection, dimension, blob))
     return QuantizationForm(
@@ -93,7 +104,8 @@ def make_form(connection: apsw.Connection, collection: str, dimension: int, cent
 
 def drop_form(connection: apsw.Connection, collection: str) -> None:
     """Remove a collection's quantized vectors and what they were made with, damaged or not."""
-    connection.execute(f"DELETE FROM {TABLES[collection]}")  # noqa: S608  # a name of ours
+    if exists(connection, collection):
+        connection.execute(f"DELETE FROM {rows_table(collection)}")  # noqa: S608  # a name of ours
     for segment in _segment_ids(connection, collection):
         _drop_segment(connection, segment)
     for table in ("quantized_codes", "quantized_keys"):  # of a segment that is not there any more, but by damage
@@ -147,20 +159,24 @@ def count(connection: apsw.Connection, collection: str) -> int:
 
 def read_keys(connection: apsw.Connection, collection: str) -> Keys:
     """Return every key, ascending."""
-    sql = f"SELECT key FROM {TABLES[collection]} ORDER BY key"  # noqa: S608  # a name of ours
+    if not exists(connection, collection):
+        return _NOWHERE
+    sql = f"SELECT key FROM {rows_table(collection)} ORDER BY key"  # noqa: S608  # a name of ours
     return np.fromiter((row[0] for row in connection.execute(sql)), dtype=np.int64)
 
 
 def key_digest(connection: apsw.Connection, collection: str) -> KeyDigest:
     """Return the digest of the keys."""
-    return read_key_digest(connection, TABLES[collection], "key")
+    if not exists(connection, collection):
+        return KeyDigest()
+    return read_key_digest(connection, rows_table(collection), "key")
 
 
 def read_rows(connection: apsw.Connection, collection: str, places: Places, dimension: int) -> tuple[Keys, Bytes]:
     """Return keys and packed rows at these places, in their order. Raise RetrievalError if one is not there."""
     sql = f"""
         SELECT stored.key, stored.vector
-        FROM carray(?) AS wanted CROSS JOIN {TABLES[collection]} AS stored ON stored.place = wanted.value
+        FROM carray(?) AS wanted CROSS JOIN {rows_table(collection)} AS stored ON stored.place = wanted.value
     """  # noqa: S608  # a name of ours
     rows: list[Any] = []
     if len(places):
@@ -174,7 +190,7 @@ def read_range(
     connection: apsw.Connection, collection: str, first: int, end: int, dimension: int
 ) -> tuple[Places, Bytes]:
     """Return the places from ``first`` to before ``end`` where a vector lives, and their packed rows."""
-    sql = f"SELECT place, vector FROM {TABLES[collection]} WHERE place >= ? AND place < ? ORDER BY place"  # noqa: S608  # a name of ours
+    sql = f"SELECT place, vector FROM {rows_table(collection)} WHERE place >= ? AND place < ? ORDER BY place"  # noqa: S608  # a name of ours
     return _packed(collection, connection.execute(sql, (first, end)).fetchall(), dimension)
 
 
@@ -216,7 +232,7 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
     places = _places_of(connection, collection, np.unique(np.asarray(keys, dtype=np.int64)))
     if not len(places):
         return
-    sql = f"DELETE FROM {TABLES[collection]} WHERE place = ?"  # noqa: S608  # a name of ours
+    sql = f"DELETE FROM {rows_table(collection)} WHERE place = ?"  # noqa: S608  # a name of ours
     connection.executemany(sql, ((place,) for place in places.tolist()))
     for number in _segment_ids(connection, collection):
         gone = places[places // CAPACITY == number] - number * CAPACITY
@@ -241,7 +257,7 @@ def _empty(
     """Move what lives in a segment to the end of the last one, and remove it."""
     places = np.setdiff1d(np.arange(segment.used), dead) + segment.first
     keys, rows = read_rows(connection, collection, places, form.dimension)
-    sql = f"DELETE FROM {TABLES[collection]} WHERE place BETWEEN ? AND ?"  # noqa: S608  # a name of ours
+    sql = f"DELETE FROM {rows_table(collection)} WHERE place BETWEEN ? AND ?"  # noqa: S608  # a name of ours
     connection.execute(sql, (segment.first, segment.first + CAPACITY - 1))
     _drop_segment(connection, segment.id)
     for first in range(0, len(keys), _BATCH):
@@ -256,7 +272,7 @@ def _append(connection: apsw.Connection, collection: str, keys: Sequence[int], r
         segment, used = _open_segment(connection, collection, len(planes))
         part = slice(done, min(len(keys), done + CAPACITY - used))
         first = segment * CAPACITY + used
-        sql = f"INSERT INTO {TABLES[collection]} (place, key, vector) VALUES (?, ?, ?)"  # noqa: S608  # a name of ours
+        sql = f"INSERT INTO {rows_table(collection)} (place, key, vector) VALUES (?, ?, ?)"  # noqa: S608  # a name of ours
         fresh = enumerate(zip(keys[part], rows[part], strict=True), first)
         connection.executemany(sql, ((place, int(key), row.tobytes()) for place, (key, row) in fresh))
         with connection.blob_open("main", "quantized_codes", "codes", segment, True) as blob:
@@ -313,7 +329,7 @@ def _drop_segment(connection: apsw.Connection, segment: int) -> None:
 def _places_of(connection: apsw.Connection, collection: str, keys: Keys) -> Places:
     """Return, ascending, the places of the keys that are there."""
     sql = f"""
-        SELECT stored.place FROM carray(?) AS wanted CROSS JOIN {TABLES[collection]} AS stored
+        SELECT stored.place FROM carray(?) AS wanted CROSS JOIN {rows_table(collection)} AS stored
         ON stored.key = wanted.value ORDER BY stored.place
     """  # noqa: S608  # a name of ours
     if not len(keys):
