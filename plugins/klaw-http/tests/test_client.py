@@ -91,17 +91,19 @@ def test_what_a_busy_server_says_is_passed_on() -> None:
         client_for(wire, retries=0, headers={"x-api-key": KEY}).get("/")
 
 
-def test_a_file_is_sent_as_a_form() -> None:
+def test_a_file_is_sent_as_a_form_and_whole_at_each_attempt() -> None:
     content = b"one\r\n--two\0\xff"
-    with Wire(OK) as wire:
+    with Wire(reply(b"", "503 Busy"), OK) as wire:
         assert client_for(wire).upload("/files", {"purpose": "batch"}, "a.jsonl", content) == {"fine": True}
-    head, _, body = wire.requests[0].partition(b"\r\n\r\n")
-    headers = dict(line.split(": ", 1) for line in head.decode().lower().split("\r\n")[1:])
-    kind = headers["content-type"]
-    request = Request.from_values(method="POST", input_stream=io.BytesIO(body), content_type=kind)
-    assert request.form.to_dict() == {"purpose": "batch"}
-    with closing(request.files["file"]) as file:
-        assert (file.filename, file.read()) == ("a.jsonl", content)
+    assert len(wire.requests) == 2
+    for sent in wire.requests:
+        head, _, body = sent.partition(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().lower().split("\r\n")[1:])
+        kind = headers["content-type"]
+        request = Request.from_values(method="POST", input_stream=io.BytesIO(body), content_type=kind)
+        assert request.form.to_dict() == {"purpose": "batch"}
+        with closing(request.files["file"]) as file:
+            assert (file.filename, file.read()) == ("a.jsonl", content)
 
 
 def test_a_file_is_fetched_up_to_its_bound() -> None:

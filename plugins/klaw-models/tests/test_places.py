@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from klaw_core import ModelNotFoundError, PluginConflictError
 from klaw_models import GgufEmbedderManifest, OnnxEmbedderManifest, find_model
+from klaw_models.places import GROUP, _registered
 
 ModelDirectory = Callable[..., Path]
 
@@ -63,6 +65,31 @@ def test_the_cache_stands_in_for_a_package_that_is_gone(
     model_directory(tmp_path / "cache" / "models" / "mine", "mine", revision="cached")
     monkeypatch.syspath_prepend(tmp_path / "site")
     assert _find("mine", tmp_path / "cache").revision == "cached"
+
+
+@pytest.mark.parametrize(
+    "registered",
+    [
+        "[klaw.models]\nmine = one\n",
+        "[klaw.models]\nmine=one\nother = two\n",
+        "[console_scripts]\nmine = wrong:main\n\n[klaw.models]\n# mine = wrong\n\n  mine  =  one.part  \n",
+        "[klaw.models]\nmine = one\n\n[klaw]\nmine = wrong\n",
+        "[klaw.models.more]\nmine = wrong\n[klaw.models]\r\nmine = one\r\n",
+        "[klaw.models]\nmine = one:attribute [extra]\n",
+        "[klaw.models]\nother = one\n",
+        "[klaw]\nmine = one\n",
+        "",
+    ],
+)
+def test_the_scan_for_packages_finds_what_importlib_metadata_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registered: str
+) -> None:
+    for site, content in (("second", "[klaw.models]\nmine = hidden\n"), ("first", registered)):
+        _register(tmp_path / site, "klaw-model-mine", "mine")
+        information = tmp_path / site / "klaw_model_mine-1.dist-info"
+        (information / "entry_points.txt").write_text(content, newline="")
+        monkeypatch.syspath_prepend(tmp_path / site)
+    assert list(_registered("mine")) == [point.module for point in entry_points(group=GROUP, name="mine")]
 
 
 @pytest.mark.parametrize("name", ["../outside", "a/../../outside", "", "a\0b"])

@@ -1,10 +1,9 @@
-"""Reading what a server sends, within bounds, and packing a file for it."""
+"""Reading what a server sends, within bounds."""
 
 import json
 import re
-import secrets
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from klaw_http.errors import BodyError
@@ -83,19 +82,3 @@ def retry_delay_seconds(body: bytes) -> float:
     """
     found = _RETRY_DELAY.search(body)
     return float(found[1]) if found else 0.0
-
-
-def multipart(fields: Mapping[str, str], name: str, content: bytes) -> tuple[bytes, str]:
-    """Pack form fields and one file, in the field ``file``; return the body and its content type (RFC 7578).
-
-    Names and values are the caller's own constants, which need no quoting.
-    """
-    boundary = secrets.token_hex(16)  # 128 random bits occur in no content
-    parts = [
-        f'--{boundary}\r\ncontent-disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
-        for key, value in fields.items()
-    ]
-    head = f'--{boundary}\r\ncontent-disposition: form-data; name="file"; filename="{name}"\r\n'
-    head += "content-type: application/octet-stream\r\n\r\n"
-    body = b"".join([*(part.encode() for part in parts), head.encode(), content, f"\r\n--{boundary}--\r\n".encode()])
-    return body, f"multipart/form-data; boundary={boundary}"

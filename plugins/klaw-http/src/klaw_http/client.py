@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen, validators
 
-from klaw_http.bodies import error_detail, multipart, parse_json, parse_object, read_body, retry_delay_seconds
+from klaw_http.bodies import error_detail, parse_json, parse_object, read_body, retry_delay_seconds
 from klaw_http.deadline import SECONDS, Deadline, DeadlineError
 from klaw_http.errors import BodyError, NoAnswerError, StatusError
 from klaw_http.retrying import BUSY, LaterError, backoff_seconds, retry_after_seconds
@@ -43,13 +43,12 @@ def _sendable(_instance: object, _attribute: object, headers: Mapping[str, str])
 
 @frozen
 class _Request:
-    """What is sent, and how much may come back."""
+    """What is sent, and how much may come back. ``body`` is what httpx is told of it: ``content``, or a form."""
 
     method: str
     path: str
-    content: bytes | None
-    content_type: str
     limit_bytes: int
+    body: Mapping[str, Any] = field(factory=dict)
 
 
 def _every_refusal(_error: StatusError) -> bool:
@@ -81,26 +80,24 @@ class HttpClient:
 
     def post(self, path: str, body: Mapping[str, object], /) -> dict[str, Any]:
         """Send a JSON object to ``path`` and return the JSON object that comes back. Raise HttpError."""
-        content = json.dumps(body).encode("ascii")
-        return self._json(_Request("POST", path, content, "application/json", self.max_response_bytes))
+        return self._json(_Request("POST", path, self.max_response_bytes, _json_body(body)))
 
     def ask(self, path: str, body: Mapping[str, object], /) -> Any:
         """Send a JSON object to ``path`` and return whatever JSON comes back, a list perhaps. Raise HttpError."""
-        content = json.dumps(body).encode("ascii")
-        return self._call(_Request("POST", path, content, "application/json", self.max_response_bytes), parse_json)
+        return self._call(_Request("POST", path, self.max_response_bytes, _json_body(body)), parse_json)
 
     def get(self, path: str, /) -> dict[str, Any]:
         """Return the JSON object at ``path``. Raise HttpError."""
-        return self._json(_Request("GET", path, None, "", self.max_response_bytes))
+        return self._json(_Request("GET", path, self.max_response_bytes))
 
     def upload(self, path: str, fields: Mapping[str, str], name: str, content: bytes, /) -> dict[str, Any]:
-        """Send a file and form fields to ``path`` and return the JSON object that comes back. Raise HttpError."""
-        body, content_type = multipart(fields, name, content)
-        return self._json(_Request("POST", path, body, content_type, self.max_response_bytes))
+        """Send form fields, and a file in the field ``file``; return the JSON object that answers. Raise HttpError."""
+        form = {"data": fields, "files": {"file": (name, content, "application/octet-stream")}}
+        return self._json(_Request("POST", path, self.max_response_bytes, form))
 
     def fetch(self, path: str, limit_bytes: int, /) -> bytes:
         """Return what is at ``path``, of any type and of at most ``limit_bytes``. Raise HttpError."""
-        body: bytes = self._call(_Request("GET", path, None, "", limit_bytes), bytes)
+        body: bytes = self._call(_Request("GET", path, limit_bytes), bytes)
         return body
 
     def _json(self, request: _Request) -> dict[str, Any]:
@@ -134,12 +131,12 @@ class HttpClient:
         self, client: httpx.Client, deadline: Deadline, request: _Request, parse: Callable[[bytes], Any]
     ) -> Any:
         headers = {"accept": "application/json", "accept-encoding": "gzip", "user-agent": "klaw", **self.headers}
-        if request.content is not None:
-            headers["content-type"] = request.content_type
+        if "content" in request.body:
+            headers["content-type"] = "application/json"
         url = self._where(request.path)
         with (
             self._failures_named(request.path, deadline),
-            client.stream(request.method, url, content=request.content, headers=headers) as response,
+            client.stream(request.method, url, headers=headers, **request.body) as response,
         ):
             if not response.is_success:
                 raise self._refusal(request.path, response)
@@ -197,6 +194,11 @@ class HttpClient:
         from klaw_http.transport import default_ssl_context
 
         return default_ssl_context()
+
+
+def _json_body(value: Mapping[str, object]) -> dict[str, bytes]:
+    """Return the body of JSON; in ASCII, because httpx's ``json=`` cannot send half a surrogate pair."""
+    return {"content": json.dumps(value).encode("ascii")}
 
 
 def _error_body(response: httpx.Response) -> bytes:
