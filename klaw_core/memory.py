@@ -110,10 +110,7 @@ class Memory:
         from klaw_core.extensions.host import Extensions
         from klaw_core.extensions.memory_host import MemoryHost
 
-        def emit(event: Event) -> None:
-            self.extensions.emit(event)
-
-        host = MemoryHost(self._assembly, lambda: self._runs, self.search, emit)
+        host = MemoryHost(self._assembly, lambda: self._runs, self.search, lambda: self.extensions)
         return Extensions(self.config, self._assembly.registry, host)
 
     @overload

@@ -127,6 +127,10 @@ class Extensions:
             for name, extension in self.having(SourcedExtension)
         ]
 
+    def reserved_origins(self) -> frozenset[str]:
+        """Return the origins that belong to extensions."""
+        return frozenset(origin for _, item in self.having(SourcedExtension) for origin in item.origins)
+
     def on_change(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """Call back at every event from now on; return what ends that."""
         with self._lock:

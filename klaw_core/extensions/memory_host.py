@@ -17,6 +17,7 @@ from klaw_core.values.search import Filters
 
 if TYPE_CHECKING:
     from klaw_core.config.model import Config
+    from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.journal import RecordJournal
     from klaw_core.interfaces.language_model import LanguageModel
@@ -35,7 +36,7 @@ class MemoryHost:
     assembly: Assembly
     get_runs: Callable[[], IndexRuns]
     search_memory: Callable[..., SearchResults]
-    emit_event: Callable[[Event], None]
+    get_extensions: Callable[[], Extensions]
 
     @property
     def config(self) -> Config:
@@ -87,7 +88,7 @@ class MemoryHost:
 
     def reserved_origins(self) -> frozenset[str]:
         """Return the origins that belong to extensions."""
-        return self.get_runs().sources.reserved()
+        return self.get_extensions().reserved_origins()
 
     def index(self, origin: str, /) -> IndexReport:
         """Bring the index up to date with the sources of one origin."""
@@ -119,4 +120,4 @@ class MemoryHost:
 
     def emit(self, event: Event, /) -> None:
         """Tell every listener of an event."""
-        self.emit_event(event)
+        self.get_extensions().emit(event)

@@ -165,7 +165,7 @@ def _own_units(result: SearchResult, question: Question) -> Iterable[str]:
 
 def _holds(chunk: str, text: str) -> bool:
     """Return whether a chunk holds a text, however its lines are broken."""
-    return " ".join(text.split()).casefold() in " ".join(passage.split()).casefold()
+    return " ".join(text.split()).casefold() in " ".join(chunk.split()).casefold()
 
 
 def _holds_path(memory: Memory, path: str) -> bool:
