@@ -12,7 +12,8 @@ from attrs import evolve
 
 from klaw_core.config.load import load_config
 from klaw_core.config.model import Config
-from klaw_core.errors import NotFoundError
+from klaw_core.errors import NotFoundError, PluginError
+from klaw_core.files.layout import DataDirectory
 from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
@@ -52,7 +53,8 @@ class Agents:
         """Return an agent's memory, None if it is disabled.
 
         Raise NotFoundError for a name that cannot be a directory's (letters, digits and ``-._@+``, at most 100, a
-        letter or digit first), or after :meth:`close`; StoreError and others as ``Memory.open``.
+        letter or digit first), or after :meth:`close`; PluginError if the store cannot keep agents apart; StoreError
+        and others as ``Memory.open``.
         """
         if not _NAME.fullmatch(name):
             raise NotFoundError(f"{name!r} cannot name an agent", hint="use letters, digits and -._@+")
@@ -62,8 +64,15 @@ class Agents:
             if self._closed:
                 raise NotFoundError(f"the memory of {name!r} was closed with the others")
             if name not in self._open:
-                config = evolve(self._config, data_dir=self._config.data_dir / "agents" / name)
-                self._open[name] = Memory.open(config, registry=self._registry)
+                directory = DataDirectory(self._config.data_dir).agent(name)
+                memory = Memory.open(evolve(self._config, data_dir=directory, agent=name), registry=self._registry)
+                if not memory.isolates:
+                    memory.close()
+                    raise PluginError(
+                        f"the store {self._config.store.type!r} cannot keep the memories of several agents apart",
+                        hint="choose another store: `klaw plugins`",
+                    )
+                self._open[name] = memory
             return self._open[name]
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from klaw_core.memory import Memory
-    from klaw_core.values.runs import Progress
+    from klaw_core.values.runs import IndexReport, Progress
 
 _LOG = logging.getLogger("klaw")
 
@@ -38,6 +38,7 @@ class BackgroundIndexer:
         self._debounce_seconds = debounce_seconds
         self._changed = threading.Condition()
         self._requests = 1  # the run at the start
+        self._origins: set[str | None] = {None}
         self._handled = 0
         self._running = False
         self._asked = False
@@ -54,9 +55,10 @@ class BackgroundIndexer:
     ) -> None:
         self.close()
 
-    def request(self) -> None:
-        """Ask for a run, soon; return at once."""
+    def request(self, origin: str | None = None) -> None:
+        """Ask for a run, soon, over one source or (None) over all of them; return at once."""
         with self._changed:
+            self._origins.add(origin)
             self._requests += 1
             self._changed.notify_all()
 
@@ -86,10 +88,8 @@ class BackgroundIndexer:
         while self._next(at_once=first):
             first = False
             put_off = False
-            # What was put off is a smaller run: no file is read for it.
-            run = self._memory.index if self._asked else self._memory.embed
             try:
-                report = run(on_progress=self._give_way)
+                report = self._bring_up_to_date()
             except _PutOffError as error:
                 put_off = True
                 _LOG.info("memory index ready for words; embedding is put off: %s", error)
@@ -102,6 +102,27 @@ class BackgroundIndexer:
             with self._changed:
                 self._running, self._put_off = False, put_off
                 self._changed.notify_all()
+
+    def _bring_up_to_date(self) -> IndexReport:
+        """Run over what was asked for; what was put off is a smaller run, for which no file is read."""
+        with self._changed:
+            origins, self._origins = self._origins, set()
+        if not self._asked:
+            return self._memory.embed(on_progress=self._give_way)
+        if None in origins:
+            return self._memory.index(on_progress=self._give_way)
+        from klaw_core.values.runs import IndexReport
+
+        report = IndexReport()
+        done: list[str] = []
+        try:
+            for origin in sorted(name for name in origins if name is not None):
+                report += self._memory.index(origin=origin, on_progress=self._give_way)
+                done.append(origin)
+        finally:
+            with self._changed:
+                self._origins |= origins - set(done)
+        return report
 
     def _give_way(self, progress: Progress) -> None:
         """Stop a run that has written its words and would wait, or keep somebody waiting. Nothing is lost by it."""

@@ -104,6 +104,11 @@ class Memory:
         """The configuration this memory was assembled from."""
         return self._assembly.config
 
+    @property
+    def isolates(self) -> bool:
+        """Whether the store keeps this memory apart from those of other agents."""
+        return bool(getattr(self._assembly.store, "isolates", False))
+
     @cached_property
     def extensions(self) -> Extensions:
         """The installed extensions."""

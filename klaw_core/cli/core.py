@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import attrs
 import click
 
 from klaw_core.cli.settings import Settings, common_options, pass_settings
@@ -34,11 +33,12 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
     """Print all of core memory, one SECTION of it, or the value of one KEY."""
     from klaw_core.cli.output import StyledText, data, print_json
     from klaw_core.errors import NotFoundError
+    from klaw_core.extensions.json_forms import to_json
 
     facts = _core(settings).get()
     if section is None:
         if settings.json:
-            print_json(attrs.asdict(facts))
+            print_json(to_json(facts))
         elif rendered := facts.render():
             data().line(rendered)
         return

@@ -49,7 +49,7 @@ def command(settings: Settings, *, keep: Path | None) -> None:
     Your own index is not touched.
     """
     from klaw_core.cli.output import notify, print_json
-    from klaw_core.cli.results import as_dict
+    from klaw_core.extensions.json_forms import result_to_json
     from klaw_core.memory import Memory
 
     with _place(keep) as root:
@@ -62,7 +62,7 @@ def command(settings: Settings, *, keep: Path | None) -> None:
                 memory.index(root / "notes", name="notes")
             for question in QUESTIONS:
                 found = memory.search(question.text, _SHOWN)
-                answers.append({"query": question.text, "results": [as_dict(result, explain=True) for result in found]})
+                answers.append({"query": question.text, "results": [result_to_json(result) for result in found]})
                 notify(settings, *found.notices)
                 if not settings.json:
                     _show(question, found, root)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
 import click
 
 from klaw_core.cli.settings import Settings, common_options, pass_settings
@@ -26,9 +25,10 @@ def command(settings: Settings, *, fix: bool) -> None:
     """
     diagnosis = _diagnose(settings, fix=fix)
     from klaw_core.cli.output import print_json
+    from klaw_core.extensions.json_forms import to_json
 
     if settings.json:
-        print_json({"healthy": diagnosis.healthy, "findings": [attrs.asdict(item) for item in diagnosis.findings]})
+        print_json({"healthy": diagnosis.healthy, "findings": to_json(diagnosis.findings)})
     else:
         _show(settings, diagnosis)
     if not diagnosis.healthy:

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import attrs
 import click
 
 from klaw_core.cli.settings import Settings, common_options, pass_settings
@@ -38,9 +37,10 @@ def command(settings: Settings, *, file: str) -> None:
 def _report(settings: Settings, file: str, report: ExportReport) -> None:
     from klaw_core.cli.output import notify, print_json
     from klaw_core.cli.reports import records
+    from klaw_core.extensions.json_forms import to_json
 
     if settings.json and file != "-":
-        print_json({"file": file, **attrs.asdict(report)})
+        print_json({"file": file, **to_json(report)})
     else:
         notify(settings, f"exported {records(report.counts) or 'nothing'}" + (f" to {file}" if file != "-" else ""))
     notify(settings, *(f"left out {item.path}: {item.reason}" for item in report.skipped))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import attrs
 import click
 
 from klaw_core.cli.settings import Settings, common_options, pass_settings
@@ -31,9 +30,10 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
             _ask(_question(memory, target))
         gone = memory.forget(target)
     from klaw_core.cli.output import counted, data, print_json
+    from klaw_core.extensions.json_forms import to_json
 
     if settings.json:
-        print_json(attrs.asdict(gone))
+        print_json(to_json(gone))
     elif not settings.quiet:
         what = gone.paths[0] if len(gone.paths) == 1 else counted(len(gone.paths), "document")
         data().line(f"forgot {what} ({counted(gone.chunks, 'chunk')})")

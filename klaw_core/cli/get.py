@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import attrs
 import click
 
 from klaw_core.cli.settings import Settings, common_options, pass_settings
@@ -35,9 +34,10 @@ def command(settings: Settings, *, target: str) -> None:
         passage = _passage(memory, target)
     from klaw_core.cli.output import clean, data, print_json
     from klaw_core.cli.streams import echo
+    from klaw_core.extensions.json_forms import to_json
 
     if settings.json:
-        print_json(attrs.asdict(passage, recurse=False))
+        print_json(to_json(passage))
         return
     # A pipe gets the note as it is; a terminal must not be driven by it.
     content = clean(passage.content) if data().is_terminal else passage.content

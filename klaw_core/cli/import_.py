@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import attrs
 import click
 
 from klaw_core.cli.settings import Settings, common_options, pass_settings
@@ -23,11 +22,12 @@ def command(settings: Settings, *, file: str) -> None:
     """Add what FILE holds, as `klaw export` wrote it; - reads standard input. What is here already stays as it is."""
     from klaw_core.cli.output import data, notify, print_json
     from klaw_core.cli.reports import records
+    from klaw_core.extensions.json_forms import to_json
 
     with _whole(file) as source, settings.open_memory() as memory:
         report = memory.import_(source)
     if settings.json:
-        print_json(attrs.asdict(report))
+        print_json(to_json(report))
     elif not settings.quiet:
         added = records(report.added) or "nothing new"
         present = sum(report.present.values())

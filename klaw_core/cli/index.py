@@ -57,7 +57,7 @@ def command(
                     embed=not no_embed,
                     on_progress=on_progress,
                 )
-            title = "all notes" if directory is None else workspace_of(memory.config.data_dir, directory)
+            title = "all notes" if directory is None else workspace_of(memory, directory)
             reports.append(as_dict(title, report))
             if not settings.json:
                 report_run(settings, title, report)

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import attrs
 import click
 
 from klaw_core.cli.output import StyledText, counted, data, duration, notices, notify, print_json
 from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import ReaderGoneError
 from klaw_core.embedding.run import ALL_ANEW
+from klaw_core.extensions.json_forms import to_json
 from klaw_core.values.runs import IndexReport, SkippedEntry
 
 _NAMED = 3  # skipped files that are named without --verbose; of more there is one line in all
@@ -55,7 +55,7 @@ def report_run(settings: Settings, name: str, report: IndexReport) -> None:
 
 def as_dict(name: str, report: IndexReport) -> dict[str, Any]:
     """Return a run's report for JSON."""
-    return {"workspace": name, **attrs.asdict(report)}
+    return {"workspace": name, **to_json(report)}
 
 
 def summary(report: IndexReport) -> str:

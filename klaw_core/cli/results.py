@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 
-from klaw_core.cli.output import Output, StyledText, clean, timestamp
+from klaw_core.cli.output import Output, StyledText, clean
+from klaw_core.extensions.json_forms import result_to_json
 from klaw_core.searching.snippets import find_marks, make_snippet
 from klaw_core.values.search import Contribution, SearchResult
 
@@ -31,16 +31,6 @@ class ResultStyle:
 def place(result: SearchResult) -> str:
     """Return ``path:start-end``, which ``klaw get`` takes."""
     return f"{result.path}:{result.start_line}-{result.end_line}"
-
-
-def as_dict(result: SearchResult, *, explain: bool) -> dict[str, Any]:
-    """Return a result's fields for JSON; ``explain`` only if asked for."""
-    fields = attrs.asdict(result, recurse=False)
-    fields["created_at"] = timestamp(result.created_at)
-    del fields["explain"]
-    if explain:
-        fields["explain"] = [attrs.asdict(part) for part in result.explain]
-    return fields
 
 
 def show(out: Output, results: Sequence[SearchResult], look: ResultStyle) -> None:
@@ -144,7 +134,7 @@ def as_csv(results: Sequence[SearchResult], _look: ResultStyle) -> str:
     writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore")
     writer.writeheader()
     for rank, result in enumerate(results, start=1):
-        fields = as_dict(result, explain=False)
+        fields = result_to_json(result, explain=False)
         writer.writerow({**fields, "rank": rank, "heading": " > ".join(result.heading)})
     return text.getvalue()
 

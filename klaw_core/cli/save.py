@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 
-import attrs
 import click
 
 from klaw_core.cli.dates import since as parse_moment
@@ -28,9 +27,10 @@ def command(
         saved = memory.save(words, source=source, chat_id=chat_id, created_at=created_at)
     from klaw_core.cli.output import notify, print_json
     from klaw_core.cli.streams import echo
+    from klaw_core.extensions.json_forms import to_json
 
     if settings.json:
-        print_json(attrs.asdict(saved, recurse=False))
+        print_json(to_json(saved))
     else:
         echo(saved.path)
     if saved.notice:

@@ -41,7 +41,10 @@ if TYPE_CHECKING:
 )
 @click.option("--min-score", type=float, metavar="SCORE", help="Leave out what scores lower. [default: none]")
 @click.option(
-    "-c", "--collection", default="memory", show_default=True, metavar="NAME", help="Search in this collection."
+    "-c", "--collection", "collections", multiple=True, metavar="NAME", help="Search in these. [default: memory]"
+)
+@click.option(
+    "--where", "conditions", multiple=True, metavar="COND", help="Only metadata like tags=work, year>=2025, lang!=de."
 )
 @click.option("--source", metavar="LABEL", help="Only this source, for instance MEMORY.md or manual.")
 @click.option("--path", "path", metavar="PREFIX", help="Only paths that begin so, for instance notes/2026/.")
@@ -65,7 +68,8 @@ def command(
     limit: int,
     mode: Mode,
     min_score: float | None,
-    collection: str,
+    collections: tuple[str, ...],
+    conditions: tuple[str, ...],
     source: str | None,
     path: str | None,
     chat_id: str | None,
@@ -81,33 +85,35 @@ def command(
     """
     if settings.json and form not in {None, "json"}:
         raise click.UsageError(f"--json and --format {form} contradict each other")
+    from klaw_core.cli.output import data
+    from klaw_core.values.collections import MEMORY
+    from klaw_core.values.metadata import parse_condition
     from klaw_core.values.search import Filters
 
     text = sys.stdin.read() if query == ("-",) else " ".join(query)
-    filters = Filters(source=source, path=path, chat_id=chat_id, since=since, until=until)
+    metadata = tuple(map(parse_condition, conditions))
+    filters = Filters(source=source, path=path, chat_id=chat_id, since=since, until=until, metadata=metadata)
     with settings.open_memory() as memory:
-        found = memory.search(text, limit, mode=mode, filters=filters, collection=collection, min_score=min_score)
-        data_dir = memory.config.data_dir
-    from klaw_core.cli.output import data
+        found = memory.search(
+            text, limit, mode=mode, filters=filters, collection=collections or MEMORY, min_score=min_score
+        )
+        is_terminal = data().is_terminal
+        roots = {item.origin: item.root for item in memory.sources() if item.root} if is_terminal else {}
     from klaw_core.cli.results import ResultStyle
 
-    roots = {}
-    if data().is_terminal:
-        from klaw_core.cli.roots import workspace_roots
-
-        roots = workspace_roots(data_dir)
     look = ResultStyle(text, full=full, explain=explain, roots=roots)
     _print(settings, found, look, "json" if settings.json else form or "text")
 
 
 def _print(settings: Settings, found: SearchResults, look: ResultStyle, form: str) -> None:
     from klaw_core.cli.output import data, notify, print_json
-    from klaw_core.cli.results import FORMATS, as_dict, show
+    from klaw_core.cli.results import FORMATS, show
     from klaw_core.cli.streams import echo
+    from klaw_core.extensions.json_forms import result_to_json
 
     notify(settings, *found.notices)
     if form == "json":
-        print_json([as_dict(result, explain=look.explain) for result in found])
+        print_json([result_to_json(result, explain=look.explain) for result in found])
     elif form in FORMATS:
         echo(FORMATS[form](found, look), nl=False)
     elif found:

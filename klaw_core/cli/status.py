@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import attrs
 import click
 
 from klaw_core.cli.settings import Settings, common_options, pass_settings
@@ -28,25 +27,12 @@ def command(settings: Settings) -> None:
         status = memory.status()
         files = memory.config.files
     from klaw_core.cli.output import data, print_json
+    from klaw_core.extensions.json_forms import to_json
 
     if settings.json:
-        print_json(_as_dict(status, [str(file) for file in files]))
+        print_json({**to_json(status), "config_files": to_json(files)})
     else:
         _show(data(), status, [str(file) for file in files])
-
-
-def _as_dict(status: Status, files: list[str]) -> dict[str, Any]:
-    return {
-        **attrs.asdict(status),
-        "origins": {
-            name: {"documents": documents, "chunks": chunks} for name, (documents, chunks) in status.origins.items()
-        },
-        "collections": dict(status.collections),
-        "workspaces": dict(status.workspaces),
-        "excluded": dict(status.excluded),
-        "statistics": dict(status.statistics),
-        "config_files": files,
-    }
 
 
 def _show(out: Output, status: Status, files: list[str]) -> None:

@@ -7,7 +7,7 @@ arrays. Where a form differs from that, a function below says how.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 import attrs
 
 from klaw_core.errors import KlawError
-from klaw_core.files.timestamps import format_ts
 from klaw_core.values.runs import Status
 from klaw_core.values.search import SearchResult
 from klaw_core.values.tools import Json, Tool
@@ -43,7 +42,7 @@ def _fields(value: Any) -> Json:
 
 @to_json.register
 def _(value: datetime) -> str:
-    return format_ts(value)
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 @to_json.register
@@ -75,6 +74,19 @@ def _(value: Tool) -> Json:
 def _(value: Status) -> Json:
     counts = {name: {"documents": documents, "chunks": chunks} for name, (documents, chunks) in value.origins.items()}
     return {**_fields(value), "origins": counts}
+
+
+def result_for_model(result: SearchResult) -> Json:
+    """Return a search result as a tool answers it: what a model can use, in few tokens."""
+    return {
+        "content": result.content,
+        **({"context": result.context} if result.context else {}),
+        "source": result.source,
+        "created_at": to_json(result.created_at),
+        "path": f"{result.path}:{result.start_line}-{result.end_line}",
+        "heading": " > ".join(result.heading),
+        "score": round(result.score, 6),
+    }
 
 
 def result_to_json(result: SearchResult, *, explain: bool = True) -> Json:

@@ -12,11 +12,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from klaw_core.errors import KlawError, QueryError, as_klaw_error, isolated
-from klaw_core.extensions.json_forms import to_json
+from klaw_core.extensions.json_forms import result_for_model, to_json
 from klaw_core.extensions.schemas import integer, string
-from klaw_core.files.timestamps import format_ts, parse_ts
+from klaw_core.files.timestamps import parse_ts
 from klaw_core.interfaces.extension import ToolExtension
-from klaw_core.values.search import Filters, SearchResult
+from klaw_core.values.search import Filters
 from klaw_core.values.tools import Json, Tool
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _search_tool(memory: Memory) -> Tool:
             until=_moment(arguments, "until", whole_day=True),
         )
         found = memory.search(arguments["query"], limit=int(arguments.get("topK", 5)), filters=filters)
-        answer: Json = {"results": [_result(result) for result in found]}
+        answer: Json = {"results": [result_for_model(result) for result in found]}
         return answer | ({"notices": list(found.notices)} if found.notices else {})
 
     source = "Only this source: MEMORY.md, memory/2026-02-24.md, conversation, manual."
@@ -87,18 +87,6 @@ def _search_tool(memory: Memory) -> Tool:
         "Search long-term memory: notes, past conversations, saved facts. Use it before saying you do not know."
     )
     return Tool("memory_search", description, properties, search, ("query",), read_only=True)
-
-
-def _result(result: SearchResult) -> Json:
-    return {
-        "content": result.content,
-        **({"context": result.context} if result.context else {}),
-        "source": result.source,
-        "created_at": format_ts(result.created_at),
-        "path": f"{result.path}:{result.start_line}-{result.end_line}",
-        "heading": " > ".join(result.heading),
-        "score": round(result.score, 6),
-    }
 
 
 def _moment(arguments: Json, name: str, *, whole_day: bool = False) -> datetime | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import ALL_ANEW, require_same_space
-from klaw_core.errors import EmbeddingError, PluginError, VectorSpaceError, isolated, reason
+from klaw_core.errors import EmbeddingError, KlawError, PluginError, VectorSpaceError, isolated, reason
 from klaw_core.extensions.host import Extensions
 from klaw_core.indexing.reconcile import compare
+from klaw_core.interfaces.extension import StatusExtension
 from klaw_core.interfaces.store import Snapshot
 from klaw_core.sources.catalogue import Sources
 from klaw_core.values.runs import Status
@@ -42,7 +44,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
         },
         workspaces={name: str(root) for name, root in roots.items()},
         excluded={source.origin: source.excluded for source in known if source.excluded},
-        statistics=assembly.store.statistics(),
+        statistics={**assembly.store.statistics(), **_facts(extensions)},
         problems=(
             *(
                 f"{configured.name} is off: {configured.problem}"
@@ -56,6 +58,15 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             *indexes,
         ),
     )
+
+
+def _facts(extensions: Extensions) -> Mapping[str, int | str]:
+    """Return what extensions say about themselves; one that fails says nothing here, doctor examines it."""
+    facts: dict[str, int | str] = {}
+    for name, extension in extensions.having(StatusExtension):
+        with suppress(KlawError), isolated(f"the extension {name!r}"):
+            facts |= extension.status()
+    return facts
 
 
 def _by_origin(counts: Mapping[str, Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:

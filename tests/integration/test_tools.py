@@ -55,7 +55,7 @@ class TestSearchAndSave:
         (result,) = answer["results"]
         assert result["source"] == "MEMORY.md"
         assert result["content"].endswith("The harbour master writes down every ship.")
-        assert result["created_at"] == "2026-02-24T12:00:00.000Z"
+        assert result["created_at"] == "2026-02-24T12:00:00Z"
         assert memory.get(result["path"].partition(":")[0])
         assert json.loads(json.dumps(answer)) == answer
 
