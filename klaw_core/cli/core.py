@@ -85,9 +85,10 @@ def delete_command(settings: Settings, *, section: str, key: str) -> None:
 
 def _core(settings: Settings) -> CoreMemory:
     """Return core memory without opening the database, which need not be sound for it."""
-    from klaw_core.core_memory.facts import FILE_NAME, CoreMemory
+    from klaw_core.core_memory.facts import CoreMemory
+    from klaw_core.files.layout import DataDirectory
 
-    return CoreMemory(settings.load_config().data_dir / FILE_NAME)
+    return CoreMemory(DataDirectory(settings.load_config().data_dir).core_memory)
 
 
 def _report(settings: Settings, change: dict[str, object]) -> None:

@@ -38,8 +38,9 @@ def command(settings: Settings, *, name: str, follow: bool, since: datetime | No
     from klaw_core.conversations.chat import Chat
     from klaw_core.conversations.journal import Journal
     from klaw_core.errors import NotFoundError
+    from klaw_core.files.layout import DataDirectory
 
-    journal = Journal(settings.load_config().data_dir / "conversations")
+    journal = Journal(DataDirectory(settings.load_config().data_dir).conversations)
     chat = Chat.parse(name)
     files = journal.files(chat).files
     if not files and not follow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -32,6 +32,7 @@ class Conversations:
     row_sync: RowSync
     forget_documents: Callable[[Sequence[str]], object] = lambda _paths: None
     on_append: Callable[[Message], None] = lambda _message: None
+    on_removal: Callable[[], object] = lambda: None
 
     @property
     def journal(self) -> Journal:
@@ -106,6 +107,25 @@ class Conversations:
     def sync(self) -> SyncReport:
         """Bring the rows up to date with the journal. Raise StoreError."""
         return self.row_sync.sync()
+
+    def remove(self, chat: Chat, ids: Collection[str]) -> int:
+        """Remove single messages for good: from the files, the rows, the chunks and the cache.
+
+        Return how many rows that were. Summaries stay. After a crash in between, the next index removes the rest.
+        Raise StoreError.
+        """
+        with self._store.read() as snapshot:
+            before = len(snapshot.messages.all(chat.name))
+        files = self.journal.remove(chat, frozenset(ids))
+        if not files:
+            return 0
+        with self._store.write() as transaction:
+            transaction.messages.purge(chat.name)
+        self.row_sync.sync_chat(chat)
+        self.forget_documents([document_path(file) for file in files])
+        self.on_removal()
+        with self._store.read() as snapshot:
+            return before - len(snapshot.messages.all(chat.name))
 
     def purge(self, chat: Chat) -> int:
         """Remove a chat for good: its files, rows, chunks and summaries; return how many messages it had as rows.

@@ -1,6 +1,6 @@
 """The journal of conversations: ``{root}/{channel}_{chat_id}/YYYY-MM-DD.jsonl``."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -84,6 +84,15 @@ class Journal:
             records = JsonLines(path).append(*(_with_id(batch[index], chats[index]) for index in indices))
             written.update(zip(indices, (Message.parse(record.value) for record in records), strict=True))
         return tuple(written[index] for index in range(len(batch)))
+
+    def remove(self, chat: Chat, ids: Collection[str]) -> tuple[ChatFile, ...]:
+        """Remove messages for good; return the files that held them. Unknown ids are ignored. Raise StoreError."""
+        wanted = frozenset(ids)
+        return tuple(
+            file
+            for file in self.files(chat).files
+            if JsonLines(file.path).remove(lambda record: record.value.get("id") in wanted)
+        )
 
     def session_break(self, chat: Chat, ts: datetime | None = None) -> Message:
         """Begin a new segment of a chat (now, by default), as ``/new`` does. Raise StoreError."""

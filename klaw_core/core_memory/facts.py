@@ -20,8 +20,6 @@ from klaw_core.files.jsonl import decode
 #: ``user``: name, location, occupation, preferences …; ``agent``: personality_notes, learned_rules …
 Section: TypeAlias = Literal["user", "agent"]
 SECTIONS: tuple[str, ...] = get_args(Section)
-#: The file in the data directory.
-FILE_NAME = "core_memory.json"
 MAX_KEY_CHARACTERS = 200
 MAX_VALUE_CHARACTERS = 10_000
 

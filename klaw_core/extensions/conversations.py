@@ -92,13 +92,18 @@ class ConversationsExtension:
         """What ``Memory.conversations`` is. Only once the extension is attached."""
         host = self._attached
         row_sync = RowSync.over(host.store, self.journal, self.summaries, self.settings)
-        return Conversations(row_sync, host.forget, self._tell)
+        return Conversations(row_sync, host.forget, self._tell, self._index)
 
     @property
     def _attached(self) -> Host:
         if self._host is None:
             raise KlawError("conversations are not open: they belong to no memory")
         return self._host
+
+    def _index(self) -> None:
+        """Index again what is left of the files from which messages were removed."""
+        if self.sources():
+            self._attached.index(CONVERSATIONS)
 
     def _tell(self, message: Message) -> None:
         chat = Chat.of(message.meta)

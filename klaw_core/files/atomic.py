@@ -5,7 +5,7 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
@@ -13,10 +13,8 @@ from typing import BinaryIO
 
 from klaw_core.errors import StoreError, StoreFullError, StoreReadOnlyError
 
-#: The directory, below the data directory, whose lock a run that embeds holds.
-EMBEDDING_LOCK = "embedding.lock"
-
 _TEMPORARY = ".klaw-"
+_BLOCK = 1 << 20
 # A temporary file this old is a crash's; a younger one may be what another process is about to rename.
 _LEFTOVER_SECONDS = 3600
 
@@ -57,6 +55,39 @@ def write_atomically(path: Path, text: str) -> None:
         sync_directory(path.parent)
     except OSError as error:
         raise writing_failed(path, error) from error
+
+
+def keep_ranges(path: Path, ranges: Callable[[int], Iterable[tuple[int, int]]]) -> None:
+    """Replace a file by one that holds only some of its bytes; durable when it returns. Raise StoreError.
+
+    ``ranges`` is given the open file and returns what stays, (start, end) in order. The caller holds the lock that
+    keeps others from writing meanwhile. A link stays one: what it leads to is replaced.
+    """
+    path = Path(os.path.realpath(path))
+    # One name, under the lock: a crash leaves at most one such file, and the next call begins with it.
+    temporary = path.with_name(f"{_TEMPORARY}{path.name}-rewrite")
+    try:
+        with open_regular(path) as file:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(temporary, flags, 0o600)
+            try:
+                for start, end in ranges(file.fileno()):
+                    _copy(file.fileno(), start, end, descriptor)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        temporary.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise writing_failed(path, error) from error
+
+
+def _copy(source: int, start: int, end: int, target: int) -> None:
+    while start < end and (block := os.pread(source, min(_BLOCK, end - start), start)):
+        write_all(target, block)
+        start += len(block)
 
 
 def write_new(path: Path, data: bytes) -> None:

@@ -3,9 +3,9 @@
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -14,6 +14,7 @@ from attrs import frozen
 
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import (
+    keep_ranges,
     make_private_directory,
     open_regular,
     require_regular,
@@ -173,6 +174,17 @@ class JsonLines:
         except OSError as error:
             yield BadLine(self.path, offset, offset, f"cannot be read: {error.strerror}")
 
+    def remove(self, goes: Callable[[Record], bool]) -> int:
+        """Remove records for good; return how many. Every other byte of the file stays. Raise StoreError."""
+        try:
+            with self._locked():
+                lines = [line for line in self.read() if isinstance(line, Record) and goes(line)]
+                if lines:
+                    keep_ranges(self.path, partial(_between, lines))
+        except OSError as error:
+            raise writing_failed(self.path, error) from error
+        return len(lines)
+
     def tail(self, count: int) -> tuple[Line, ...]:
         """Return the last ``count`` records, oldest first, and the bad lines among and after them."""
         lines: list[Line] = []
@@ -262,6 +274,15 @@ class JsonLines:
     def _torn(self, offset: int, end: int) -> BadLine:
         reason = f"the last line is torn: {end - offset:,} bytes without an end"
         return BadLine(self.path, offset, offset, reason, torn=True)
+
+
+def _between(lines: Sequence[Record], descriptor: int) -> Iterator[tuple[int, int]]:
+    """Yield what lies before, between and after these lines."""
+    position = 0
+    for line in lines:
+        yield position, line.offset
+        position = line.end
+    yield position, os.fstat(descriptor).st_size
 
 
 def _flush(descriptor: int) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
 from klaw_core.errors import RecordError
-from klaw_core.files.atomic import locked, open_regular, sync_directory, write_all, writing_failed
+from klaw_core.files.atomic import keep_ranges, locked
 from klaw_core.files.jsonl import BadLine, JsonLines
 from klaw_core.values.journals import BrokenRecord, Replay
 
@@ -20,7 +19,6 @@ from klaw_core.values.journals import BrokenRecord, Replay
 MAX_LINE_BYTES = 8 << 20
 
 _FORGET = "forget"
-_BLOCK = 1 << 20
 # How much of the end of an id identifies the record that a broken line was of: an id ends in a hash.
 _TAIL_CHARACTERS = 12
 
@@ -76,14 +74,14 @@ class FileJournal:
                 return 0
             known = self.replay().records.keys()
             self._lines.append(*({_FORGET: name} for name in dict.fromkeys(ids)))
-            self._rewrite()
+            keep_ranges(self.path, self._kept)
         return len(known & set(ids))
 
     def finish(self) -> None:
         """Remove the bytes of what was forgotten just before a crash."""
         if self.replay().unfinished:
             with locked(self.path.parent):
-                self._rewrite()
+                keep_ranges(self.path, self._kept)
 
     @property
     def _lines(self) -> JsonLines:
@@ -108,28 +106,6 @@ class FileJournal:
             raise RecordError("id is missing" if "id" not in record else "id is not a string")
         self.check(record)
         return name
-
-    def _rewrite(self) -> None:
-        """Replace the file by one without tombstones, and without what they are for; the caller holds the lock."""
-        path = Path(os.path.realpath(self.path))  # a link stays one
-        # One name, under the lock: a crash leaves at most one such file, and the next rewrite begins with it.
-        temporary = path.with_name(f".klaw-{path.name}-rewrite")
-        try:
-            with open_regular(path) as file:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-                descriptor = os.open(temporary, flags, 0o600)
-                try:
-                    for start, end in self._kept(file.fileno()):
-                        _copy(file.fileno(), start, end, descriptor)
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
-            temporary.replace(path)
-            sync_directory(path.parent)
-        except OSError as error:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise writing_failed(path, error) from error
 
     def _kept(self, descriptor: int) -> list[tuple[int, int]]:
         """Return the ranges of bytes that stay: all but the tombstones and, before each, what it is for."""
@@ -167,9 +143,3 @@ def _mentions(descriptor: int, start: int, end: int, names: Sequence[str]) -> bo
         return False
     with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
         return any(data.find(tail, start, end) != -1 for tail in tails)
-
-
-def _copy(source: int, start: int, end: int, target: int) -> None:
-    while start < end and (block := os.pread(source, min(_BLOCK, end - start), start)):
-        write_all(target, block)
-        start += len(block)

@@ -8,7 +8,7 @@ import pytest
 from klaw_core import IndexReport, background
 from klaw_core.background import BackgroundIndexer
 from klaw_core.embedding import run as embedding
-from klaw_core.files.atomic import EMBEDDING_LOCK, locked
+from klaw_core.files.atomic import locked
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_words_are_written_while_another_process_embeds_and_vectors_follow(home,
     with home.open() as memory, caplog.at_level(logging.INFO, "klaw"):
         memory.index(home.notes)
         home.write("b.md", "a lantern on the pier")
-        with locked(memory.config.data_dir / EMBEDDING_LOCK):
+        with locked(memory.config.data_dir / "embedding.lock"):
             with BackgroundIndexer(memory, debounce_seconds=0.01) as indexer:
                 assert indexer.wait(20)  # not for the lock
                 assert memory.search("lantern", mode="fts")
@@ -120,7 +120,7 @@ def test_what_was_put_off_is_embedded_without_being_asked_for(home, monkeypatch)
     home.write("a.md", "the harbour at night")
     with home.open() as memory:
         memory.index(home.notes, embed=False)
-        lock = locked(memory.config.data_dir / EMBEDDING_LOCK)
+        lock = locked(memory.config.data_dir / "embedding.lock")
         lock.__enter__()
         with BackgroundIndexer(memory) as indexer:
             assert indexer.wait(20)

@@ -7,7 +7,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from klaw_core.files.atomic import EMBEDDING_LOCK, locked
+from klaw_core.files.atomic import locked
 from klaw_embed_openai.testing import FakeOpenAI
 
 CONFIG = """\
@@ -142,7 +142,7 @@ def test_a_configuration_that_would_not_be_heard_is_refused_before_anything_is_e
 def test_a_run_that_waits_for_another_says_so_where_there_is_no_bar(embedding, notes):
     embedding("index", str(notes), "--no-embed")
     data_dir = Path(json.loads(embedding("status", "--json").stdout)["location"]).parent
-    with locked(data_dir / EMBEDDING_LOCK):
+    with locked(data_dir / "embedding.lock"):
         waiting = Popen([sys.executable, "-m", "klaw_core", "embed"], stdout=PIPE, stderr=PIPE, text=True)
         assert "waiting for another run that embeds" in waiting.stderr.readline()
         assert "notes/auth.md" in embedding("search", "tokens expire").stdout

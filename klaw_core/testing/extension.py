@@ -1,0 +1,117 @@
+"""The contract of an extension: whatever optional Protocols it implements must hold together.
+
+class TestMyExtension(ExtensionContract):
+    @pytest.fixture
+    def memory(self, tmp_path):
+        with Memory.open(...) as memory:
+            yield memory          # with some data of the extension in it
+
+    name = "mine"
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from klaw_core.extensions.json_forms import to_json
+from klaw_core.hookspecs import ComponentContext
+from klaw_core.interfaces.extension import (
+    CheckedExtension,
+    ContextExtension,
+    Extension,
+    RecordedExtension,
+    SourcedExtension,
+    StatusExtension,
+    ToolExtension,
+)
+from klaw_core.memory import Memory
+from klaw_core.values.context import ContextQuestion
+from klaw_core.values.records import Record
+from klaw_core.values.runs import SkippedEntry
+
+
+def shipped_extensions(data_dir: Path) -> Mapping[str, Extension]:
+    """Return the extensions that ship with the core over a data directory, attached to nothing."""
+    from klaw_core.extensions.plugin import klaw_extensions
+
+    context = ComponentContext(data_dir, data_dir / "cache")
+    return {item.name: item.factory(item.options(), context) for item in klaw_extensions()}
+
+
+class ExtensionContract:
+    """The laws of an extension; the subclass gives ``name`` and the fixture ``memory``."""
+
+    name: ClassVar[str]
+
+    @pytest.fixture
+    def memory(self, tmp_path: Path) -> Iterator[Memory]:
+        raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
+
+    @pytest.fixture
+    def extension(self, memory: Memory) -> Extension:
+        """Return the extension under test."""
+        return memory.extension(self.name)
+
+    def test_it_is_reached_by_the_name_it_gives(self, memory: Memory, extension: Extension) -> None:
+        assert extension.name == self.name
+        assert memory.extension(type(extension)) is extension
+
+    def test_its_sources_have_only_origins_of_its_own(self, memory: Memory, extension: Extension) -> None:
+        if isinstance(extension, SourcedExtension) and extension.origins:
+            assert {source.origin for source in extension.sources()} <= set(extension.origins)
+        assert len(memory.sources()) == len({(source.origin, source.collection) for source in memory.sources()})
+
+    def test_its_documents_are_found_after_a_reindex_as_before(self, memory: Memory, extension: Extension) -> None:
+        if not isinstance(extension, SourcedExtension) or not extension.sources():
+            pytest.skip("it has no documents")
+        memory.index()
+        before = {name: count for name, count in memory.status().origins.items() if name in extension.origins}
+        memory.reindex()
+        after = {name: count for name, count in memory.status().origins.items() if name in extension.origins}
+        assert before == after
+
+    def test_its_tools_are_plain_json_and_refuse_what_their_schema_refuses(
+        self, memory: Memory, extension: Extension
+    ) -> None:
+        if not isinstance(extension, ToolExtension):
+            pytest.skip("it has no tools")
+        for tool in extension.tools():
+            assert json.loads(json.dumps(to_json(tool))) == to_json(tool)
+            assert set(tool.required) <= set(tool.properties)
+            assert all(schema.get("description") for schema in tool.properties.values())
+            answer = memory.call_tool(tool.name, {"no such argument": 1})
+            assert "error" in answer
+
+    def test_a_sound_memory_has_no_findings_and_checking_changes_nothing(self, extension: Extension) -> None:
+        if not isinstance(extension, CheckedExtension):
+            pytest.skip("it checks nothing")
+        assert [finding for finding in extension.check() if finding.severity == "error"] == []
+        assert list(extension.check()) == list(extension.check())
+
+    def test_its_records_are_json_and_importing_them_again_adds_nothing(self, extension: Extension) -> None:
+        if not isinstance(extension, RecordedExtension):
+            pytest.skip("it exports nothing")
+        records = [item for item in extension.records() if isinstance(item, Record)]
+        assert all(isinstance(item, Record | SkippedEntry) for item in extension.records())
+        for record in records:
+            assert record.kind in extension.record_kinds
+            assert json.loads(json.dumps(dict(record.value))) == record.value
+            extension.check_record(record)
+        counts = extension.add(iter(records))
+        assert (counts.added, counts.present) == (0, len(records))
+
+    def test_what_it_offers_for_a_context_is_text(self, extension: Extension) -> None:
+        if not isinstance(extension, ContextExtension):
+            pytest.skip("it offers no context")
+        for item in extension.offer(ContextQuestion("what do you know?")):
+            assert item.text.strip()
+
+    def test_its_status_is_short(self, extension: Extension) -> None:
+        if not isinstance(extension, StatusExtension):
+            pytest.skip("it has no status")
+        assert all(isinstance(value, int | str) for value in extension.status().values())

@@ -1,0 +1,108 @@
+"""The contract of a language model, and a scripted one for tests.
+
+class TestMyModel(LanguageModelContract):
+    @pytest.fixture
+    def model(self):
+        return MyModel(...)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+from attrs import define, field
+from jsonschema import Draft202012Validator
+
+from klaw_core.embedding.token_estimate import estimate_tokens
+from klaw_core.errors import LanguageModelError
+from klaw_core.interfaces.language_model import LanguageModel
+from klaw_core.values.prompts import Completion, Prompt, PromptMessage
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+
+
+@define(eq=False)
+class ScriptedModel:
+    """A language model that answers what it was told to, in order, and writes down what it was asked.
+
+    An answer is a text, an exception to raise, or a function of the prompt. When the script ends, every call raises.
+    """
+
+    answers: Sequence[str | Exception | Callable[[Prompt], str]] = ()
+    prompts: list[Prompt] = field(factory=list)
+    model: str = "scripted"
+    max_tokens: int = 8192
+
+    def complete(self, prompt: Prompt, /) -> Completion:
+        """Return the next answer. Raise LanguageModelError if the script has ended, or the answer breaks the schema."""
+        self.prompts.append(prompt)
+        if len(self.prompts) > len(self.answers):
+            raise LanguageModelError("the script has ended")
+        answer = self.answers[len(self.prompts) - 1]
+        if isinstance(answer, Exception):
+            raise answer
+        text = answer if isinstance(answer, str) else answer(prompt)
+        asked = sum(self.count_tokens(message.content) for message in prompt.messages)
+        return Completion(text, _value(text, prompt), asked, self.count_tokens(text))
+
+    def count_tokens(self, text: str, /) -> int:
+        """Return an estimate."""
+        return estimate_tokens([text])[0]
+
+
+def _value(text: str, prompt: Prompt) -> object:
+    if prompt.schema is None:
+        return None
+    try:
+        value: object = json.loads(text)
+    except ValueError as error:
+        raise LanguageModelError(f"the answer is not JSON: {error}") from error
+    problems = [problem.message for problem in Draft202012Validator(dict(prompt.schema)).iter_errors(value)]
+    if problems:
+        raise LanguageModelError(f"the answer does not fit the schema: {problems[0]}")
+    return value
+
+
+class LanguageModelContract:
+    """The laws of a language model; the subclass gives the fixture ``model``, a real model behind a test server."""
+
+    @pytest.fixture
+    def model(self) -> LanguageModel:
+        raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
+
+    def ask(self, text: str, **more: object) -> Prompt:
+        """Return a prompt of one message."""
+        return Prompt((PromptMessage("user", text),), **more)  # type: ignore[arg-type]  # fields of Prompt
+
+    def test_it_names_itself_and_its_window(self, model: LanguageModel) -> None:
+        assert model.model
+        assert model.max_tokens > 0
+
+    def test_it_answers_a_prompt(self, model: LanguageModel) -> None:
+        completion = model.complete(self.ask("Say one word."))
+        assert completion.text
+        assert completion.value is None
+        assert completion.prompt_tokens >= 0
+        assert completion.completion_tokens >= 0
+
+    def test_with_a_schema_the_value_satisfies_it(self, model: LanguageModel) -> None:
+        prompt = self.ask('Name a city as JSON: {"city": "Kiel"}', schema=_SCHEMA)
+        try:
+            completion = model.complete(prompt)
+        except LanguageModelError:
+            return  # a model may fail to answer in the form; it must not answer in another
+        Draft202012Validator(_SCHEMA).validate(completion.value)
+
+    def test_counts_of_tokens_grow_with_the_text(self, model: LanguageModel) -> None:
+        assert 0 <= model.count_tokens("") <= model.count_tokens("one") <= model.count_tokens("one " * 100)
+
+    def test_a_deadline_that_has_passed_raises(self, model: LanguageModel) -> None:
+        with pytest.raises(LanguageModelError):
+            model.complete(self.ask("Say one word.", deadline_seconds=0.0))
