@@ -169,9 +169,8 @@ class MemoryTransaction(MemorySnapshot):
         for chunk in chunks:
             kept = old.pop(chunk.chunk_id, None)
             key = tables.next_key if kept is None else kept.key
-            stored = StoredChunk(
-                key, chunk, document.path, document.source, document.created_at, document.chat_id, document.origin
-            )
+            place = (document.path, document.source, document.created_at, document.chat_id, document.origin)
+            stored = StoredChunk(key, chunk, *place, dict(document.metadata))
             held[key] = stored
             if kept is None:
                 tables.next_key += 1
@@ -191,6 +190,7 @@ class MemoryTransaction(MemorySnapshot):
                 created_at=document.created_at,
                 chat_id=document.chat_id,
                 origin=document.origin,
+                metadata=dict(document.metadata),
             )
 
     def delete(self, collection: str, path: str, /) -> Sequence[int]:
@@ -342,4 +342,5 @@ def _passes(stored: StoredChunk, filters: Filters) -> bool:
         and (filters.chat_id is None or stored.chat_id == filters.chat_id)
         and (filters.since is None or stored.created_at >= filters.since)
         and (filters.until is None or stored.created_at < filters.until)
+        and all(condition.holds(stored.metadata) for condition in filters.metadata)
     )

@@ -30,9 +30,11 @@ from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.interfaces.store import Snapshot, Store
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_core.testing.store_collections import CollectionLaws, InjectedError
-from klaw_core.testing.values import MOMENT, cut_lines, documents, make_document, paths
+from klaw_core.testing.store_metadata import MetadataLaws
+from klaw_core.testing.values import MOMENT, conditions, cut_lines, documents, make_document, metadata, paths
 from klaw_core.values.documents import Document
 from klaw_core.values.key_digest import KeyDigest
+from klaw_core.values.metadata import Condition, Metadata
 from klaw_core.values.search import Filters
 from klaw_core.values.text import text_hash
 from klaw_core.values.vectors import SpaceRecord, VectorSpace
@@ -53,7 +55,7 @@ def dump(snapshot: Snapshot[Any], *, collection: str = C) -> object:
     }
 
 
-class StoreContract(CollectionLaws, CacheLaws):
+class StoreContract(CollectionLaws, MetadataLaws, CacheLaws):
     """The laws of a store. ``open_store`` opens the same data each time it is called."""
 
     @pytest.fixture
@@ -334,11 +336,11 @@ class StoreMachine(RuleBasedStateMachine):
     def delete(self, path: str) -> None:
         self.both(lambda transaction: list(transaction.delete(C, path)))
 
-    @rule(path=paths, hours=st.integers(0, 48))
-    def touch(self, path: str, hours: int) -> None:
+    @rule(path=paths, hours=st.integers(0, 48), values=metadata)
+    def touch(self, path: str, hours: int, values: Metadata) -> None:
         document = self.oracle._tables.documents.get((C, path))  # noqa: SLF001  # the oracle is ours
         if document is not None:
-            later = evolve(document, created_at=MOMENT + timedelta(hours=hours))
+            later = evolve(document, created_at=MOMENT + timedelta(hours=hours), metadata=values)
             self.both(lambda transaction: transaction.touch(C, later))
 
     @rule(text=st.sampled_from("xyz"), space=st.sampled_from([SPACE, OTHER]))
@@ -365,9 +367,14 @@ class StoreMachine(RuleBasedStateMachine):
             self.store.close()
             self.store = self.open()
 
-    @rule(source=st.sampled_from([None, "a.md"]), path=st.sampled_from([None, "notes/", "notes/sub"]))
-    def select(self, source: str | None, path: str | None) -> None:
-        filters = Filters(source=source, path=path, since=MOMENT + timedelta(hours=12))
+    @rule(
+        source=st.sampled_from([None, "a.md"]),
+        path=st.sampled_from([None, "notes/", "notes/sub"]),
+        hours=st.sampled_from([0, 12]),
+        wanted=st.lists(conditions, max_size=2).map(tuple),
+    )
+    def select(self, source: str | None, path: str | None, hours: int, wanted: tuple[Condition, ...]) -> None:
+        filters = Filters(source=source, path=path, since=MOMENT + timedelta(hours=hours), metadata=wanted)
         with self.store.read() as mine, self.oracle.read() as theirs:
             assert mine.select(C, filters).keys().tolist() == theirs.select(C, filters).keys().tolist()
 

@@ -5,16 +5,24 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from klaw_core.values.documents import Document
+from klaw_core.values.metadata import Condition, Metadata
 from klaw_core.values.text import Chunk, text_hash
 
 MOMENT = datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
 
 
 def make_document(
-    path: str, text: str, *, hours: int = 0, origin: str = "notes", chat_id: str | None = None
+    path: str,
+    text: str,
+    *,
+    hours: int = 0,
+    origin: str = "notes",
+    chat_id: str | None = None,
+    metadata: Metadata | None = None,
 ) -> Document:
     """Return a document of the origin ``notes``, dated ``hours`` after a fixed moment."""
-    return Document(path, text, path.partition("/")[2] or path, origin, MOMENT + timedelta(hours=hours), chat_id)
+    source, created = path.partition("/")[2] or path, MOMENT + timedelta(hours=hours)
+    return Document(path, text, source, origin, created, chat_id, metadata=metadata or {})
 
 
 def cut_lines(document: Document) -> tuple[Chunk, ...]:
@@ -40,6 +48,26 @@ texts = st.lists(st.sampled_from(["alpha", "beta gamma", "память", "内存
 
 paths = st.sampled_from(["notes/a.md", "notes/b.md", "notes/sub/c.md", "notes/sub", "saved/1"])
 
+_words = st.sampled_from(
+    ["", "a", "b", "1", "1.0", "true", "A", "\0", "a\0", "\ud7ff", "\ue000", "\uffff", "\U00010000"]
+)
+_texts = _words | st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+_integers = st.sampled_from([0, 1, -1, 2**53, 2**53 + 1, -(2**63), 2**63 - 1]) | st.integers(-(2**63), 2**63 - 1)
+_floats = st.sampled_from([0.0, -0.0, 1.0, 0.5, 2.0**53, 2.0**63, -(2.0**63)]) | st.floats(
+    allow_nan=False, allow_infinity=False
+)
+_single = st.one_of(_words, _texts, _integers, _floats, st.booleans())
+_metadata_keys = st.sampled_from(["kind", "тег'[0]"])
+
+#: Metadata of few keys, whose values are likely to be equal, or nearly so.
+metadata = st.dictionaries(_metadata_keys, _single | st.lists(_texts, max_size=3).map(tuple), max_size=3)
+
+#: Conditions on the keys of :data:`metadata`.
+conditions = st.one_of(
+    st.builds(Condition, _metadata_keys, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), _single),
+    st.builds(Condition, _metadata_keys, st.just("in"), st.lists(_single, max_size=4).map(tuple)),
+)
+
 documents = st.builds(
     make_document,
     paths,
@@ -47,4 +75,5 @@ documents = st.builds(
     hours=st.integers(0, 48),
     origin=st.sampled_from(["notes", "saved"]),
     chat_id=st.sampled_from([None, "telegram_1"]),
+    metadata=st.just({}) | metadata,
 )

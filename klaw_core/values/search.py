@@ -164,3 +164,7 @@ def check_filters(filters: Filters) -> None:
         value: str | None = getattr(filters, name)
         if value is not None and has_surrogates(value):
             raise QueryError(f"the filter {name} is not text: {value!a}", hint="give it in UTF-8")
+    for condition in filters.metadata:
+        values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+        if any(isinstance(text, str) and has_surrogates(text) for text in (condition.key, *values)):
+            raise QueryError(f"the filter {condition.key!a} is not text: {condition.value!a}", hint="give it in UTF-8")

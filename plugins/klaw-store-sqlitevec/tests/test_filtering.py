@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core import Chunk, Document, Filters
+from klaw_core import Chunk, Condition, Document, Filters
 from klaw_core.testing.values import MOMENT
 from klaw_store_sqlitevec import filtering
 from klaw_store_sqlitevec.store import SqliteStore
@@ -30,6 +30,7 @@ def store(tmp_path_factory):
                     path.partition("/")[0],
                     MOMENT + timedelta(hours=number),
                     f"chat_{number % 2}" if number else None,
+                    metadata={"number": number, "tags": ("x", f"t{number % 2}")} if number else {},
                 )
                 chunks = [Chunk(f"{number:08}{i:08}", f"{path} {i}", i, i + 1, 1, 1) for i in range(3)]
                 transaction.replace(collection, document, chunks)
@@ -48,6 +49,7 @@ def plainly(snapshot, collection, filters):
         and (filters.chat_id is None or chunk.chat_id == filters.chat_id)
         and (filters.since is None or chunk.created_at >= filters.since)
         and (filters.until is None or chunk.created_at < filters.until)
+        and all(condition.holds(chunk.metadata) for condition in filters.metadata)
     ]
 
 
@@ -59,6 +61,16 @@ filters = st.builds(
     chat_id=st.sampled_from([None, "chat_0", "chat_1", "none"]),
     since=moments,
     until=moments,
+    metadata=st.lists(
+        st.sampled_from(
+            [
+                *(Condition("number", operator, 2) for operator in ("=", "!=", "<", ">=")),
+                *(Condition("tags", operator, "t1") for operator in ("=", "!=", "<=", ">")),
+                *(Condition("number", "in", (1, 3.0, "x")), Condition("none", "!=", 1), Condition("none", "=", 1)),
+            ]
+        ),
+        max_size=3,
+    ).map(tuple),
 )
 
 
@@ -87,6 +99,22 @@ def test_a_moment_that_utc_has_not_is_the_first_or_the_last(store, filters, kept
     assert len(found) == 3 * kept
 
 
+def plan_of(store, collection, filters):
+    """Return the steps of the statements by which chunks are selected."""
+    with store.read() as snapshot:
+        statements = []
+        snapshot.resource.trace_v2(1, lambda event: statements.append(event["sql"]))
+        try:
+            snapshot.select(collection, filters)
+        finally:
+            snapshot.resource.trace_v2(0, None)
+        return [
+            row[3]
+            for sql in statements
+            for row in snapshot.resource.execute(f"EXPLAIN QUERY PLAN {sql}", ("x",) * sql.count("?"))
+        ]
+
+
 @pytest.mark.parametrize("collection", COLLECTIONS)
 @pytest.mark.parametrize(
     "filters",
@@ -101,20 +129,26 @@ def test_a_moment_that_utc_has_not_is_the_first_or_the_last(store, filters, kept
     ids=str,
 )
 def test_no_filter_reads_the_text_of_chunks(store, collection, filters):
-    with store.read() as snapshot:
-        statements = []
-        snapshot.resource.trace_v2(1, lambda event: statements.append(event["sql"]))
-        try:
-            snapshot.select(collection, filters)
-        finally:
-            snapshot.resource.trace_v2(0, None)
-        plan = [
-            row[3]
-            for sql in statements
-            for row in snapshot.resource.execute(f"EXPLAIN QUERY PLAN {sql}", ("x",) * sql.count("?"))
-        ]
-
+    plan = plan_of(store, collection, filters)
     if collection == "docs" and filters.chat_id:  # no chunk of theirs has a chat: SQLite may read nothing, or all
         return
     assert plan
     assert all("COVERING INDEX" in step for step in plan), plan
+
+
+@pytest.mark.parametrize(
+    ("condition", "bounds"),
+    [
+        (Condition("number", "=", 2), "value=?"),
+        (Condition("number", "in", (2, 3)), "value=?"),
+        (Condition("number", "<", 2), "value<?"),
+        (Condition("tags", ">=", "t"), "value>?"),
+    ],
+    ids=str,
+)
+def test_a_condition_reads_the_values_that_it_asks_for_and_no_document(store, condition, bounds):
+    steps = plan_of(store, "memory", Filters(metadata=(condition,)))
+    found, joined = steps[-2:]
+    assert found.startswith("SEARCH entry USING PRIMARY KEY (collection=? AND key=? AND "), steps
+    assert bounds in found
+    assert "COVERING INDEX memory_chunks_document" in joined

@@ -9,11 +9,13 @@ are looked at instead of the next index.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import apsw
 from attrs import frozen
 
-from klaw_core import Filters, Keys
+from klaw_core import Condition, Filters, Keys
+from klaw_store_sqlitevec.metadata import from_json, ranges
 from klaw_store_sqlitevec.schema import ChunkTable
 from klaw_store_sqlitevec.times import to_text
 
@@ -22,31 +24,66 @@ LAST_CHARACTER = "\U0010ffff"
 _BEYOND = b""
 _SURROGATES = (0xD800, 0xE000)
 
+# Operators that keep few, as a rule.
+_NARROW = ("=", "in")
+
 # To look at a row of text costs as much as some dozens of entries of an index.
 _FEW = 1000
 
 
 @frozen(eq=False, repr=False)
-class _Condition:
+class _ColumnFilter:
     """A filter in SQL: what it reads from, which rows it keeps, and the values of its parameters."""
 
     tables: str
     where: str
     values: tuple[object, ...]
 
+    def keys(self, connection: apsw.Connection) -> Keys:
+        """Return the keys of all chunks that pass."""
+        return read_keys(connection, f"{self.tables} WHERE {self.where}", self.values)
+
+
+@frozen(eq=False, repr=False)
+class _MetadataFilter:
+    """A condition on the metadata of the documents of a collection whose chunks are in ``table``."""
+
+    table: str
+    collection: str
+    condition: Condition
+
+    def keys(self, connection: apsw.Connection) -> Keys:
+        """Return the keys of all chunks that pass."""
+        import numpy as np
+
+        # CROSS: the entries first, or SQLite may begin with all the chunks.
+        joined = f"document_metadata AS entry CROSS JOIN {self.table} AS chunk ON chunk.document_id = entry.document_id"
+        found = [
+            read_keys(
+                connection,
+                f"{joined} WHERE entry.collection = ? AND entry.key = ? AND {where}",
+                (self.collection, self.condition.key, *values),
+            )
+            for where, values in ranges(self.condition)
+        ]
+        keys = np.unique(np.concatenate(found)) if found else no_keys()  # a list of tags may pass by several
+        if self.condition.operator == "!=":
+            return np.setdiff1d(read_keys(connection, f"{self.table} AS chunk"), keys, assume_unique=True)
+        return keys
+
 
 def select(connection: apsw.Connection, table: ChunkTable, collection: str, filters: Filters) -> Keys:
     """Return the keys of the collection's chunks that pass all filters, ascending."""
     import numpy as np
 
-    conditions = list(_conditions(table, collection, filters))
-    if not conditions:
+    steps = list(_steps(table, collection, filters))
+    if not steps:
         return read_keys(connection, f"{table.name} AS chunk")
     found: Keys | None = None
-    for number, condition in enumerate(conditions):
+    for number, step in enumerate(steps):
         if found is not None and found.size <= _FEW:
-            return _among(connection, table, found, conditions[number:])
-        keys = read_keys(connection, f"{condition.tables} WHERE {condition.where}", condition.values)
+            return _among(connection, table, found, steps[number:])
+        keys = step.keys(connection)
         found = keys if found is None else found[np.isin(found, keys, assume_unique=True)]
     assert found is not None
     return found
@@ -81,32 +118,54 @@ def path_range(prefix: str) -> tuple[str, str | bytes]:
     return prefix, kept[:-1] + chr(_SURROGATES[1] if following == _SURROGATES[0] else following)
 
 
-def _conditions(table: ChunkTable, collection: str, filters: Filters) -> Iterator[_Condition]:
-    """Yield the conditions, the usually narrowest first."""
+def _steps(table: ChunkTable, collection: str, filters: Filters) -> Iterator[_ColumnFilter | _MetadataFilter]:
+    """Yield each filter by itself, the usually narrowest first."""
     chunks = f"{table.name} AS chunk"
     if filters.chat_id is not None:
-        yield _Condition(chunks, f"{table.chat} = ?", (filters.chat_id,))
+        yield _ColumnFilter(chunks, f"{table.chat} = ?", (filters.chat_id,))
     if filters.source is not None:
-        yield _Condition(chunks, f"{table.source} = ?", (filters.source,))
+        yield _ColumnFilter(chunks, f"{table.source} = ?", (filters.source,))
     if filters.path:
         # CROSS: the documents first, or SQLite may begin with all the chunks.
         joined = f"documents AS document CROSS JOIN {chunks} ON chunk.document_id = document.id"
         where = "document.collection = ? AND document.path >= ? AND document.path < ?"
-        yield _Condition(joined, where, (collection, *path_range(filters.path)))
+        yield _ColumnFilter(joined, where, (collection, *path_range(filters.path)))
+    described = [_MetadataFilter(table.name, collection, condition) for condition in filters.metadata]
+    yield from (step for step in described if step.condition.operator in _NARROW)
     dates = [("chunk.created_at >= ?", filters.since), ("chunk.created_at < ?", filters.until)]
     if given := [(where, to_text(moment)) for where, moment in dates if moment is not None]:
         wheres, moments = zip(*given, strict=True)
-        yield _Condition(chunks, " AND ".join(wheres), moments)
+        yield _ColumnFilter(chunks, " AND ".join(wheres), moments)
+    yield from (step for step in described if step.condition.operator not in _NARROW)
 
 
-def _among(connection: apsw.Connection, table: ChunkTable, keys: Keys, conditions: Sequence[_Condition]) -> Keys:
-    """Return which of these keys pass the conditions, by looking at their rows."""
-    if not keys.size:  # of which carray makes an error
-        return keys
-    where = " AND ".join(condition.where for condition in conditions)
-    values = (value for condition in conditions for value in condition.values)
-    clauses = f"""
-        {table.name} AS chunk JOIN documents AS document ON document.id = chunk.document_id
-        WHERE chunk.id IN (SELECT value FROM carray(?)) AND {where}
-    """  # noqa: S608  # `where` is ours
-    return read_keys(connection, clauses, (apsw.carray(keys), *values))
+def _among(
+    connection: apsw.Connection, table: ChunkTable, keys: Keys, steps: Sequence[_ColumnFilter | _MetadataFilter]
+) -> Keys:
+    """Return which of these keys pass, by looking at their rows."""
+    columns = [step for step in steps if isinstance(step, _ColumnFilter)]
+    if columns and keys.size:  # of none carray makes an error
+        where = " AND ".join(step.where for step in columns)
+        values = (value for step in columns for value in step.values)
+        keys = read_keys(connection, f"{_rows_of(table)} AND {where}", (apsw.carray(keys), *values))
+    conditions = [step.condition for step in steps if isinstance(step, _MetadataFilter)]
+    return _described(connection, table, keys, conditions) if conditions and keys.size else keys
+
+
+def _described(connection: apsw.Connection, table: ChunkTable, keys: Keys, conditions: Sequence[Condition]) -> Keys:
+    """Return which of these keys, of which there is one at least, are of documents that satisfy the conditions."""
+    import numpy as np
+
+    @cache
+    def satisfies(text: str | None) -> bool:
+        metadata = from_json(text)
+        return all(condition.holds(metadata) for condition in conditions)
+
+    sql = f"SELECT chunk.id, document.metadata FROM {_rows_of(table)} ORDER BY chunk.id"  # noqa: S608  # a name of ours
+    rows = connection.execute(sql, (apsw.carray(keys),))
+    return np.fromiter((key for key, metadata in rows if satisfies(metadata)), np.int64)
+
+
+def _rows_of(table: ChunkTable) -> str:
+    joined = f"{table.name} AS chunk JOIN documents AS document ON document.id = chunk.document_id"
+    return f"{joined} WHERE chunk.id IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours

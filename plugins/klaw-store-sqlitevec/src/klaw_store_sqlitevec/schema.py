@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 
 from klaw_core import Migration, StoreError
 from klaw_store_sqlitevec.conversations import CONVERSATIONS
+from klaw_store_sqlitevec.metadata import TABLES as METADATA_TABLES
 from klaw_store_sqlitevec.names import table_name
 
 if TYPE_CHECKING:
@@ -192,6 +193,10 @@ def _list_collections(connection: apsw.Connection) -> None:
     connection.execute(_COLLECTIONS)
 
 
+def _add_metadata(connection: apsw.Connection) -> None:
+    connection.execute(METADATA_TABLES)
+
+
 #: Append-only: a step that has been released is never changed.
 MIGRATIONS = (
     Migration("0001-documents-chunks-spaces-cache", _begin),
@@ -201,6 +206,7 @@ MIGRATIONS = (
     Migration("0005-half-precision-cache", _halve_cache),
     Migration("0006-dates-of-docs", _index_dates_of_docs),
     Migration("0007-collections", _list_collections),
+    Migration("0008-metadata", _add_metadata),
 )
 
 

@@ -16,6 +16,7 @@ from attrs import field, frozen
 from klaw_core import Chunk, KeySelection, SpaceRecord, StoredChunk, VectorSpace
 from klaw_store_sqlitevec.cache import BLOB, from_cached
 from klaw_store_sqlitevec.filtering import LAST_CHARACTER, no_keys, path_range, read_keys, select
+from klaw_store_sqlitevec.metadata import from_json
 from klaw_store_sqlitevec.names import has_table, is_standard
 from klaw_store_sqlitevec.schema import ChunkTable, chunk_table
 from klaw_store_sqlitevec.times import from_text
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 _CHUNK_COLUMNS = """
     chunk.id, chunk.chunk_id, chunk.content, chunk.start_offset, chunk.end_offset, chunk.start_line, chunk.end_line,
-    chunk.heading, chunk.continues, chunk.context, document.path, {source}, chunk.created_at, {chat}, document.origin
+    chunk.heading, chunk.continues, chunk.context, document.path, {source}, chunk.created_at, {chat}, document.origin,
+    document.metadata
 """
 
 
@@ -207,5 +209,5 @@ def _stored(row: tuple[Any, ...]) -> StoredChunk:
     key, chunk_id, content, start, end, first, last, headings, continues, context, *place = row
     heading = () if headings == "[]" else tuple(json.loads(headings))  # most have none, and parsing takes a while
     chunk = Chunk(chunk_id, content, start, end, first, last, heading, continues, context)
-    path, source, created, chat, origin = place
-    return StoredChunk(key, chunk, path, source, from_text(created), chat, origin)
+    path, source, created, chat, origin, metadata = place
+    return StoredChunk(key, chunk, path, source, from_text(created), chat, origin, from_json(metadata))

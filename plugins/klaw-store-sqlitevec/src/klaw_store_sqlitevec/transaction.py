@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import apsw
 from attrs import evolve, field, frozen
 
 from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
 from klaw_store_sqlitevec.cache import count, note_use, tend, to_cached
+from klaw_store_sqlitevec.metadata import add_entries, remove_entries, to_json
 from klaw_store_sqlitevec.schema import chunk_table, create_chunks
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.times import to_text
@@ -53,7 +55,10 @@ class SqliteTransaction(SqliteSnapshot):
         """Remove one document and its chunks; return their keys (none if it is not indexed)."""
         keys = tuple(sorted(stored.key for stored in self.outline(collection, path)))
         self._delete_chunks(collection, keys)
-        self.resource.execute("DELETE FROM documents WHERE collection = ? AND path = ?", (collection, path))
+        sql = "DELETE FROM documents WHERE collection = ? AND path = ? RETURNING id, metadata"
+        rows: list[Any] = self.resource.execute(sql, (collection, path)).fetchall()
+        for document_id, metadata in rows:
+            remove_entries(self.resource, collection, document_id, metadata)
         return keys
 
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
@@ -130,15 +135,23 @@ class SqliteTransaction(SqliteSnapshot):
         self._written.add(collection)
 
     def _put_document(self, collection: str, document: Document) -> int:
-        created = to_text(document.created_at)
-        cursor = self.resource.execute(
-            """INSERT INTO documents (collection, path, origin, content_hash, created_at) VALUES (?, ?, ?, ?, ?)
-               ON CONFLICT (collection, path) DO UPDATE SET
-                   origin = excluded.origin, content_hash = excluded.content_hash, created_at = excluded.created_at
-               RETURNING id""",
-            (collection, document.path, document.origin, document.content_hash, created),
-        )
-        return int(cursor.get)
+        metadata = to_json(document.metadata)
+        values = (document.origin, document.content_hash, to_text(document.created_at), metadata)
+        sql = "SELECT id, metadata FROM documents WHERE collection = ? AND path = ?"
+        row = self.resource.execute(sql, (collection, document.path)).fetchone()
+        if row is None:
+            sql = """INSERT INTO documents (collection, path, origin, content_hash, created_at, metadata)
+                     VALUES (?, ?, ?, ?, ?, ?)"""
+            self.resource.execute(sql, (collection, document.path, *values))
+            document_id, old = self.resource.last_insert_rowid(), None
+        else:
+            document_id, old = row
+            sql = "UPDATE documents SET (origin, content_hash, created_at, metadata) = (?, ?, ?, ?) WHERE id = ?"
+            self.resource.execute(sql, (*values, document_id))
+        if metadata != old:
+            remove_entries(self.resource, collection, document_id, old)
+            add_entries(self.resource, collection, document_id, metadata)
+        return int(document_id)
 
     def _delete_chunks(self, collection: str, keys: Sequence[int]) -> None:
         if keys:
@@ -188,7 +201,7 @@ class SqliteTransaction(SqliteSnapshot):
             sql, ((key, *above, *table.own(chunk).values(), *_chunk_values(chunk)) for key, chunk in keyed)
         )
         place = (document.path, document.source, document.created_at, document.chat_id, document.origin)
-        return tuple(StoredChunk(key, chunk, *place) for key, chunk in keyed)
+        return tuple(StoredChunk(key, chunk, *place, dict(document.metadata)) for key, chunk in keyed)
 
 
 def _chunk_values(chunk: Chunk) -> tuple[object, ...]:

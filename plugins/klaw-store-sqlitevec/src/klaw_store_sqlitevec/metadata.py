@@ -1,0 +1,81 @@
+"""Metadata of documents: as JSON with the document, and a row for each value in ``document_metadata`` to find it by.
+
+SQLite compares what is there as :meth:`klaw_core.Condition.holds` does, because the column has no type: numbers by what
+they are, whole or not, truth as 1 and 0, text by code points. All text is greater than any number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+if TYPE_CHECKING:
+    from klaw_core import Condition, Metadata, MetadataValue
+
+TABLES = """
+ALTER TABLE documents ADD COLUMN metadata TEXT CHECK (metadata IS NULL OR json_valid(metadata));
+CREATE TABLE document_metadata (
+    collection TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value NOT NULL,             -- INTEGER, REAL or TEXT
+    document_id INTEGER NOT NULL,
+    PRIMARY KEY (collection, key, value, document_id)
+) WITHOUT ROWID;
+"""
+
+# SQLite takes some thousands of parameters.
+_MOST_VALUES = 500
+
+
+def to_json(metadata: Metadata) -> str | None:
+    """Return metadata as the documents' column holds it; None if there is none."""
+    return json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True) if metadata else None
+
+
+def from_json(text: str | None) -> dict[str, MetadataValue]:
+    """Return the metadata that :func:`to_json` wrote, of the same types."""
+    if text is None:
+        return {}
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
+
+
+def remove_entries(connection: apsw.Connection, collection: str, document_id: int, text: str | None) -> None:
+    """Remove the rows of a document that had this JSON."""
+    connection.executemany(
+        "DELETE FROM document_metadata WHERE collection = ? AND key = ? AND value = ? AND document_id = ?",
+        ((collection, key, value, document_id) for key, value in _entries(text)),
+    )
+
+
+def add_entries(connection: apsw.Connection, collection: str, document_id: int, text: str | None) -> None:
+    """Add a row for each value of a document that has this JSON."""
+    connection.executemany(
+        "INSERT INTO document_metadata (collection, key, value, document_id) VALUES (?, ?, ?, ?)",
+        ((collection, key, value, document_id) for key, value in _entries(text)),
+    )
+
+
+def _entries(text: str | None) -> Iterator[tuple[str, str | int | float]]:
+    for key, value in from_json(text).items():
+        yield from ((key, item) for item in dict.fromkeys(value if isinstance(value, tuple) else (value,)))
+
+
+def ranges(condition: Condition) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield in SQL, each with its values, which rows of a key hold a value for which the condition holds.
+
+    For ``!=`` those for which it does not: a document without the key has no row.
+    """
+    value, operator = condition.value, condition.operator
+    if isinstance(value, tuple):
+        for first in range(0, len(value), _MOST_VALUES):
+            some = value[first : first + _MOST_VALUES]
+            yield f"entry.value IN ({', '.join('?' * len(some))})", some
+    elif operator in ("=", "!="):
+        yield "entry.value = ?", (value,)
+    elif isinstance(value, str):
+        yield f"entry.value {operator} ? AND entry.value >= ''", (value,)
+    else:
+        yield f"entry.value {operator} ? AND entry.value < ''", (value,)
