@@ -254,41 +254,40 @@ class Indexer:
         self,
         source: Source,
         entries: Sequence[Entry],
+        gone: Sequence[str],
         run: EmbeddingRun,
         *,
         on_progress: ProgressCallback = lambda _: None,
     ) -> IndexReport:
-        """Store single documents of a source, without scanning it; what is gone leaves the index. Nothing is embedded.
+        """Store single documents of a source, without scanning it, and remove others. Nothing is embedded.
 
         Raise WorkspaceError, StoreError.
         """
         started = time.monotonic()
-        with self.collection.store.read() as snapshot:
-            records = {
-                entry.path: snapshot.record(self.collection.name, source.origin, entry.path) for entry in entries
-            }
-        manifest = {path: record for path, record in records.items() if record is not None}
+        manifest = self._records(source, [*(entry.path for entry in entries), *gone])
         counts = _RunCounts(on_progress, 0, [])
         for batch in _batches(self._changed(source, entries, manifest, counts, force=False)):
             self._write(batch, manifest, counts, run)
-        # A file that vanished is not in the way of forgetting it: it was asked about by name.
-        gone = [item.path for item in counts.skipped if item.reason == VANISHED and item.path in manifest]
-        self._remove_missing(
-            {path: manifest[path] for path in gone},
-            counts,
-            forget=bool(getattr(source, "forgets_missing", False)),
-            named=True,
-        )
-        kept = [item for item in counts.skipped if item.path not in gone]
+        # A file that vanishes while it is read is gone like one that was not there before.
+        vanished = [item.path for item in counts.skipped if item.reason == VANISHED]
+        missing = [path for path in (*gone, *vanished) if path in manifest]
+        forget = bool(getattr(source, "forgets_missing", False))
+        self._remove({path: manifest[path] for path in missing}, counts, forget=forget)
         return IndexReport(
             added=counts.added,
             changed=counts.changed,
             unchanged=counts.unchanged,
             removed=counts.removed,
-            skipped=tuple(kept),
+            skipped=tuple(item for item in counts.skipped if item.path not in missing),
             chunks=counts.chunks,
             seconds=time.monotonic() - started,
         )
+
+    def _records(self, source: Source, paths: Sequence[str]) -> Manifest:
+        """Return the manifest of some documents only."""
+        with self.collection.store.read() as snapshot:
+            found = {path: snapshot.record(self.collection.name, source.origin, path) for path in paths}
+        return {path: record for path, record in found.items() if record is not None}
 
     def cutter(self) -> Cutter:
         """Return how the collection's documents are cut: the chunkers, their options, and whose tokens they count."""
@@ -359,13 +358,18 @@ class Indexer:
         counts.changed += len(kept) - new
         counts.count(kept)
 
-    def _remove_missing(self, manifest: Manifest, counts: _RunCounts, *, forget: bool, named: bool = False) -> None:
-        missing = [path for path in manifest if path not in counts.seen and (named or not stays(path, counts.skipped))]
+    def _remove_missing(self, manifest: Manifest, counts: _RunCounts, *, forget: bool) -> None:
+        missing = [path for path in manifest if path not in counts.seen and not stays(path, counts.skipped)]
+        self._remove({path: manifest[path] for path in missing}, counts, forget=forget)
+
+    def _remove(self, missing: Manifest, counts: _RunCounts, *, forget: bool) -> None:
+        """Remove documents, but for those that another run has written meanwhile."""
         if missing:
-            self.collection.remove(missing, forget=forget, manifest=manifest)
-            with self.collection.store.read() as snapshot:  # what another run has written meanwhile stays
+            self.collection.remove(list(missing), forget=forget, manifest=missing)
+            with self.collection.store.read() as snapshot:
                 counts.removed = sum(
-                    snapshot.record(self.collection.name, manifest[path].origin, path) is None for path in missing
+                    snapshot.record(self.collection.name, record.origin, path) is None
+                    for path, record in missing.items()
                 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
@@ -67,15 +67,17 @@ class IndexRuns:
         embed: bool = True,
         on_progress: ProgressCallback = no_progress,
     ) -> IndexReport:
-        """Bring the index up to date with single files of known sources; one that is gone leaves the index.
+        """Bring the index up to date with single files of known sources.
 
-        Raise NotFoundError if a path belongs to no source and was never indexed, StoreError.
+        A file that its source does not have (any more: it was removed, or is excluded) leaves the index. Raise
+        NotFoundError if a path lies in no source's directory, StoreError.
         """
         run = EmbeddingRun(stopped=not embed)
         report = IndexReport()
         by_source = self._files_by_source(paths)
-        for source, entries in by_source.items():
-            report += self._indexer(source).write_entries(source, entries, run, on_progress=on_progress)
+        for source, named in by_source.items():
+            indexer = self._indexer(source)
+            report += indexer.write_entries(source, named.there, named.gone, run, on_progress=on_progress)
         collections = tuple(dict.fromkeys(source.collection for source in by_source))
         report = self.finish(report, run, collections, on_progress)
         self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in by_source))))
@@ -132,20 +134,32 @@ class IndexRuns:
     def _indexer(self, source: IsolatedSource) -> Indexer:
         return self.assembly.indexer(source.collection)
 
-    def _files_by_source(self, paths: Iterable[str | Path]) -> Mapping[IsolatedSource, Sequence[Entry]]:
+    def _files_by_source(self, paths: Iterable[str | Path]) -> Mapping[IsolatedSource, _NamedFiles]:
         sources = self.sources.all()
-        found: dict[IsolatedSource, list[Entry]] = {}
+        found: dict[IsolatedSource, _NamedFiles] = {}
         for path in map(str, paths):
-            located = ((source, source.locate(path) or _indexed_under(source, path)) for source in sources)
-            source, document = next(((source, name) for source, name in located if name), (None, None))
-            if source is None or document is None:
+            for source in sources:
+                if (document := source.locate(path)) is not None:
+                    found.setdefault(source, _NamedFiles()).there.append(Entry(document))
+                    break
+                if (document := _document_below(source, path)) is not None:
+                    found.setdefault(source, _NamedFiles()).gone.append(document)
+                    break
+            else:
                 raise NotFoundError(f"{path} belongs to no source", hint="klaw index DIR")
-            found.setdefault(source, []).append(Entry(document))
         return found
 
 
-def _indexed_under(source: IsolatedSource, path: str) -> str | None:
-    """Return the document path that a file below a source's directory would have, though it is not there now."""
+@define(eq=False)
+class _NamedFiles:
+    """Documents of a source that were named by their files: those it has, and those it does not have (any more)."""
+
+    there: list[Entry] = field(factory=list)
+    gone: list[str] = field(factory=list)
+
+
+def _document_below(source: IsolatedSource, path: str) -> str | None:
+    """Return the document path of a file below a source's directory, though the source does not have it."""
     try:
         place = Path(path).expanduser().absolute()
         root = next((root for root in source.watch_paths() if place.is_relative_to(root)), None)
