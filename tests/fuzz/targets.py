@@ -31,6 +31,7 @@ from klaw_core.maintenance.export import export
 from klaw_core.maintenance.importing import import_
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
+from klaw_core.testing.extension import shipped_extensions
 
 FAKES = Path(__file__).parents[1] / "packaging" / "fakes"
 CHAT = Chat("telegram", "1")
@@ -131,7 +132,7 @@ def jsonl(home: Path) -> Target:
         with refused():
             memory.doctor()
         with refused():
-            export(data_dir, home / "export.jsonl")
+            export(shipped_extensions(data_dir), data_dir, home / "export.jsonl")
         assert all(file.read_bytes().startswith(data) for file in files)
 
     seeds = (
@@ -147,7 +148,7 @@ def imports(home: Path) -> Target:
     home.mkdir(parents=True)
     sample = home / "sample"
     CoreMemory(sample / "core_memory.json").update("user", "name", "Anna")
-    export(sample, home / "sample.jsonl")
+    export(shipped_extensions(sample), sample, home / "sample.jsonl")
     whole = (home / "sample.jsonl").read_bytes()
     file, here = home / "import.jsonl", home / "here"
 
@@ -155,7 +156,7 @@ def imports(home: Path) -> Target:
         shutil.rmtree(here, ignore_errors=True)
         file.write_bytes(data)
         try:
-            import_(here, file)
+            import_(shipped_extensions(here), file)
         except KlawError:
             changed = [path for path in here.rglob("*") if path.is_file()] if here.exists() else []
             assert not changed, changed

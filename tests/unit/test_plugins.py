@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from klaw_core import PluginConflictError, PluginNotFoundError
+from klaw_core.kinds import KINDS
+from klaw_core.plugins.catalogue import CATALOGUE, DEFAULT_EXTRAS, install_command, provider_of
 from klaw_core.plugins.discover import discover
-from klaw_core.plugins.registry import _DEFAULT_EXTRAS, _OURS, KINDS, install_command
 
 PROJECT = Path(__file__).parents[2]
 FAKES = PROJECT / "tests" / "packaging" / "fakes"
@@ -152,9 +153,16 @@ class TestWall:
         assert registry.names("fusion") == ["mine"]
 
     def test_every_hook_is_asked(self, plugin):
-        source = "".join(hook(f"yield component('of_{kind}')", name=f"{name}()") for name, kind in KINDS.items())
+        kinds = KINDS.values()
+        source = "".join(hook(f"yield component('of_{kind}')", name=f"{kind.hook}()") for kind in kinds)
         registry = discover(points=[plugin("all", source)])
-        assert all(registry.names(kind) == [f"of_{kind}"] for kind in KINDS.values())
+        assert all(registry.names(kind) == [f"of_{kind}"] for kind in kinds)
+
+    def test_a_misspelled_hook_is_the_plugins_problem(self, plugin, fine):
+        registry = discover(points=[plugin("typo", hook("yield component('x')", name="klaw_embeders()")), fine])
+        (found,) = [item for item in registry.plugins if item.name == "typo"]
+        assert found.problem == "TypeError: there is no hook 'klaw_embeders'; did you mean 'klaw_embedders'?"
+        assert registry.names("embedder") == ["fine"]
 
 
 class TestGenerations:
@@ -209,11 +217,12 @@ class TestDisabled:
 
 
 class TestMissing:
-    @pytest.mark.parametrize(("kind", "name"), list(_OURS))
+    @pytest.mark.parametrize(("kind", "name"), [key for row in CATALOGUE for key in row.components])
     def test_a_component_of_ours_names_what_installs_it(self, kind, name):
         with pytest.raises(PluginNotFoundError) as caught:
             discover(points=[]).component(kind, name)
-        extras, distribution = _OURS[kind, name]
+        row = provider_of(kind, name)
+        extras, distribution = row.extras, row.distribution
         assert caught.value.message == f"{kind} {name!r} is not installed"
         assert caught.value.hint == f"pip install 'klaw[{','.join(extras)}]'"
         assert distribution in {installed for extra in extras for installed in EXTRAS[extra]}
@@ -223,16 +232,16 @@ class TestMissing:
         ours = {
             path.parent.name for path in PROJECT.glob("plugins/*/pyproject.toml") if "points.klaw]" in path.read_text()
         }
-        assert {distribution for _, distribution in _OURS.values()} == ours
+        assert {row.distribution for row in CATALOGUE if row.components} == ours
         for plugin in discover().plugins:
             if plugin.distribution in ours:
-                known = {key for key, (_, distribution) in _OURS.items() if distribution == plugin.distribution}
+                known = {key for row in CATALOGUE if row.distribution == plugin.distribution for key in row.components}
                 assert {(kind, name) for kind, name, _ in plugin.components} == known
 
     def test_the_default_extras_go_by_one_name(self):
-        brought = {installed for extra in _DEFAULT_EXTRAS for installed in EXTRAS[extra]}
+        brought = {installed for extra in DEFAULT_EXTRAS for installed in EXTRAS[extra]}
         assert brought == set(EXTRAS["default"])
-        assert install_command([*_DEFAULT_EXTRAS, "ollama"]) == "pip install 'klaw[default,ollama]'"
+        assert install_command([*DEFAULT_EXTRAS, "ollama"]) == "pip install 'klaw[default,ollama]'"
         assert install_command(["fts5", "ollama"]) == "pip install 'klaw[fts5,ollama]'"
 
     def test_a_namesake_of_another_kind_that_is_disabled_is_not_to_blame(self, plugin):

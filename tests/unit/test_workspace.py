@@ -346,7 +346,7 @@ class TestLookup:
         (tmp_path / "link").symlink_to(root)
         monkeypatch.chdir(root / "sub")
         for path in (str(root / "sub" / "b.md"), str(tmp_path / "link" / "sub" / "b.md"), "b.md", "../sub/b.md"):
-            assert workspace.locate(path) == "sub/b.md", path
+            assert workspace.locate(path) == f"{workspace.origin}/sub/b.md", path
 
     @pytest.mark.parametrize("path", ["", "/", "/etc/passwd", "~nosuchuser/a.md", "\0", "\ud800", "x" * 5000, "b.md"])
     def test_any_other_path_locates_nothing(self, workspace, path, tmp_path, monkeypatch):
