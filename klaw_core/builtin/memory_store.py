@@ -6,9 +6,10 @@ and a failed block leaves nothing behind. That costs time linear in the number o
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from klaw_core.builtin.memory_messages import MemoryMessages
+from klaw_core.errors import StoreError
 from klaw_core.interfaces.index import Index
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
 from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
@@ -24,16 +26,22 @@ from klaw_core.values.collections import check_collection_name
 from klaw_core.values.documents import Document, DocumentRecord, Replacement
 from klaw_core.values.findings import Finding
 from klaw_core.values.key_digest import KeyDigest
+from klaw_core.values.migrations import Migration
 from klaw_core.values.search import ChunkSelection, Filters, KeySelection
 from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
+
+# What the owner of an extension's steps is recorded with: an index may have the same name.
+_EXTENSION = "extension:"
+_LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 
 
 @define
 class Tables:
     """All the rows. Indexes keep theirs in ``indexes``, by (owner, collection); values are replaced, not mutated.
 
-    ``collections`` were ever written to; ``chunks`` are by collection, then by key.
+    ``collections`` were ever written to; ``chunks`` are by collection, then by key. Extensions keep their rows in
+    ``extensions``, by (owner, table), and do not mutate them either.
     """
 
     documents: dict[tuple[str, str], Document] = field(factory=dict)
@@ -47,6 +55,7 @@ class Tables:
     message_files: dict[tuple[str, date], JournalFileState] = field(factory=dict)
     summaries: dict[str, tuple[Summary, ...]] = field(factory=dict)
     collections: set[str] = field(factory=set)
+    extensions: dict[tuple[str, str], Any] = field(factory=dict)
 
     def copy(self) -> Tables:
         """Return tables whose changes do not show in these."""
@@ -62,6 +71,7 @@ class Tables:
             dict(self.message_files),
             dict(self.summaries),
             set(self.collections),
+            dict(self.extensions),
         )
 
 
@@ -255,23 +265,47 @@ class MemoryStore:
     """Keeps everything in this process."""
 
     offers = Tables
+    #: The rows are this object's, and a memory's store is no other's.
+    isolates = True
     location = "memory"
 
     def __init__(self) -> None:
         self._tables = Tables()
         self._indexes: dict[str, Index[Tables]] = {}
         self._writing = threading.Lock()
+        self._locks: dict[str, threading.Lock] = {}
 
     def enlist(self, owner: str, index: Index[Tables], /) -> None:
         """Apply the index's migrations that were not applied yet."""
         index.prepare(self._tables)
         self._indexes[owner] = index
+        self._migrate(owner, index.migrations())
+
+    def migrate(self, owner: str, migrations: Sequence[Migration[Tables]], /) -> None:
+        """Apply the migrations of an extension that were not applied yet."""
+        self._migrate(f"{_EXTENSION}{owner}", migrations)
+
+    def _migrate(self, owner: str, migrations: Sequence[Migration[Tables]]) -> None:
         with self.write() as transaction:
             tables = transaction.resource
-            for migration in index.migrations():
+            for migration in migrations:
                 if (owner, migration.name) not in tables.migrations:
                     migration.apply(tables)
                     tables.migrations.add((owner, migration.name))
+
+    @contextmanager
+    def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Hold the lock of this name. Raise StoreError for a name that there is not."""
+        if not _LOCK_NAME.fullmatch(name):
+            raise StoreError(f"invalid name of a lock: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
+        lock = self._locks.setdefault(name, threading.Lock())
+        if not lock.acquire(blocking=False):
+            on_wait()
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
 
     @contextmanager
     def read(self) -> Iterator[Snapshot[Tables]]:
@@ -294,6 +328,9 @@ class MemoryStore:
             for owner, index in self._indexes.items():
                 fresh.enlist(owner, index)
             fresh._tables.vectors.update(self._tables.vectors)
+            fresh._tables.extensions.update(self._tables.extensions)
+            fresh._tables.migrations |= {step for step in self._tables.migrations if step[0].startswith(_EXTENSION)}
+            fresh._locks = self._locks
             yield fresh
             fresh._tables.vectors = _used_vectors(
                 fresh._tables, {record.space.identity for record in self._tables.spaces.values()}

@@ -120,13 +120,19 @@ class Store(Protocol[R]):
         """Let an index join: prepare every connection for it and apply its migrations under ``owner``."""
 
     def migrate(self, owner: str, migrations: Sequence[Migration[R]], /) -> None:
-        """Apply the migrations of an extension's own tables under ``owner``, those that are not recorded yet."""
+        """Apply the migrations of an extension's own tables under ``owner``, those that are not recorded yet.
+
+        All of them in one transaction. What belongs to an extension the store tells by name, and says how: tables of
+        the SQLite store begin with ``x_``, the owner (hyphens as underscores) and ``_``. A rebuild keeps them, with
+        their rows, whether or not this was called for the store: chunks and documents have other keys afterwards, so
+        that rows of an extension must not refer to those. Raise StoreError.
+        """
 
     def lock(self, name: str, /, on_wait: Callable[[], None] = ...) -> AbstractContextManager[None]:
         """Hold the lock of this name; nobody else who uses the same data holds it meanwhile.
 
         Excludes other threads and other processes. Where it is taken, call ``on_wait`` once, then wait. The lock ends
-        with the process. Names are of ``a-z``, digits and hyphens.
+        with the process. Names are of ``a-z``, digits and hyphens. Who holds it must not ask for it again.
         """
 
     def read(self) -> AbstractContextManager[Snapshot[R]]:
@@ -140,6 +146,7 @@ class Store(Protocol[R]):
 
         It knows this one's cached vectors. Of the space that it comes to, those of a text that one of its chunks has
         stay; those of a space that it leaves go; any other space, which an interrupted move was building, stays.
+        It has the tables of extensions as they are here when it is made, and what is written to its own afterwards.
         Snapshots go on being taken of the old content until the new one
         is complete; if the block raises, or the process dies, nothing has changed here.
         """

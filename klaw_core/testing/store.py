@@ -5,6 +5,10 @@
         def open_store(self, tmp_path):
             return lambda: SqliteStore(tmp_path / "klaw.db")
 
+        def make_table(self, resource): ...     # a table of an extension, in the store's own way
+        def add_row(self, resource, text): ...
+        def rows(self, resource): ...
+
 and, for the stateful laws against the in-memory store:
 
     class SqliteMachine(StoreMachine):
@@ -30,11 +34,13 @@ from klaw_core.builtin.memory_store import MemoryStore
 from klaw_core.interfaces.store import Snapshot, Store
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_core.testing.store_collections import CollectionLaws, InjectedError
+from klaw_core.testing.store_extensions import OWNER, ExtensionLaws, LockLaws
 from klaw_core.testing.store_metadata import MetadataLaws
 from klaw_core.testing.values import MOMENT, conditions, cut_lines, documents, make_document, metadata, paths
 from klaw_core.values.documents import Document
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.metadata import Condition, Metadata
+from klaw_core.values.migrations import Migration
 from klaw_core.values.search import Filters
 from klaw_core.values.text import text_hash
 from klaw_core.values.vectors import SpaceRecord, VectorSpace
@@ -55,8 +61,11 @@ def dump(snapshot: Snapshot[Any], *, collection: str = C) -> object:
     }
 
 
-class StoreContract(CollectionLaws, MetadataLaws, CacheLaws):
-    """The laws of a store. ``open_store`` opens the same data each time it is called."""
+class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, LockLaws):
+    """The laws of a store. ``open_store`` opens the same data each time it is called.
+
+    The subclass also gives ``make_table``, ``add_row`` and ``rows``: a table of an extension, as such a store has them.
+    """
 
     @pytest.fixture
     def open_store(self) -> OpenStore:
@@ -303,6 +312,27 @@ class PersistentStoreContract(StoreContract):
                 assert snapshot.cached_vectors(SPACE, [text_hash("x")])
         finally:
             second.close()
+
+    def test_rows_of_an_extension_that_is_turned_off_are_kept(self, open_store: OpenStore) -> None:
+        first = open_store()
+        first.migrate(OWNER, [Migration("0001", self.make_table)])
+        self.keep(first, "one")
+        first.close()
+        second = open_store()
+        with second.rebuild() as fresh:
+            put(fresh, make_document("notes/a.md", "new"))
+        assert self.kept(second) == ["one"]
+        second.close()
+        third = open_store()
+        third.migrate(OWNER, [Migration("0001", self.make_table)])
+        assert self.kept(third) == ["one"]
+        third.close()
+
+    def test_a_lock_excludes_who_opened_the_same_data(self, open_store: OpenStore) -> None:
+        first, second = open_store(), open_store()
+        self.assert_excludes(first, second)
+        first.close()
+        second.close()
 
 
 class StoreMachine(RuleBasedStateMachine):

@@ -25,6 +25,9 @@ OLDEST_SQLITE = (3, 51, 3)
 
 OWNER = "sqlite"
 
+#: What the owner of an extension's steps is recorded with: an index may have the same name.
+RECORDED = "extension:"
+
 _MIGRATIONS_TABLE = """
 CREATE TABLE IF NOT EXISTS klaw_migrations (
     owner TEXT NOT NULL,
@@ -256,10 +259,16 @@ def create_chunks(connection: apsw.Connection, table: ChunkTable) -> None:
 
 @frozen(eq=False, repr=False)
 class OwnedMigrations:
-    """Migrations and whose they are."""
+    """Migrations and whose they are: the store's, an index's, or an extension's."""
 
     owner: str
     migrations: tuple[Migration[apsw.Connection], ...]
+    is_extension: bool = False
+
+    @property
+    def recorded_as(self) -> str:
+        """The owner in the table of migrations."""
+        return f"{RECORDED}{self.owner}" if self.is_extension else self.owner
 
 
 class ForeignFileError(StoreError):
@@ -281,7 +290,8 @@ def check_file(connection: apsw.Connection, location: str) -> None:
 def pending(connection: apsw.Connection, owned: OwnedMigrations, location: str) -> list[Migration[apsw.Connection]]:
     """Return the migrations that were not applied yet. Raise ForeignFileError if the file knows newer ones."""
     exists = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'klaw_migrations'").fetchone()
-    rows = connection.execute("SELECT name FROM klaw_migrations WHERE owner = ?", (owned.owner,)) if exists else ()
+    sql = "SELECT name FROM klaw_migrations WHERE owner = ?"
+    rows = connection.execute(sql, (owned.recorded_as,)) if exists else ()
     applied = {name for (name,) in rows}
     unknown = applied - {migration.name for migration in owned.migrations}
     if unknown:
@@ -297,4 +307,5 @@ def migrate(connection: apsw.Connection, owned: OwnedMigrations, location: str) 
     connection.execute(_MIGRATIONS_TABLE)
     for migration in pending(connection, owned, location):
         migration.apply(connection)
-        connection.execute("INSERT INTO klaw_migrations (owner, name) VALUES (?, ?)", (owned.owner, migration.name))
+        sql = "INSERT INTO klaw_migrations (owner, name) VALUES (?, ?)"
+        connection.execute(sql, (owned.recorded_as, migration.name))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +26,13 @@ from klaw_store_sqlitevec.schema import (
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 
 if TYPE_CHECKING:
-    from klaw_core import Finding, Index, Snapshot, Store, Transaction
+    from klaw_core import Finding, Index, Migration, Snapshot, Store, Transaction
 
 # Added to the database's name: where it is rebuilt.
 _BESIDE = ".rebuild"
+_LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
+# Other versions of Klaw may be running: where they look for these locks, this one does too.
+_OLDER_LOCKS = {"embedding": "embedding.lock", "embedding-moving": "embedding.lock/moving"}
 
 
 class SqliteStore:
@@ -39,6 +43,8 @@ class SqliteStore:
     """
 
     offers = apsw.Connection
+    #: A database belongs to one data directory, which is one agent's.
+    isolates = True
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0) -> None:
         check_version()
@@ -62,6 +68,26 @@ class SqliteStore:
         except BaseException:
             del self._indexes[owner]
             raise
+
+    def migrate(self, owner: str, migrations: Sequence[Migration[apsw.Connection]], /) -> None:
+        """Apply the migrations of an extension's own tables, whose names begin with ``x_``, the owner and ``_``.
+
+        In an owner's name a hyphen stands for an underscore. A rebuild takes these tables along as they stand. Raise
+        StoreError for steps that change anything else, or refer to other tables.
+        """
+        from klaw_store_sqlitevec.extensions import guard_steps
+
+        self._migrate(OwnedMigrations(owner, guard_steps(owner, migrations), is_extension=True))
+
+    @contextmanager
+    def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Hold the lock of this name: that of a directory beside the database. Raise StoreError."""
+        if not _LOCK_NAME.fullmatch(name):
+            raise StoreError(f"invalid name of a lock: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
+        from klaw_core import locked
+
+        with locked(self._path.parent / _OLDER_LOCKS.get(name, f"locks/{name}"), on_wait):
+            yield
 
     @contextmanager
     def read(self) -> Iterator[Snapshot[apsw.Connection]]:
@@ -91,11 +117,12 @@ class SqliteStore:
         """Give a store beside this one that takes its place at the end of the block, whole or not at all.
 
         It knows this one's cached vectors, and keeps those that its chunks need, and those of spaces that are no
-        collection's, here or there. Readers go on meanwhile and see the new content with their next snapshot; writers
-        get StoreLockedError. If the block raises or the process dies, this store stays as it was, and what the other
-        had done is there for the next attempt, unless a model has changed under its name until then, or it cannot be
-        read.
+        collection's, here or there. It has the tables of extensions with all their rows. Readers go on meanwhile and
+        see the new content with their next snapshot; writers get StoreLockedError. If the block raises or the process
+        dies, this store stays as it was, and what the other had done is there for the next attempt, unless a model has
+        changed under its name until then, or it cannot be read.
         """
+        from klaw_store_sqlitevec.extensions import take_extensions
         from klaw_store_sqlitevec.transaction import SqliteTransaction
 
         lock = RebuildLock(self._path, self._busy_timeout_seconds)
@@ -106,6 +133,7 @@ class SqliteStore:
                     writer = fresh._connections.writer  # noqa: SLF001  # a store of the same class
                     with self.read() as snapshot, writer() as connection:
                         take_cache(SqliteTransaction(connection), snapshot.resource, self.location)
+                        take_extensions(connection, snapshot.resource, self.location)
                     yield fresh
                     with self.read() as snapshot:
                         left = used_spaces(SqliteSnapshot(snapshot.resource))
@@ -181,17 +209,17 @@ class SqliteStore:
         """
         from klaw_store_sqlitevec import checking
 
-        locked = self._writing_problem()
-        if fix and locked is None:
+        problem = self._writing_problem()
+        if fix and problem is None:
             self._mend()
         findings = [*checking.check_modes(self._path, fix=fix), *checking.check_space(self._path)]
         findings += checking.check_log(self._path)
-        if locked is None:
+        if problem is None:
             findings += checking.check_leftovers(self._path, self._leftovers())
             with suppress(StoreLockedError), self._connections.writer() as connection:
                 findings += checking.check_messages(connection, self.location)
         else:
-            findings.append(locked)
+            findings.append(problem)
         with self.read() as snapshot:
             findings += checking.check_rows(snapshot.resource, self.location)
             if not any(finding.check == "integrity" for finding in findings):

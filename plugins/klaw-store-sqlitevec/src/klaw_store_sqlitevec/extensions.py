@@ -1,0 +1,141 @@
+"""Tables of extensions: theirs by name, and taken along as they stand when the database is rebuilt.
+
+Whatever the steps of the extension ``facts`` make is called ``x_facts_…``. A rebuild copies everything that begins
+with ``x_``, and which steps were applied, whether or not the extension is there: a person may have turned it off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import apsw
+
+from klaw_core import Migration, StoreError
+from klaw_store_sqlitevec.failures import translated
+from klaw_store_sqlitevec.schema import RECORDED
+
+_OWNER = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_OBJECTS = "SELECT type, name, sql FROM sqlite_schema WHERE name GLOB 'x_*' AND sql IS NOT NULL ORDER BY rowid"
+_VIRTUAL = re.compile(r"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
+
+
+def guard_steps(owner: str, migrations: Sequence[Migration[apsw.Connection]]) -> tuple[Migration[apsw.Connection], ...]:
+    """Return an extension's steps so that each raises StoreError if it changes what is not the extension's own."""
+    prefix = table_prefix(owner)
+
+    def guarded(step: Callable[[apsw.Connection], None], connection: apsw.Connection) -> None:
+        before = _foreign_objects(connection, prefix)
+        step(connection)
+        _check(connection, owner, prefix, before)
+
+    return tuple(Migration(migration.name, partial(guarded, migration.apply)) for migration in migrations)
+
+
+def table_prefix(owner: str) -> str:
+    """Return what the names of an extension's tables begin with. Raise StoreError for a name that none can have."""
+    if not _OWNER.fullmatch(owner):
+        raise StoreError(f"invalid name of an extension: {owner!r:.80}", hint="use a-z, 0-9, hyphens and underscores")
+    return f"x_{owner.replace('-', '_')}_"
+
+
+def _foreign_objects(connection: apsw.Connection, prefix: str) -> set[tuple[str, str | None]]:
+    """Return the names of everything in the schema that does not begin with ``prefix``, each with how it is made."""
+    rows: list[Any] = connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
+    return {(name, sql) for name, sql in rows if not name.startswith((prefix, "sqlite_"))}
+
+
+def _check(connection: apsw.Connection, owner: str, prefix: str, before: set[tuple[str, str | None]]) -> None:
+    """Raise StoreError if a step of an extension has changed what is not its own, or refers to it.
+
+    A rebuild gives chunks and documents other numbers: a reference to them would keep it from ever ending.
+    """
+    changed = sorted({name for name, _ in _foreign_objects(connection, prefix) ^ before})
+    if changed:
+        raise StoreError(
+            f"a migration of the extension {owner!r} changes what is not its own: {', '.join(changed)}",
+            hint=f"the names of its tables, indexes and triggers must begin with {prefix}",
+        )
+    for kind, name, _ in _objects(connection):
+        if kind == "table" and name.startswith(prefix):
+            parents: list[Any] = connection.execute(f"PRAGMA foreign_key_list({_quoted(name)})").fetchall()
+            for _, _, parent, *_ in parents:
+                if not parent.startswith(prefix):
+                    raise StoreError(f"{name} refers to {parent}, which is not a table of the extension {owner!r}")
+
+
+def take_extensions(mine: apsw.Connection, other: apsw.Connection, location: str) -> None:
+    """Make every table of an extension what it is in another database, whose errors of reading name ``location``."""
+    _drop(mine)
+    with translated(location):
+        objects = _objects(other)
+    mine.execute("PRAGMA defer_foreign_keys = ON")  # rows come before those that they refer to
+    virtual = [(name, sql) for kind, name, sql in objects if kind == "table" and _VIRTUAL.match(sql)]
+    plain = [(name, sql) for kind, name, sql in objects if kind == "table" and not _VIRTUAL.match(sql)]
+    for _, sql in plain:
+        mine.execute(sql)
+    for name, _ in plain:
+        _copy_rows(mine, other, name, location)
+    _add_virtual(mine, virtual)
+    for kind, _, sql in objects:
+        if kind != "table":  # after the rows, or triggers would see them come
+            mine.execute(sql)
+    mine.execute("DELETE FROM klaw_migrations WHERE owner GLOB ?", (f"{RECORDED}*",))
+    steps = "SELECT owner, name, applied_at FROM klaw_migrations WHERE owner GLOB ?"
+    rows = _read(other, location, steps, f"{RECORDED}*")
+    mine.executemany("INSERT INTO klaw_migrations (owner, name, applied_at) VALUES (?, ?, ?)", rows)
+
+
+def _objects(connection: apsw.Connection) -> list[tuple[str, str, str]]:
+    rows: list[Any] = connection.execute(_OBJECTS).fetchall()
+    return rows
+
+
+def _read(connection: apsw.Connection, location: str, sql: str, *values: str) -> Iterator[Any]:
+    with translated(location):  # here: around the whole it would take the errors of writing for the other's
+        yield from connection.execute(sql, values)
+
+
+def _drop(connection: apsw.Connection) -> None:
+    """Remove what an interrupted rebuild took along: meanwhile there may be more, and less."""
+    connection.execute("PRAGMA defer_foreign_keys = ON")
+    objects = _objects(connection)
+    for name in [name for kind, name, sql in objects if _VIRTUAL.match(sql)]:
+        connection.execute(f"DROP TABLE {_quoted(name)}")  # with the tables in which it keeps its rows
+    for kind in ("trigger", "view", "table"):
+        for name in [name for found, name, _ in _objects(connection) if found == kind]:
+            connection.execute(f"DROP {kind} {_quoted(name)}")
+
+
+def _copy_rows(mine: apsw.Connection, other: apsw.Connection, name: str, location: str) -> None:
+    """Copy the rows of a table, with their numbers and the number that follows."""
+    table = _quoted(name)
+    columns = [str(row[1]) for row in mine.execute(f"PRAGMA table_xinfo({table})") if row[6] == 0]  # not generated
+    without_rowid = mine.execute(f"PRAGMA table_list({table})").get[4]
+    if not without_rowid and "rowid" not in map(str.lower, columns):
+        columns = ["rowid", *columns]
+    named = ", ".join(map(_quoted, columns))
+    rows = _read(other, location, f"SELECT {named} FROM {table}")  # noqa: S608  # quoted
+    mine.executemany(f"INSERT INTO {table} ({named}) VALUES ({', '.join('?' * len(columns))})", rows)  # noqa: S608  # quoted
+    mine.execute("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
+    last = _read(other, location, "SELECT name, seq FROM sqlite_sequence WHERE name = ?", name)
+    mine.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", last)
+
+
+def _add_virtual(connection: apsw.Connection, tables: Sequence[tuple[str, str]]) -> None:
+    """Declare virtual tables whose rows are there already, as SQLite's own `.dump` does."""
+    if not tables:
+        return
+    connection.execute("PRAGMA writable_schema = ON")
+    try:
+        connection.executemany(
+            "INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES ('table', ?1, ?1, 0, ?2)", tables
+        )
+    finally:
+        connection.execute("PRAGMA writable_schema = RESET")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
