@@ -63,7 +63,7 @@ def build_extensions(config: Config, registry: Registry) -> tuple[dict[str, Exte
     """
     built: dict[str, Extension] = {}
     failed: dict[str, KlawError] = {}
-    for name in registry.names(EXTENSION):
+    for name in registry.loaded_names(EXTENSION):
         try:
             built[name] = build_extension(config, registry, name)
         except KlawError as error:

@@ -9,6 +9,7 @@ import apsw
 from klaw_core import Memory
 from klaw_core.indexing.flow import Indexer
 from klaw_core.sources.saved import SavedJournal
+from klaw_core.values.runs import IndexReport
 from klaw_store_sqlitevec import store
 from klaw_store_sqlitevec.connections import Connections
 from klaw_store_sqlitevec.transaction import SqliteTransaction
@@ -25,10 +26,10 @@ def _bug(function: Callable[[], None]) -> Callable[[], None]:
 @_bug
 def acknowledge_before_commit() -> None:
     """What is saved is written when the memory is closed."""
-    append, add, close = SavedJournal.append, Indexer.add, Memory.close
+    append, add, close = SavedJournal.append, Indexer.put, Memory.close
     waiting: list[Callable[[], object]] = []
     SavedJournal.append = lambda *arguments: waiting.append(lambda: append(*arguments))
-    Indexer.add = lambda *arguments: waiting.append(lambda: add(*arguments))
+    Indexer.put = lambda *arguments: waiting.append(lambda: add(*arguments)) or IndexReport()
 
     def close_late(memory: Memory) -> None:
         for write in waiting:

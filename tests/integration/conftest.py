@@ -20,6 +20,7 @@ from klaw_core import (
     Component,
     EmbedderUnavailableError,
     EmbeddingError,
+    KeySelection,
     Memory,
     Query,
     VectorSpace,
@@ -192,7 +193,7 @@ def _check(memory: Memory, *, embedded: bool = True) -> None:
             assert held == keys or (index.needs_vectors and not embedded and set(held) <= set(keys)), name
             for item in [item for item in stored if item.key in set(held)]:
                 vector = memory._assembly.embedder.serving._vector(item.chunk.embedding_text)
-                query = Query(item.chunk.text, "memory", vector, np.array([item.key]))
+                query = Query(item.chunk.text, "memory", vector, KeySelection(np.array([item.key])))
                 (hit,) = index.search(snapshot.resource, query, 5)
                 assert hit.key == item.key
                 assert not index.needs_vectors or hit.score == pytest.approx(1, abs=1e-3), item.chunk.text

@@ -17,7 +17,7 @@ def home(make_home):
 
 
 def _lacking(memory):
-    return memory._collection_named("memory").lacking()
+    return memory._assembly.collection("memory").lacking()
 
 
 def _wait_for_vectors(memory):

@@ -360,7 +360,7 @@ class TestOwnedFiles:
     def test_an_unfinished_forget(self, home, memory):
         path = home.root / "data" / "saved.jsonl"
         secret = memory.save("the password is swordfish")
-        memory._collection_named("memory").remove([secret.path])
+        memory._assembly.collection("memory").remove([secret.path])
         with path.open("ab") as file:
             file.write(f'{{"forget": "{secret.path}"}}\n'.encode())
         expect(memory, "saved-unfinished", fixable=True)
@@ -407,7 +407,7 @@ class TestOwnedFiles:
 
         path = home.root / "data" / "saved.jsonl"
         secret = memory.save("the password is swordfish")
-        memory._collection_named("memory").remove([secret.path])
+        memory._assembly.collection("memory").remove([secret.path])
         with path.open("ab") as file:
             file.write(f'{{"forget": "{secret.path}"}}\n'.encode())
         workspaces = home.root / "data" / "workspaces.json"

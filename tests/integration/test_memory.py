@@ -67,7 +67,7 @@ class TestSaveAndGet:
         def refuse(*_):
             raise error("not now")
 
-        monkeypatch.setattr("klaw_core.indexing.flow.Indexer.add", refuse)
+        monkeypatch.setattr("klaw_core.indexing.flow.Indexer.put", refuse)
         saved = memory.save("The harbour code is 4711.")
         assert "not now" in saved.notice
         monkeypatch.undo()
@@ -315,10 +315,10 @@ class TestForget:
         home.write("a.md", "note")
         memory.index(home.notes)
         saved = Saved.make("hunter2", "manual", None, None)
-        memory._journal.append(saved)
+        memory.extension("saved").journal.append(saved)
         assert memory.get(saved.id).content == "hunter2"
         assert memory.forget(saved.id).paths == (saved.id,)
-        assert memory._journal.read().memories == ()
+        assert memory.extension("saved").journal.read().memories == ()
         with pytest.raises(NotFoundError):
             memory.forget(saved.id)
 

@@ -132,7 +132,7 @@ def test_what_is_forgotten_as_the_index_is_swapped_stays_forgotten(home, check):
 
         def exclude(now):
             if now.stage == "index" and now.documents:
-                other._workspaces.exclude("notes", "a.md")
+                other.extension("workspaces").registry.exclude("notes", "a.md")
 
         memory.reindex(on_progress=exclude)
         assert paths(memory) == {"notes/b.md"}

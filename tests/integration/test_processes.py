@@ -133,7 +133,7 @@ def test_four_write_and_two_read(root):
             for word in done["saved"]:
                 assert len(memory.search(word, mode="fts")) == 1, word
         saved, said = (sum(len(done[kind]) for done in written) for kind in ("saved", "said"))
-        assert memory._collection_named("memory").lacking() == 0
+        assert memory._assembly.collection("memory").lacking() == 0
         for word in (word for done in written for word in done["noted"]):
             assert len(memory.search(word, mode="fts")) == 1, word
         status = memory.status()

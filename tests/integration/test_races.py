@@ -202,8 +202,8 @@ def test_a_memory_forgotten_during_an_index_run_stays_forgotten(home, monkeypatc
     with home.open() as one, home.open() as two:
         one.save("something else")
         unseen = Saved("saved/2026-02-24/0123456789ab", "the lantern is blue", "manual", MOMENT)
-        two._journal.append(unseen)  # as after a crash between journal and index
-        meanwhile(monkeypatch, one, "count_tokens", lambda: two._journal.forget(unseen.id))
+        two.extension("saved").journal.append(unseen)  # as after a crash between journal and index
+        meanwhile(monkeypatch, one, "count_tokens", lambda: two.extension("saved").journal.forget(unseen.id))
         assert one.index().added == 1
         assert not one.search("lantern", mode="fts")
         assert one.search("something", mode="fts")
@@ -392,7 +392,7 @@ def test_an_origin_without_a_source_is_named_and_can_be_forgotten(home):
     home.write("a.md", "the harbour at night")
     with home.open() as memory:
         memory.index(home.notes)
-        memory._workspaces.forget("notes")
+        memory.extension("workspaces").registry.forget("notes")
         assert any("klaw forget notes/" in problem for problem in memory.status().problems)
         assert memory.forget("notes/").paths == ("notes/a.md",)
         assert memory.status().problems == ()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from attrs import define, frozen
 
-from klaw_core import API, Component, Query, VectorSpace
+from klaw_core import API, Component, KeySelection, Query, VectorSpace
 from klaw_core.embedding.run import SAME_WEIGHTS, make_space_record
 from klaw_core.values.text import text_hash
 
@@ -79,7 +79,7 @@ def mixed(memory, weights):
             (index,) = [index for _, index in memory._assembly.indexes() if index.needs_vectors]
             for stored in snapshot.chunks(name, snapshot.keys(name).tolist()):
                 vector = Renewable(weights).embed_query(stored.chunk.embedding_text)
-                query = Query(stored.chunk.text, name, vector, np.array([stored.key]))
+                query = Query(stored.chunk.text, name, vector, KeySelection(np.array([stored.key])))
                 hits = index.search(snapshot.resource, query, 1)
                 found += [stored.path for hit in hits if hit.score < SAME_WEIGHTS]
     return found
@@ -146,7 +146,7 @@ def test_a_collection_of_other_weights_does_not_keep_the_next_from_being_embedde
         home.write("c.md", "a lantern")
         write("c.md", "the kingfisher")
         report = memory.index()
-        assert memory._collection_named("docs").lacking() == 0
+        assert memory._assembly.collection("docs").lacking() == 0
         assert (report.embedded, report.lacking) == (1, 1)
         assert "'memory' was indexed with" in report.notices[0]
         assert mixed(memory, weights) == []
