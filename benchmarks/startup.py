@@ -44,7 +44,7 @@ states = session.run(None, {{value.name: feed[value.name] for value in session.g
 vector = states.mean(axis=0)
 vector /= numpy.linalg.norm(vector)
 """
-KLAW = "import sys; sys.argv[0] = 'klaw'; from klaw_core.cli import run; run()"
+KLAW = "import sys; sys.argv[0] = 'klaw'; from klaw_core.cli.startup import run; run()"
 BASE = "the same, the model, one embedding"
 
 

@@ -1,6 +1,6 @@
 """``python -m klaw_core`` is ``klaw``."""
 
-from klaw_core.cli import run
+from klaw_core.cli.startup import run
 
 if __name__ == "__main__":
     run()

@@ -28,24 +28,22 @@ from klaw_core.errors import (
 )
 from klaw_core.files.atomic import make_private_directory
 from klaw_core.hookspecs import Component, ComponentContext
-from klaw_core.indexing.chunking import FormatChunker
 from klaw_core.interfaces.components import Embedder, Fusion
 from klaw_core.interfaces.index import Index, Retriever
 from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.interfaces.store import Store
-from klaw_core.kinds import CHUNKER, EMBEDDER, KINDS, STORE
-from klaw_core.plugins.catalogue import install_command
-from klaw_core.plugins.discover import discover
-from klaw_core.plugins.isolation import IsolatedSource
+from klaw_core.kinds import CHUNKER, EMBEDDER, KINDS, SOURCE, STORE
 from klaw_core.plugins.registry import Registry
 from klaw_core.searching.retrievers import ConfiguredRetriever
-from klaw_core.values.documents import DEFAULT_FORMAT, TRANSCRIPT_FORMAT
+from klaw_core.values.text import DEFAULT_FORMAT, TRANSCRIPT_FORMAT
 from klaw_core.values.vectors import SpaceRecord
 
 if TYPE_CHECKING:  # what a search for words does without is imported where it is used
     from klaw_core.embedding.fallback import FallbackEmbedder
+    from klaw_core.indexing.chunking import FormatChunker
     from klaw_core.indexing.collection import Collection
     from klaw_core.indexing.flow import Indexer
+    from klaw_core.plugins.isolation import IsolatedSource
     from klaw_core.searching.reranking import Stage
 
 # Embedders, by what the configuration calls them, and what builds each at its first call.
@@ -74,7 +72,7 @@ class Assembly:
         retrieval = retrieval_of(config, registry)
         build_retrievers = [(selection, self._prepare(selection)) for selection in retrieval]
         self.stages = self._stages_of(config.reranking)
-        build_sources = [(selection.type, self._prepare(selection)) for selection in config.sources]
+        build_sources = [self._prepare(selection) for selection in config.sources]
         self._language_model = None if config.language_model is None else self._prepare(config.language_model)
         for selection in config.formats.values():
             self._prepare(selection)
@@ -82,9 +80,7 @@ class Assembly:
             self._prepare(selection)
         self._raise_problems()
         self.fusion: Fusion = build_fusion()
-        self.sources: Sequence[IsolatedSource] = tuple(
-            IsolatedSource.of(build_source(), name, configured=True) for name, build_source in build_sources
-        )
+        self.sources: Sequence[IsolatedSource] = tuple(build_source() for build_source in build_sources)
         make_private_directory(config.data_dir)
         self.store: Store[Any] = build_store()
         try:
@@ -134,6 +130,8 @@ class Assembly:
             return self._chunkers[document_format]
 
     def _make_chunker(self, document_format: str) -> FormatChunker:
+        from klaw_core.indexing.chunking import FormatChunker
+
         selection = self._selection_of(document_format)
         if selection is None:
             return self.chunker_of(DEFAULT_FORMAT)
@@ -287,6 +285,10 @@ def build(component: Component[Any, Any], options: Any, selection: Selection, co
             f"which has no {' and no '.join(lacking)}",
             hint="see `klaw plugins`",
         )
+    if selection.kind == SOURCE.name:
+        from klaw_core.plugins.isolation import IsolatedSource
+
+        return IsolatedSource.of(built, selection.type, configured=True)
     return built
 
 
@@ -342,6 +344,8 @@ def _refuse(error: PluginError) -> Any:
 
 def option_problems(selections: Sequence[Selection], disabled: abc.Collection[str] = ()) -> list[str]:
     """Return what is wrong with the options of those components that are installed and not disabled."""
+    from klaw_core.plugins.discover import discover
+
     registry = discover(disabled=disabled)
     problems: list[str] = []
     for selection in selections:
@@ -357,6 +361,8 @@ def _together(errors: Sequence[PluginError]) -> PluginError:
     """Return one error that says everything that is missing, and one command that installs what a command can."""
     if len(errors) == 1:
         return errors[0]
+    from klaw_core.plugins.catalogue import install_command
+
     extras: set[str] = set()
     others: list[str] = []
     for error in errors:

@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING
 import click
 
 from klaw_core.errors import PluginConflictError, PluginError, PluginNotFoundError
-from klaw_core.plugins.catalogue import first_party_commands
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
 
 GROUP = "klaw.commands"
 
-#: Commands of Klaw's own distributions: what installs each, and its line in ``klaw --help``.
-OFFICIAL: Mapping[str, tuple[str, str]] = first_party_commands()
+
+def official() -> Mapping[str, tuple[str, str]]:
+    """Return the commands of first-party distributions: what installs each, and its line in ``klaw --help``."""
+    from klaw_core.plugins.catalogue import first_party_commands
+
+    return first_party_commands()
 
 
 def load_command(name: str) -> click.Command | None:
@@ -35,8 +38,8 @@ def load_command(name: str) -> click.Command | None:
     """
     points = list(_entry_points().select(name=name))
     if not points:
-        if name in OFFICIAL:
-            raise PluginNotFoundError(f"`klaw {name}` is not installed", hint=f"pip install '{OFFICIAL[name][0]}'")
+        if name in official():
+            raise PluginNotFoundError(f"`klaw {name}` is not installed", hint=f"pip install '{official()[name][0]}'")
         return None
     owners = sorted({_owner(point) for point in points})
     if len(owners) > 1:

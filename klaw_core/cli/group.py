@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from klaw_core.cli.extensions import OFFICIAL, installed, load_command
+from klaw_core.cli.extensions import installed, load_command, official
 from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import OutputError, ReaderGoneError, guarded_streams
 from klaw_core.errors import ConfigError, KlawError
@@ -34,7 +34,7 @@ class KlawGroup(click.Group):
 
     def list_commands(self, _context: click.Context) -> list[str]:
         """Return the commands in the order a newcomer needs them; of other distributions only Klaw's own."""
-        return [*self._modules, *OFFICIAL]
+        return [*self._modules, *official()]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """Import and return a command, or None if there is none of that name. Raise PluginError."""
@@ -51,7 +51,7 @@ class KlawGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of ``args[0]``; name the nearest one if there is none."""
         name = args[0]
-        known = [*self._modules, *self._aliases, *OFFICIAL]
+        known = [*self._modules, *self._aliases, *official()]
         if name in known or name.startswith("-") or context.resilient_parsing:
             return super().resolve_command(context, args)
         brought = installed()
@@ -67,7 +67,7 @@ class KlawGroup(click.Group):
         """Write the list of commands without importing any."""
         others = {name: [alias for alias, target in self._aliases.items() if target == name] for name in self._modules}
         rows = [(", ".join((name, *others[name])), summary) for name, (_, summary) in self._modules.items()]
-        rows += [(name, summary) for name, (_, summary) in OFFICIAL.items()]
+        rows += [(name, summary) for name, (_, summary) in official().items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

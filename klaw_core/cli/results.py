@@ -9,7 +9,6 @@ from pathlib import Path
 import attrs
 
 from klaw_core.cli.output import Output, StyledText, clean
-from klaw_core.extensions.json_forms import result_to_json
 from klaw_core.searching.snippets import find_marks, make_snippet
 from klaw_core.values.search import Contribution, SearchResult
 
@@ -129,6 +128,8 @@ def as_csv(results: Sequence[SearchResult], _look: ResultStyle) -> str:
     """Return results as CSV (RFC 4180) with a header line; headings are joined by `` > ``."""
     import csv
     import io
+
+    from klaw_core.extensions.json_forms import result_to_json
 
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore")

@@ -31,6 +31,13 @@ _SOURCES = """\
 # type = "workspace"
 # path = "~/notes"
 """
+_FORMATS = """\
+# Documents of another format than Markdown are cut by the chunker of the format's name; a table [memory.formats.NAME]
+# gives its options, or picks another by `type`.
+"""
+_EXTENSIONS = """\
+# A table [extensions.NAME] gives options to an extension; `klaw plugins` lists the extensions.
+"""
 _RETRIEVAL = "# What searches, and how much each counts when the rankings are merged. To change one, uncomment all."
 _ABOUT = {
     "store": "Where chunks are kept.",
@@ -61,6 +68,7 @@ def render(registry: Registry) -> str:
     for key, about in _ABOUT_SETTINGS.items():
         settings = (f"{name} = {toml(value)}" for name, value in DEFAULTS["memory"][key].items())
         blocks.append("\n# ".join((f"[memory.{key}]", about, *settings)))
+    blocks += [_FORMATS.rstrip("\n"), _EXTENSIONS.rstrip("\n")]
     blocks.append("[plugins]\n# Plugins (or distributions) that are not to be loaded.\n# disabled = []")
     return "\n\n".join(blocks) + "\n"
 

@@ -16,11 +16,12 @@ from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
 from klaw_core.interfaces.journal import RecordJournal
 from klaw_core.interfaces.source import Source
 from klaw_core.values.collections import MEMORY, check_collection_name
-from klaw_core.values.documents import DEFAULT_FORMAT, Document, Entry
+from klaw_core.values.documents import Document, Entry
 from klaw_core.values.findings import FIX, Finding
 from klaw_core.values.metadata import Metadata, check_metadata
 from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import IndexReport, SkippedEntry
+from klaw_core.values.text import DEFAULT_FORMAT
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.extension import Host

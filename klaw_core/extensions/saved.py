@@ -65,7 +65,7 @@ class SavedExtension:
         except KlawError as error:  # the text is in the journal: a caller told of a failure would save it twice
             return f"it is kept, and will be found after the next `klaw index`: {error}"
         reason = "; ".join(report.notices)
-        return f"it is kept and found by words, but not embedded yet: {reason}" if report.lacking else ""
+        return f"it is kept and found by words, but not embedded yet: {reason}" if reason else ""
 
     def sources(self) -> Sequence[Source]:
         """Return the journal as a source, once there is one."""

@@ -50,6 +50,11 @@ class ForgettableSource(Protocol):
     def forget(self, paths: Sequence[str], /) -> None:
         """Forget these documents for good; unknown paths are ignored. Raise StoreError."""
 
+
+@runtime_checkable
+class ForgetfulSource(Protocol):
+    """A source whose documents can be forgotten while an index run reads them."""
+
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
         """Return which of these indexed documents were forgotten, by any process, since this object was made.
 

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import redirect_stdout
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -122,7 +121,12 @@ def _load(
 def _check_hooks(manager: pluggy.PluginManager, module: object) -> None:
     """Raise TypeError if a module implements a hook that does not exist: pluggy would never call it."""
     implemented = {name for name in dir(module) if manager.parse_hookimpl_opts(module, name) is not None}
-    for name in sorted(implemented - _HOOKS):
+    unknown = sorted(implemented - _HOOKS)
+    if not unknown:
+        return
+    from difflib import get_close_matches
+
+    for name in unknown:
         near = get_close_matches(name, sorted(_HOOKS), n=1)
         known = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(_HOOKS))}"
         raise TypeError(f"there is no hook {name!r}; {known}")

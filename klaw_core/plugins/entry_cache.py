@@ -23,10 +23,11 @@ from zlib import crc32
 from attrs import frozen
 
 from klaw_core.errors import KlawError
+from klaw_core.kinds import EXTENSION
 from klaw_core.plugins.discover import discover, load_plugins
 from klaw_core.plugins.registry import Registry
 
-_FORMAT = 1
+_FORMAT = 2
 # Some hundred bytes a plugin; what is larger was not written here.
 _MOST_BYTES = 1_000_000
 
@@ -51,15 +52,19 @@ class CachedEntryPoint:
 
 
 def installed(cache_dir: Path, needed: Collection[tuple[str, str]], *, disabled: Collection[str] = ()) -> Registry:
-    """Return the plugins that offer what is needed, (kind, name); the registry's ``whole`` has the others as well.
+    """Return the plugins that offer what is needed, (kind, name), and every extension.
+
+    The registry's ``whole`` has the others as well.
 
     Where nothing is remembered every plugin is discovered, and remembered if that can be.
     """
     discover_all = partial(discover, disabled=disabled)
     path = cache_dir / f"plugins-{crc32(_who().encode()):08x}.json"
     remembered = _recall(path)
-    wanted = set(needed)
-    if wanted <= {offer for plugin in remembered for offer in plugin.offers or ()}:
+    known = {offer for plugin in remembered for offer in plugin.offers or ()}
+    # Extensions may listen to anything that happens; their modules are light, and they are built when they are needed.
+    wanted = {*needed, *(offer for offer in known if offer[0] == EXTENSION.name)}
+    if wanted <= known:
         chosen = [plugin for plugin in remembered if plugin.offers is None or plugin.offers & wanted]
         points = ((plugin, plugin.distribution, plugin.version) for plugin in chosen)
         kinds = {plugin: {kind for kind, _ in plugin.offers & wanted} for plugin in chosen if plugin.offers is not None}

@@ -16,6 +16,7 @@ from attrs import frozen
 from klaw_core.errors import KlawError, PluginContractError, PluginError, WorkspaceError, isolated
 from klaw_core.interfaces.source import (
     CollectedSource,
+    ForgetfulSource,
     ForgettableSource,
     LocatingSource,
     PreparedSource,
@@ -36,11 +37,12 @@ from klaw_core.values.runs import SkippedEntry
 class IsolatedSource:
     """A source with all optional features. What it raises becomes a WorkspaceError that names it.
 
-    ``configured``: it comes from ``[[memory.sources]]``, so that only the configuration can remove it.
+    ``owner`` is the component or the extension that it belongs to. ``configured``: it comes from
+    ``[[memory.sources]]``, so that only the configuration can remove it.
     """
 
     source: Source
-    name: str
+    owner: str
     origin: str
     collection: str = MEMORY
     forgets_missing: bool = False
@@ -60,7 +62,12 @@ class IsolatedSource:
             check_collection_name(collection)
         except (KlawError, TypeError) as error:
             raise PluginContractError(f"{who} has the collection {collection!r:.80}, not a name") from error
-        return cls(source, who, origin, collection, forgets, configured)
+        return cls(source, name, origin, collection, forgets, configured)
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return f"the source {self.owner!r}"
 
     @property
     def version(self) -> str:
@@ -128,7 +135,7 @@ class IsolatedSource:
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
         """Return which of these documents were forgotten since this source was made. Raise WorkspaceError."""
-        if not isinstance(self.source, ForgettableSource) or not paths:
+        if not isinstance(self.source, ForgetfulSource) or not paths:
             return ()
         with self._alone():
             return list(self.source.forgotten(paths))

@@ -11,7 +11,6 @@ from attrs import field, frozen
 from klaw_core.errors import PluginConflictError, PluginNotFoundError
 from klaw_core.hookspecs import API, Component, ComponentContext
 from klaw_core.kinds import Kind
-from klaw_core.plugins.catalogue import install_command, provider_of
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -123,6 +122,8 @@ class Registry:
 
     def _not_found(self, kind: str, name: str) -> PluginNotFoundError:
         from difflib import get_close_matches
+
+        from klaw_core.plugins.catalogue import install_command, provider_of
 
         provider = provider_of(kind, name)
         if provider is not None:

@@ -7,7 +7,6 @@ combined with the number of its collection; where there is one collection, keys 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -160,6 +159,8 @@ def _merged(rankings: Sequence[Ranking], depth: int) -> Ranking:
     """Return the hits of one retriever in several collections as one ranking, by its own scores."""
     if len(rankings) == 1:
         return rankings[0]
+    from heapq import merge  # one collection needs no merging
+
     hits = merge(*(ranking.hits for ranking in rankings), key=_best_first)
     return evolve(rankings[0], hits=tuple(islice(hits, depth)))
 

@@ -36,22 +36,21 @@ class Sources:
     assembly: Assembly
     get_owned: Callable[[], Sequence[OwnedSources]]
 
+    def known(self) -> Sequence[IsolatedSource]:
+        """Return every source, the configured ones first, though they may not fit together."""
+        owned = (IsolatedSource.of(source, row.extension) for row in self.get_owned() for source in row.sources)
+        return [*self.assembly.sources, *owned]
+
     def all(self) -> Sequence[IsolatedSource]:
         """Return every source, the configured ones first.
 
         Raise WorkspaceError if two sources of a collection have one origin, since each would remove the other's
         documents, or if one has an origin that belongs to an extension.
         """
-        owned = self.get_owned()
-        found = [*self.assembly.sources]
-        owner = {origin: row.extension for row in owned for origin in row.origins}
-        for row in owned:
-            for source in row.sources:
-                wrapped = IsolatedSource.of(source, row.extension)
-                _refuse_origin(wrapped, owner, row.extension)
-                found.append(wrapped)
-        for source in self.assembly.sources:
-            _refuse_origin(source, owner, "")
+        found = self.known()
+        owner = {origin: row.extension for row in self.get_owned() for origin in row.origins}
+        for source in found:
+            _refuse_origin(source, owner)
         for (origin, _), count in Counter((source.origin, source.collection) for source in found).items():
             if count > 1:
                 raise WorkspaceError(
@@ -100,9 +99,9 @@ class Sources:
             return sorted(snapshot.manifest(collection, origin))
 
 
-def _refuse_origin(source: IsolatedSource, owner: Mapping[str, str], extension: str) -> None:
-    belongs_to = owner.get(source.origin, extension)
-    if belongs_to != extension:
+def _refuse_origin(source: IsolatedSource, owner: Mapping[str, str]) -> None:
+    belongs_to = owner.get(source.origin)
+    if belongs_to is not None and (source.configured or source.owner != belongs_to):
         raise WorkspaceError(
             f"a source is called {source.origin!r}, which is the name of documents of the extension {belongs_to!r}",
             hint="give the one in [[memory.sources]] another name",

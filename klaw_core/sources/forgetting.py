@@ -76,8 +76,6 @@ def drop_forgotten(collection: Collection, source: IsolatedSource) -> int:
     A run reads its source at its beginning and may write a document after ``forget`` has removed it. So ``forget``
     first removes the document and then records that it was forgotten, and every run ends by asking for the record.
     """
-    if not source.can_forget:
-        return 0
     with collection.store.read() as snapshot:
         indexed = list(snapshot.manifest(collection.name, source.origin))
     gone = source.forgotten(indexed)

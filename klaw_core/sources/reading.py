@@ -62,7 +62,7 @@ class Reader:
             return found.pop()
         if found:
             raise NotFoundError(f"{target!r} begins the ids of chunks in {len(found)} documents; give more of it")
-        if any(source.origin == target for source in self.sources.all()):
+        if any(source.origin == target for source in self.sources.known()):
             whole = f"`klaw search --path {target}/` looks in it, `klaw forget {target}/` forgets it"
             raise NotFoundError(f"{target} is a whole workspace", hint=whole)
         raise NotFoundError(f"nothing is indexed under {target!r}", hint="`klaw search` shows paths and ids")
@@ -97,7 +97,7 @@ class Reader:
         for source in self._by_name(target):
             if (file := source.file_of(target)) is not None:
                 return source, target, file
-        for source in self.sources.all():
+        for source in self.sources.known():
             path = source.locate(target)
             if path is not None and (file := source.file_of(path)) is not None:
                 return source, path, file
@@ -105,7 +105,7 @@ class Reader:
 
     def _by_name(self, path: str) -> Iterator[IsolatedSource]:
         origin = path.partition("/")[0]
-        return (source for source in self.sources.all() if source.origin == origin)
+        return (source for source in self.sources.known() if source.origin == origin)
 
 
 def _read(source: IsolatedSource, path: str) -> str:

@@ -8,12 +8,7 @@ from datetime import datetime
 from attrs import field, frozen
 
 from klaw_core.values.metadata import Metadata
-from klaw_core.values.text import StoredChunk, text_hash
-
-#: The format of a note, cut by the chunker that ``[memory.chunking]`` configures.
-DEFAULT_FORMAT = "markdown"
-#: The format of a conversation: one message a line.
-TRANSCRIPT_FORMAT = "transcript"
+from klaw_core.values.text import DEFAULT_FORMAT, StoredChunk, text_hash
 
 
 @frozen

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import field, frozen
 
-from klaw_core.values.metadata import Metadata
+if TYPE_CHECKING:
+    from klaw_core.values.metadata import Metadata
+
+
+#: The format of a note, cut by the chunker that ``[memory.chunking]`` configures.
+DEFAULT_FORMAT = "markdown"
+#: The format of a conversation: one message a line.
+TRANSCRIPT_FORMAT = "transcript"
 
 #: Counts the tokens of each text, without the model's special tokens; one call for many texts.
 TokenCounter: TypeAlias = Callable[[Sequence[str]], Sequence[int]]

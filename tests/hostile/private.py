@@ -43,7 +43,7 @@ def watch(event: str, arguments: tuple[object, ...]) -> None:
 sys.addaudithook(watch)
 
 from klaw_core import Memory  # noqa: E402  # after the hook, so that nothing escapes it
-from klaw_core.cli import cli  # noqa: E402
+from klaw_core.cli.program import cli  # noqa: E402
 from klaw_core.config.load import load_config  # noqa: E402
 from klaw_core.conversations.chat import Chat  # noqa: E402
 from klaw_core.conversations.message import Message  # noqa: E402

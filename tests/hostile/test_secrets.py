@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
 
-from klaw_core.cli import cli
+from klaw_core.cli.program import cli
 from klaw_core.config.load import load_config
 from klaw_embed_gemini.testing import FakeGemini
 from klaw_embed_ollama.testing import FakeOllama

@@ -101,7 +101,10 @@ def test_a_plugin_that_cannot_be_built_is_named(home):
     [
         (["klaw-embed-ollama", "klaw-fts5"], "pip install 'klaw[fts5,ollama]'"),
         (["klaw-store-sqlitevec", "klaw-fts5"], "pip install 'klaw[fts5,sqlitevec]'"),
-        (["klaw-store-sqlitevec", "klaw-fts5", "klaw-embed-onnx"], "pip install 'klaw[default]'"),
+        (
+            ["klaw-chunk-markdown", "klaw-store-sqlitevec", "klaw-fts5", "klaw-embed-onnx"],
+            "pip install 'klaw[default]'",
+        ),
         (["klaw-fts5", "klaw-rerank-http", "mine"], "pip install 'klaw[fts5,rerank-http]'; installed: rrf"),
     ],
 )

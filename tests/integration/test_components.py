@@ -6,8 +6,9 @@ from threading import Event, current_thread
 import pytest
 from attrs import evolve, frozen
 
-from klaw_core import API, Component, EmbeddingError, KlawError
+from klaw_core import API, AutoChoice, Component, EmbeddingError, KlawError
 from klaw_core.cli.components import examine
+from klaw_core.kinds import EMBEDDER
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Offer
 
@@ -98,6 +99,13 @@ def test_what_works_is_ready(home):
     assert not any(found.values())
 
 
+RANKS = {
+    component.name: (component.auto.rank, component.auto.keys)
+    for component in discover().components(EMBEDDER)
+    if component.auto is not None
+}
+
+
 class TestAuto:
     """`auto` stands for the first embedder that can be built."""
 
@@ -111,7 +119,9 @@ class TestAuto:
         installed = home.registry()
         others = {key: offers for key, offers in installed.offers.items() if key[0] != "embedder" or key[1] == "auto"}
         mine = {
-            ("embedder", name): [Offer(Component(name, NoOptions, factory, API), f"klaw-{name}")]
+            ("embedder", name): [
+                Offer(Component(name, NoOptions, factory, API, auto=AutoChoice(*RANKS[name])), f"klaw-{name}")
+            ]
             for name, factory in factories.items()
         }
         registry = evolve(installed, plugins=(), offers={**others, **mine})

@@ -473,7 +473,7 @@ class TestParts:
         path.write_bytes(b"nothing like a database" * 400)
         with pytest.raises(Exception, match="not a sound database") as caught:
             home.open()
-        found = diagnose_unopened(home.root / "data", caught.value)
+        found = diagnose_unopened(home.config(), home.registry(), caught.value)
         assert checks(found) == {"open", "core-memory"}
 
     def test_a_check_that_fails_keeps_what_it_found(self):

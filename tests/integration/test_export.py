@@ -108,8 +108,8 @@ def test_what_is_different_here_stays_and_is_named(exported, tmp_path):
         (lambda found: [found[0] | {"version": 2}, *found[1:]], "of version a number, this Klaw reads 1"),
         (lambda found: [*found[:2], {"kind": "recipe"}, *found[2:]], "line 3: unknown kind 'recipe'"),
         (lambda found: [*found[:2], {"kind": ["x"]}, *found[2:]], "line 3: unknown kind an array"),
-        (lambda found: [*found[:3], {"kind": "saved", "value": {"id": 3}}, *found[4:]], "line 4: id is not a text"),
-        (lambda found: [*found[:3], {"kind": "saved"}, *found[4:]], "line 4: it holds no saved"),
+        (lambda found: [*found[:3], {"kind": "saved", "value": {"id": 3}}, *found[4:]], "line 4: id is not a string"),
+        (lambda found: [*found[:3], {"kind": "saved"}, *found[4:]], "line 4: not a record of kind 'saved'"),
         (lambda found: [*found[:4], found[4] | {"day": "../etc/psw"}, found[5]], "line 5"),
         (lambda found: [*found[:4], found[4] | {"chat": "nochat"}, found[5]], "names no chat"),
         (lambda found: [*found[:2], found[2] | {"section": "world"}, *found[3:]], "no section 'world'"),
@@ -228,7 +228,8 @@ def test_many_memories_are_written_in_batches_of_their_order(tmp_path):
 def test_exporting_needs_neither_numpy_nor_a_database(tmp_path):
     program = (
         "import sys; from pathlib import Path; from klaw_core.maintenance.export import export;"
-        f"export(Path({str(tmp_path)!r}), sys.stdout.buffer); assert not {{'numpy', 'apsw'}} & set(sys.modules)"
+        f"from klaw_core.testing.extension import shipped_extensions; root = Path({str(tmp_path)!r});"
+        f"export(shipped_extensions(root), root, sys.stdout.buffer); assert not {{'numpy', 'apsw'}} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=dict(os.environ), check=True)
     assert done.stdout.count(b"\n") == 2
@@ -250,6 +251,6 @@ def test_notes_that_are_not_here_are_named_and_come_back_under_their_name(export
     home.notes.rename(tmp_path / "moved")
     (tmp_path / "moved" / "b.md").write_text("The lighthouse.", "utf-8")
     with make_home("sqlite").open() as memory:
-        assert memory.import_(exported).missing == {"notes": str(home.notes)}
+        assert [f"{home.notes} is not here" in notice for notice in memory.import_(exported).notices] == [True]
         memory.index(tmp_path / "moved", name="notes")
         assert [result.path for result in memory.search("lighthouse harbour", mode="fts")] == ["notes/b.md"]

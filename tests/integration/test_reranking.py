@@ -10,7 +10,8 @@ from attrs import frozen
 
 from klaw_core import API, Component, RerankScore, RetrievalError
 from klaw_core.cli.effective import effective, toml
-from klaw_core.cli.results import _reasons, as_dict
+from klaw_core.cli.results import _reasons
+from klaw_core.extensions.json_forms import result_to_json
 
 
 @frozen
@@ -180,7 +181,7 @@ def test_a_stage_that_cannot_be_built_is_named_and_tried_again(home, notes):
 def test_numbers_of_numpy_become_plain_ones(with_stages, notes):
     memory, _ = with_stages(lambda c, _l: [RerankScore(item.key, np.float32(0.5), np.float32(2)) for item in c])
     memory.index(notes)
-    json.dumps([as_dict(result, explain=True) for result in memory.search("harbour tide")])
+    json.dumps([result_to_json(result) for result in memory.search("harbour tide")])
 
 
 def test_vectors_are_given_to_who_needs_them_and_are_those_of_the_passages(with_stages, notes):

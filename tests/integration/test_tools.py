@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from klaw_core.extensions.tools import call, tools
 
-NAMES = ["memory_search", "memory_save", "memory_core_get", "memory_core_update", "memory_core_delete"]
+NAMES = ["memory_search", "memory_core_get", "memory_core_update", "memory_core_delete", "memory_save"]
 
 
 @pytest.fixture

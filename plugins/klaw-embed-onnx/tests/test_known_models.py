@@ -23,7 +23,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer, Metaspace
 from tokenizers.processors import TemplateProcessing
 
 from klaw_core import ComponentContext, EmbeddingError
-from klaw_core.cli import cli
+from klaw_core.cli.program import cli
 from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_onnx.embedder import OnnxEmbedder
 from klaw_embed_onnx.plugin import OnnxOptions, klaw_embedders

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from klaw_core.cli import cli
+from klaw_core.cli.program import cli
 
 Klaw = Callable[..., Result]
 Write = Callable[[str, Any], Path]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from pytest_httpserver import HTTPServer
 
-from klaw_core.cli import cli
+from klaw_core.cli.program import cli
 from klaw_models import KNOWN, KnownModel
 from klaw_models.command import command
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from klaw_core.cli import cli
+from klaw_core.cli.program import cli
 
 Run = Callable[..., Result]
 Spawn = Callable[..., subprocess.CompletedProcess[str]]

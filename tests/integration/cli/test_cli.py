@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 
-from klaw_core.cli import ALIASES, COMMANDS, cli
+from klaw_core.cli.program import ALIASES, COMMANDS, cli
 
 ROOT = Path(__file__).parents[3]
 COMMON = ("--json", "--config", "--data-dir", "-q", "--quiet", "-v", "--verbose", "--debug")

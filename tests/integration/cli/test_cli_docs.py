@@ -52,10 +52,12 @@ def test_a_directory_belongs_to_one_collection(klaw):
 
 @pytest.mark.usefixtures("guide")
 def test_an_unknown_collection_is_named(klaw):
-    for command in (("index", "-c", "doc", "guide"), ("search", "-c", "doc", "x")):
-        refused = klaw(*command)
-        assert refused.exit_code == 1
-        assert "no collection 'doc'" in refused.stderr
+    refused = klaw("search", "-c", "doc", "x")
+    assert refused.exit_code == 1
+    assert "no collection 'doc'" in refused.stderr
+    refused = klaw("index", "-c", "Doc!", "guide")
+    assert refused.exit_code == 1
+    assert "invalid collection name 'Doc!'" in refused.stderr
 
 
 def test_collection_and_version_need_a_directory(klaw):

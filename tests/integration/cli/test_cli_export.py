@@ -25,7 +25,7 @@ def test_json(indexed, user_home):
     report = json.loads(indexed("export", "here.jsonl", "--json").stdout)
     assert report == {"file": "here.jsonl", "counts": {"workspace": 1}, "skipped": []}
     report = json.loads(indexed("import", "here.jsonl", "--json", "--data-dir", str(user_home / "other")).stdout)
-    assert report == {"added": {"workspace": 1}, "present": {}, "kept": [], "missing": {}, "notice": ""}
+    assert report == {"added": {"workspace": 1}, "present": {}, "kept": [], "notices": []}
 
 
 def test_through_a_pipe(indexed, spawn, user_home):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from klaw_core.cli import cli
-from klaw_core.cli.extensions import OFFICIAL
+from klaw_core.cli.extensions import official
+from klaw_core.cli.program import cli
 
 MODULE = '''
 import click
@@ -112,7 +112,7 @@ def test_a_plugin_cannot_take_a_name_of_klaws_own(install, klaw):
 def test_help_lists_klaws_own_without_looking_for_them(klaw):
     listed = klaw("--help").stdout
 
-    assert all(f"  {name} " in listed for name in OFFICIAL)
+    assert all(f"  {name} " in listed for name in official())
 
 
 def test_completion_survives_a_command_that_is_not_installed(monkeypatch):
@@ -120,7 +120,7 @@ def test_completion_survives_a_command_that_is_not_installed(monkeypatch):
 
     context = cli.make_context("klaw", [], resilient_parsing=True)
 
-    assert {item.value for item in cli.shell_complete(context, "")}.isdisjoint(OFFICIAL)
+    assert {item.value for item in cli.shell_complete(context, "")}.isdisjoint(official())
 
 
 def test_one_of_klaws_own_that_is_missing_names_what_installs_it(monkeypatch, klaw):

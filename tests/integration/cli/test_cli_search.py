@@ -8,7 +8,7 @@ import sys
 import attrs
 import pytest
 
-from klaw_core.cli import cli
+from klaw_core.cli.program import cli
 from klaw_core.memory import Memory
 from klaw_core.values.runs import Excerpt
 
@@ -36,7 +36,7 @@ class TestSearch:
 
         assert list(result) == [
             "content", "path", "start_line", "end_line", "heading", "score", "source", "created_at", "chunk_id",
-            "chat_id", "context",
+            "chat_id", "context", "collection", "metadata", "similarity",
         ]  # fmt: skip
         assert result["content"] == "# Tuesday\n\nBaked rye bread with buttermilk."
         assert (result["path"], result["start_line"], result["end_line"]) == ("notes/2026-02-24.md", 1, 3)
@@ -310,7 +310,7 @@ class TestSaveAndForget:
 
 
 def test_main_runs_what_the_tests_run(monkeypatch, capsys):
-    from klaw_core.cli import main
+    from klaw_core.cli.startup import main
 
     monkeypatch.setattr(sys, "argv", ["klaw", "--version"])
     with pytest.raises(SystemExit) as exit_of:

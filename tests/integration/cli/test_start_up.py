@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import klaw_core
-from klaw_core.cli import cli
-from klaw_core.cli.program import COMMANDS
+from klaw_core.cli.program import COMMANDS, cli
 
 # What only some commands need, each of them slow to import.
 HEAVY = {"numpy", "rich", "onnxruntime", "tokenizers", "cattrs", "markdown_it", "apsw", "httpx", "tomlkit", "regex"}
@@ -38,12 +37,12 @@ NOT_FOR_WORDS = {
 def loaded(*arguments: str, entry: str = "cli.main(sys.argv[1:], prog_name='klaw')") -> tuple[str, set[str]]:
     """Run ``klaw`` in a process of its own; return its standard output, and the modules it has loaded."""
     program = (
-        "import sys\nfrom klaw_core.cli import cli, main\n"
+        "import sys\nfrom klaw_core.cli.program import cli\n"
         f"try:\n    {entry}\n"
         "finally:\n    print('\\n@', *sorted(sys.modules))"
     )
     if entry == "main()":
-        program = program.replace("cli, main", "main")
+        program = program.replace("cli.program import cli", "cli.startup import main")
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments], capture_output=True, encoding="utf-8", check=False
     )
@@ -75,7 +74,11 @@ class TestWhatIsLoaded:
         output, modules = loaded("--help", entry="main()")
 
         assert output.startswith("Usage: klaw ")
-        assert {name for name in modules if name.startswith("klaw_core")} == {"klaw_core", "klaw_core.cli"}
+        assert {name for name in modules if name.startswith("klaw_core")} == {
+            "klaw_core",
+            "klaw_core.cli",
+            "klaw_core.cli.startup",
+        }
         assert not modules & {"click", "attrs", "typing", "pathlib"}
 
     @pytest.mark.parametrize("mode", ["fts", "hybrid"])
@@ -152,7 +155,7 @@ class TestEnd:
 
     def test_what_is_registered_for_the_exit_is_done(self):
         done = self.run(
-            "import atexit, sys; from klaw_core.cli import run; sys.argv = ['klaw', '--version'];"
+            "import atexit, sys; from klaw_core.cli.startup import run; sys.argv = ['klaw', '--version'];"
             "atexit.register(print, 'put away'); run()"
         )
 
@@ -160,7 +163,7 @@ class TestEnd:
 
     def test_a_thread_that_is_still_at_work_is_waited_for(self):
         done = self.run(
-            "import sys, threading; from klaw_core.cli import run; sys.argv = ['klaw', '--version'];"
+            "import sys, threading; from klaw_core.cli.startup import run; sys.argv = ['klaw', '--version'];"
             "last = lambda: (threading.main_thread().join(), print('finished', flush=True));"
             "threading.Thread(target=last).start(); run()"
         )

@@ -4,9 +4,3 @@
 further, ``cuts`` says where a text may be cut at all, ``packing`` fills chunks with pieces. They are imported, and
 markdown-it-py with them, at the first split.
 """
-
-from klaw_chunk_markdown.chunker import MarkdownChunker
-from klaw_chunk_markdown.options import MarkdownOptions, TranscriptOptions
-from klaw_chunk_markdown.transcript import TranscriptChunker
-
-__all__ = ["MarkdownChunker", "MarkdownOptions", "TranscriptChunker", "TranscriptOptions"]
