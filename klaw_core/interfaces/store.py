@@ -89,7 +89,11 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
         """Return the rows of conversations, to be changed."""
 
     def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
-        """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
+        """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come.
+
+        The keys of new chunks ascend in their order; none was ever given to another. Text that holds NUL is kept as
+        it is, or refused with StoreError.
+        """
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Record that the date or the labels of a document whose content is unchanged are now these."""

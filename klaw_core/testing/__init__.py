@@ -2,7 +2,8 @@
 
     embedder    EmbedderContract
     chunker     ChunkerContract, MarkdownChunkerContract, and strategies for Markdown
-    index       RetrieverContract, IndexContract
+    retriever   RetrieverContract, and chunks to ask about
+    index       IndexContract
     fusion      FusionContract, and a strategy for rankings
     reranker    RerankerContract
     source      SourceContract

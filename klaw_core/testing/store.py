@@ -20,45 +20,25 @@ and, for the stateful laws against the in-memory store:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 from attrs import evolve
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from klaw_core.builtin.memory_store import MemoryStore
-from klaw_core.interfaces.store import Snapshot, Store
+from klaw_core.errors import StoreError
+from klaw_core.interfaces.store import Store
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_core.testing.store_collections import CollectionLaws, InjectedError
 from klaw_core.testing.store_extensions import OWNER, ExtensionLaws, LockLaws
+from klaw_core.testing.store_machine import OpenStore, StoreMachine, dump
 from klaw_core.testing.store_metadata import MetadataLaws
-from klaw_core.testing.values import MOMENT, conditions, cut_lines, documents, make_document, metadata, paths
-from klaw_core.values.documents import Document
-from klaw_core.values.key_digest import KeyDigest
-from klaw_core.values.metadata import Condition, Metadata
+from klaw_core.testing.values import MOMENT, cut_lines, make_document
 from klaw_core.values.migrations import Migration
 from klaw_core.values.search import Filters
 from klaw_core.values.text import text_hash
-from klaw_core.values.vectors import SpaceRecord, VectorSpace
-
-OpenStore = Callable[[], Store[Any]]
-
-
-def dump(snapshot: Snapshot[Any], *, collection: str = C) -> object:
-    """Return everything a snapshot shows, as plain comparable data."""
-    keys = snapshot.keys(collection).tolist()
-    assert snapshot.key_digest(collection) == KeyDigest.of(snapshot.keys(collection))
-    record = snapshot.space(collection)
-    return {
-        "chunks": list(snapshot.chunks(collection, keys)),
-        "manifests": {origin: dict(snapshot.manifest(collection, origin)) for origin in ("notes", "saved")},
-        "counts": dict(snapshot.counts(collection)),
-        "space": None if record is None else (record.space, record.probe.tolist()),
-    }
+from klaw_core.values.vectors import SpaceRecord
 
 
 class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, LockLaws):
@@ -102,6 +82,30 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             }
             assert snapshot.manifest(C, "notes")[document.path].content_hash == document.content_hash
 
+    @pytest.mark.parametrize("where", ["text", "heading", "context", "path", "source", "chat_id", "metadata"])
+    def test_nul_is_kept_or_refused(self, store: Store[Any], where: str) -> None:
+        document = make_document("notes/a.md", "one\ntwo")
+        chunks = cut_lines(document)
+        if where in ("text", "heading", "context"):
+            value: Any = ("a", "b\0c") if where == "heading" else "b\0c"
+            chunks = (chunks[0], evolve(chunks[1], **{where: value}))
+        else:
+            change: dict[str, Any] = {where: {"kind": "b\0c"} if where == "metadata" else "b\0c"}
+            document = evolve(document, **change)
+        try:
+            with store.write() as transaction:
+                transaction.replace(C, document, chunks)
+        except StoreError:
+            with store.read() as snapshot:
+                assert snapshot.is_empty(C)
+            return
+        with store.read() as snapshot:
+            (first, second) = snapshot.outline(C, document.path)
+            assert (first.chunk, second.chunk) == chunks
+            assert (second.path, second.source, second.chat_id) == (document.path, document.source, document.chat_id)
+            assert dict(second.metadata) == dict(document.metadata)
+            assert [record.path for record in snapshot.documents(C, "", "", 9)] == [document.path]
+
     def test_a_chunk_that_stays_keeps_its_key_and_gets_its_new_place(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo\nthree"))
         with store.read() as snapshot:
@@ -125,7 +129,16 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             gone = transaction.delete(C, "notes/a.md")
         put(store, make_document("notes/b.md", "three"))
         with store.read() as snapshot:
-            assert min(snapshot.keys(C).tolist()) > max(gone)
+            assert not set(snapshot.keys(C).tolist()) & set(gone)
+
+    def test_the_keys_of_one_call_are_distinct_and_ascend(self, store: Store[Any]) -> None:
+        for text in ("one\ntwo\nthree", "zero\ntwo\nthree\nfour"):
+            document = make_document("notes/a.md", text)
+            with store.write() as transaction:
+                change = transaction.replace(C, document, cut_lines(document))
+            keys = [stored.key for stored in change.added]
+            assert keys == sorted(set(keys))
+            assert all(0 < key < 2**63 for key in keys)
 
     def test_delete_removes_the_document_and_returns_its_keys(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo"), make_document("notes/b.md", "three"))
@@ -333,100 +346,6 @@ class PersistentStoreContract(StoreContract):
         self.assert_excludes(first, second)
         first.close()
         second.close()
-
-
-class StoreMachine(RuleBasedStateMachine):
-    """Does the same to a store and to the in-memory oracle, and compares what they show.
-
-    A subclass sets ``make_opener``, which gives an opener of fresh data for each run, and ``persistent`` to
-    False if what is closed is gone.
-    """
-
-    make_opener: Callable[[], OpenStore]
-    persistent = True
-
-    @initialize()
-    def begin(self) -> None:
-        self.open = type(self).make_opener()
-        self.store = self.open()
-        self.oracle = MemoryStore()
-
-    def both(self, change: Callable[[Any], object]) -> None:
-        results = []
-        for store in (self.store, self.oracle):
-            with store.write() as transaction:
-                results.append(change(transaction))
-        assert results[0] == results[1]
-
-    @rule(document=documents)
-    def replace(self, document: Document) -> None:
-        self.both(lambda transaction: transaction.replace(C, document, cut_lines(document)))
-
-    @rule(path=paths)
-    def delete(self, path: str) -> None:
-        self.both(lambda transaction: list(transaction.delete(C, path)))
-
-    @rule(path=paths, hours=st.integers(0, 48), values=metadata)
-    def touch(self, path: str, hours: int, values: Metadata) -> None:
-        document = self.oracle._tables.documents.get((C, path))  # noqa: SLF001  # the oracle is ours
-        if document is not None:
-            later = evolve(document, created_at=MOMENT + timedelta(hours=hours), metadata=values)
-            self.both(lambda transaction: transaction.touch(C, later))
-
-    @rule(text=st.sampled_from("xyz"), space=st.sampled_from([SPACE, OTHER]))
-    def cache(self, text: str, space: VectorSpace) -> None:
-        vectors = {text_hash(text): vector(1, 2, 3, ord(text))}
-        self.both(lambda transaction: transaction.cache_vectors(space, vectors))
-
-    @rule(text=st.sampled_from("xyz"))
-    def forget(self, text: str) -> None:
-        self.both(lambda transaction: transaction.forget_vectors([text_hash(text)]))
-
-    @rule(document=documents, path=paths)
-    def fail(self, document: Document, path: str) -> None:
-        for store in (self.store, self.oracle):
-            with pytest.raises(InjectedError), store.write() as transaction:  # noqa: PT012  # the block is the subject
-                transaction.replace(C, document, cut_lines(document))
-                transaction.delete(C, path)
-                transaction.set_space(C, SpaceRecord(OTHER, vector(1, 1, 1, 1)))
-                raise InjectedError
-
-    @rule()
-    def reopen(self) -> None:
-        if type(self).persistent:
-            self.store.close()
-            self.store = self.open()
-
-    @rule(
-        source=st.sampled_from([None, "a.md"]),
-        path=st.sampled_from([None, "notes/", "notes/sub"]),
-        hours=st.sampled_from([0, 12]),
-        wanted=st.lists(conditions, max_size=2).map(tuple),
-    )
-    def select(self, source: str | None, path: str | None, hours: int, wanted: tuple[Condition, ...]) -> None:
-        filters = Filters(source=source, path=path, since=MOMENT + timedelta(hours=hours), metadata=wanted)
-        with self.store.read() as mine, self.oracle.read() as theirs:
-            assert mine.select(C, filters).keys().tolist() == theirs.select(C, filters).keys().tolist()
-
-    @invariant()
-    def both_show_the_same(self) -> None:
-        if not hasattr(self, "store"):
-            return
-        hashes = [text_hash(text) for text in "xyz"]
-        with self.store.read() as mine, self.oracle.read() as theirs:
-            assert dump(mine) == dump(theirs)
-            for space in (SPACE, OTHER):
-                found = {digest: row.tolist() for digest, row in mine.cached_vectors(space, hashes).items()}
-                assert found == _plain(theirs.cached_vectors(space, hashes))
-
-    def teardown(self) -> None:
-        if hasattr(self, "store"):
-            self.store.close()
-
-
-def _plain(vectors: Any) -> dict[str, Any]:
-    """Return vectors so that they compare equal if they agree as well as half precision can."""
-    return {digest: pytest.approx(found.tolist(), abs=1e-3) for digest, found in vectors.items()}
 
 
 __all__ = ["InjectedError", "OpenStore", "PersistentStoreContract", "StoreContract", "StoreMachine", "dump", "put"]

@@ -1,9 +1,12 @@
 """The in-memory store and its two indexes keep the contracts that the real ones are held to."""
 
 import math
+from contextlib import contextmanager
 
 import attrs
 import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
 
 from klaw_core import Query
 from klaw_core.builtin.memory_index import CosineIndex, WordIndex
@@ -11,7 +14,7 @@ from klaw_core.builtin.memory_store import MemoryStore, Tables
 from klaw_core.testing.checked import CheckedIndexContract
 from klaw_core.testing.index import crowd, selection, stored, unit_vector, unit_vectors
 from klaw_core.testing.messages import MessagesContract
-from klaw_core.testing.store import StoreContract, put
+from klaw_core.testing.store import StoreContract, StoreMachine, put
 from klaw_core.testing.values import make_document
 
 
@@ -28,6 +31,50 @@ class TestMemoryStore(StoreContract):
 
     def rows(self, resource):
         return list(resource.extensions["notes-kept", "rows"])
+
+
+class SequencedStore(MemoryStore):
+    """Gives a key that was rolled back to nobody, as the sequence of a database does."""
+
+    @contextmanager
+    def write(self):
+        with super().write() as transaction:
+            try:
+                yield transaction
+            except BaseException:
+                self._tables.next_key = transaction.resource.next_key
+                raise
+
+
+class SequencedMachine(StoreMachine):
+    make_opener = staticmethod(lambda: SequencedStore)
+    persistent = False
+
+
+TestSequencedMachine = SequencedMachine.TestCase
+TestSequencedMachine.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+
+
+class ForgetfulStore(MemoryStore):
+    """Gives a key again once its chunk is gone."""
+
+    @contextmanager
+    def write(self):
+        with super().write() as transaction:
+            held = [key for chunks in transaction.resource.chunks.values() for key in chunks]
+            transaction.resource.next_key = max(held, default=0) + 1
+            yield transaction
+
+
+class ForgetfulMachine(StoreMachine):
+    make_opener = staticmethod(lambda: ForgetfulStore)
+    persistent = False
+
+
+def test_the_machine_finds_a_key_that_is_given_again():
+    quickly = settings(max_examples=200, deadline=None, derandomize=True, phases=[Phase.generate])
+    with pytest.raises(AssertionError, match="a key is never given again"):
+        run_state_machine_as_test(ForgetfulMachine, settings=quickly)
 
 
 class TestMemoryMessages(MessagesContract):

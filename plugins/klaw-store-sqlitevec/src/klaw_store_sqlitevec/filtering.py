@@ -66,6 +66,8 @@ class _MetadataFilter:
             )
             for where, values in ranges(self.condition)
         ]
+        if self.condition.operator == "=":
+            return found[0]
         keys = np.unique(np.concatenate(found)) if found else no_keys()  # a list of tags may pass by several
         if self.condition.operator == "!=":
             return np.setdiff1d(read_keys(connection, f"{self.table} AS chunk"), keys, assume_unique=True)

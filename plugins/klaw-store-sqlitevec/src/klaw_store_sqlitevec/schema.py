@@ -228,7 +228,8 @@ class ChunkTable:
     own: Callable[[Chunk], Mapping[str, str | None]] = lambda _: {}
 
 
-_STANDARD = {
+#: Of the collections whose tables are made with the file.
+STANDARD_CHUNKS = {
     "memory": ChunkTable(
         table_name("memory", "chunks"),
         source="chunk.source",
@@ -248,8 +249,8 @@ _STANDARD = {
 @lru_cache(maxsize=256)
 def chunk_table(collection: str) -> ChunkTable:
     """Return where the chunks of a collection stand, or will. Raise QueryError for a name that none can have."""
-    standard = _STANDARD.get(collection)
-    return standard or evolve(_STANDARD["memory"], name=table_name(collection, "chunks"))
+    standard = STANDARD_CHUNKS.get(collection)
+    return standard or evolve(STANDARD_CHUNKS["memory"], name=table_name(collection, "chunks"))
 
 
 def create_chunks(connection: apsw.Connection, table: ChunkTable) -> None:

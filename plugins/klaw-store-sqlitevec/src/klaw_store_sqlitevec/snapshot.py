@@ -17,8 +17,8 @@ from klaw_core import Chunk, KeySelection, SpaceRecord, StoredChunk, VectorSpace
 from klaw_store_sqlitevec.cache import BLOB, from_cached
 from klaw_store_sqlitevec.filtering import LAST_CHARACTER, no_keys, path_range, read_keys, select
 from klaw_store_sqlitevec.metadata import from_json
-from klaw_store_sqlitevec.names import has_table, is_standard
-from klaw_store_sqlitevec.schema import ChunkTable, chunk_table
+from klaw_store_sqlitevec.names import has_table
+from klaw_store_sqlitevec.schema import STANDARD_CHUNKS, ChunkTable, chunk_table
 from klaw_store_sqlitevec.times import from_text
 
 if TYPE_CHECKING:
@@ -190,9 +190,10 @@ class SqliteSnapshot:
 
     def _table(self, collection: str) -> ChunkTable | None:
         """Return the table of a collection's chunks; None if nothing was ever written to the collection."""
+        standard = STANDARD_CHUNKS.get(collection)
+        if standard is not None:
+            return standard
         table = chunk_table(collection)
-        if is_standard(collection):
-            return table
         if collection not in self._made:
             self._made[collection] = has_table(self.resource, table.name)
         return table if self._made[collection] else None

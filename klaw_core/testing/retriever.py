@@ -1,0 +1,229 @@
+"""What every retriever must do, as tests to inherit, and chunks to ask about.
+
+Two kinds pass alike: one that finds words answers with the chunks that share one with the query, one that finds vectors
+answers with the nearest. So the laws ask about chunks whose whole text is the query, and about the shape of every
+answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import pytest
+from attrs import frozen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from klaw_core import (
+    Chunk,
+    ChunkSelection,
+    Hit,
+    Keys,
+    KeySelection,
+    Matrix,
+    Query,
+    Retriever,
+    StoredChunk,
+    Vector,
+    VectorSpace,
+)
+from klaw_core.testing import laws
+
+R = TypeVar("R")
+
+#: The space of :func:`unit_vector`.
+SPACE = VectorSpace(model="contract", revision="1", dimension=8)
+
+#: The word that every chunk of :func:`crowd` shares.
+COMMON = "harbour"
+
+_FULL_TEXT_SYNTAX = ('"', "'", "*", "(", ")", "AND", "OR", "NOT", "NEAR(", "^", ":", "-", "+", "{", "}", "text:", "\\")
+_AWKWARD = (
+    "", " \n\t", "\0", "\ud800", "C++", "foo-bar", "cat's", '"', '""', '"unclosed', "*", "a*", "NEAR(a b, 3)",
+    "text : x", "NOT", "-", "(" * 1000, '"' * 999, "a OR " * 50_000, "x" * 1_000_000, "数" * 100_000, "\u0301" * 5000,
+)  # fmt: skip
+_ALPHABET = st.characters(codec=None, exclude_categories=())  # lone surrogates and NUL included
+
+_pieces = st.one_of(st.sampled_from((*_FULL_TEXT_SYNTAX, COMMON)), st.text(_ALPHABET, max_size=8))
+#: Any text at all, and text that is nearly a full-text expression.
+queries = st.one_of(st.text(_ALPHABET, max_size=200), st.lists(_pieces, max_size=30).map(" ".join))
+
+#: A fixture serves all examples of a law, so each example starts by resetting what it writes to.
+law = settings(laws.law, max_examples=60)
+
+
+def stored(key: int, text: str, heading: tuple[str, ...] = (), context: str = "") -> StoredChunk:
+    """Return a stored chunk of a document that holds nothing else."""
+    return StoredChunk(
+        key=key,
+        chunk=Chunk(
+            chunk_id=hashlib.sha256(f"{key} {text}".encode("utf-8", "surrogatepass")).hexdigest(),
+            text=text,
+            start=0,
+            end=len(text),
+            start_line=1,
+            end_line=text.count("\n") + 1,
+            heading=heading,
+            context=context,
+        ),
+        path=f"notes/{key}.md",
+        source=f"{key}.md",
+        created_at=datetime(2024, 1, 1, tzinfo=UTC),
+    )
+
+
+def unit_vector(text: str, dimension: int = SPACE.dimension) -> Vector:
+    """Return a unit vector of shape (dimension,), float32, the same for the same text.
+
+    It is the normalised sum of one vector a word, so texts that share words are near each other.
+    """
+    total = sum((_word_vector(word, dimension) for word in text.split()), start=_word_vector("", dimension))
+    vector: Vector = (total / np.linalg.norm(total)).astype(np.float32)
+    return vector
+
+
+@cache
+def _word_vector(word: str, dimension: int) -> NDArray[np.float64]:
+    seed = hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()
+    return np.random.default_rng(list(seed)).standard_normal(dimension)
+
+
+def unit_vectors(chunks: Sequence[StoredChunk], dimension: int = SPACE.dimension) -> Matrix:
+    """Return the vectors of the chunks' texts, float32 of shape (n, dimension)."""
+    rows = [unit_vector(chunk.chunk.text, dimension) for chunk in chunks]
+    return np.asarray(rows, dtype=np.float32).reshape(len(rows), dimension)
+
+
+def crowd(size: int, first: int = 1) -> list[StoredChunk]:
+    """Return chunks that all hold :data:`COMMON`, among ever more other words; keys from ``first``."""
+    return [
+        stored(key, " ".join([COMMON, f"tide{key}", *(f"gull{key}" for _ in range(key - first))]))
+        for key in range(first, first + size)
+    ]
+
+
+def key_array(keys: Iterable[int]) -> Keys:
+    """Return distinct keys, ascending, as int64."""
+    return np.array(sorted(set(keys)), dtype=np.int64)
+
+
+def selection(keys: Iterable[int]) -> ChunkSelection:
+    """Return the selection of these keys, as a search is given one."""
+    return KeySelection(key_array(keys))
+
+
+@frozen(eq=False)
+class _ForeignSelection:
+    """A selection of another store's class: all that a retriever knows of it is the Protocol."""
+
+    wanted: frozenset[int]
+
+    def keys(self) -> Keys:
+        return key_array(self.wanted)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.wanted
+
+
+class RetrieverContract(Generic[R]):
+    """The shape of every answer. A subclass supplies ``retriever`` and ``filled``."""
+
+    @pytest.fixture
+    def retriever(self) -> Retriever[R]:
+        """Return the retriever under test."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def filled(self) -> R:
+        """Return a resource whose collection ``memory`` holds the chunks of ``crowd(30)``."""
+        raise NotImplementedError
+
+    def query(self, retriever: Retriever[R], text: str, *, collection: str = "memory", within: Any = None) -> Query:
+        """Return the query as the core would ask it, with a vector if the retriever needs one."""
+        vector = unit_vector(text) if retriever.needs_vectors else None
+        selected = KeySelection(within) if isinstance(within, np.ndarray) else within
+        return Query(text=text, collection=collection, vector=vector, within=selected)
+
+    def ask(
+        self,
+        retriever: Retriever[R],
+        resource: R,
+        text: str,
+        limit: int = 10,
+        *,
+        collection: str = "memory",
+        within: Any = None,
+    ) -> Sequence[Hit]:
+        """Search, check the shape of the answer, and return it."""
+        hits = retriever.search(resource, self.query(retriever, text, collection=collection, within=within), limit)
+        keys, scores = [hit.key for hit in hits], [hit.score for hit in hits]
+        assert len(hits) <= limit
+        assert len(set(keys)) == len(keys)
+        assert all(type(key) is int for key in keys)
+        assert all(np.isfinite(score) for score in scores)
+        assert scores == sorted(scores, reverse=True)
+        if within is not None:
+            assert set(keys) <= set((within if isinstance(within, np.ndarray) else within.keys()).tolist())
+        return hits
+
+    def test_joins_a_type(self, retriever: Retriever[R], filled: R) -> None:
+        assert isinstance(filled, retriever.joins)
+
+    def test_finds_the_chunk_whose_text_is_the_query(self, retriever: Retriever[R], filled: R) -> None:
+        for chunk in crowd(30):
+            assert chunk.key in {hit.key for hit in self.ask(retriever, filled, chunk.chunk.text, 30)}
+
+    def test_is_deterministic(self, retriever: Retriever[R], filled: R) -> None:
+        assert self.ask(retriever, filled, COMMON) == self.ask(retriever, filled, COMMON)
+
+    @pytest.mark.parametrize("limit", [0, 1, 7, 30, 5000])
+    def test_returns_the_best_of_at_most_limit(self, retriever: Retriever[R], filled: R, limit: int) -> None:
+        everything = self.ask(retriever, filled, COMMON, 30)
+        assert len(everything) == 30
+        best = self.ask(retriever, filled, COMMON, limit)
+        assert [hit.key for hit in best] == [hit.key for hit in everything[:limit]]
+
+    def test_filters_inside_the_search_and_not_after_it(self, retriever: Retriever[R], filled: R) -> None:
+        worst = key_array(hit.key for hit in self.ask(retriever, filled, COMMON, 30)[-5:])
+        assert {hit.key for hit in self.ask(retriever, filled, COMMON, 5, within=worst)} == set(worst.tolist())
+
+    def test_any_class_of_selections_will_do(self, retriever: Retriever[R], filled: R) -> None:
+        for wanted in (frozenset({2, 3, 5, 999}), frozenset[int]()):
+            hits = self.ask(retriever, filled, COMMON, within=_ForeignSelection(wanted))
+            assert {hit.key for hit in hits} == wanted - {999}
+
+    def test_answers_nothing_within_no_keys(self, retriever: Retriever[R], filled: R) -> None:
+        assert not self.ask(retriever, filled, COMMON, within=key_array([]))
+
+    def test_keys_that_it_does_not_hold_may_be_allowed(self, retriever: Retriever[R], filled: R) -> None:
+        within = key_array([3, 10_000, 2**40])
+        assert [hit.key for hit in self.ask(retriever, filled, COMMON, within=within)] == [3]
+
+    def test_a_filter_that_cannot_be_written_to_is_read(self, retriever: Retriever[R], filled: R) -> None:
+        within = key_array([2, 4])
+        within.flags.writeable = False
+        assert {hit.key for hit in self.ask(retriever, filled, COMMON, within=within)} == {2, 4}
+
+    @law
+    @given(kept=st.sets(st.integers(1, 30)), limit=st.integers(1, 30))
+    def test_a_filter_keeps_all_that_it_allows(
+        self, retriever: Retriever[R], filled: R, kept: set[int], limit: int
+    ) -> None:
+        hits = self.ask(retriever, filled, COMMON, limit, within=key_array(kept))
+        assert len(hits) == min(limit, len(kept))
+
+    @law
+    @given(text=queries)
+    def test_every_text_is_answered(self, retriever: Retriever[R], filled: R, text: str) -> None:
+        self.ask(retriever, filled, text)
+
+    @pytest.mark.parametrize("text", _AWKWARD, ids=lambda text: ascii(text[:12]))
+    def test_awkward_texts_are_answered(self, retriever: Retriever[R], filled: R, text: str) -> None:
+        self.ask(retriever, filled, text)
