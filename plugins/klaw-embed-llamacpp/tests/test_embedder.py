@@ -79,10 +79,10 @@ def test_a_text_with_more_tokens_than_estimated_is_halved(build: Build, minilm_g
 
 def test_prefixes_stand_before_the_text_and_belong_to_the_space(build: Build, minilm_gguf: Path) -> None:
     plain = build(path=str(minilm_gguf))
-    prefixed = build(path=str(minilm_gguf), query_prefix="query: ", document_prefix="chunk: ")
+    prefixed = build(path=str(minilm_gguf), query_prefix="query: ", document_prefix="passage: ")
     np.testing.assert_array_equal(prefixed.embed_query("a cat"), plain.embed_query("query: a cat"))
-    np.testing.assert_array_equal(prefixed.embed_documents(["a cat"]), plain.embed_documents(["chunk: a cat"]))
-    assert prefixed.space.pooling == f"mean/{plain.max_tokens - 3} estimated, after 'chunk: '"
+    np.testing.assert_array_equal(prefixed.embed_documents(["a cat"]), plain.embed_documents(["passage: a cat"]))
+    assert prefixed.space.pooling == f"mean/{plain.max_tokens - 3} estimated, after 'passage: '"
 
 
 def test_a_shorter_dimension_keeps_the_first_numbers(build: Build, minilm: LlamaCppEmbedder, minilm_gguf: Path) -> None:
@@ -103,7 +103,7 @@ def test_another_pooling_is_another_space(build: Build, minilm: LlamaCppEmbedder
     [
         ({"dimension": 385}, r"makes vectors of 384 dimensions, 385 were asked for"),
         ({"max_tokens": 511}, r"has room for 512 tokens.*max_tokens to 510"),
-        ({"max_tokens": 510, "document_prefix": "chunk: "}, r"has room for 512 tokens.*max_tokens to 507"),
+        ({"max_tokens": 510, "document_prefix": "passage: "}, r"has room for 512 tokens.*max_tokens to 507"),
     ],
 )
 def test_what_the_model_cannot_do_is_said(

