@@ -36,6 +36,7 @@ _MODULES = {
     "values.documents": "Document DocumentRecord Entry Replacement",
     "values.findings": "Diagnosis Finding",
     "values.key_digest": "KeyDigest",
+    "values.lazy": "Lazy",
     "values.lines": "line_starts",
     "values.migrations": "Migration",
     "values.runs": "Excerpt ForgetReport IndexReport Progress SkippedEntry Status",

@@ -41,6 +41,7 @@ from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage,
 from klaw_core.values.documents import Document, DocumentRecord, Entry, Replacement
 from klaw_core.values.findings import Diagnosis, Finding
 from klaw_core.values.key_digest import KeyDigest
+from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
 from klaw_core.values.migrations import Migration
 from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, Progress, SkippedEntry, Status
@@ -82,6 +83,7 @@ __all__ = [
     "KeyDigestIndex",
     "Keys",
     "KlawError",
+    "Lazy",
     "Matrix",
     "Memory",
     "Message",

@@ -13,7 +13,6 @@ from attrs import evolve
 from klaw_core import EmbeddingError, ModelCorruptError, VectorSpace
 from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_onnx.embedder import GROUP_CHARACTERS, OnnxEmbedder
-from klaw_embed_onnx.lazy import Lazy
 from klaw_embed_onnx.session import ModelSession
 from klaw_models import OnnxEmbedderManifest
 
@@ -229,35 +228,3 @@ def test_a_name_that_the_graph_does_not_have_is_an_error(
 ) -> None:
     with pytest.raises(ModelCorruptError, match=f"the graph of all-MiniLM-L6-v2 has no {missing}"):
         variant(**changes).embed_query("a cat")
-
-
-def test_what_is_lazy_is_made_once_and_a_failure_is_tried_again() -> None:
-    attempts: list[int] = []
-
-    def make() -> str:
-        attempts.append(len(attempts))
-        if len(attempts) == 1:
-            raise OSError("not yet")
-        return "made"
-
-    lazy = Lazy(make)
-    with pytest.raises(OSError, match="not yet"):
-        lazy.get()
-    assert (lazy.get(), lazy.get(), attempts) == ("made", "made", [0, 1])
-
-
-def test_a_lazy_value_is_made_in_a_thread_once_it_is_begun_and_anew_where_that_failed() -> None:
-    failed, makers = threading.Event(), []
-
-    def make() -> str:
-        makers.append(threading.current_thread().name)
-        if len(makers) == 1:
-            failed.set()
-            raise OSError("not yet")
-        return "made"
-
-    lazy = Lazy(make)
-    lazy.begin()
-    assert failed.wait(10)
-    assert lazy.get() == "made"
-    assert makers == ["klaw-load", threading.current_thread().name]

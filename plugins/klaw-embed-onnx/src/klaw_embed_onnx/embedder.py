@@ -7,8 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from klaw_core import Matrix, Vector, VectorSpace
-from klaw_embed_onnx.lazy import Lazy
+from klaw_core import Lazy, Matrix, Vector, VectorSpace
 from klaw_embed_onnx.session import ModelSession
 from klaw_embed_onnx.tokenizer import Ids, TextTokenizer, TextWindow
 from klaw_embed_onnx.windows import pool

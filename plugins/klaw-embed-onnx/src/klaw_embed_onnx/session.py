@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from attrs import frozen
 
-from klaw_core import EmbedderUnavailableError, EmbeddingError, Matrix, Vector
-from klaw_embed_onnx.lazy import Lazy
+from klaw_core import EmbedderUnavailableError, EmbeddingError, Lazy, Matrix, Vector
 from klaw_embed_onnx.tokenizer import Ids
 from klaw_embed_onnx.windows import to_unit_length
 from klaw_models import OnnxEmbedderManifest
@@ -49,7 +48,7 @@ class ModelSession:
         of the very bytes that were checked.
         """
         content = Lazy(lambda: manifest.read(manifest.model))
-        content.begin()
+        content.preload()
         session = _open(content, manifest)
         inputs, outputs = ([value.name for value in values] for values in (session.get_inputs(), session.get_outputs()))
         types_input = manifest.types_input if manifest.types_input in inputs else None
