@@ -26,7 +26,8 @@ from klaw_core import ComponentContext, EmbeddingError
 from klaw_core.cli import cli
 from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_onnx.embedder import OnnxEmbedder
-from klaw_embed_onnx.plugin import OnnxOptions, klaw_embedders
+from klaw_embed_onnx.options import OnnxOptions
+from klaw_embed_onnx.plugin import klaw_embedders
 from klaw_models import KNOWN, KnownFile, KnownModel, OnnxEmbedderManifest, find_model
 
 DIMENSION = 384

@@ -16,7 +16,7 @@ from klaw_models import GgufEmbedderManifest
 from klaw_models import find_model as find_manifest
 
 if TYPE_CHECKING:
-    from klaw_embed_llamacpp.plugin import LlamaCppOptions
+    from klaw_embed_llamacpp.options import LlamaCppOptions
 
 _SPECIAL_TOKENS = 2  # what a model puts around a text: [CLS] and [SEP], or their like
 # The memory for a context grows with its square, and nobody embeds longer chunks in one piece.

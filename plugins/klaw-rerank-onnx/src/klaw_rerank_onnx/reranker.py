@@ -15,7 +15,7 @@ from klaw_rerank_onnx.pairs import PairTokenizer
 from klaw_rerank_onnx.session import CrossEncoder
 
 if TYPE_CHECKING:
-    from klaw_rerank_onnx.plugin import OnnxRerankerOptions
+    from klaw_rerank_onnx.options import OnnxRerankerOptions
 
 
 @frozen(eq=False)
