@@ -10,53 +10,20 @@ import threading
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
-from typing import Any
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
 from klaw_core.builtin.memory_messages import MemoryMessages
+from klaw_core.builtin.memory_tables import Tables
 from klaw_core.interfaces.index import Index
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
-from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
 from klaw_core.values.documents import Document, DocumentRecord, Replacement
 from klaw_core.values.findings import Finding
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.search import Filters
 from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
-
-
-@define
-class Tables:
-    """All the rows. Indexes keep theirs in ``indexes``, by (owner, collection); values are replaced, not mutated."""
-
-    documents: dict[tuple[str, str], Document] = field(factory=dict)
-    chunks: dict[tuple[str, int], StoredChunk] = field(factory=dict)
-    spaces: dict[str, SpaceRecord] = field(factory=dict)
-    vectors: dict[tuple[str, str], Vector] = field(factory=dict)
-    indexes: dict[tuple[str, str], Mapping[int, Any]] = field(factory=dict)
-    migrations: set[tuple[str, str]] = field(factory=set)
-    next_key: int = 1
-    messages: dict[tuple[str, str], StoredMessage] = field(factory=dict)
-    message_files: dict[tuple[str, date], JournalFileState] = field(factory=dict)
-    summaries: dict[str, tuple[Summary, ...]] = field(factory=dict)
-
-    def copy(self) -> Tables:
-        """Return tables whose changes do not show in these."""
-        return Tables(
-            dict(self.documents),
-            dict(self.chunks),
-            dict(self.spaces),
-            dict(self.vectors),
-            dict(self.indexes),
-            set(self.migrations),
-            self.next_key,
-            dict(self.messages),
-            dict(self.message_files),
-            dict(self.summaries),
-        )
 
 
 @frozen

@@ -8,9 +8,9 @@ from pathlib import Path
 import apsw
 
 from klaw_core import Finding
-from klaw_store_sqlitevec.cache import BLOB, from_cached
 from klaw_store_sqlitevec.failures import MEND_PAGES
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES
+from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
 # After a checkpoint the log is cut to 64 MiB (journal_size_limit); one this large was not checkpointed for long.
 _LARGE_LOG_BYTES = 256 << 20
@@ -110,7 +110,7 @@ def check_cache(connection: apsw.Connection, location: str) -> Iterator[Finding]
 def bad_cache_rows(connection: apsw.Connection) -> list[int]:
     """Return the rows of the embedding cache whose vector is not a unit vector of its space."""
     rows = connection.execute(
-        f"SELECT cache.id, {BLOB}, space.dimension "  # noqa: S608  # our own
+        f"SELECT cache.id, {VECTOR_COLUMN}, space.dimension "  # noqa: S608  # our own
         "FROM embedding_cache AS cache JOIN vector_spaces AS space ON space.id = cache.space_id"
     )
-    return [int(key) for key, blob, dimension in rows if from_cached(blob, dimension) is None]
+    return [int(key) for key, blob, dimension in rows if decode_vector(blob, dimension) is None]

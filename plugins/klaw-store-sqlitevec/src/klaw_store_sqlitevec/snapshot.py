@@ -14,10 +14,10 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Chunk, SpaceRecord, StoredChunk, StoreError, VectorSpace
-from klaw_store_sqlitevec.cache import BLOB, from_cached
 from klaw_store_sqlitevec.filtering import LAST_CHARACTER, read_keys, select
 from klaw_store_sqlitevec.schema import CHUNK_TABLES, ChunkTable
 from klaw_store_sqlitevec.times import from_text
+from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
 if TYPE_CHECKING:
     from klaw_core import DocumentRecord, Filters, KeyDigest, Keys, Vector
@@ -118,11 +118,13 @@ class SqliteSnapshot:
         space_id = self.space_id(space)
         if space_id is None or not hashes:
             return {}
-        rows = self.resource.execute(
-            f"SELECT hash, {BLOB} FROM embedding_cache WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))",  # noqa: S608  # our own
-            (space_id, apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))),
-        )
-        found = {digest.hex(): from_cached(blob, space.dimension) for digest, blob in rows}
+        sql = f"""
+            SELECT hash, {VECTOR_COLUMN} FROM embedding_cache
+            WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))
+        """  # noqa: S608  # our own
+        wanted = apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))
+        rows = self.resource.execute(sql, (space_id, wanted))
+        found = {digest.hex(): decode_vector(blob, space.dimension) for digest, blob in rows}
         return {digest: vector for digest, vector in found.items() if vector is not None}
 
     def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:

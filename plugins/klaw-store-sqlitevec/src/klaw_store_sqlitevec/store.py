@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError
-from klaw_store_sqlitevec.cache import facts, has_other_weights, prune_cache, sample_weights, take_cache, used_spaces
+from klaw_store_sqlitevec.cache import cache_statistics
 from klaw_store_sqlitevec.connections import Connections, check_version
 from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import (
@@ -96,6 +96,7 @@ class SqliteStore:
         had done is there for the next attempt, unless a model has changed under its name until then, or it cannot be
         read.
         """
+        from klaw_store_sqlitevec.cache_transfer import copy_cache, prune_cache, used_spaces
         from klaw_store_sqlitevec.transaction import SqliteTransaction
 
         lock = RebuildLock(self._path, self._busy_timeout_seconds)
@@ -105,7 +106,7 @@ class SqliteStore:
                 with closing(self._open_beside()) as fresh:
                     writer = fresh._connections.writer  # noqa: SLF001  # a store of the same class
                     with self.read() as snapshot, writer() as connection:
-                        take_cache(SqliteTransaction(connection), snapshot.resource, self.location)
+                        copy_cache(SqliteTransaction(connection), snapshot.resource, self.location)
                     yield fresh
                     with self.read() as snapshot:
                         left = used_spaces(SqliteSnapshot(snapshot.resource))
@@ -122,6 +123,8 @@ class SqliteStore:
         Its vectors are of other weights than those cached here, or it is damaged, or a newer version has written it.
         Raise StoreError, and remove nothing, if this store is damaged, or if either cannot be read at the moment.
         """
+        from klaw_store_sqlitevec.cache_transfer import has_other_weights, sample_weights
+
         if not self._beside.exists():
             return
         with self.read() as snapshot:  # before the `try`: damage here says nothing of what is beside
@@ -165,7 +168,7 @@ class SqliteStore:
         """Return the sizes of file, log and cache in bytes, the cache's hit rate, and the version of SQLite."""
         log = Path(f"{self._path}-wal")
         with self.read() as snapshot:
-            cache = facts(snapshot.resource)
+            cache = cache_statistics(snapshot.resource)
         return {
             "database_bytes": self._path.stat().st_size,
             "log_bytes": log.stat().st_size if log.exists() else 0,

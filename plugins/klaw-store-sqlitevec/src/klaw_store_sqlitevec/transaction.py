@@ -7,9 +7,10 @@ import apsw
 from attrs import evolve, field, frozen
 
 from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
-from klaw_store_sqlitevec.cache import count, note_use, tend, to_cached
+from klaw_store_sqlitevec.cache import count_lookups, evict, note_use
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot, chunk_table
 from klaw_store_sqlitevec.times import to_text
+from klaw_store_sqlitevec.vector_codec import encode_vector
 
 # The columns of every table of chunks that hold what is the chunk's own.
 _CHUNK_COLUMNS = (
@@ -74,7 +75,7 @@ class SqliteTransaction(SqliteSnapshot):
             return
         space_id = self.put_space(space)
         held = self.cached_vectors(space, list(vectors))
-        new = {digest: to_cached(vector) for digest, vector in vectors.items() if digest not in held}
+        new = {digest: encode_vector(vector) for digest, vector in vectors.items() if digest not in held}
         self.resource.executemany(
             "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) "
             "ON CONFLICT (space_id, hash) DO UPDATE SET vector = excluded.vector",
@@ -90,8 +91,8 @@ class SqliteTransaction(SqliteSnapshot):
 
     def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
         """Leave at most ``max_entries`` vectors of the collections' spaces, the last used; return how many went."""
-        count(self.resource, found, computed)
-        return tend(self.resource, max_entries)
+        count_lookups(self.resource, found, computed)
+        return evict(self.resource, max_entries)
 
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
         """Remove these chunk hashes from the embedding cache, in every space."""
