@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from klaw_core import Vector, VectorSpace
-from klaw_store_sqlitevec.failures import translated
+from klaw_store_sqlitevec.errors import store_errors
 from klaw_store_sqlitevec.schema import CHUNK_TABLES
 from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
@@ -32,7 +32,7 @@ def copy_cache(transaction: SqliteTransaction, other: apsw.Connection, location:
     """
 
     def read(sql: str, *values: object) -> Iterator[Any]:
-        with translated(location):  # here: around the whole it would take the errors of writing for the other's
+        with store_errors(location):  # here: around the whole it would take the errors of writing for the other's
             yield from other.execute(sql, values)
 
     mine = transaction.resource

@@ -1,7 +1,7 @@
 """The tables of conversations: ``messages`` with its full-text index, ``sessions``, ``summaries``, ``message_files``.
 
-``messages_fts`` has its content in ``messages`` and is written beside it, statement by statement: triggers would cost
-twice the time. A message's key is explicit, because implicit row numbers may change on VACUUM.
+``messages_fts`` has its content in ``messages`` and is written along with it, statement by statement: triggers would
+cost twice the time. A message's key is explicit, because implicit row numbers may change on VACUUM.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Migration
-from klaw_store_sqlitevec.times import from_text, to_text
+from klaw_store_sqlitevec.timestamps import from_text, to_text
 
 if TYPE_CHECKING:
     from klaw_core import JournalFileState, Session, StoredMessage, Summary

@@ -13,7 +13,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from klaw_core import Hit, KeyDigest, Keys, Matrix, Query
-from klaw_store_sqlitevec.failures import damaged_vectors
+from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.key_digests import read_key_digest
 
 #: Collection to its vec0 table: the only names that are ever formatted into a statement.

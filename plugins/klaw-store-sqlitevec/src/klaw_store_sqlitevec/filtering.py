@@ -15,7 +15,7 @@ from attrs import frozen
 
 from klaw_core import Filters, Keys
 from klaw_store_sqlitevec.schema import ChunkTable
-from klaw_store_sqlitevec.times import to_text
+from klaw_store_sqlitevec.timestamps import to_text
 
 LAST_CHARACTER = "\U0010ffff"
 

@@ -16,7 +16,7 @@ from attrs import frozen
 from klaw_core import Chunk, SpaceRecord, StoredChunk, StoreError, VectorSpace
 from klaw_store_sqlitevec.filtering import LAST_CHARACTER, read_keys, select
 from klaw_store_sqlitevec.schema import CHUNK_TABLES, ChunkTable
-from klaw_store_sqlitevec.times import from_text
+from klaw_store_sqlitevec.timestamps import from_text
 from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
 if TYPE_CHECKING:

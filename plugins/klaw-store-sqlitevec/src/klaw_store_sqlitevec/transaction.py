@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
 from klaw_store_sqlitevec.cache import count_lookups, evict, note_use
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot, chunk_table
-from klaw_store_sqlitevec.times import to_text
+from klaw_store_sqlitevec.timestamps import to_text
 from klaw_store_sqlitevec.vector_codec import encode_vector
 
 # The columns of every table of chunks that hold what is the chunk's own.

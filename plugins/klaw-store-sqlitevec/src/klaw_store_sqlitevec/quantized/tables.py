@@ -15,7 +15,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from klaw_core import KeyDigest, Keys, Matrix, RetrievalError, Vector
-from klaw_store_sqlitevec.failures import damaged_vectors
+from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.key_digests import read_key_digest
 from klaw_store_sqlitevec.quantized.codes import Bytes, Places, encode, quantize, restore, row_bytes, unpack, words
 
@@ -38,8 +38,8 @@ _BATCH = 4_096
 
 
 @frozen
-class QuantizationForm:
-    """What the vectors of a collection are quantized with. ``centred`` is false while they are few."""
+class Quantization:
+    """What a collection's vectors are quantized with. ``centred`` is false while they are few."""
 
     dimension: int
     centre: Vector = field(eq=False)
@@ -66,7 +66,7 @@ class Segment:
         return self.made == other.made and self.used >= other.used and len(self.dead) >= len(other.dead)
 
 
-def read_form(connection: apsw.Connection, collection: str) -> QuantizationForm | None:
+def read_quantization(connection: apsw.Connection, collection: str) -> Quantization | None:
     """Return what a collection's vectors are quantized with, None if they are not. Raise RetrievalError."""
     sql = "SELECT dimension, centre FROM quantized_forms WHERE collection = ?"
     row = connection.execute(sql, (collection,)).fetchone()
@@ -78,20 +78,20 @@ def read_form(connection: apsw.Connection, collection: str) -> QuantizationForm 
     if blob is not None and not (isinstance(blob, bytes) and len(blob) == dimension * _FLOAT_BYTES):
         raise _damaged(collection)
     centre = np.zeros(dimension, np.float32) if blob is None else np.frombuffer(blob, "<f4").astype(np.float32)
-    return QuantizationForm(dimension, centre, blob is not None)
+    return Quantization(dimension, centre, blob is not None)
 
 
-def make_form(connection: apsw.Connection, collection: str, dimension: int, centre: Vector | None) -> QuantizationForm:
-    """Begin a collection's quantized vectors anew, without any."""
-    drop_form(connection, collection)
+def create_quantization(
+    connection: apsw.Connection, collection: str, dimension: int, centre: Vector | None
+) -> Quantization:
+    """Start a collection's quantized vectors again, without any."""
+    drop_quantization(connection, collection)
     blob = None if centre is None else centre.astype("<f4").tobytes()
     connection.execute("INSERT INTO quantized_forms VALUES (?, ?, ?)", (collection, dimension, blob))
-    return QuantizationForm(
-        dimension, np.zeros(dimension, np.float32) if centre is None else centre, centre is not None
-    )
+    return Quantization(dimension, np.zeros(dimension, np.float32) if centre is None else centre, centre is not None)
 
 
-def drop_form(connection: apsw.Connection, collection: str) -> None:
+def drop_quantization(connection: apsw.Connection, collection: str) -> None:
     """Remove a collection's quantized vectors and what they were made with, damaged or not."""
     connection.execute(f"DELETE FROM {TABLES[collection]}")  # noqa: S608  # a name of ours
     for segment in _segment_ids(connection, collection):
@@ -192,26 +192,26 @@ def _damaged(collection: str) -> RetrievalError:
 
 
 def add(
-    connection: apsw.Connection, collection: str, form: QuantizationForm, keys: Sequence[int], vectors: Matrix
-) -> QuantizationForm:
+    connection: apsw.Connection, collection: str, quantization: Quantization, keys: Sequence[int], vectors: Matrix
+) -> Quantization:
     """Add vectors; return what they are quantized with now: when they are enough for it, all are centred."""
-    held = 0 if form.centred else count(connection, collection)
-    if not form.centred and held + len(keys) >= FEWEST_FOR_CENTRE:
+    held = 0 if quantization.centred else count(connection, collection)
+    if not quantization.centred and held + len(keys) >= FEWEST_FOR_CENTRE:
         places = _places_of(connection, collection, read_keys(connection, collection))
-        old, rows = read_rows(connection, collection, places, form.dimension)
-        vectors = np.vstack([restore(rows, form.centre), vectors])
+        old, rows = read_rows(connection, collection, places, quantization.dimension)
+        vectors = np.vstack([restore(rows, quantization.centre), vectors])
         keys = [*old.tolist(), *keys]
-        form = make_form(connection, collection, form.dimension, vectors.mean(axis=0))
+        quantization = create_quantization(connection, collection, quantization.dimension, vectors.mean(axis=0))
     for first in range(0, len(keys), _BATCH):
         part = slice(first, first + _BATCH)
-        _append(connection, collection, keys[part], quantize(vectors[part], form.centre))
-    return form
+        _append(connection, collection, keys[part], quantize(vectors[part], quantization.centre))
+    return quantization
 
 
 def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
     """Remove vectors and what their codes say of them; unknown keys are ignored."""
-    form = read_form(connection, collection)
-    if form is None:
+    quantization = read_quantization(connection, collection)
+    if quantization is None:
         return
     places = _places_of(connection, collection, np.unique(np.asarray(keys, dtype=np.int64)))
     if not len(places):
@@ -226,9 +226,9 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
         segment = _read_segment(connection, collection, number)
         dead = np.union1d(segment.dead, gone)
         if 2 * len(dead) > max(segment.used, FEWEST_FOR_CENTRE):
-            _empty(connection, collection, form, segment, dead)
+            _empty(connection, collection, quantization, segment, dead)
             continue
-        _erase(connection, segment.id, gone, words(form.dimension))
+        _erase(connection, segment.id, gone, words(quantization.dimension))
         bits = np.zeros(CAPACITY, np.bool_)
         bits[dead] = True
         sql = "UPDATE quantized_segments SET dead = ?, stamp = randomblob(16) WHERE id = ?"
@@ -236,11 +236,11 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
 
 
 def _empty(
-    connection: apsw.Connection, collection: str, form: QuantizationForm, segment: Segment, dead: Places
+    connection: apsw.Connection, collection: str, quantization: Quantization, segment: Segment, dead: Places
 ) -> None:
     """Move what lives in a segment to the end of the last one, and remove it."""
     places = np.setdiff1d(np.arange(segment.used), dead) + segment.first
-    keys, rows = read_rows(connection, collection, places, form.dimension)
+    keys, rows = read_rows(connection, collection, places, quantization.dimension)
     sql = f"DELETE FROM {TABLES[collection]} WHERE place BETWEEN ? AND ?"  # noqa: S608  # a name of ours
     connection.execute(sql, (segment.first, segment.first + CAPACITY - 1))
     _drop_segment(connection, segment.id)
