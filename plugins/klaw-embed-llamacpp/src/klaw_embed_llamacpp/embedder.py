@@ -108,5 +108,5 @@ class LlamaCppEmbedder:
 
 
 def _load(model: GgufModel) -> Runtime:
-    _ = model.proof  # loading a file that is not sound may end the process
+    _ = model.verified  # loading a file that is not sound may end the process
     return Runtime.load(model.path, model.settings)
