@@ -40,7 +40,7 @@ def test_a_report_begins_with_its_terms(klaw, beir):
     assert second == "k = 5 and 10; in brackets 95% intervals, by bootstrap over questions"
     assert "left out: 1 without a readable gold id" in rest
     assert any(line.split() == ["embedder", "none"] for line in rest)
-    assert any(line.split() == ["legs", "fts5", "x", "1"] for line in rest)
+    assert any(line.split() == ["retrievers", "fts5", "x", "1"] for line in rest)
 
 
 def test_locomo_sessions_are_found_by_their_lines(klaw, locomo):

@@ -22,7 +22,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 from klaw_core import EmbedderUnavailableError, ModelCorruptError, StoreError, write_atomically
-from klaw_embed_llamacpp.header import MENDING
+from klaw_embed_llamacpp.header import FETCH_AGAIN
 from klaw_embed_llamacpp.runtime import INSTALL, Settings
 
 #: How long a first load may take.
@@ -62,7 +62,7 @@ class VerificationCache:
             with path.open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
-            raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=MENDING) from error
+            raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=FETCH_AGAIN) from error
         verified = ModelIdentity(digest, _try_out(path, settings))
         _remember(record, seen, verified)
         return verified
@@ -105,10 +105,10 @@ def _load_error(path: Path, code: int, log: str) -> ModelCorruptError | Embedder
         )
     if code < 0:
         name = signal.Signals(-code).name
-        return ModelCorruptError(f"llama.cpp dies of {name} when it loads {path}", hint=MENDING)
+        return ModelCorruptError(f"llama.cpp dies of {name} when it loads {path}", hint=FETCH_AGAIN)
     found = _REASON.search(log)
     last = log.strip().splitlines()[-1:] or [f"it exits with {code}"]
     reason = found.group(1) if found else last[0]
     if "unknown model architecture" in reason:
         return EmbedderUnavailableError(f"this llama.cpp cannot run {path}: {reason}", hint=INSTALL)
-    return ModelCorruptError(f"llama.cpp cannot run {path}: {reason}", hint=MENDING)
+    return ModelCorruptError(f"llama.cpp cannot run {path}: {reason}", hint=FETCH_AGAIN)

@@ -26,7 +26,7 @@ def means(run: Run) -> Mapping[str, Interval]:
     return {mode: interval(scores, run.groups) for mode, scores in run.scores.items()}
 
 
-def against_legs(run: Run) -> Mapping[str, Interval]:
+def against_retrievers(run: Run) -> Mapping[str, Interval]:
     """Return how much better fusion is than each retriever alone, paired by question; empty for one retriever."""
     return {
         mode: interval(run.scores[FUSED] - scores, run.groups) for mode, scores in run.scores.items() if mode != FUSED

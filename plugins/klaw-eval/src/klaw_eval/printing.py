@@ -9,7 +9,7 @@ import numpy as np
 
 from klaw_core.cli.kit import Output, StyledText, counted, duration
 from klaw_eval.bootstrap import LEVEL, RESAMPLES, SEED, Interval, resampled_over
-from klaw_eval.comparing import Comparison, against_legs, by_category, has_one_each, means, telling_metrics
+from klaw_eval.comparing import Comparison, against_retrievers, by_category, has_one_each, means, telling_metrics
 from klaw_eval.metrics import CUTS, METRICS, Scores
 from klaw_eval.running import FUSED, Run
 
@@ -48,7 +48,7 @@ def _print_run(output: Output, run: Run, half: str | None) -> None:
     table += [[METRICS[at], *(_with_interval(found, at) for found in figures.values())] for at in telling_metrics(run)]
     output.line("")
     output.rows(table)
-    differences = against_legs(run)
+    differences = against_retrievers(run)
     if differences:
         output.line("")
         name = METRICS[_HEADLINE]
@@ -78,7 +78,7 @@ def _run_record(run: Run, half: str | None) -> dict[str, Any]:
         **_terms(run, half),
         **_configuration(run),
         "modes": {mode: _intervals(found) for mode, found in means(run).items()},
-        "differences": {f"{FUSED}-{mode}": _intervals(found) for mode, found in against_legs(run).items()},
+        "differences": {f"{FUSED}-{mode}": _intervals(found) for mode, found in against_retrievers(run).items()},
         "categories": {
             name: {"n": count, "modes": {mode: _named(values) for mode, values in modes.items()}}
             for name, (count, modes) in by_category(run).items()
@@ -116,7 +116,7 @@ def _configuration(run: Run) -> dict[str, Any]:
     return {
         "config": run.config,
         "embedder": run.embedder,
-        "legs": run.legs,
+        "retrievers": run.retrievers,
         "notices": list(run.notices),
         "seconds": {"indexing": round(run.indexing_seconds, 1), "asking": round(run.asking_seconds, 1)},
     }
@@ -144,7 +144,7 @@ def _print_terms(output: Output, run: Run, half: str | None) -> None:
 
 def _configured(run: Run, name: str = "embedder") -> Iterator[tuple[str, str]]:
     yield name, run.embedder
-    yield "legs" if name else "", run.legs
+    yield "retrievers" if name else "", run.retrievers
 
 
 def _header(name: str, columns: Sequence[str]) -> list[StyledText | str]:

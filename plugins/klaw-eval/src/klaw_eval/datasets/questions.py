@@ -42,7 +42,7 @@ def read(path: Path) -> Dataset:
         times = seen[asked.question] = seen.get(asked.question, 0) + 1
         name = asked.question if times == 1 else f"{asked.question} ({times})"
         questions.append(Question(name, asked.question, gold, asked.category, contains=texts))
-    units = {"passage" if question.contains else "document" for question in questions}
+    units = {"chunk" if question.contains else "document" for question in questions}
     corpus = Corpus(path.stem, questions=tuple(questions))
     unit = " or ".join(sorted(units))
     return Dataset(path.stem, unit, "your own index, as it is", (corpus,), dict(left_out), own=True)
