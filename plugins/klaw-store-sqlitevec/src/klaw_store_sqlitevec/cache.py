@@ -31,13 +31,13 @@ def evict(connection: apsw.Connection, max_entries: int) -> int:
         (_now() - _ABANDONED_MICROSECONDS,),
     )
     in_use = "space_id IN (SELECT space_id FROM collection_spaces)"
-    count = int(connection.execute(f"SELECT COUNT(*) FROM embedding_cache WHERE {in_use}").get)  # noqa: S608  # ours
+    count = int(connection.execute(f"SELECT COUNT(*) FROM embedding_cache WHERE {in_use}").get)
     excess = max(count - max_entries, 0)
     if excess:
         connection.execute(
             f"""DELETE FROM embedding_cache WHERE id IN (
                     SELECT cache.id FROM cache_uses AS uses JOIN embedding_cache AS cache ON cache.id = uses.id
-                    WHERE {in_use} ORDER BY uses.used_at, uses.id LIMIT ?)""",  # noqa: S608  # ours
+                    WHERE {in_use} ORDER BY uses.used_at, uses.id LIMIT ?)""",
             (excess,),
         )
     return excess

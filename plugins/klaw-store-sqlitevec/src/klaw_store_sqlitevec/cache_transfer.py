@@ -37,7 +37,7 @@ def copy_cache(transaction: SqliteTransaction, other: apsw.Connection, location:
 
     mine = transaction.resource
     spaces = "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
-    cached = f"SELECT hash, {VECTOR_COLUMN} FROM embedding_cache WHERE space_id = ?"  # noqa: S608  # our own
+    cached = f"SELECT hash, {VECTOR_COLUMN} FROM embedding_cache WHERE space_id = ?"
     uses = "SELECT used_at, ?, hash FROM cache_uses AS uses JOIN embedding_cache AS cache USING (id) WHERE space_id = ?"
     for theirs, *names in list(read(spaces)):
         space = VectorSpace(*names)

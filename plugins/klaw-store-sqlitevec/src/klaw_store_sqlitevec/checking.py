@@ -110,7 +110,7 @@ def check_cache(connection: apsw.Connection, location: str) -> Iterator[Finding]
 def bad_cache_rows(connection: apsw.Connection) -> list[int]:
     """Return the rows of the embedding cache whose vector is not a unit vector of its space."""
     rows = connection.execute(
-        f"SELECT cache.id, {VECTOR_COLUMN}, space.dimension "  # noqa: S608  # our own
+        f"SELECT cache.id, {VECTOR_COLUMN}, space.dimension "
         "FROM embedding_cache AS cache JOIN vector_spaces AS space ON space.id = cache.space_id"
     )
     return [int(key) for key, blob, dimension in rows if decode_vector(blob, dimension) is None]

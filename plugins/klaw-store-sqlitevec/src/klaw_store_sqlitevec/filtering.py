@@ -56,7 +56,7 @@ def read_keys(connection: apsw.Connection, clauses: str, values: Sequence[object
     """
     import numpy as np
 
-    text = connection.execute(f"SELECT group_concat(chunk.id) FROM {clauses}", values).get  # noqa: S608  # the caller's names
+    text = connection.execute(f"SELECT group_concat(chunk.id) FROM {clauses}", values).get
     keys: Keys = np.fromstring(text or "", np.int64, sep=",")
     keys.sort()
     return keys
@@ -89,5 +89,5 @@ def _among(connection: apsw.Connection, table: ChunkTable, keys: Keys, condition
     clauses = f"""
         {table.name} AS chunk JOIN documents AS document ON document.id = chunk.document_id
         WHERE chunk.id IN (SELECT value FROM carray(?)) AND {where}
-    """  # noqa: S608  # `where` is ours
+    """
     return read_keys(connection, clauses, (apsw.carray(keys), *values))

@@ -79,7 +79,7 @@ class SqliteSnapshot:
         """Return the id of the chunk of each key; unknown keys are left out."""
         if not keys:
             return {}
-        sql = f"SELECT id, chunk_id FROM {chunk_table(collection).name} WHERE id IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours
+        sql = f"SELECT id, chunk_id FROM {chunk_table(collection).name} WHERE id IN (SELECT value FROM carray(?))"
         rows: Iterator[Any] = self.resource.execute(sql, (apsw.carray(array("q", keys)),))
         return dict(rows)
 
@@ -121,7 +121,7 @@ class SqliteSnapshot:
         sql = f"""
             SELECT hash, {VECTOR_COLUMN} FROM embedding_cache
             WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))
-        """  # noqa: S608  # our own
+        """
         wanted = apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))
         rows = self.resource.execute(sql, (space_id, wanted))
         found = {digest.hex(): decode_vector(blob, space.dimension) for digest, blob in rows}
@@ -134,7 +134,7 @@ class SqliteSnapshot:
             FROM documents AS document
             LEFT JOIN {chunk_table(collection).name} AS chunk ON chunk.document_id = document.id
             WHERE document.collection = ? GROUP BY document.origin ORDER BY document.origin
-        """  # noqa: S608  # a name of ours
+        """
         rows = self.resource.execute(sql, (collection,))
         return {origin: (documents, chunks) for origin, documents, chunks in rows}
 
@@ -150,7 +150,7 @@ class SqliteSnapshot:
     def _rows(self, collection: str, where: str, values: tuple[object, ...]) -> tuple[StoredChunk, ...]:
         table = chunk_table(collection)
         columns = _CHUNK_COLUMNS.format(source=table.source, chat=table.chat)
-        sql = f"SELECT {columns} FROM {_chunks(collection)} WHERE {where}"  # noqa: S608  # `where` is ours
+        sql = f"SELECT {columns} FROM {_chunks(collection)} WHERE {where}"
         return tuple(_stored(row) for row in self.resource.execute(sql, values))
 
 

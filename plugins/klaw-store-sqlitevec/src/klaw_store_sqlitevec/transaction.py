@@ -124,7 +124,7 @@ class SqliteTransaction(SqliteSnapshot):
         return int(cursor.get)
 
     def _delete_chunks(self, collection: str, keys: Sequence[int]) -> None:
-        sql = f"DELETE FROM {chunk_table(collection).name} WHERE id = ?"  # noqa: S608  # a name of ours
+        sql = f"DELETE FROM {chunk_table(collection).name} WHERE id = ?"
         self.resource.executemany(sql, ((key,) for key in keys))
 
     def _move(self, collection: str, document: Document, kept: Sequence[tuple[Chunk, int]]) -> None:
@@ -133,7 +133,7 @@ class SqliteTransaction(SqliteSnapshot):
             UPDATE {chunk_table(collection).name}
             SET start_offset = ?1, end_offset = ?2, start_line = ?3, end_line = ?4, continues = ?5, updated_at = ?6
             WHERE id = ?7 AND (start_offset, end_offset, start_line, end_line, continues) IS NOT (?1, ?2, ?3, ?4, ?5)
-        """  # noqa: S608  # a name of ours
+        """
         updated = to_text(document.created_at)
         self.resource.executemany(
             sql,
@@ -150,7 +150,7 @@ class SqliteTransaction(SqliteSnapshot):
         sql = f"""
             UPDATE {table.name} SET ({names}) = ({marks})
             WHERE document_id = ?{len(labels) + 1} AND ({names}) IS NOT ({marks})
-        """  # noqa: S608  # names of ours
+        """
         self.resource.execute(sql, (*labels.values(), document_id))
 
     def _insert(
@@ -162,7 +162,7 @@ class SqliteTransaction(SqliteSnapshot):
         table = chunk_table(collection)
         shared = {**table.labels(document), "created_at": to_text(document.created_at), "document_id": document_id}
         columns = ("id", *shared, *table.own(chunks[0]), *_CHUNK_COLUMNS)
-        sql = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  # names of ours
+        sql = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
         last = self.resource.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).get or 0
         keyed = tuple(enumerate(chunks, start=last + 1))
         above = tuple(shared.values())

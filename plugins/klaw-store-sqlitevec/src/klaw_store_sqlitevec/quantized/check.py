@@ -36,7 +36,7 @@ def check_quantized(connection: apsw.Connection, collection: str, dimension: int
     """Return what is wrong with quantized vectors that should have ``dimension`` (None: whatever they have)."""
     try:
         quantization = read_quantization(connection, collection)
-        rows = connection.execute(f"SELECT COUNT(*) FROM {TABLES[collection]}").get  # noqa: S608  # a name of ours
+        rows = connection.execute(f"SELECT COUNT(*) FROM {TABLES[collection]}").get
         if quantization is None:
             return [f"{rows:,} quantized vectors are there without what they were quantized with"] if rows else []
         if dimension not in (None, quantization.dimension):
@@ -52,7 +52,7 @@ def check_quantized(connection: apsw.Connection, collection: str, dimension: int
 def _check_segment(
     connection: apsw.Connection, collection: str, quantization: Quantization, segment: Segment, found: _DamageCounts
 ) -> None:
-    sql = f"SELECT place, key, vector FROM {TABLES[collection]} WHERE place BETWEEN ? AND ? ORDER BY place"  # noqa: S608  # a name of ours
+    sql = f"SELECT place, key, vector FROM {TABLES[collection]} WHERE place BETWEEN ? AND ? ORDER BY place"
     rows: list[Any] = connection.execute(sql, (segment.first, segment.first + CAPACITY - 1)).fetchall()
     found.rows += len(rows)
     width = words(quantization.dimension)

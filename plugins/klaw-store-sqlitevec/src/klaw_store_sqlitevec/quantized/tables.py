@@ -93,11 +93,11 @@ def create_quantization(
 
 def drop_quantization(connection: apsw.Connection, collection: str) -> None:
     """Remove a collection's quantized vectors and what they were made with, damaged or not."""
-    connection.execute(f"DELETE FROM {TABLES[collection]}")  # noqa: S608  # a name of ours
+    connection.execute(f"DELETE FROM {TABLES[collection]}")
     for segment in _segment_ids(connection, collection):
         _drop_segment(connection, segment)
     for table in ("quantized_codes", "quantized_keys"):  # of a segment that is not there any more, but by damage
-        connection.execute(f"DELETE FROM {table} WHERE segment NOT IN (SELECT id FROM quantized_segments)")  # noqa: S608  # names of ours
+        connection.execute(f"DELETE FROM {table} WHERE segment NOT IN (SELECT id FROM quantized_segments)")
     connection.execute("DELETE FROM quantized_forms WHERE collection = ?", (collection,))
 
 
@@ -147,7 +147,7 @@ def count(connection: apsw.Connection, collection: str) -> int:
 
 def read_keys(connection: apsw.Connection, collection: str) -> Keys:
     """Return every key, ascending."""
-    sql = f"SELECT key FROM {TABLES[collection]} ORDER BY key"  # noqa: S608  # a name of ours
+    sql = f"SELECT key FROM {TABLES[collection]} ORDER BY key"
     return np.fromiter((row[0] for row in connection.execute(sql)), dtype=np.int64)
 
 
@@ -161,7 +161,7 @@ def read_rows(connection: apsw.Connection, collection: str, places: Places, dime
     sql = f"""
         SELECT stored.key, stored.vector
         FROM carray(?) AS wanted CROSS JOIN {TABLES[collection]} AS stored ON stored.place = wanted.value
-    """  # noqa: S608  # a name of ours
+    """
     rows: list[Any] = []
     if len(places):
         rows = connection.execute(sql, (apsw.carray(np.ascontiguousarray(places)),)).fetchall()
@@ -174,7 +174,7 @@ def read_range(
     connection: apsw.Connection, collection: str, first: int, end: int, dimension: int
 ) -> tuple[Places, Bytes]:
     """Return the places from ``first`` to before ``end`` where a vector lives, and their packed rows."""
-    sql = f"SELECT place, vector FROM {TABLES[collection]} WHERE place >= ? AND place < ? ORDER BY place"  # noqa: S608  # a name of ours
+    sql = f"SELECT place, vector FROM {TABLES[collection]} WHERE place >= ? AND place < ? ORDER BY place"
     return _packed(collection, connection.execute(sql, (first, end)).fetchall(), dimension)
 
 
@@ -216,7 +216,7 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
     places = _places_of(connection, collection, np.unique(np.asarray(keys, dtype=np.int64)))
     if not len(places):
         return
-    sql = f"DELETE FROM {TABLES[collection]} WHERE place = ?"  # noqa: S608  # a name of ours
+    sql = f"DELETE FROM {TABLES[collection]} WHERE place = ?"
     connection.executemany(sql, ((place,) for place in places.tolist()))
     for number in _segment_ids(connection, collection):
         gone = places[places // CAPACITY == number] - number * CAPACITY
@@ -241,7 +241,7 @@ def _empty(
     """Move what lives in a segment to the end of the last one, and remove it."""
     places = np.setdiff1d(np.arange(segment.used), dead) + segment.first
     keys, rows = read_rows(connection, collection, places, quantization.dimension)
-    sql = f"DELETE FROM {TABLES[collection]} WHERE place BETWEEN ? AND ?"  # noqa: S608  # a name of ours
+    sql = f"DELETE FROM {TABLES[collection]} WHERE place BETWEEN ? AND ?"
     connection.execute(sql, (segment.first, segment.first + CAPACITY - 1))
     _drop_segment(connection, segment.id)
     for first in range(0, len(keys), _BATCH):
@@ -256,7 +256,7 @@ def _append(connection: apsw.Connection, collection: str, keys: Sequence[int], r
         segment, used = _open_segment(connection, collection, len(planes))
         part = slice(done, min(len(keys), done + CAPACITY - used))
         first = segment * CAPACITY + used
-        sql = f"INSERT INTO {TABLES[collection]} (place, key, vector) VALUES (?, ?, ?)"  # noqa: S608  # a name of ours
+        sql = f"INSERT INTO {TABLES[collection]} (place, key, vector) VALUES (?, ?, ?)"
         fresh = enumerate(zip(keys[part], rows[part], strict=True), first)
         connection.executemany(sql, ((place, int(key), row.tobytes()) for place, (key, row) in fresh))
         with connection.blob_open("main", "quantized_codes", "codes", segment, True) as blob:
@@ -315,7 +315,7 @@ def _places_of(connection: apsw.Connection, collection: str, keys: Keys) -> Plac
     sql = f"""
         SELECT stored.place FROM carray(?) AS wanted CROSS JOIN {TABLES[collection]} AS stored
         ON stored.key = wanted.value ORDER BY stored.place
-    """  # noqa: S608  # a name of ours
+    """
     if not len(keys):
         return _NOWHERE
     return np.fromiter((row[0] for row in connection.execute(sql, (apsw.carray(keys),))), dtype=np.int64)
