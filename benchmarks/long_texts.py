@@ -24,9 +24,8 @@ from typing import Any
 import numpy as np
 
 from klaw_core import Matrix, Vector
-from klaw_embed_onnx.session import ModelSession
-from klaw_embed_onnx.tokenizer import TextTokenizer
-from klaw_embed_onnx.windows import windows
+from klaw_embed_onnx.encoder import SentenceEncoder
+from klaw_embed_onnx.tokenizer import TextTokenizer, cut_tokens
 from klaw_models import OnnxEmbedderManifest, find_model
 
 PASSAGE_TOKENS = 400
@@ -56,21 +55,20 @@ def full_windows(words: Sequence[int | None], size: int) -> list[slice]:
 def overlapping(words: Sequence[int | None], size: int) -> list[slice]:
     """Cut even windows of three quarters of the size, then let each reach into its neighbours."""
     reach = size // 8
-    return [
-        slice(max(cut.start - reach, 0), min(cut.stop + reach, len(words))) for cut in windows(words, size - 2 * reach)
-    ]
+    cuts = cut_tokens(words, size - 2 * reach)
+    return [slice(max(cut.start - reach, 0), min(cut.stop + reach, len(words))) for cut in cuts]
 
 
 RECIPES = (
     Recipe("first 254 tokens, rest cut off", 254, head, float),
     Recipe("first 510 tokens, rest cut off", 510, head, float),
-    Recipe("even windows of 510", 510, windows, float),
+    Recipe("even windows of 510", 510, cut_tokens, float),
     Recipe("full windows of 254 and a rest", 254, full_windows, float),
     Recipe("full windows of 254, weighing the same", 254, full_windows, lambda _: 1.0),
-    Recipe("even windows of 254 [shipped]", 254, windows, float),
+    Recipe("even windows of 254 [shipped]", 254, cut_tokens, float),
     Recipe("even windows of 254, overlapping by a quarter", 254, overlapping, float),
-    Recipe("even windows of 126", 126, windows, float),
-    Recipe("even windows of 62", 62, windows, float),
+    Recipe("even windows of 126", 126, cut_tokens, float),
+    Recipe("even windows of 62", 62, cut_tokens, float),
 )
 
 
@@ -104,8 +102,8 @@ def read_conversations(path: Path) -> list[Conversation]:
 class Embedding:
     """Embeds by any recipe, with the model and the tokenizer that Klaw uses."""
 
-    def __init__(self, tokenizer: TextTokenizer, session: ModelSession) -> None:
-        self.tokenizer, self.session = tokenizer, session
+    def __init__(self, tokenizer: TextTokenizer, encoder: SentenceEncoder) -> None:
+        self.tokenizer, self.encoder = tokenizer, encoder
         self.known: dict[tuple[int, ...], Vector] = {}
 
     def embed(self, texts: Sequence[str], recipe: Recipe) -> Matrix:
@@ -117,7 +115,7 @@ class Embedding:
             for encoding, some in zip(encodings, cuts, strict=True)
         ]
         new = list({window for some in ids for window in some} - self.known.keys())
-        self.known |= dict(zip(new, self.session.embed(new), strict=True))
+        self.known |= dict(zip(new, self.encoder.embed(new), strict=True))
         vectors = np.stack(
             [
                 np.average(
@@ -185,7 +183,7 @@ def main() -> None:
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     arguments = parser.parse_args()
     manifest = find_model(OnnxEmbedderManifest, arguments.model, None, Path(gettempdir()))
-    embedding = Embedding(TextTokenizer.load(manifest), ModelSession.load(manifest, threads=0, batch_tokens=512))
+    embedding = Embedding(TextTokenizer.load(manifest), SentenceEncoder.load(manifest, threads=0, batch_tokens=512))
     conversations = read_conversations(arguments.locomo)
     total = sum(len(conversation.questions) for conversation in conversations)
     print(f"{manifest.space}, {len(conversations)} conversations, {total} questions")

@@ -37,9 +37,11 @@ import onnxruntime  # type: ignore[import-untyped]  # it has no py.typed
 from onnx import TensorProto, helper
 from safetensors.numpy import load
 
-from klaw_embed_onnx.session import ModelSession, usable_processors
+from klaw_core import EmbeddingError
+from klaw_embed_onnx.encoder import SentenceEncoder
 from klaw_embed_onnx.tokenizer import TextTokenizer
 from klaw_models import OnnxEmbedderManifest, find_model
+from klaw_onnx import OnnxSession, usable_processors
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "klaw-model-minilm"))
 from minilm_graph import (
@@ -154,12 +156,16 @@ def read_cranfield(directory: Path, tokenizer: TextTokenizer) -> Cranfield:
     return Cranfield(abstracts, questions, [frozenset(some) for some in relevant])
 
 
-def session_of(graph: bytes, manifest: Any, threads: int, batch_tokens: int = 512) -> ModelSession:
-    """Open a graph as the embedder does, with ``threads`` batches at once."""
+def encoder_of(
+    graph: bytes, manifest: OnnxEmbedderManifest, threads: int, batch_tokens: int = 512, run_threads: int = 1
+) -> SentenceEncoder:
+    """Open a graph as the embedder does: ``threads`` batches at once, each on ``run_threads``."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = run_threads, 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    return ModelSession(session, manifest, threads, batch_tokens)
+    opened = OnnxSession(session, manifest, None, str(manifest.output), EmbeddingError)
+    return SentenceEncoder(opened, manifest, threads, batch_tokens)
 
 
 def ndcg(data: Cranfield, documents: Any, questions: Any, depth: int = 10) -> Any:
@@ -182,7 +188,7 @@ def difference(scores: Any, reference: Any) -> str:
     return f"{pairs.mean():+.4f} [{low:+.4f}, {high:+.4f}]"
 
 
-def cpu_times(sessions: Mapping[str, ModelSession], data: Cranfield) -> dict[str, list[float]]:
+def cpu_times(sessions: Mapping[str, SentenceEncoder], data: Cranfield) -> dict[str, list[float]]:
     """Return each graph's least CPU seconds a text, for each of the lengths."""
     long = [text for text in data.abstracts if len(text) == LENGTHS[-1] + 2][:4]
     samples = [[(*text[: length + 1], text[-1]) for text in long] for length in LENGTHS]
@@ -198,23 +204,23 @@ def cpu_times(sessions: Mapping[str, ModelSession], data: Cranfield) -> dict[str
     return best
 
 
-def company(session: ModelSession, texts: Sequence[tuple[int, ...]]) -> float:
+def company(session: SentenceEncoder, texts: Sequence[tuple[int, ...]]) -> float:
     """Return the least cosine between a text's vector alone and beside three longer ones."""
     texts = sorted(texts, key=len)
     groups = [texts[start::8] for start in range(8)]
-    together = np.concatenate([session._run(group) for group in groups])  # noqa: SLF001  # one batch is meant
+    together = np.concatenate([session.embed_together(group) for group in groups])
     alone = np.concatenate([session.embed([text]) for group in groups for text in group])
     return float((alone * together).sum(axis=1).min())
 
 
 def compare_precisions(graphs: Mapping[str, bytes], data: Cranfield, manifest: Any) -> None:
     """Print the first table."""
-    times = cpu_times({name: session_of(graph, manifest, 1) for name, graph in graphs.items()}, data)
+    times = cpu_times({name: encoder_of(graph, manifest, 1) for name, graph in graphs.items()}, data)
     lengths = " ".join(f"{length:>5}" for length in LENGTHS)
     print(f"{'':26} {'size':>7}  {'speed':5} {lengths}   cosine mean, least   company  nDCG@10  less float32")
     reference: tuple[Any, Any] | None = None
     for name, graph in graphs.items():
-        session = session_of(graph, manifest, usable_processors())
+        session = encoder_of(graph, manifest, usable_processors())
         documents, questions = session.embed(data.abstracts), session.embed(data.questions)
         scores = ndcg(data, documents, questions)
         reference = reference or (documents, scores)
@@ -232,14 +238,10 @@ def compare_arrangements(graph: bytes, data: Cranfield, manifest: Any) -> None:
     """Print the second table: texts a second by the wall clock, relative to a batch on all threads."""
     processors = usable_processors()
     texts = data.abstracts[:96]
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = processors
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    shared = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     arrangements = {}
     for tokens in (1, 256, 512, 1024, 2048):
-        arrangements["a batch on all threads", tokens] = ModelSession(shared, manifest, 1, tokens)
-        arrangements["a batch on each thread", tokens] = session_of(graph, manifest, processors, tokens)
+        arrangements["a batch on all threads", tokens] = encoder_of(graph, manifest, 1, tokens, processors)
+        arrangements["a batch on each thread", tokens] = encoder_of(graph, manifest, processors, tokens)
     best = dict.fromkeys(arrangements, float("inf"))
     for _ in range(ROUNDS):
         for key, session in arrangements.items():
@@ -253,7 +255,7 @@ def compare_arrangements(graph: bytes, data: Cranfield, manifest: Any) -> None:
         print(f"{name}, {tokens:4} tokens a batch: {base / taken:.2f}")
 
 
-def compare_tokenizing(texts: int, tokenizer: TextTokenizer, session: ModelSession, directory: Path) -> None:
+def compare_tokenizing(texts: int, tokenizer: TextTokenizer, session: SentenceEncoder, directory: Path) -> None:
     """Print what tokenising costs beside embedding."""
     content = (directory / "cran.all.1400").read_text(encoding="latin-1").split("\n.I ")[:texts]
     started = time.perf_counter()
@@ -286,7 +288,7 @@ def main() -> None:
     print(f"onnxruntime {onnxruntime.__version__}, {len(data.abstracts)} abstracts, {len(data.questions)} questions\n")
     compare_precisions(graphs, data, manifest)
     compare_arrangements(graphs["int8 per token [shipped]"], data, manifest)
-    session = session_of(graphs["int8 per token [shipped]"], manifest, usable_processors())
+    session = encoder_of(graphs["int8 per token [shipped]"], manifest, usable_processors())
     compare_tokenizing(192, tokenizer, session, arguments.cranfield)
 
 

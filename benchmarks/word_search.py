@@ -30,7 +30,7 @@ from measuring import Spread, disk_megabytes, figure, in_own_process, table, tim
 
 from klaw_core import Keys, KeySelection, Query
 from klaw_core.testing.index import stored
-from klaw_fts5.exact import Answerer, Exact, Weights
+from klaw_fts5.exact import ExactSearch, Searcher, Weights
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.query import compile_query, render
 from klaw_fts5.sql import statements
@@ -96,9 +96,9 @@ def _ways(path: Path, within: Keys) -> Iterator[dict[str, Answer]]:
     weights, sql = Weights(1.0, 1.0, 1.0), statements("memory")
     plain = Fts5Index(search_by="packed", heading_weight=1.0, context_weight=1.0)
 
-    def rare(answerer: Callable[[], Answerer | None]) -> Answer:
+    def rare(searcher: Callable[[], Searcher | None]) -> Answer:
         def answer(text: str) -> Sequence[int]:
-            asked = answerer()
+            asked = searcher()
             assert asked is not None
             terms = [term for term in compile_query(text) if not asked.is_everyday(term)]
             return list(asked.best(terms, _BEST, None))
@@ -108,7 +108,7 @@ def _ways(path: Path, within: Keys) -> Iterator[dict[str, Answer]]:
     yield {
         "FTS5, OR of all words, ORDER BY rank": by(_RANK),
         "the same, ORDER BY bm25()": by(_BM25),
-        "FTS5, words of more than half left out": rare(lambda: Exact(plainly, sql, weights, len(within) * 100)),
+        "FTS5, words of more than half left out": rare(lambda: ExactSearch(plainly, sql, weights, len(within) * 100)),
         "packed, the same words": rare(lambda: plain._packed(connection, "memory", sql)),  # noqa: SLF001  # a part alone
         "Klaw, exact": klaw(Fts5Index(search_by="exact"), plainly),
         "Klaw, packed": klaw(Fts5Index(search_by="packed")),

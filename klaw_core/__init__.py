@@ -46,6 +46,7 @@ _MODULES = {
     "interfaces.store": "Snapshot Store Transaction",
     "interfaces.vector_cache": "VectorCacheReader VectorCacheWriter",
     "kinds": "Kind",
+    "values.lazy": "Lazy",
     "memory": "Memory",
     "plugins.discover": "discover",
     "plugins.registry": "LiveComponent Registry",

@@ -79,6 +79,7 @@ from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, 
 from klaw_core.values.findings import Diagnosis, Finding
 from klaw_core.values.journals import BrokenRecord, Replay
 from klaw_core.values.key_digest import KeyDigest
+from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
 from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, parse_condition
 from klaw_core.values.migrations import Migration
@@ -163,6 +164,7 @@ __all__ = [
     "KlawError",
     "LanguageModel",
     "LanguageModelError",
+    "Lazy",
     "ListeningExtension",
     "LiveComponent",
     "LocatingSource",

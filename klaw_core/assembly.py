@@ -35,6 +35,7 @@ from klaw_core.interfaces.store import Store
 from klaw_core.kinds import CHUNKER, EMBEDDER, KINDS, SOURCE, STORE
 from klaw_core.plugins.registry import Registry
 from klaw_core.searching.retrievers import ConfiguredRetriever
+from klaw_core.values.lazy import Lazy
 from klaw_core.values.text import DEFAULT_FORMAT, TRANSCRIPT_FORMAT
 from klaw_core.values.vectors import SpaceRecord
 
@@ -233,7 +234,7 @@ class Assembly:
         options = build_options(component, selection, self._problems)
         if selection is self.config.chunking:
             self._recipe = f"{selection.type} {options!r}"
-        return _Once(partial(build, component, options, selection, self._context))
+        return Lazy(partial(build, component, options, selection, self._context)).get
 
     def _configured(self, selection: Selection, retriever: Retriever[Any]) -> ConfiguredRetriever | None:
         """Return the retriever as it takes part, with what keeps it from that; None if it is not to."""
@@ -244,24 +245,6 @@ class Assembly:
         except RetrievalError as error:
             problem = str(error)
         return ConfiguredRetriever(selection.type, retriever, selection.weight, problem)
-
-
-class _Once:
-    """Calls ``make`` at its first call, whichever thread's that is, and gives what came of it from then on.
-
-    What ``make`` raises is not remembered: the next call tries again.
-    """
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._made: tuple[Any, ...] = ()
-        self._lock = threading.Lock()
-
-    def __call__(self) -> Any:
-        if not self._made:
-            with self._lock:
-                self._made = self._made or (self._make(),)
-        return self._made[0]
 
 
 def build(component: Component[Any, Any], options: Any, selection: Selection, context: ComponentContext) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from klaw_core.builtin.memory_store import Tables
+from klaw_core.builtin.memory_tables import Tables
 from klaw_core.values.migrations import Migration
 from klaw_core.values.search import Hit, Query
 from klaw_core.values.text import StoredChunk

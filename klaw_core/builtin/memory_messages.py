@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from klaw_core.builtin.memory_tables import Tables
 from klaw_core.errors import StoreError
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
-
-if TYPE_CHECKING:
-    from klaw_core.builtin.memory_store import Tables
 
 _BREAK = "session_break"
 _ROLES = ("user", "assistant", "system", "tool")

@@ -11,17 +11,15 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
-from typing import Any
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
 from klaw_core.builtin.memory_messages import MemoryMessages
+from klaw_core.builtin.memory_tables import Tables
 from klaw_core.errors import StoreError
 from klaw_core.interfaces.index import Index
 from klaw_core.interfaces.store import Snapshot, Store, Transaction
-from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.documents import Document, DocumentRecord, Replacement
 from klaw_core.values.findings import Finding
@@ -34,45 +32,6 @@ from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
 # What the owner of an extension's steps is recorded with: an index may have the same name.
 _EXTENSION = "extension:"
 _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
-
-
-@define
-class Tables:
-    """All the rows. Indexes keep theirs in ``indexes``, by (owner, collection); values are replaced, not mutated.
-
-    ``collections`` were ever written to; ``chunks`` are by collection, then by key. Extensions keep their rows in
-    ``extensions``, by (owner, table), and do not mutate them either.
-    """
-
-    documents: dict[tuple[str, str], Document] = field(factory=dict)
-    chunks: dict[str, dict[int, StoredChunk]] = field(factory=dict)
-    spaces: dict[str, SpaceRecord] = field(factory=dict)
-    vectors: dict[tuple[str, str], Vector] = field(factory=dict)
-    indexes: dict[tuple[str, str], Mapping[int, Any]] = field(factory=dict)
-    migrations: set[tuple[str, str]] = field(factory=set)
-    next_key: int = 1
-    messages: dict[tuple[str, str], StoredMessage] = field(factory=dict)
-    message_files: dict[tuple[str, date], JournalFileState] = field(factory=dict)
-    summaries: dict[str, tuple[Summary, ...]] = field(factory=dict)
-    collections: set[str] = field(factory=set)
-    extensions: dict[tuple[str, str], Any] = field(factory=dict)
-
-    def copy(self) -> Tables:
-        """Return tables whose changes do not show in these."""
-        return Tables(
-            dict(self.documents),
-            {collection: dict(chunks) for collection, chunks in self.chunks.items()},
-            dict(self.spaces),
-            dict(self.vectors),
-            dict(self.indexes),
-            set(self.migrations),
-            self.next_key,
-            dict(self.messages),
-            dict(self.message_files),
-            dict(self.summaries),
-            set(self.collections),
-            dict(self.extensions),
-        )
 
 
 @frozen

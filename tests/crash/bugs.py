@@ -91,7 +91,7 @@ def swap_in_pieces() -> None:
                 target.execute(f"INSERT INTO main.{table} SELECT * FROM other.{table}")
             target.execute("DETACH other")
 
-    store.SqliteStore._become = become
+    store.SqliteStore._replace_content = become
 
 
 @_bug

@@ -53,7 +53,7 @@ def test_where_a_reindex_reads_damaged_pages_it_says_that_the_database_is_to_be_
     with home.open() as memory, pytest.raises(StoreCorruptError) as caught:
         memory.reindex()
     assert caught.value.hint.endswith(
-        "if that fails too, move it away, then `klaw index`: it is made anew from your files"
+        "if that fails too, move it away, then `klaw index`: it is made again from your files"
     )
     database.unlink()
     with home.open() as memory:
@@ -66,7 +66,7 @@ def test_what_is_no_database_is_to_be_made_anew(home, database, check):
     database.write_bytes(b"nothing like a database" * 400)
     with pytest.raises(StoreCorruptError) as caught:
         home.open()
-    assert caught.value.hint == "move it away, then `klaw index`: it is made anew from your files"
+    assert caught.value.hint == "move it away, then `klaw index`: it is made again from your files"
     database.unlink()
     with home.open() as memory:
         memory.index()

@@ -10,7 +10,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from klaw_core import Query
 from klaw_core.builtin.memory_index import CosineIndex, WordIndex
-from klaw_core.builtin.memory_store import MemoryStore, Tables
+from klaw_core.builtin.memory_store import MemoryStore
+from klaw_core.builtin.memory_tables import Tables
 from klaw_core.testing.checked import CheckedIndexContract
 from klaw_core.testing.index import crowd, selection, stored, unit_vector, unit_vectors
 from klaw_core.testing.messages import MessagesContract

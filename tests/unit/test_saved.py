@@ -191,7 +191,7 @@ def test_a_link_stays_one(journal, tmp_path):
 def test_a_bad_record_is_counted_with_its_place(journal, record, reason):
     journal.append(saved("one"))
     start = journal.records.path.stat().st_size
-    (line,) = journal.records._lines.append(record)
+    (_line,) = journal.records._lines.append(record)
     journal.append(saved("two"))
     assert texts(journal) == ["one", "two"]
     assert journal.read().broken == (BrokenRecord(str(journal.records.path), start, reason),)

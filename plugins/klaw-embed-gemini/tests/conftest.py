@@ -7,7 +7,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from klaw_core import ComponentContext
-from klaw_embed_gemini.plugin import GeminiOptions, klaw_embedders
+from klaw_embed_gemini.options import GeminiOptions
+from klaw_embed_gemini.plugin import klaw_embedders
 from klaw_embed_gemini.testing import KEY, FakeGemini
 from klaw_http.embedding import RemoteEmbedder
 

@@ -8,7 +8,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from klaw_core.testing.embedder import EmbedderContract
-from klaw_embed_gemini.plugin import GeminiOptions
+from klaw_embed_gemini.options import GeminiOptions
 from klaw_embed_gemini.server import GeminiServer
 from klaw_embed_gemini.testing import KEY, FakeGemini
 from klaw_http.embedding import RemoteEmbedder

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from klaw_core import API, ComponentContext, EmbedderUnavailableError
-from klaw_embed_gemini.plugin import GeminiOptions, klaw_embedders
+from klaw_embed_gemini.options import GeminiOptions
+from klaw_embed_gemini.plugin import klaw_embedders
 
 
 def test_the_entry_point_leads_to_the_component() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from klaw_embed_gemini.plugin import GeminiOptions
+from klaw_embed_gemini.options import GeminiOptions
 from klaw_embed_gemini.server import GeminiServer
 from klaw_http.embedding import RemoteEmbedder
 from klaw_http.embedding_contract import DIMENSION, RemoteEmbedderContract

@@ -8,7 +8,8 @@ import pytest
 
 from klaw_core import ComponentContext
 from klaw_embed_llamacpp.embedder import LlamaCppEmbedder
-from klaw_embed_llamacpp.plugin import LlamaCppOptions, klaw_embedders
+from klaw_embed_llamacpp.options import LlamaCppOptions
+from klaw_embed_llamacpp.plugin import klaw_embedders
 
 Build = Callable[..., LlamaCppEmbedder]
 

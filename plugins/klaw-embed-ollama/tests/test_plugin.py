@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from klaw_core import API, ComponentContext, EmbedderUnavailableError
-from klaw_embed_ollama.plugin import OllamaOptions, klaw_embedders, server_url
+from klaw_embed_ollama.options import OllamaOptions, server_url
+from klaw_embed_ollama.plugin import klaw_embedders
 
 
 def test_the_entry_point_leads_to_the_component() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar
 
-from klaw_embed_ollama.plugin import OllamaOptions
+from klaw_embed_ollama.options import OllamaOptions
 from klaw_embed_ollama.server import OllamaServer
 from klaw_http.embedding import RemoteEmbedder
 from klaw_http.embedding_contract import DIMENSION, RemoteEmbedderContract

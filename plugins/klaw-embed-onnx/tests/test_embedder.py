@@ -13,8 +13,7 @@ from attrs import evolve
 from klaw_core import EmbeddingError, ModelCorruptError, VectorSpace
 from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_onnx.embedder import GROUP_CHARACTERS, OnnxEmbedder
-from klaw_embed_onnx.lazy import Lazy
-from klaw_embed_onnx.session import ModelSession
+from klaw_embed_onnx.encoder import SentenceEncoder
 from klaw_models import OnnxEmbedderManifest
 
 Variant = Callable[..., OnnxEmbedder]
@@ -90,58 +89,45 @@ def test_threads_and_batches_change_no_vector(manifest: OnnxEmbedderManifest, mi
 
 
 @pytest.fixture(scope="module")
-def session(manifest: OnnxEmbedderManifest) -> ModelSession:
-    return ModelSession.load(manifest, threads=2, batch_tokens=16)
+def encoder(manifest: OnnxEmbedderManifest) -> SentenceEncoder:
+    return SentenceEncoder.load(manifest, threads=2, batch_tokens=16)
 
 
 WINDOWS = [(101, *range(2000, 2000 + length), 102) for length in (3, 12, 7, 1, 9, 5, 30, 2)]
 
 
-def test_groups_change_no_vector(session: ModelSession) -> None:
-    expected = session.embed(WINDOWS)
+def test_groups_change_no_vector(encoder: SentenceEncoder) -> None:
+    expected = encoder.embed(WINDOWS)
     for groups in ([WINDOWS], [WINDOWS[:1], WINDOWS[1:]], [[], WINDOWS[:5], [], WINDOWS[5:]], [[w] for w in WINDOWS]):
-        np.testing.assert_array_equal(session.embed_groups(groups), expected)
-    assert session.embed_groups([]).shape == (0, 384)
+        np.testing.assert_array_equal(encoder.embed_groups(groups), expected)
+    assert encoder.embed_groups([]).shape == (0, 384)
 
 
 class Gate:
-    """The real model, which says when it is asked, and may wait or fail at first."""
+    """The real model, which says when it is asked."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
         self.asked = threading.Event()
-        self.runs = 0
 
     def run(self, outputs: Any, feed: Any) -> Any:
-        self.runs += 1
         self.asked.set()
         return self.session.run(outputs, feed)
 
 
-def test_the_next_texts_are_tokenised_while_the_first_are_computed(session: ModelSession) -> None:
-    gate = Gate(session.session)
+def test_the_next_texts_are_tokenised_while_the_first_are_computed(encoder: SentenceEncoder) -> None:
+    gate = Gate(encoder.session.session)
 
     def groups() -> Iterator[list[tuple[int, ...]]]:
         yield WINDOWS[:4]
         assert gate.asked.wait(60), "nothing is computed before everything is tokenised"
         yield WINDOWS[4:]
 
-    np.testing.assert_array_equal(evolve(session, session=gate).embed_groups(groups()), session.embed(WINDOWS))
+    np.testing.assert_array_equal(_on(encoder, gate).embed_groups(groups()), encoder.embed(WINDOWS))
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt(), EmbeddingError("no tokenizer")], ids=repr)
-def test_what_has_not_begun_when_a_call_is_stopped_never_does(session: ModelSession, stop: BaseException) -> None:
-    gate = Gate(session.session)
-
-    def groups() -> Iterator[list[tuple[int, ...]]]:
-        yield WINDOWS * 40
-        gate.asked.wait(60)
-        raise stop
-
-    with pytest.raises(type(stop)):
-        evolve(session, session=gate).embed_groups(groups())
-    assert gate.runs < len(WINDOWS) * 40 / 2, "320 windows make 200 batches or so"
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("klaw-embed")]
+def _on(encoder: SentenceEncoder, session: Any) -> SentenceEncoder:
+    return evolve(encoder, session=evolve(encoder.session, session=session))
 
 
 def test_long_texts_are_tokenised_in_groups_and_come_back_in_order(minilm: OnnxEmbedder) -> None:
@@ -196,9 +182,9 @@ class Half:
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_states_of_half_precision_are_pooled_as_float32(session: ModelSession, pooling: str) -> None:
-    whole = evolve(session, manifest=evolve(session.manifest, pooling=pooling))
-    half = evolve(whole, session=Half(whole.session))
+def test_states_of_half_precision_are_pooled_as_float32(encoder: SentenceEncoder, pooling: str) -> None:
+    whole = evolve(encoder, manifest=evolve(encoder.manifest, pooling=pooling))
+    half = _on(whole, Half(whole.session.session))
     np.testing.assert_allclose(half.embed(WINDOWS), whole.embed(WINDOWS), rtol=0, atol=1e-3)
 
 
@@ -229,35 +215,3 @@ def test_a_name_that_the_graph_does_not_have_is_an_error(
 ) -> None:
     with pytest.raises(ModelCorruptError, match=f"the graph of all-MiniLM-L6-v2 has no {missing}"):
         variant(**changes).embed_query("a cat")
-
-
-def test_what_is_lazy_is_made_once_and_a_failure_is_tried_again() -> None:
-    attempts: list[int] = []
-
-    def make() -> str:
-        attempts.append(len(attempts))
-        if len(attempts) == 1:
-            raise OSError("not yet")
-        return "made"
-
-    lazy = Lazy(make)
-    with pytest.raises(OSError, match="not yet"):
-        lazy.get()
-    assert (lazy.get(), lazy.get(), attempts) == ("made", "made", [0, 1])
-
-
-def test_a_lazy_value_is_made_in_a_thread_once_it_is_begun_and_anew_where_that_failed() -> None:
-    failed, makers = threading.Event(), []
-
-    def make() -> str:
-        makers.append(threading.current_thread().name)
-        if len(makers) == 1:
-            failed.set()
-            raise OSError("not yet")
-        return "made"
-
-    lazy = Lazy(make)
-    lazy.begin()
-    assert failed.wait(10)
-    assert lazy.get() == "made"
-    assert makers == ["klaw-load", threading.current_thread().name]

@@ -26,7 +26,8 @@ from klaw_core import ComponentContext, EmbeddingError
 from klaw_core.cli.program import cli
 from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_onnx.embedder import OnnxEmbedder
-from klaw_embed_onnx.plugin import OnnxOptions, klaw_embedders
+from klaw_embed_onnx.options import OnnxOptions
+from klaw_embed_onnx.plugin import klaw_embedders
 from klaw_models import KNOWN, KnownFile, KnownModel, OnnxEmbedderManifest, find_model
 
 DIMENSION = 384
@@ -47,10 +48,10 @@ def _bert_tokenizer() -> Tokenizer:
 
 
 def _sentencepiece_tokenizer() -> Tokenizer:
-    """Pieces that begin with the space before them, as in multilingual-e5-small's tokenizer."""
+    """Pieces that begin with the space before them, as in multilingual-e5-small's tokenizer; a line end is a space."""
     pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁", *(f"▁{word}" for word in _WORDS), *_LETTERS, "x" * 16]
     tokenizer = Tokenizer(Unigram([(piece, -1.0 - len(piece) / 100) for piece in pieces], unk_id=3))
-    tokenizer.normalizer = Replace(Regex(" {2,}"), " ")
+    tokenizer.normalizer = Replace(Regex(r"\s+"), " ")
     tokenizer.pre_tokenizer = Metaspace()
     tokenizer.post_processor = TemplateProcessing("<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
     return tokenizer

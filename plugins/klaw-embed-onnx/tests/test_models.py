@@ -16,7 +16,8 @@ import pytest
 
 from klaw_core import ComponentContext, EmbedderUnavailableError, ModelCorruptError, ModelNotFoundError
 from klaw_embed_onnx.embedder import OnnxEmbedder
-from klaw_embed_onnx.plugin import OnnxOptions, klaw_embedders
+from klaw_embed_onnx.options import OnnxOptions
+from klaw_embed_onnx.plugin import klaw_embedders
 from klaw_models import OnnxEmbedderManifest, read_manifest
 
 ModelCopy = Callable[..., Path]

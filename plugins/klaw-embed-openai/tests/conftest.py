@@ -7,7 +7,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from klaw_core import ComponentContext
-from klaw_embed_openai.plugin import OpenAIOptions, klaw_embedders
+from klaw_embed_openai.options import OpenAIOptions
+from klaw_embed_openai.plugin import klaw_embedders
 from klaw_embed_openai.testing import FakeOpenAI
 from klaw_http.embedding import RemoteEmbedder
 

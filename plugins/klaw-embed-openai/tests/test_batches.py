@@ -15,7 +15,7 @@ from werkzeug import Response
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError
 from klaw_embed_openai.batches import BatchJobs
-from klaw_embed_openai.plugin import OpenAIOptions
+from klaw_embed_openai.options import OpenAIOptions
 from klaw_embed_openai.server import OpenAIServer
 from klaw_embed_openai.testing import KEY, FakeOpenAI, error
 from klaw_http.embedding import RemoteEmbedder

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from klaw_core import EmbeddingError
-from klaw_embed_openai.plugin import OpenAIOptions
+from klaw_embed_openai.options import OpenAIOptions
 from klaw_embed_openai.server import OpenAIServer
 from klaw_http.embedding import RemoteEmbedder
 from klaw_http.embedding_contract import DIMENSION, OTHER, ROW, RemoteEmbedderContract

@@ -137,7 +137,7 @@ def test_own_questions_want_a_path_or_a_text(write_lines):
     assert set(found) == {"a", "b", "a (2)"}
     assert found["b"].contains == ("one", "two")
     assert set(found["a (2)"].gold) == {"notes/b.md", "notes/c.md"}
-    assert read_questions(path).unit == "document or chunk"
+    assert read_questions(path).unit == "chunk or document"
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_in_memory_are_only_blocks_that_are_there(connection: apsw.Connection) -
             index.remove(connection, "memory", [key - 3])
         assert index.key_digest(connection, "memory") is not None
         assert index.search(connection, Query("w1"), 3)
-    cache = index._upkeep.cache
+    cache = index._packed_index.cache
     assert len(cache._rows._kept) == connection.execute("SELECT COUNT(*) FROM memory_words_blocks").get
     assert len(cache._views) == 1
 

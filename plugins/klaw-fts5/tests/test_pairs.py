@@ -93,7 +93,7 @@ def test_three_joined_words_are_found_to_the_letter_while_one_is_rare(connection
 def test_three_joined_words_that_many_chunks_hold_are_found_where_each_two_are(
     connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("klaw_fts5.packed.answering._FEW_HOLDERS", 2)
+    monkeypatch.setattr("klaw_fts5.packed.search._FEW_HOLDERS", 2)
     texts = "red green blue", "red green and green blue", "green blue red", "red then green then blue"
     fill(connection, *texts, *("nothing of this here",) * 20)
     found = {hit.key: hit.score for hit in PACKED_WORDS.search(connection, Query("red-green-blue"), 9)}
@@ -132,7 +132,7 @@ def test_whatever_is_joined_is_what_fts5_finds(connection: apsw.Connection, text
 def test_joined_everyday_words_that_stand_side_by_side_in_few_chunks_tell(
     connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("klaw_fts5.packed.answering._FEW_HOLDERS", 2)
+    monkeypatch.setattr("klaw_fts5.packed.search._FEW_HOLDERS", 2)
     apart = ("machine and learning", "learning or machine") * 20
     fill(connection, "machine learning", *apart, "deep sea", "deep blue", *("nothing to see",) * 20)
     text = "deep machine-learning"
@@ -150,7 +150,7 @@ def test_a_smaller_limit_cuts_the_end_off(filled: apsw.Connection, seed: int) ->
 def test_joined_words_of_which_one_is_a_function_word_are_looked_for_by_fts5(
     connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("klaw_fts5.packed.answering._FEW_HOLDERS", 2)
+    monkeypatch.setattr("klaw_fts5.packed.search._FEW_HOLDERS", 2)
     fill(connection, "a guide", "a how to of it", "how it came to be", *("nothing to see here",) * 20)
     expected = EXACT_WORDS.search(connection, Query("how-to guide"), 9)
     assert {hit.key for hit in expected} == {1, 2}
@@ -160,7 +160,7 @@ def test_joined_words_of_which_one_is_a_function_word_are_looked_for_by_fts5(
 def test_where_that_would_take_long_a_word_that_tells_is_enough(
     connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("klaw_fts5.packed.answering._FEW_HOLDERS", 2)
+    monkeypatch.setattr("klaw_fts5.packed.search._FEW_HOLDERS", 2)
     fill(connection, "in house", "a house", "the house in it", *("nothing in this here",) * 20)
     assert ranked(connection, PACKED_WORDS, "in-house") == ranked(connection, EXACT_WORDS, "house")
 

@@ -13,7 +13,8 @@ from attrs import asdict
 
 from klaw_core import API, ComponentContext
 from klaw_fts5.index import Fts5Index
-from klaw_fts5.plugin import Fts5Options, klaw_retrievers
+from klaw_fts5.options import Fts5Options
+from klaw_fts5.plugin import klaw_retrievers
 
 
 def test_the_entry_point_leads_to_the_component() -> None:

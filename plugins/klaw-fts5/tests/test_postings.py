@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter as KeyDigest
+from collections import Counter
 from hashlib import sha256
 from itertools import product
 
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from klaw_core.testing.index import queries
-from klaw_fts5.packed.counting import Counter
+from klaw_fts5.packed.counting import TermCounter
 from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import (
@@ -93,15 +93,15 @@ def test_words_and_pairs_are_counted_as_fts5_counts_them(
     connection: apsw.Connection, rows: list[tuple[str, str, str]]
 ) -> None:
     treated = [tuple(map(index_text, row)) for row in rows]
-    counted = Counter().count(Tokenizer(connection), treated)
+    counted = TermCounter().count(Tokenizer(connection), treated)
     connection.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
     connection.executemany(
         "INSERT INTO memory_fts(rowid, text, heading, context) VALUES (?, ?, ?, ?)",
         ((number, *row) for number, row in enumerate(treated)),
     )
     connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.instances USING fts5vocab(main, memory_fts, instance)")
-    expected: KeyDigest[tuple[int, int, str]] = KeyDigest()
-    lengths: KeyDigest[int] = KeyDigest()
+    expected: Counter[tuple[int, int, str]] = Counter()
+    lengths: Counter[int] = Counter()
     before = None
     for term, *place in connection.execute(
         "SELECT CAST(term AS BLOB), doc, col FROM instances ORDER BY doc, col, offset"
@@ -180,7 +180,7 @@ def test_spellings_beyond_the_first_slots_are_still_known(connection: apsw.Conne
 
 def test_remembered_spellings_are_bounded(connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("klaw_fts5.packed.counting._MAX_SPELLINGS", 3)
-    counter, tokenizer = Counter(), Tokenizer(connection)
+    counter, tokenizer = TermCounter(), Tokenizer(connection)
     rows = [("", "green lantern ship harbour", "")]
     first = counter.count(tokenizer, rows).postings
     assert len(counter._spellings) == 4
@@ -192,7 +192,7 @@ def test_remembered_spellings_are_bounded(connection: apsw.Connection, monkeypat
 def test_a_batch_that_fails_leaves_no_word_behind_without_a_number(
     connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counter, tokenizer = Counter(), Tokenizer(connection)
+    counter, tokenizer = TermCounter(), Tokenizer(connection)
 
     def fail(term: bytes) -> int:
         raise MemoryError(term)

@@ -185,8 +185,8 @@ def test_offline(klaw: Klaw, hub: HTTPServer, bge: KnownModel, monkeypatch: pyte
 def test_the_bar_is_for_terminals(tmp_path: Path, *, quiet: bool) -> None:
     """On a terminal the bar shows bytes; with --quiet, or into a file, there is none."""
     program = (
-        "import sys; from klaw_core.cli.kit import Settings; from klaw_models.bar import bytes_bar\n"
-        f"with bytes_bar(Settings(quiet={quiet}), 2_000_000) as show:\n    show(1_000_000)\n"
+        "import sys; from klaw_core.cli.kit import Settings; from klaw_models.progress import bytes_progress\n"
+        f"with bytes_progress(Settings(quiet={quiet}), 2_000_000) as show:\n    show(1_000_000)\n"
     )
     command_line = [sys.executable, "-c", program]
     assert subprocess.run(command_line, check=True, capture_output=True, cwd=tmp_path).stderr == b""

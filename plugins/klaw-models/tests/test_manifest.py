@@ -20,7 +20,7 @@ from klaw_models import (
     OnnxEmbedderManifest,
     read_manifest,
 )
-from klaw_models.manifest import mending
+from klaw_models.manifest import repair_hint
 from klaw_models.reading import parse_manifest
 
 ModelDirectory = Callable[..., Path]
@@ -164,9 +164,9 @@ def test_a_changed_file_is_refused_both_ways(model_directory: ModelDirectory, da
 
 def test_what_mends_a_model_depends_on_where_it_is() -> None:
     site = Path("/somewhere/lib/python3.11/site-packages/klaw_model_minilm")
-    assert mending(site) == "pip install --force-reinstall --no-deps klaw-model-minilm"
-    assert mending(Path("/cache/models/bge-small-en-v1.5")) == "klaw models add bge-small-en-v1.5"
-    assert mending(Path("/home/me/mine")) == "delete /home/me/mine and fetch the model again"
+    assert repair_hint(site) == "pip install --force-reinstall --no-deps klaw-model-minilm"
+    assert repair_hint(Path("/cache/models/bge-small-en-v1.5")) == "klaw models add bge-small-en-v1.5"
+    assert repair_hint(Path("/home/me/mine")) == "delete /home/me/mine and fetch the model again"
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -12,7 +12,8 @@ from werkzeug import Request, Response
 
 from klaw_core import Candidate, ComponentContext, Contribution, Hit, StoredChunk
 from klaw_core.testing.values import cut_lines, make_document
-from klaw_rerank_http.plugin import HttpRerankerOptions, klaw_rerankers
+from klaw_rerank_http.options import HttpRerankerOptions
+from klaw_rerank_http.plugin import klaw_rerankers
 from klaw_rerank_http.reranker import HttpReranker
 
 Connect = Callable[..., HttpReranker]

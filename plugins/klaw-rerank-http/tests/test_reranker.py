@@ -11,7 +11,7 @@ from klaw_core import ConfigError, Memory, Query
 from klaw_core.config.load import load_config
 from klaw_http import BodyError, HttpError, NoAnswerError, StatusError
 from klaw_http.testing import Wire, reply
-from klaw_rerank_http.plugin import HttpRerankerOptions
+from klaw_rerank_http.options import HttpRerankerOptions
 from klaw_rerank_http.reranker import read_scores
 
 QUERY = Query("which pet ran")

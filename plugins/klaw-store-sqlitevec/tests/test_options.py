@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from klaw_store_sqlitevec.plugin import SqliteOptions
+from klaw_store_sqlitevec.options import SqliteOptions
 
 
 @pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf])

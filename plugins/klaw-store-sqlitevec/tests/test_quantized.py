@@ -38,7 +38,7 @@ def recall(found, exact_answer):
 
 def forms(connection):
     """Return whether there is a vec0 table, and whether there are quantized vectors."""
-    return exact.exists(connection, "memory"), quantized.read_form(connection, "memory") is not None
+    return exact.exists(connection, "memory"), quantized.read_quantization(connection, "memory") is not None
 
 
 class TestWhatIsFound:
@@ -46,9 +46,9 @@ class TestWhatIsFound:
     def narrow(self, monkeypatch):
         """Make the stages narrow, so that each of them chooses among these few."""
         for name, size in {"_POOL": 600, "_RESCORED": 120, "_WARM": 300}.items():
-            monkeypatch.setattr(f"klaw_store_sqlitevec.quantized.stages.{name}", size)
+            monkeypatch.setattr(f"klaw_store_sqlitevec.quantized.searching.{name}", size)
         for name in ("_POOL_A_HIT", "_RESCORED_A_HIT", "_WARM_A_HIT"):
-            monkeypatch.setattr(f"klaw_store_sqlitevec.quantized.stages.{name}", 1)
+            monkeypatch.setattr(f"klaw_store_sqlitevec.quantized.searching.{name}", 1)
 
     @pytest.mark.parametrize("memory_mb", [0, 1, 128], ids=["nothing in RAM", "codes in RAM", "rows in RAM"])
     @pytest.mark.parametrize("share", [None, 0.01, 0.1, 0.5])
@@ -154,7 +154,7 @@ class TestForms:
         assert forms(connection) == (True, False)
         add(index, connection, crowd[1500:1510], first=1501)
         assert forms(connection) == (False, True)
-        assert quantized.read_form(connection, "memory").centred
+        assert quantized.read_quantization(connection, "memory").centred
         assert index.keys(connection, "memory").tolist() == list(range(1, 1511))
         assert index.check(connection, "memory", SPACE) == []
         remove(index, connection, range(1, 1400))
@@ -178,7 +178,7 @@ class TestForms:
         assert index.keys(connection, "memory").tolist() == keys
         assert index.check(connection, "memory", SPACE) == []
         rows = np.vstack([crowd[living], crowd[3000:3010]])
-        form = quantized.read_form(connection, "memory")
+        form = quantized.read_quantization(connection, "memory")
         assert form.centre == pytest.approx(rows.mean(axis=0), abs=1e-6)
         for number in (0, 14, 2048, 2998):
             assert keys_of(index, connection, crowd[number], 1) == [number + 1]
@@ -239,9 +239,9 @@ class TestForms:
         index = VectorIndex("quantized")
         connection = opened(index)
         for first in range(0, 1200, 300):
-            assert quantized.read_form(connection, "memory").centred == (first >= 1000)
+            assert quantized.read_quantization(connection, "memory").centred == (first >= 1000)
             add(index, connection, crowd[first : first + 300], first=first + 1)
-        form = quantized.read_form(connection, "memory")
+        form = quantized.read_quantization(connection, "memory")
         assert form.centre == pytest.approx(crowd[:1200].mean(axis=0), abs=0.01)
         assert index.check(connection, "memory", SPACE) == []
         assert keys_of(index, connection, crowd[7], 1) == [8]

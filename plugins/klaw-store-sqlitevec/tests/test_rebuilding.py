@@ -11,8 +11,8 @@ from klaw_core import StoreCorruptError, StoreError, StoreLockedError
 from klaw_core.testing.store import SPACE, put, vector
 from klaw_core.testing.values import make_document
 from klaw_core.values.text import text_hash
-from klaw_store_sqlitevec import rebuilding
-from klaw_store_sqlitevec.rebuilding import RebuildLock
+from klaw_store_sqlitevec import rebuild_lock
+from klaw_store_sqlitevec.rebuild_lock import RebuildLock
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.vectors import VectorIndex
@@ -223,11 +223,11 @@ def test_a_writer_that_meets_the_end_of_a_rebuild_writes(locks, monkeypatch):
         try:
             flock(descriptor, kind)
         except BlockingIOError:
-            monkeypatch.setattr(rebuilding.fcntl, "flock", flock)
+            monkeypatch.setattr(rebuild_lock.fcntl, "flock", flock)
             held.__exit__(None, None, None)
             raise
 
-    monkeypatch.setattr(rebuilding.fcntl, "flock", flock_then_end)
+    monkeypatch.setattr(rebuild_lock.fcntl, "flock", flock_then_end)
     with writer.shared():
         pass
 

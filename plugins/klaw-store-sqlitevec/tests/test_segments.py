@@ -44,7 +44,7 @@ def keys_of(index, connection, vector, limit=10, within=None):
 
 def forms(connection):
     """Return whether there is a vec0 table, and whether there are quantized vectors."""
-    return exact.exists(connection, "memory"), quantized.read_form(connection, "memory") is not None
+    return exact.exists(connection, "memory"), quantized.read_quantization(connection, "memory") is not None
 
 
 class TestSegments:
@@ -63,11 +63,11 @@ class TestSegments:
         add(index, connection, crowd[:300])
         for _ in range(8):
             keys_of(index, connection, crowd[0])
-        before = dict(index.forms._cache._held["memory"])
+        before = dict(index.storage._cache._held["memory"])
         assert all(held.is_whole for held in before.values())
         add(index, connection, crowd[300:310], first=301)
         assert keys_of(index, connection, crowd[305], 1) == [306]
-        after = index.forms._cache._held["memory"]
+        after = index.storage._cache._held["memory"]
         same = [key for key in after if after[key] is before[key]]
         assert len(same) == len(after) - 1
         assert all(held.is_whole for held in after.values()), "of the changed one only what is new"
@@ -149,7 +149,7 @@ class TestSegments:
         index.remove(writer, "memory", [51])
         for _ in range(3):
             assert keys_of(index, writer, crowd[50], 1) != [51]
-        (held,) = index.forms._cache._held["memory"].values()
+        (held,) = index.storage._cache._held["memory"].values()
         assert held.is_whole
         for _ in range(3):
             assert keys_of(index, reader, crowd[50], 1) == [51]
@@ -203,8 +203,8 @@ class TestSegments:
         connection = opened(index)
         add(index, connection, crowd[:60])
         keys_of(index, connection, crowd[0])
-        (held,) = index.forms._cache._held["memory"].values()
-        form, plain = quantized.read_form(connection, "memory"), cache.row_bytes
+        (held,) = index.storage._cache._held["memory"].values()
+        form, plain = quantized.read_quantization(connection, "memory"), cache.row_bytes
 
         def meanwhile(dimension):
             monkeypatch.setattr(cache, "row_bytes", plain)
@@ -221,10 +221,10 @@ class TestSegments:
         connection = opened(index)
         add(index, connection, crowd[:300])
         assert keys_of(index, connection, crowd[200], 1) == [201]
-        assert index.forms._cache._held["memory"] == {}
-        index.forms._cache.most_bytes = 2 * 64 * 16  # the codes and keys of two segments
+        assert index.storage._cache._held["memory"] == {}
+        index.storage._cache.most_bytes = 2 * 64 * 16  # the codes and keys of two segments
         assert keys_of(index, connection, crowd[200], 1) == [201]
-        assert len(index.forms._cache._held["memory"]) == 2
+        assert len(index.storage._cache._held["memory"]) == 2
 
     def test_a_removed_vector_leaves_codes_and_pages(self, opened, path, crowd):
         index = VectorIndex("quantized")
@@ -251,7 +251,7 @@ DAMAGE = {
     "UPDATE quantized_memory SET vector = zeroblob(LENGTH(vector)) WHERE key = 9": "not of unit length",
     "UPDATE quantized_memory SET vector = x'00' WHERE key = 9": "wrong length",
     "DELETE FROM quantized_segments": "in no segment",
-    "DELETE FROM quantized_forms": "no form",
+    "DELETE FROM quantized_forms": "without what they were quantized with",
     "UPDATE quantized_segments SET dead = zeroblob(1)": "damaged",
     "UPDATE quantized_segments SET dead = unhex(hex(zeroblob(2047)) || '01')": "damaged",
     "UPDATE quantized_segments SET dead = 'a text'": "damaged",

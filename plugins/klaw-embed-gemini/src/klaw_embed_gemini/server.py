@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from klaw_core import EmbedderUnavailableError
-from klaw_embed_gemini.plugin import GEMINI_URL, GeminiOptions
+from klaw_embed_gemini.options import GEMINI_URL, GeminiOptions
 from klaw_http import HttpClient, server_name
 from klaw_http.embedding import ModelFacts, client_for, embedding_errors, member, rows_of
 

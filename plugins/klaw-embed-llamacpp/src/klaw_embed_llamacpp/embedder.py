@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from threading import Lock
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from klaw_core import EmbeddingError, VectorSpace, embed_in_windows, estimate_tokens, halves, pool_windows, unit_rows
+from klaw_core import (
+    EmbeddingError,
+    Lazy,
+    VectorSpace,
+    embed_in_windows,
+    estimate_tokens,
+    halves,
+    pool_windows,
+    unit_rows,
+)
 from klaw_embed_llamacpp.runtime import Runtime, TooLongError
 
 if TYPE_CHECKING:
@@ -33,8 +41,7 @@ class LlamaCppEmbedder:
 
     def __init__(self, model: GgufModel) -> None:
         self._model = model
-        self._loading = Lock()
-        self._loaded: Runtime | None = None
+        self._runtime = Lazy(partial(_load, model))
 
     def __repr__(self) -> str:
         return f"LlamaCppEmbedder({str(self._model)!r})"
@@ -89,7 +96,7 @@ class LlamaCppEmbedder:
     def _rows(self, windows: Sequence[str], prefix: str) -> Matrix:
         """Return one row of unit length a window, halving what has more tokens than estimated."""
         try:
-            vectors = self._runtime.embed([prefix + window for window in windows])
+            vectors = self._runtime.get().embed([prefix + window for window in windows])
         except TooLongError:
             if len(windows) > 1:  # llama.cpp does not say which it was
                 return np.concatenate([self._rows([window], prefix) for window in windows])
@@ -99,10 +106,7 @@ class LlamaCppEmbedder:
             return pool_windows(self._rows(parts, prefix), estimate_tokens(parts))[np.newaxis]
         return unit_rows(vectors[:, : self.space.dimension], f"llama.cpp with {self._model}")
 
-    @property
-    def _runtime(self) -> Runtime:
-        with self._loading:
-            if self._loaded is None:
-                _ = self._model.proof  # loading a file that is not sound may end the process
-                self._loaded = Runtime.load(self._model.path, self._model.settings)
-            return self._loaded
+
+def _load(model: GgufModel) -> Runtime:
+    _ = model.verified  # loading a file that is not sound may end the process
+    return Runtime.load(model.path, model.settings)

@@ -43,12 +43,12 @@ class Header:
         except FileNotFoundError as error:
             raise ModelNotFoundError(f"no file {path}", hint="set memory.embedding.path to a .gguf file") from error
         except OSError as error:
-            raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=MENDING) from error
+            raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=FETCH_AGAIN) from error
         except ValueError as error:  # also mmap's for an empty file
-            raise ModelCorruptError(f"{path} is no sound GGUF file: {error}", hint=MENDING) from error
+            raise ModelCorruptError(f"{path} is no sound GGUF file: {error}", hint=FETCH_AGAIN) from error
 
 
-MENDING = "fetch the file again; `sha256sum` compares it with what its publisher says"
+FETCH_AGAIN = "fetch the file again; `sha256sum` compares it with what its publisher says"
 
 
 def _interpret(metadata: Mapping[str, Value]) -> Header:

@@ -10,13 +10,13 @@ from attrs import frozen
 
 from klaw_core import EmbeddingError, estimate_tokens
 from klaw_embed_llamacpp.header import Header
-from klaw_embed_llamacpp.proof import Proof, ProofBook
 from klaw_embed_llamacpp.runtime import Settings
+from klaw_embed_llamacpp.verification import ModelIdentity, VerificationCache
 from klaw_models import GgufEmbedderManifest
 from klaw_models import find_model as find_manifest
 
 if TYPE_CHECKING:
-    from klaw_embed_llamacpp.plugin import LlamaCppOptions
+    from klaw_embed_llamacpp.options import LlamaCppOptions
 
 _SPECIAL_TOKENS = 2  # what a model puts around a text: [CLS] and [SEP], or their like
 # The memory for a context grows with its square, and nobody embeds longer chunks in one piece.
@@ -29,7 +29,7 @@ class GgufModel:
 
     path: Path
     options: LlamaCppOptions
-    book: ProofBook
+    verifications: VerificationCache
     manifest: GgufEmbedderManifest | None = None
 
     def __str__(self) -> str:
@@ -90,29 +90,30 @@ class GgufModel:
         return Settings(min(room, max(needed, _LARGEST_CONTEXT)), self.pooling, self.options.threads)
 
     @cached_property
-    def proof(self) -> Proof:
-        """What the file is, and that llama.cpp can run it: tried out in a process of its own if it is new here.
+    def verified(self) -> ModelIdentity:
+        """What the file is, and that llama.cpp can run it: verified in another process if it is new here.
 
         Raise ModelNotFoundError, ModelCorruptError (also for a file that is not the one its manifest names),
         EmbedderUnavailableError.
         """
-        proof = self.book.prove(self.path, self.settings)
+        verified = self.verifications.verify(self.path, self.settings)
         if self.manifest is None:
-            return proof
-        expected = Proof(self.manifest.files[self.manifest.model].sha256, self.manifest.dimension)
-        if proof != expected:
+            return verified
+        expected = ModelIdentity(self.manifest.files[self.manifest.model].sha256, self.manifest.dimension)
+        if verified != expected:
             raise self.manifest.corrupt(
-                f"{self.path} is not what its manifest says: {proof.dimension} dimensions and SHA-256 {proof.sha256}, "
+                f"{self.path} is not what its manifest says: "
+                f"{verified.dimension} dimensions and SHA-256 {verified.sha256}, "
                 f"expected {expected.dimension} and {expected.sha256}"
             )
-        return proof
+        return verified
 
     @property
-    def identity(self) -> Proof:
-        """What a vector space needs to know of the file: the manifest's word, or the proof."""
+    def identity(self) -> ModelIdentity:
+        """What a vector space needs to know of the file: from the manifest, or from the file itself."""
         if self.manifest is None:
-            return self.proof
-        return Proof(self.manifest.revision, self.manifest.dimension)
+            return self.verified
+        return ModelIdentity(self.manifest.revision, self.manifest.dimension)
 
 
 def find_model(options: LlamaCppOptions, cache_dir: Path) -> GgufModel:
@@ -120,10 +121,10 @@ def find_model(options: LlamaCppOptions, cache_dir: Path) -> GgufModel:
 
     Raise ModelNotFoundError, ModelCorruptError for a manifest that cannot be used, PluginConflictError.
     """
-    book = ProofBook(cache_dir / "llamacpp")
+    verifications = VerificationCache(cache_dir / "llamacpp")
     if options.path is not None:
         path = Path(options.path).expanduser()
         if path.suffix.lower() == ".gguf" or path.is_file():
-            return GgufModel(path.absolute(), options, book)
+            return GgufModel(path.absolute(), options, verifications)
     manifest = find_manifest(GgufEmbedderManifest, options.model, options.path, cache_dir)
-    return GgufModel(manifest.directory / manifest.model, options, book, manifest)
+    return GgufModel(manifest.directory / manifest.model, options, verifications, manifest)

@@ -49,7 +49,7 @@ class Runtime:
     def load(cls, path: Path, settings: Settings, *, verbosity: int = SILENT) -> Runtime:
         """Load a model, which takes seconds, or minutes from a slow disk. Raise EmbedderUnavailableError.
 
-        A file that was not tried out before (:mod:`klaw_embed_llamacpp.proof`) may end the process.
+        A file that was not tried out before (:mod:`klaw_embed_llamacpp.verification`) may end the process.
         """
         try:
             import xllamacpp  # type: ignore[import-untyped]  # it has no hints

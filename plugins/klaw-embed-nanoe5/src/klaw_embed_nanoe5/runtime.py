@@ -24,7 +24,7 @@ DIMENSION = 384
 #: The model's 512 positions without <s>, </s> and the longer of the two prefixes, `query: `, which is three tokens.
 MAX_TOKENS = 507
 
-# What counting any text adds: <s>, </s> and the two tokens of `chunk:`.
+# What counting any text adds: <s>, </s> and the two tokens of `passage:`.
 _AROUND = 4
 # Windows in one call: enough for full speed, and at most about 100 MB of activations.
 _BATCH = 8

@@ -20,7 +20,7 @@ from klaw_http.embedding import ModelFacts, client_for, embedding_errors, member
 
 if TYPE_CHECKING:
     from klaw_core import Matrix
-    from klaw_embed_ollama.plugin import OllamaOptions
+    from klaw_embed_ollama.options import OllamaOptions
 
 _SPECIAL_TOKENS = 2  # what a model puts around a text: [CLS] and [SEP], or their like
 _LARGEST_CONTEXT = 2048  # what a server gives, at the least, to a model that could read more

@@ -7,24 +7,22 @@ from itertools import islice
 
 import numpy as np
 
-from klaw_core import Matrix, Vector, VectorSpace
-from klaw_embed_onnx.lazy import Lazy
-from klaw_embed_onnx.session import ModelSession
+from klaw_core import Lazy, Matrix, Vector, VectorSpace, pool_windows
+from klaw_embed_onnx.encoder import SentenceEncoder
 from klaw_embed_onnx.tokenizer import Ids, TextTokenizer, TextWindow
-from klaw_embed_onnx.windows import pool
 from klaw_models import OnnxEmbedderManifest
 
-#: So much text is tokenised at once, some eight batches, while the model computes what was tokenised before.
+#: Characters tokenised at once, some eight batches, while the model computes what was tokenised before.
 GROUP_CHARACTERS = 16_384
 
 
 class OnnxEmbedder:
     """Embeds with a model that ONNX Runtime runs. Safe to use from several threads.
 
-    Constructing reads nothing. The tokenizer loads at the first call, the model at the first text to embed;
-    both raise EmbedderUnavailableError, ModelCorruptError. A text longer than the window is embedded in
-    windows (:mod:`klaw_embed_onnx.windows`); a text without any token has the vector of the special tokens.
-    A text's vector does not depend on what else is in the call.
+    Constructing reads nothing. The tokenizer loads at the first call, the model at the first text to embed; both raise
+    EmbedderUnavailableError, ModelCorruptError. The vector of a text longer than the window is the mean of its
+    windows' (:func:`~klaw_embed_onnx.tokenizer.cut_tokens`); a text without any token has the vector of the special
+    tokens. A text's vector does not depend on what else is in the call.
     """
 
     # Many, because the core bounds a call by its characters as well: short texts come in calls worth making.
@@ -33,7 +31,7 @@ class OnnxEmbedder:
     def __init__(self, manifest: OnnxEmbedderManifest, *, threads: int = 0, batch_tokens: int = 512) -> None:
         self._manifest = manifest
         self._tokenizer = Lazy(lambda: TextTokenizer.load(manifest))
-        self._session = Lazy(lambda: ModelSession.load(manifest, threads=threads, batch_tokens=batch_tokens))
+        self._encoder = Lazy(lambda: SentenceEncoder.load(manifest, threads=threads, batch_tokens=batch_tokens))
 
     def __repr__(self) -> str:
         return f"OnnxEmbedder({self.space})"
@@ -79,13 +77,13 @@ class OnnxEmbedder:
                         rows.setdefault(window.ids, len(rows))
                 yield list(islice(rows, known, None))
 
-        vectors = self._session.get().embed_groups(new_windows())
-        return np.stack(
-            [
-                pool(vectors[[rows[window.ids] for window in windows]], [window.tokens for window in windows])
-                for windows in texts_windows
-            ]
-        )
+        vectors = self._encoder.get().embed_groups(new_windows())
+
+        def vector(windows: Sequence[TextWindow]) -> Vector:
+            own = vectors[[rows[window.ids] for window in windows]]
+            return own[0] if len(own) == 1 else pool_windows(own, [window.tokens for window in windows])
+
+        return np.stack([vector(windows) for windows in texts_windows])
 
 
 def _groups(texts: Sequence[str]) -> Iterator[list[int]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError, KlawError
-from klaw_embed_onnx.windows import windows
 from klaw_models import OnnxEmbedderManifest
+from klaw_onnx import encodable, load_tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -42,23 +43,8 @@ class TextTokenizer:
     @classmethod
     def load(cls, manifest: OnnxEmbedderManifest) -> TextTokenizer:
         """Read and check the tokenizer. Raise EmbedderUnavailableError or ModelCorruptError."""
-        try:
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise EmbedderUnavailableError(
-                f"tokenizers cannot be imported: {error}", hint="pip install --force-reinstall tokenizers"
-            ) from error
-        content = manifest.read(manifest.tokenizer)
-        try:
-            tokenizer = Tokenizer.from_buffer(content)
-        except Exception as error:  # tokenizers raises bare Exception for what it cannot parse
-            raise manifest.corrupt(f"{manifest.directory / manifest.tokenizer}: {error}") from error
-        # The official file pads and truncates to 128 tokens.
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        # A "[SEP]" in somebody's note is text.
-        tokenizer.encode_special_tokens = True
-        with _failing():
+        tokenizer = load_tokenizer(manifest, unavailable=EmbedderUnavailableError)
+        with _embedding_errors():
             before, after = _special_tokens(tokenizer, manifest)
             query, document = (_prefix(tokenizer, text) for text in (manifest.query_prefix, manifest.document_prefix))
         longest = len(before) + len(after) + max(len(query), len(document)) + manifest.max_tokens
@@ -71,40 +57,54 @@ class TextTokenizer:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return each text's number of tokens, without special tokens."""
-        with _failing():
-            encodings = self.tokenizer.encode_batch_fast(_encodable(texts), add_special_tokens=False)
+        with _embedding_errors():
+            encodings = self.tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
         return [len(encoding) for encoding in encodings]
 
     def windows(self, texts: Sequence[str], *, query: bool) -> list[list[TextWindow]]:
         """Return each text's windows, at least one, with prefix and special tokens around the ids."""
         prefix = self.query_prefix if query else self.document_prefix
-        with _failing():
-            encodings = self.tokenizer.encode_batch(_encodable(texts), add_special_tokens=False)
+        with _embedding_errors():
+            encodings = self.tokenizer.encode_batch([encodable(text) for text in texts], add_special_tokens=False)
         return [self._cut(encoding, prefix) for encoding in encodings]
 
     def _cut(self, encoding: Encoding, prefix: Ids) -> list[TextWindow]:
         ids = encoding.ids
         short = len(ids) <= self.max_tokens
-        cuts = [slice(0, len(ids))] if short else windows(encoding.word_ids, self.max_tokens)
+        cuts = [slice(0, len(ids))] if short else cut_tokens(encoding.word_ids, self.max_tokens)
         return [TextWindow((*self.before, *prefix, *ids[cut], *self.after), cut.stop - cut.start) for cut in cuts]
 
 
+def cut_tokens(words: Sequence[int | None], size: int) -> list[slice]:
+    """Cut a text of ``len(words)`` tokens into windows of at most ``size`` tokens, as even as they come.
+
+    ``words[i]`` is the number of the word that token i belongs to. A cut falls between words, unless a
+    word fills more than half of a window. A text without tokens is one empty window.
+
+    The cuts decide a long text's vector, so they belong to the vector space (``mean/256``): a change here needs
+    another name there. Why they are these: ``docs/decisions/0004-embedding-long-texts.md``.
+    """
+    cuts = [0]
+    while len(words) - cuts[-1] > size:
+        start, left = cuts[-1], len(words) - cuts[-1]
+        length = -(-left // -(-left // size))
+        end = start + length
+        while end > start + length // 2 and words[end] is not None and words[end] == words[end - 1]:
+            end -= 1
+        cuts.append(end if end > start + length // 2 else start + length)
+    cuts.append(len(words))
+    return [slice(start, end) for start, end in pairwise(cuts)]
+
+
 @contextmanager
-def _failing() -> Iterator[None]:
-    """Raise as an EmbeddingError what the library raises of a tokenizer that it has loaded and cannot use."""
+def _embedding_errors() -> Iterator[None]:
+    """Raise an EmbeddingError for what tokenizers raises of a tokenizer that it has loaded and cannot use."""
     try:
         yield
     except KlawError:
         raise
     except Exception as error:  # tokenizers raises bare Exception, of a vocabulary without its own [UNK] for instance
         raise EmbeddingError(f"the model's tokenizer failed: {error}") from error
-
-
-def _encodable(texts: Sequence[str]) -> list[str]:
-    """Replace lone surrogates, which are not text in any encoding and which tokenizers refuses."""
-    return [
-        text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts
-    ]
 
 
 def _special_tokens(tokenizer: Tokenizer, manifest: OnnxEmbedderManifest) -> tuple[Ids, Ids]:

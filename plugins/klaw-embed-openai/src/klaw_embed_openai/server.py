@@ -16,13 +16,12 @@ import numpy as np
 from attrs import frozen
 
 from klaw_core import EmbedderUnavailableError, EmbeddingError
-from klaw_embed_openai.plugin import OPENAI_URL, environment_url
+from klaw_embed_openai.options import OPENAI_URL, OpenAIOptions, environment_url
 from klaw_http import HttpClient, server_name
 from klaw_http.embedding import ModelFacts, client_for, embedding_errors, member, rows_of
 
 if TYPE_CHECKING:
     from klaw_core import Matrix
-    from klaw_embed_openai.plugin import OpenAIOptions
 
 # https://platform.openai.com/docs/guides/embeddings
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}

@@ -25,8 +25,8 @@ _PROBE = 20  # chunks looked at to see whether a text is in the index at all
 
 
 @frozen
-class Ground:
-    """An index that can be asked.
+class OpenIndex:
+    """An index to be searched, open.
 
     ``units_of`` gives the ids that a result shows, best first; ``known`` those of the wanted ids that are in the
     index; ``shown`` two ids of the index, for an error message.
@@ -40,14 +40,14 @@ class Ground:
 
 
 #: Shows the progress of an index run while its block lasts.
-IndexingBar: TypeAlias = Callable[[], AbstractContextManager[Callable[[Progress], None]]]
+IndexingProgress: TypeAlias = Callable[[], AbstractContextManager[Callable[[Progress], None]]]
 
 
 @contextmanager
-def build(corpus: Corpus, unit: str, config: Config, root: Path, indexing: IndexingBar) -> Iterator[Ground]:
+def build(corpus: Corpus, unit: str, config: Config, root: Path, indexing: IndexingProgress) -> Iterator[OpenIndex]:
     """Index a corpus below ``root``, or find it indexed there, and yield it, open. Raise DatasetError, KlawError.
 
-    What was begun there with the same documents and the same configuration is gone on with.
+    An unfinished index of the same documents and the same configuration there is continued.
     """
     place = root / _place_name(corpus, config)
     with Memory.open(evolve(config, data_dir=place / "data", sources=())) as memory:
@@ -65,11 +65,11 @@ def build(corpus: Corpus, unit: str, config: Config, root: Path, indexing: Index
         known = frozenset(name for (path, _), name in units.items() if path not in skipped)
         reasons = sorted(set(skipped.values()))
         notices = (f"{len(skipped)} documents could not be indexed: {'; '.join(reasons)}",) if skipped else ()
-        yield Ground(memory, _by_lines(units), known, tuple(dict.fromkeys(units.values()))[:2], notices)
+        yield OpenIndex(memory, _by_lines(units), known, tuple(dict.fromkeys(units.values()))[:2], notices)
 
 
 @contextmanager
-def users_own(corpus: Corpus, config: Config) -> Iterator[Ground]:
+def open_own_index(corpus: Corpus, config: Config) -> Iterator[OpenIndex]:
     """Open the index that a configuration names, as it is. Raise KlawError."""
     with Memory.open(config) as memory:
         known = frozenset(
@@ -78,7 +78,7 @@ def users_own(corpus: Corpus, config: Config) -> Iterator[Ground]:
             for name in question.gold
             if (_holds_text(memory, name) if question.contains else _holds_path(memory, name))
         )
-        yield Ground(memory, _own_units, known, tuple(f"{name}/…" for name in memory.status().origins)[:2])
+        yield OpenIndex(memory, _own_units, known, tuple(f"{name}/…" for name in memory.status().origins)[:2])
 
 
 def _place_name(corpus: Corpus, config: Config) -> str:
@@ -107,7 +107,7 @@ def _refuse_elsewhere(memory: Memory, place: Path) -> None:
 
 
 def _write(corpus: Corpus, memory: Memory, place: Path) -> None:
-    """Write notes and journals, unless that was done before; what is not complete is written anew."""
+    """Write notes and journals, unless that was done before; what is not complete is written again."""
     done = place / "written"
     if done.exists():
         return

@@ -145,16 +145,16 @@ def _datasets(wanted: Arguments) -> Iterator[Dataset]:
 
 
 def _reports(settings: Settings, wanted: Arguments) -> Iterator[Run | Comparison]:
-    from klaw_eval.bars import bars_for
     from klaw_eval.comparing import compare
     from klaw_eval.errors import DatasetError
+    from klaw_eval.progress import progress_bars
     from klaw_eval.running import run
 
     try:
         datasets = list(_datasets(wanted))
     except OSError as error:
         raise DatasetError(f"{error.filename} cannot be read: {error.strerror}") from error
-    bars = bars_for(settings)
+    bars = progress_bars(settings)
     with _root(wanted.keep) as root:
         configs = _configs(settings, wanted.compare)
         for dataset in datasets:

@@ -13,7 +13,7 @@ import numpy as np
 from attrs import field, frozen
 
 from klaw_core import EmbeddingError, Memory, QueryError, RetrievalError, Status, VectorSpaceError
-from klaw_eval.building import Ground, IndexingBar, build, users_own
+from klaw_eval.building import IndexingProgress, OpenIndex, build, open_own_index
 from klaw_eval.errors import DatasetError
 from klaw_eval.metrics import DEPTH, Scores, distinct, score
 from klaw_eval.values import Corpus, Dataset, Question
@@ -30,10 +30,10 @@ _DEEPEST = 1_000  # chunks
 
 
 @frozen
-class Bars:
+class ProgressBars:
     """What shows progress: of an index run, and (given their number) of the questions, by a call for each."""
 
-    indexing: IndexingBar
+    indexing: IndexingProgress
     asking: Callable[[int], AbstractContextManager[Callable[[], None]]]
 
 
@@ -74,7 +74,7 @@ class _IndexAnswers:
     asking_seconds: float
 
 
-def run(dataset: Dataset, config: Config, name: str, root: Path, bars: Bars) -> Run:
+def run(dataset: Dataset, config: Config, name: str, root: Path, bars: ProgressBars) -> Run:
     """Index a test set below ``root`` and ask its questions. Raise DatasetError if no wanted id is in the index.
 
     ``name`` is what reports call the configuration. Raise KlawError for what Klaw itself refuses.
@@ -83,12 +83,14 @@ def run(dataset: Dataset, config: Config, name: str, root: Path, bars: Bars) -> 
     matching = False
     for corpus in dataset.corpora:
         started = time.perf_counter()
-        opened = users_own(corpus, config) if dataset.own else build(corpus, dataset.unit, config, root, bars.indexing)
-        with opened as ground:
-            matching = matching or not ground.known.isdisjoint(_wanted(corpus))
+        opened = (
+            open_own_index(corpus, config) if dataset.own else build(corpus, dataset.unit, config, root, bars.indexing)
+        )
+        with opened as index:
+            matching = matching or not index.known.isdisjoint(_wanted(corpus))
             if not matching and corpus is dataset.corpora[-1]:
-                raise _mismatch(corpus, ground)
-            parts.append(_asked(corpus, ground, bars, time.perf_counter() - started))
+                raise _mismatch(corpus, index)
+            parts.append(_asked(corpus, index, bars, time.perf_counter() - started))
     modes = [mode for mode in MODES if all(mode in part.scores for part in parts)]
     notices = sum((part.notices for part in parts), Counter[str]())
     first = parts[0].status
@@ -115,9 +117,9 @@ def _wanted(corpus: Corpus) -> list[str]:
     return distinct(name for question in corpus.questions for name in question.gold)
 
 
-def _mismatch(corpus: Corpus, ground: Ground) -> DatasetError:
+def _mismatch(corpus: Corpus, index: OpenIndex) -> DatasetError:
     """Return the error that not one wanted id is in the index: whatever was found would count as wrong."""
-    there = ", ".join(map(repr, ground.shown)) or "nothing"
+    there = ", ".join(map(repr, index.shown)) or "nothing"
     return DatasetError(
         f"{corpus.name}: the gold ids and the index do not match: "
         f"the questions want {', '.join(map(repr, _wanted(corpus)[:2]))}; the index holds {there}",
@@ -125,20 +127,20 @@ def _mismatch(corpus: Corpus, ground: Ground) -> DatasetError:
     )
 
 
-def _asked(corpus: Corpus, ground: Ground, bars: Bars, indexing_seconds: float) -> _IndexAnswers:
-    modes = _modes(ground.memory, corpus.questions[0].text)
+def _asked(corpus: Corpus, index: OpenIndex, bars: ProgressBars, indexing_seconds: float) -> _IndexAnswers:
+    modes = _modes(index.memory, corpus.questions[0].text)
     scores: dict[str, list[Scores]] = {name: [] for name in modes}
-    notices = Counter(ground.notices)
+    notices = Counter(index.notices)
     started = time.perf_counter()
     with bars.asking(len(corpus.questions)) as asked_one:
         for question in corpus.questions:
             for name, mode in modes.items():
-                ranked = _ranked(ground, question, mode, notices)
+                ranked = _ranked(index, question, mode, notices)
                 scores[name].append(score(ranked, question.gold))
             asked_one()
-    missing = len(set(_wanted(corpus)) - ground.known)
+    missing = len(set(_wanted(corpus)) - index.known)
     asking_seconds = time.perf_counter() - started
-    return _IndexAnswers(ground.memory.status(), scores, missing, notices, indexing_seconds, asking_seconds)
+    return _IndexAnswers(index.memory.status(), scores, missing, notices, indexing_seconds, asking_seconds)
 
 
 def _modes(memory: Memory, text: str) -> dict[str, Mode]:
@@ -157,7 +159,7 @@ def _modes(memory: Memory, text: str) -> dict[str, Mode]:
     return available if len(available) == len(MODES) else {FUSED: "hybrid"}
 
 
-def _ranked(ground: Ground, question: Question, mode: Mode, notices: Counter[str]) -> list[str]:
+def _ranked(index: OpenIndex, question: Question, mode: Mode, notices: Counter[str]) -> list[str]:
     """Return the first ten distinct ids: those of a search for ten chunks, then those of deeper ones.
 
     So the first ranks are what a person sees; a deeper search may order them otherwise.
@@ -165,9 +167,9 @@ def _ranked(ground: Ground, question: Question, mode: Mode, notices: Counter[str
     found: list[str] = []
     limit = DEPTH
     while True:
-        results = ground.memory.search(question.text, limit, mode=mode)
+        results = index.memory.search(question.text, limit, mode=mode)
         notices.update(results.notices)
-        found = distinct([*found, *(name for result in results for name in ground.units_of(result, question))])
+        found = distinct([*found, *(name for result in results for name in index.units_of(result, question))])
         if len(found) >= DEPTH or len(results) < limit or limit >= _DEEPEST:
             return found[:DEPTH]
         limit *= 4

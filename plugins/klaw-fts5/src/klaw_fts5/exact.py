@@ -40,7 +40,7 @@ class Preference:
     weight: float
 
 
-class Answerer(Counts, Protocol):
+class Searcher(Counts, Protocol):
     """One way to answer: counts terms for the plan, then scores chunks."""
 
     def expect(self, terms: Sequence[Term]) -> None:
@@ -62,7 +62,7 @@ def everyday_from(rows: int) -> int:
 
 
 @frozen(eq=False, repr=False)
-class Exact:
+class ExactSearch:
     """Asks FTS5. ``rows`` is how many it has."""
 
     connection: apsw.Connection

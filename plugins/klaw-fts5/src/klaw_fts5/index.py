@@ -1,6 +1,6 @@
 """The full-text index: one contentless FTS5 table for each collection, in the store's own database.
 
-FTS5 is what holds the words. Beside it there are packed postings (:mod:`klaw_fts5.packed`), which answer most questions
+FTS5 holds the words. Next to it there are packed postings (:mod:`klaw_fts5.packed`), which answer most questions
 of a large collection in a fraction of the time. They are a cache: where they are missing or damaged, FTS5 answers.
 """
 
@@ -17,7 +17,7 @@ from attrs import frozen
 
 from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
 from klaw_fts5.errors import as_retrieval_error
-from klaw_fts5.exact import Answerer, Exact, Preference, Weights
+from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
 from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import read_state
 from klaw_fts5.plan import make_plan
@@ -27,8 +27,8 @@ from klaw_fts5.words import index_text
 
 if TYPE_CHECKING:
     from klaw_core import KeyDigest
-    from klaw_fts5.packed.answering import PackedSearch
-    from klaw_fts5.packed.upkeep import Upkeep
+    from klaw_fts5.packed.index import PackedIndex
+    from klaw_fts5.packed.search import PackedSearch
 
 # How many of the best by single words are looked at for pairs: the order is the same for every smaller limit.
 _CANDIDATES = 100
@@ -56,11 +56,11 @@ class Fts5Index:
     exact_up_to: int = 5_000
 
     @cached_property
-    def _upkeep(self) -> Upkeep:
-        """What writes the packed form, with what is kept in memory of it. It takes numpy: only once it is needed."""
-        from klaw_fts5.packed.upkeep import Upkeep
+    def _packed_index(self) -> PackedIndex:
+        """What writes the packed quantization, with what is kept in memory of it. It takes numpy: only once it is needed."""
+        from klaw_fts5.packed.index import PackedIndex
 
-        return Upkeep()
+        return PackedIndex()
 
     @property
     def joins(self) -> type[apsw.Connection]:
@@ -98,7 +98,7 @@ class Fts5Index:
         if _make(resource, collection):
             return
         resource.execute(statements(collection).reset)
-        self._upkeep.reset(resource, collection)
+        self._packed_index.reset(resource, collection)
 
     def add(
         self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
@@ -111,29 +111,29 @@ class Fts5Index:
         rows = [(stored.key, _columns(stored)) for stored in chunks]
         resource.executemany(statements(collection).insert, ((key, *columns) for key, columns in rows))
         if self.search_by == "exact":
-            self._upkeep.reset(resource, collection)
+            self._packed_index.reset(resource, collection)
         else:
-            self._upkeep.add(resource, collection, rows)
+            self._packed_index.add(resource, collection, rows)
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
         """Remove the rows of these keys; unknown keys are ignored."""
         if not len(keys) or not _exists(resource, collection):
             return
         sql = statements(collection)
-        self._upkeep.remove(resource, collection, keys)
+        self._packed_index.remove(resource, collection, keys)
         # FTS5 takes five times as long to find that a row is not there.
         known = resource.execute(sql.known, (apsw.carray(array("q", keys)),)).fetchall()
         resource.executemany(sql.delete, known)
 
     def erase(self, resource: apsw.Connection, collection: str, /) -> None:
-        """Let the words of removed rows leave the pages. Writes the collection's index anew.
+        """Let the words of removed rows leave the pages. Writes the collection's index again.
 
         Without the text a removal can only mark the row: FTS5's ``secure-delete`` does not know which words to
         take out. They go when all segments are merged into one (https://sqlite.org/fts5.html#the_optimize_command).
         """
         if _exists(resource, collection):
             resource.execute(statements(collection).erase)
-            self._upkeep.erase(resource, collection)
+            self._packed_index.erase(resource, collection)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return every key in the index, ascending: those of FTS5."""
@@ -149,7 +149,7 @@ class Fts5Index:
         keys = self.keys(resource, collection)
         if self.search_by == "exact":
             return keys[:0]
-        return np.setdiff1d(keys, self._upkeep.keys(resource, collection), assume_unique=True)
+        return np.setdiff1d(keys, self._packed_index.keys(resource, collection), assume_unique=True)
 
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
         """Return the digest of :meth:`keys`; None where FTS5 and the packed form differ."""
@@ -160,10 +160,10 @@ class Fts5Index:
         held = KeyDigest(*resource.execute(statements(collection).key_digest, (KeyDigest.MODULUS,)).get)
         if self.search_by == "exact":
             return held
-        return held if held == self._upkeep.key_digest(resource, collection) else None
+        return held if held == self._packed_index.key_digest(resource, collection) else None
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
-        """Return what is wrong with the table, which FTS5 compares with its checksums, and with the packed form."""
+        """Return what is wrong with the table, which FTS5 compares with its checksums, and with the packed quantization."""
         del space
         import numpy as np
 
@@ -199,7 +199,7 @@ class Fts5Index:
                 scores = None
             if scores is None:
                 rows = int(resource.execute(sql.count).get)
-                scores = self._scores(Exact(resource, sql, self._weights, rows), query, limit)
+                scores = self._scores(ExactSearch(resource, sql, self._weights, rows), query, limit)
         by_key = sorted(scores.items())
         best = sorted(by_key, key=itemgetter(1), reverse=True)[:limit]  # equal ones stay in order
         return tuple(Hit(key, score) for key, score in best)
@@ -219,20 +219,20 @@ class Fts5Index:
             return None
         if self.search_by == "auto" and state.rows <= self.exact_up_to:
             return None
-        from klaw_fts5.packed.answering import PackedSearch
+        from klaw_fts5.packed.search import PackedSearch
 
-        cache = self._upkeep.cache
+        cache = self._packed_index.cache
         return PackedSearch(resource, sql, weights, cache, state, cache.view(resource, sql.packed, state))
 
-    def _scores(self, answerer: Answerer, query: Query, limit: int) -> dict[int, float]:
+    def _scores(self, searcher: Searcher, query: Query, limit: int) -> dict[int, float]:
         """Return the scores of the best chunks, by single words and then by pairs of them."""
         terms = compile_query(query.text)
-        answerer.expect(terms)
-        plan = make_plan(terms, answerer)
+        searcher.expect(terms)
+        plan = make_plan(terms, searcher)
         depth = min(max(limit, _CANDIDATES), _MAX_LIMIT)
         preferred = Preference(plan.pairs, self.pair_weight)
         within = None if query.within is None else query.within.keys()
-        answers = (answerer.best(step, depth, within, preferred) for step in plan.steps)
+        answers = (searcher.best(step, depth, within, preferred) for step in plan.steps)
         return next(filter(None, answers), {})
 
 
@@ -264,13 +264,13 @@ def _create_tables(resource: apsw.Connection) -> None:
 
 
 def _add_context(resource: apsw.Connection) -> None:
-    """Make the tables anew, empty: FTS5 cannot add a column. The next index run fills them from the chunks."""
+    """Make the tables again, empty: FTS5 cannot add a column. The next index run fills them from the chunks."""
     for sql in map(statements, STANDARD):
         resource.execute(sql.widen)
 
 
 def _add_packed(resource: apsw.Connection) -> None:
-    """Make the tables of the packed form, and FTS5's anew, empty, with the text as the first column."""
+    """Make the tables of the packed quantization, and FTS5's again, empty, with the text as the first column."""
     resource.execute(CREATE_STATE)
     for sql in map(statements, STANDARD):
         resource.execute(sql.rearrange)
@@ -279,7 +279,7 @@ def _add_packed(resource: apsw.Connection) -> None:
 
 
 def _add_pairs(resource: apsw.Connection) -> None:
-    """Empty the packed form, which is to hold pairs of words. The next index run fills it from the chunks."""
+    """Empty the packed quantization, which is to hold pairs of words. The next index run fills it from the chunks."""
     resource.execute(DELETE_STATES)
     for sql in map(statements, STANDARD):
         resource.execute(sql.packed.make_room_for_pairs)

@@ -45,7 +45,7 @@ class Counts(Protocol):
         """Return whether so many chunks hold a term that it tells nothing."""
 
     def makes_pairs(self, word: str, /) -> bool:
-        """Return whether it tells something that a word stands beside another."""
+        """Return whether it tells something that a word stands next to another."""
 
 
 @frozen

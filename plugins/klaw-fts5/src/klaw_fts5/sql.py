@@ -69,7 +69,7 @@ CREATE TABLE {name}_dead (
     positions BLOB NOT NULL
 );
 """
-#: Which collections have a packed form: how many rows it holds and lacks, and a stamp that every change renews.
+#: Which collections have a packed quantization: how many rows it holds and lacks, and a stamp that every change renews.
 CREATE_STATE = """
 CREATE TABLE packed_words (
     collection TEXT PRIMARY KEY,
@@ -158,7 +158,7 @@ def is_standard(collection: str) -> bool:
 def _statements(table: str, name: str) -> Statements:
     """Return the statements for ``table`` and the packed tables of ``name``, both this module's own names."""
     # Merging segments later: a seventh less time for adding, and none more for a question.
-    merge_later = f"INSERT INTO {table}({table}, rank) VALUES ('automerge', 8)"  # noqa: S608  # our own name
+    merge_later = f"INSERT INTO {table}({table}, rank) VALUES ('automerge', 8)"
     packed = _packed(name)
     columns = "text, heading, context"
     return Statements(
@@ -168,17 +168,17 @@ def _statements(table: str, name: str) -> Statements:
         widen=f"DROP TABLE {table};" + _CREATE.format(table=table, columns="heading, text, context"),
         rearrange=f"DROP TABLE {table};" + _CREATE.format(table=table, columns=columns),
         merge_later=merge_later,
-        insert=f"INSERT INTO {table}(rowid, text, heading, context) VALUES (?, ?, ?, ?)",  # noqa: S608  # our own name
-        delete=f"DELETE FROM {table} WHERE rowid = ?",  # noqa: S608  # our own name
-        known=f"SELECT id FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",  # noqa: S608  # our own name
-        erase=f"INSERT INTO {table}({table}) VALUES ('optimize')",  # noqa: S608  # our own name
-        reset=f"INSERT INTO {table}({table}) VALUES ('delete-all')",  # noqa: S608  # our own name
-        keys=f"SELECT rowid FROM {table} ORDER BY rowid",  # noqa: S608  # our own name
+        insert=f"INSERT INTO {table}(rowid, text, heading, context) VALUES (?, ?, ?, ?)",
+        delete=f"DELETE FROM {table} WHERE rowid = ?",
+        known=f"SELECT id FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",
+        erase=f"INSERT INTO {table}({table}) VALUES ('optimize')",
+        reset=f"INSERT INTO {table}({table}) VALUES ('delete-all')",
+        keys=f"SELECT rowid FROM {table} ORDER BY rowid",
         check=f"PRAGMA integrity_check({table})",
-        count=f"SELECT COUNT(*) FROM {table}_docsize",  # noqa: S608  # our own name
+        count=f"SELECT COUNT(*) FROM {table}_docsize",
         key_digest=_KEY_DIGEST.format(table=table),
-        present=f"SELECT COUNT(*) FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",  # noqa: S608  # our own name
-        matches=f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)",  # noqa: S608  # our own name
+        present=f"SELECT COUNT(*) FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",
+        matches=f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)",
         search=_SEARCH.format(table=table, within=""),
         search_within=_SEARCH.format(table=table, within=_WITHIN),
         vocabulary=(
@@ -188,47 +188,44 @@ def _statements(table: str, name: str) -> Statements:
         drop_vocabulary=f"DROP TABLE temp.{name}_vocabulary; DROP TABLE temp.{name}_instances",
         # Every nth of the terms, and the most frequent ones; as bytes, because a long one may end within a character.
         sample_terms=(
-            f"WITH numbered AS (SELECT term, doc, row_number() OVER () AS number FROM {name}_vocabulary), "  # noqa: S608  # our own name
+            f"WITH numbered AS (SELECT term, doc, row_number() OVER () AS number FROM {name}_vocabulary), "
             "size AS (SELECT COUNT(*) / ?1 + 1 AS step FROM numbered) "
             "SELECT CAST(term AS BLOB) FROM numbered, size WHERE number % step = 0 OR number IN "
             "(SELECT number FROM numbered ORDER BY doc DESC LIMIT 5)"
         ),
-        holders=f"SELECT DISTINCT doc FROM {name}_instances WHERE term = CAST(? AS TEXT)",  # noqa: S608  # our own name
+        holders=f"SELECT DISTINCT doc FROM {name}_instances WHERE term = CAST(? AS TEXT)",
         packed=packed,
     )
 
 
 def _packed(name: str) -> PackedStatements:
-    empty = f"DELETE FROM {name}_blocks; DELETE FROM {name}_postings; DELETE FROM {name}_dead"  # noqa: S608  # our own name
+    empty = f"DELETE FROM {name}_blocks; DELETE FROM {name}_postings; DELETE FROM {name}_dead"
     return PackedStatements(
         name=name,
         create=_CREATE_PACKED.format(name=name),
         make_room_for_pairs=f"DROP TABLE IF EXISTS {name}_sequences; {empty}",
         blocks=(
-            "SELECT id, first, last, rows, blocks.tokens, postings, own_at, buckets_at, buckets, dead.tokens, "  # noqa: S608  # our own name
+            "SELECT id, first, last, rows, blocks.tokens, postings, own_at, buckets_at, buckets, dead.tokens, "
             f"positions FROM {name}_blocks AS blocks LEFT JOIN {name}_dead AS dead ON block = id "
             "ORDER BY rows DESC, first, id"
         ),
-        block=f"SELECT check_sum, mixes, keys, lengths FROM {name}_blocks WHERE id = ?",  # noqa: S608  # our own name
-        insert_block=f"INSERT INTO {name}_blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608  # our own name
+        block=f"SELECT check_sum, mixes, keys, lengths FROM {name}_blocks WHERE id = ?",
+        insert_block=f"INSERT INTO {name}_blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         delete_block=(
-            f"DELETE FROM {name}_blocks WHERE id = :block; DELETE FROM {name}_dead WHERE block = :block; "  # noqa: S608  # our own name
+            f"DELETE FROM {name}_blocks WHERE id = :block; DELETE FROM {name}_dead WHERE block = :block; "
             f"DELETE FROM {name}_postings WHERE id BETWEEN :first AND :last"
         ),
-        next_id=f"SELECT COALESCE(MAX(id), 0) + 1 FROM {name}_postings",  # noqa: S608  # our own name
-        own=f"SELECT term, id, some.count FROM carray(?) CROSS JOIN {name}_postings some ON term = value",  # noqa: S608  # our own name
+        next_id=f"SELECT COALESCE(MAX(id), 0) + 1 FROM {name}_postings",
+        own=f"SELECT term, id, some.count FROM carray(?) CROSS JOIN {name}_postings some ON term = value",
         postings=(
-            "SELECT id, term, some.count, check_sum, data "  # noqa: S608  # our own name
-            f"FROM carray(?) CROSS JOIN {name}_postings some ON id = value"
+            f"SELECT id, term, some.count, check_sum, data FROM carray(?) CROSS JOIN {name}_postings some ON id = value"
         ),
         own_span=(
-            f"SELECT id, term, count, check_sum, data FROM {name}_postings "  # noqa: S608  # our own name
+            f"SELECT id, term, count, check_sum, data FROM {name}_postings "
             "WHERE id >= ? AND id < ? AND term BETWEEN ? AND ? ORDER BY id"
         ),
-        bucket_span=(
-            f"SELECT id, count, check_sum, data FROM {name}_postings WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608  # our own name
-        ),
-        insert_postings=f"INSERT INTO {name}_postings(id, term, count, check_sum, data) VALUES (?, ?, ?, ?, ?)",  # noqa: S608  # our own name
-        write_dead=f"INSERT OR REPLACE INTO {name}_dead VALUES (?, ?, ?)",  # noqa: S608  # our own name
+        bucket_span=(f"SELECT id, count, check_sum, data FROM {name}_postings WHERE id BETWEEN ? AND ? ORDER BY id"),
+        insert_postings=f"INSERT INTO {name}_postings(id, term, count, check_sum, data) VALUES (?, ?, ?, ?, ?)",
+        write_dead=f"INSERT OR REPLACE INTO {name}_dead VALUES (?, ?, ?)",
         empty=empty,
     )

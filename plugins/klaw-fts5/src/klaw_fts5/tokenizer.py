@@ -1,4 +1,4 @@
-"""SQLite's tokenizer, and which of the terms that it makes stand beside others for something."""
+"""SQLite's tokenizer, and which of the terms that it makes say something by standing next to others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_TERM = 32_768
 _LONGEST_CHARACTER = 4
 
 # What holds an English sentence together, as the tokenizer cuts it (`thi` of `this`), but for prepositions that tell
-# one question from another. A word beside one of these is hardly more than the word alone: without such pairs nDCG@10
+# one question from another. A word next to one of these is hardly more than the word alone: without such pairs nDCG@10
 # is within .001 of what it is with them (docs/explanation/retrieval-quality.md). What is also the stem of a word that
 # says something is not here: `us` is what is left of `use`. Changing this takes a migration that empties the tables.
 _FUNCTION_TERMS = """

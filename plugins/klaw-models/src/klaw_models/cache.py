@@ -17,7 +17,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_models.errors import ModelError, keeping_failed
+from klaw_models.errors import ModelError, storage_error
 from klaw_models.manifest import MANIFEST
 from klaw_models.places import cache_directory
 from klaw_models.reading import read_manifest
@@ -74,7 +74,7 @@ class ModelCache:
                 finally:
                     shutil.rmtree(made, ignore_errors=True)
         except OSError as error:
-            raise keeping_failed(self.directory, error) from error
+            raise storage_error(self.directory, error) from error
         return place
 
     def remove(self, name: str) -> Path:
@@ -89,7 +89,7 @@ class ModelCache:
                     with suppress(OSError):  # it holds other models
                         place.parent.rmdir()
         except OSError as error:
-            raise keeping_failed(self.directory, error) from error
+            raise storage_error(self.directory, error) from error
         return place
 
     def _replace(self, place: Path, made: Path) -> None:

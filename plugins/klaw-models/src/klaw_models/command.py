@@ -71,13 +71,13 @@ def add_command(settings: Settings, /, *, name: str | None, source: Path | None,
     The environment variable HF_ENDPOINT names a mirror of the hub.
     """
     from klaw_models.adding import ModelAdder
-    from klaw_models.bar import bytes_bar
     from klaw_models.describing import ModelDescription
     from klaw_models.fetching import HUB, HUB_VARIABLE
+    from klaw_models.progress import bytes_progress
 
     config = settings.load_config()
     hub_url = os.environ.get(HUB_VARIABLE) or HUB
-    adding = ModelAdder(config.cache_dir, partial(bytes_bar, settings), offline=config.offline, hub_url=hub_url)
+    adding = ModelAdder(config.cache_dir, partial(bytes_progress, settings), offline=config.offline, hub_url=hub_url)
     described = ModelDescription(**said)
     if source is not None:
         _report_added(settings, adding.take(name, source, described))

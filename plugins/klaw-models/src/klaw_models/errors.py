@@ -12,7 +12,7 @@ class ModelError(KlawError):
     """A model could not be fetched, kept or removed."""
 
 
-def keeping_failed(directory: Path, error: OSError) -> ModelError:
+def storage_error(directory: Path, error: OSError) -> ModelError:
     """Return the error that says why a model could not be kept in ``directory``."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return ModelError(f"the disk of {directory} is full", hint="free some space, then try again; nothing was kept")

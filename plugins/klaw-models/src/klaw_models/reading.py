@@ -9,7 +9,7 @@ from typing import Any
 
 from klaw_core import ModelCorruptError
 from klaw_models.kinds import FIRST_KIND, KINDS
-from klaw_models.manifest import FORMAT, MANIFEST, ModelManifest, mending
+from klaw_models.manifest import FORMAT, MANIFEST, ModelManifest, repair_hint
 
 #: A manifest is some kilobytes; what is larger is none.
 _MOST_BYTES = 1_000_000
@@ -23,12 +23,12 @@ def read_manifest(directory: Path) -> ModelManifest:
             content = stream.read(_MOST_BYTES)  # of a longer file, which is no manifest, the end is missing
         return parse_manifest(directory, json.loads(content.decode("utf-8")))
     except OSError as error:
-        raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=mending(directory)) from error
+        raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=repair_hint(directory)) from error
     except KeyError as error:
-        raise ModelCorruptError(f"{path} has no {error}", hint=mending(directory)) from error
+        raise ModelCorruptError(f"{path} has no {error}", hint=repair_hint(directory)) from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         reason = str(error.args[0]) if error.args else type(error).__name__
-        raise ModelCorruptError(f"{path} is not a model manifest: {reason}", hint=mending(directory)) from error
+        raise ModelCorruptError(f"{path} is not a model manifest: {reason}", hint=repair_hint(directory)) from error
 
 
 def parse_manifest(directory: Path, content: Mapping[str, Any]) -> ModelManifest:

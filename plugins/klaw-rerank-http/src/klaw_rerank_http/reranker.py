@@ -18,7 +18,7 @@ from klaw_core import Candidate, Query, RerankScore, has_clear_winner
 from klaw_http import BodyError, HttpClient, NoAnswerError, StatusError
 
 if TYPE_CHECKING:
-    from klaw_rerank_http.plugin import HttpRerankerOptions
+    from klaw_rerank_http.options import HttpRerankerOptions
 
 _NOT_FOUND = 404
 _REFUSED = frozenset({401, 403})

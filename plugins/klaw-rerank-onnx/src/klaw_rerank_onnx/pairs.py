@@ -9,6 +9,7 @@ from attrs import frozen
 
 from klaw_core import RetrievalError
 from klaw_models import CrossEncoderManifest
+from klaw_onnx import encodable, load_tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -32,38 +33,20 @@ class PairTokenizer:
     @classmethod
     def load(cls, manifest: CrossEncoderManifest, max_tokens: int) -> PairTokenizer:
         """Read and check the tokenizer. Raise RetrievalError or ModelCorruptError."""
-        try:
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise RetrievalError(
-                f"tokenizers cannot be imported: {error}", hint="pip install --force-reinstall tokenizers"
-            ) from error
-        content = manifest.read(manifest.tokenizer)
-        try:
-            tokenizer = Tokenizer.from_buffer(content)
-        except Exception as error:  # tokenizers raises bare Exception for what it cannot parse
-            raise manifest.corrupt(f"{manifest.directory / manifest.tokenizer}: {error}") from error
+        tokenizer = load_tokenizer(manifest, unavailable=RetrievalError)
         window = min(max_tokens, manifest.window_tokens)
-        tokenizer.no_padding()
         # Only the chunk is cut: half a question may ask the opposite.
         tokenizer.enable_truncation(window, strategy="only_second")
-        # A "[SEP]" in somebody's note is text.
-        tokenizer.encode_special_tokens = True
         return cls(tokenizer, window)
 
-    def pairs(self, question: str, passages: Sequence[str]) -> list[Pair]:
+    def pairs(self, question: str, chunks: Sequence[str]) -> list[Pair]:
         """Return the question with each chunk. Raise RetrievalError if it fills more than half of the window."""
-        question = _encodable(question)
+        question = encodable(question)
         length = len(self.tokenizer.encode(question, add_special_tokens=False).ids)
         if 2 * length > self.window:
             raise RetrievalError(
                 f"the question has {length} tokens, and the model reads {self.window} of question and chunk together",
                 hint="ask a shorter question",
             )
-        encodings = self.tokenizer.encode_batch([(question, _encodable(passage)) for passage in passages])
+        encodings = self.tokenizer.encode_batch([(question, encodable(chunk)) for chunk in chunks])
         return [Pair(tuple(encoding.ids), tuple(encoding.type_ids)) for encoding in encodings]
-
-
-def _encodable(text: str) -> str:
-    """Replace lone surrogates, which are not text in any encoding and which tokenizers refuses."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

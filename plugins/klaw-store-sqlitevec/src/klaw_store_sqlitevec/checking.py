@@ -1,4 +1,4 @@
-"""What can be wrong with the file itself: who may read it, what lies beside it, what SQLite finds in it."""
+"""What can be wrong with the file itself: who may read it, what lies next to it, what SQLite finds in it."""
 
 import shutil
 import stat
@@ -8,9 +8,9 @@ from pathlib import Path
 import apsw
 
 from klaw_core import Finding
-from klaw_store_sqlitevec.cache import BLOB, from_cached
-from klaw_store_sqlitevec.failures import MEND_PAGES
-from klaw_store_sqlitevec.rebuilding import SIDE_FILES
+from klaw_store_sqlitevec.errors import FIX_PAGES
+from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES
+from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
 # After a checkpoint the log is cut to 64 MiB (journal_size_limit); one this large was not checkpointed for long.
 _LARGE_LOG_BYTES = 256 << 20
@@ -67,9 +67,9 @@ def check_leftovers(database: Path, leftovers: Iterable[Path]) -> Iterator[Findi
     paths = sorted(leftovers)
     if paths:
         size = sum(path.stat().st_size for path in paths)
-        what = f"an interrupted `klaw reindex` left {size >> 10:,} KiB beside it"
-        mend = f"`klaw reindex` goes on from there, `{_FIX}` removes it"
-        yield Finding("leftovers", "warning", what, str(database), mend, tuple(map(str, paths)))
+        what = f"an interrupted `klaw reindex` left {size >> 10:,} KiB next to it"
+        fix_command = f"`klaw reindex` goes on from there, `{_FIX}` removes it"
+        yield Finding("leftovers", "warning", what, str(database), fix_command, tuple(map(str, paths)))
 
 
 def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
@@ -84,7 +84,7 @@ def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
         problems, broken = [str(error)], []
     if problems:
         what = f"SQLite finds it damaged: {problems[0]}"
-        yield Finding("integrity", "error", what, location, MEND_PAGES, tuple(problems[:_MOST_PROBLEMS]))
+        yield Finding("integrity", "error", what, location, FIX_PAGES, tuple(problems[:_MOST_PROBLEMS]))
     if broken:
         rows = tuple(f"{table} {row} → {parent}" for table, row, parent, _ in broken[:_MOST_PROBLEMS])
         what = f"{len(broken):,} rows belong to rows that are not there"
@@ -110,7 +110,7 @@ def check_cache(connection: apsw.Connection, location: str) -> Iterator[Finding]
 def bad_cache_rows(connection: apsw.Connection) -> list[int]:
     """Return the rows of the embedding cache whose vector is not a unit vector of its space."""
     rows = connection.execute(
-        f"SELECT cache.id, {BLOB}, space.dimension "  # noqa: S608  # our own
+        f"SELECT cache.id, {VECTOR_COLUMN}, space.dimension "
         "FROM embedding_cache AS cache JOIN vector_spaces AS space ON space.id = cache.space_id"
     )
-    return [int(key) for key, blob, dimension in rows if from_cached(blob, dimension) is None]
+    return [int(key) for key, blob, dimension in rows if decode_vector(blob, dimension) is None]

@@ -11,9 +11,9 @@ from pathlib import Path
 import apsw
 
 from klaw_core import StoreError
-from klaw_store_sqlitevec.failures import translated
-from klaw_store_sqlitevec.read_only import may_be_written, open_for_reading, watched
-from klaw_store_sqlitevec.rebuilding import RebuildLock
+from klaw_store_sqlitevec.errors import store_errors
+from klaw_store_sqlitevec.read_only import may_be_written, open_for_reading, refuse_changes
+from klaw_store_sqlitevec.rebuild_lock import RebuildLock
 from klaw_store_sqlitevec.schema import OLDEST_SQLITE
 
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
@@ -48,7 +48,7 @@ class Connections:
         self._check_usable()
         idle = self._take_idle()
         # One that was kept was opened for writing: nothing that it reads can be changed behind SQLite's back.
-        with translated(str(self._path)), nullcontext() if idle else watched(self._path):
+        with store_errors(str(self._path)), nullcontext() if idle else refuse_changes(self._path):
             connection = self._open() if idle is None else idle
             try:
                 connection.execute("BEGIN")
@@ -67,7 +67,7 @@ class Connections:
         a full disk with the error of its own rollback.
         """
         self._check_usable()
-        with self._writing, translated(str(self._path)):
+        with self._writing, store_errors(str(self._path)):
             if self._writer is not None and self._writer.in_transaction:
                 raise StoreError(f"{self._path}: a transaction was begun inside another")
             with self._lock.shared(), self._transaction() as connection:
@@ -77,7 +77,7 @@ class Connections:
     def overwriter(self) -> Iterator[apsw.Connection]:
         """Lend the writing connection outside of any transaction, for SQLite's backup to write through."""
         self._check_usable()
-        with self._writing, translated(str(self._path)):
+        with self._writing, store_errors(str(self._path)):
             yield self._open_writer()
 
     def empty_log(self) -> None:
@@ -115,7 +115,7 @@ class Connections:
         return self._writer
 
     def renew(self) -> None:
-        """Close idle connections, so that the next ones are prepared anew."""
+        """Close idle connections, so that the next ones are prepared again."""
         with self._writing, self._lending:
             self._close_all()
 

@@ -1,7 +1,7 @@
 """The tables of conversations: ``messages`` with its full-text index, ``sessions``, ``summaries``, ``message_files``.
 
-``messages_fts`` has its content in ``messages`` and is written beside it, statement by statement: triggers would cost
-twice the time. A message's key is explicit, because implicit row numbers may change on VACUUM.
+``messages_fts`` has its content in ``messages`` and is written along with it, statement by statement: triggers would
+cost twice the time. A message's key is explicit, because implicit row numbers may change on VACUUM.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Migration
-from klaw_store_sqlitevec.times import from_text, to_text
+from klaw_store_sqlitevec.timestamps import from_text, to_text
 
 if TYPE_CHECKING:
     from klaw_core import JournalFileState, Session, StoredMessage, Summary
@@ -107,7 +107,7 @@ class SqliteMessages:
         match = " OR ".join(f'"{word}"' for word in words)
         columns = ", ".join(f"messages.{name}" for name in _COLUMNS.split(", "))
         cursor = self.resource.execute(
-            f"SELECT {columns} FROM messages_fts JOIN messages ON messages.key = messages_fts.rowid "  # noqa: S608  # names of ours
+            f"SELECT {columns} FROM messages_fts JOIN messages ON messages.key = messages_fts.rowid "
             "WHERE messages_fts MATCH ?1 AND (?2 IS NULL OR messages.chat_id = ?2) "
             "ORDER BY bm25(messages_fts), chat_id, day, position LIMIT ?3",
             (match, chat_id, max(limit, 0)),
@@ -203,7 +203,7 @@ class SqliteMessages:
         ).fetchall()
         self._delete(rows)
         for table in ("sessions", "summaries", "message_files"):
-            self.resource.execute(f"DELETE FROM {table} WHERE chat_id = ?", (chat_id,))  # noqa: S608  # names of ours
+            self.resource.execute(f"DELETE FROM {table} WHERE chat_id = ?", (chat_id,))
         return len(rows)
 
     def _add(self, message: StoredMessage) -> None:
@@ -220,7 +220,7 @@ class SqliteMessages:
             message.type,
             metadata,
         )
-        self.resource.execute(f"INSERT INTO messages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)  # noqa: S608  # names of ours
+        self.resource.execute(f"INSERT INTO messages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         key = self.resource.last_insert_rowid()
         self.resource.execute("INSERT INTO messages_fts (rowid, content) VALUES (?, ?)", (key, message.content))
 
@@ -251,7 +251,7 @@ class SqliteMessages:
         )
 
     def _rows(self, where: str, values: tuple[object, ...]) -> tuple[StoredMessage, ...]:
-        sql = f"SELECT {_COLUMNS} FROM messages WHERE {where}"  # noqa: S608  # `where` is ours
+        sql = f"SELECT {_COLUMNS} FROM messages WHERE {where}"
         return tuple(_message(row) for row in self.resource.execute(sql, values))
 
 

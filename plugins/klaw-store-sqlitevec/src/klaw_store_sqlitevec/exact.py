@@ -13,7 +13,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from klaw_core import Hit, KeyDigest, Keys, Matrix, Query
-from klaw_store_sqlitevec.failures import damaged_vectors
+from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.key_digests import read_key_digest
 from klaw_store_sqlitevec.names import has_table, table_name
 
@@ -54,12 +54,12 @@ def drop(connection: apsw.Connection, collection: str) -> None:
 
 def count(connection: apsw.Connection, collection: str) -> int:
     """Return how many vectors there are."""
-    return int(connection.execute(f"SELECT COUNT(*) FROM {vec_table(collection)}_rowids").get)  # noqa: S608  # a name of ours
+    return int(connection.execute(f"SELECT COUNT(*) FROM {vec_table(collection)}_rowids").get)
 
 
 def read_keys(connection: apsw.Connection, collection: str) -> Keys:
     """Return every key, ascending."""
-    sql = f"SELECT rowid FROM {vec_table(collection)}_rowids ORDER BY rowid"  # noqa: S608  # a name of ours
+    sql = f"SELECT rowid FROM {vec_table(collection)}_rowids ORDER BY rowid"
     return np.fromiter((row[0] for row in connection.execute(sql)), dtype=np.int64)
 
 
@@ -90,7 +90,7 @@ def read_blocks(connection: apsw.Connection, collection: str, dimension: int) ->
         SELECT block.chunk_id, block.size, block.validity, block.rowids, stored.vectors
         FROM {table}_chunks AS block LEFT JOIN {table}_vector_chunks00 AS stored ON stored.rowid = block.chunk_id
         ORDER BY block.chunk_id
-    """  # noqa: S608  # a name of ours
+    """
     rows: Iterator[Any] = connection.execute(sql)
     for number, size, *blobs in rows:
         if {type(size), *map(type, blobs)} != {int, bytes}:  # SQLite keeps a value of any type anywhere
@@ -108,7 +108,7 @@ def read_blocks(connection: apsw.Connection, collection: str, dimension: int) ->
 
 def add(connection: apsw.Connection, collection: str, keys: Sequence[int], vectors: Matrix) -> None:
     """Add vectors, row i for key i."""
-    sql = f"INSERT INTO {vec_table(collection)} (rowid, embedding) VALUES (?, ?)"  # noqa: S608  # a name of ours
+    sql = f"INSERT INTO {vec_table(collection)} (rowid, embedding) VALUES (?, ?)"
     rows = zip(keys, np.ascontiguousarray(vectors, dtype="<f4"), strict=True)
     connection.executemany(sql, ((key, vector.tobytes()) for key, vector in rows))
 
@@ -116,14 +116,14 @@ def add(connection: apsw.Connection, collection: str, keys: Sequence[int], vecto
 def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
     """Remove the vectors of these keys; unknown keys, for which vec0 would look one by one, are ignored."""
     table = vec_table(collection)
-    sql = f"SELECT rowid FROM {table}_rowids WHERE rowid IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours
+    sql = f"SELECT rowid FROM {table}_rowids WHERE rowid IN (SELECT value FROM carray(?))"
     held = connection.execute(sql, (apsw.carray(np.array(keys, dtype=np.int64)),)).fetchall()
-    connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", held)  # noqa: S608  # a name of ours
+    connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", held)
 
 
 def search(connection: apsw.Connection, query: Query, limit: int) -> list[Hit]:
     """Return the nearest, best first."""
-    sql = f"SELECT rowid, distance FROM {vec_table(query.collection)} WHERE embedding MATCH ? AND k = ?"  # noqa: S608  # a name of ours
+    sql = f"SELECT rowid, distance FROM {vec_table(query.collection)} WHERE embedding MATCH ? AND k = ?"
     values: tuple[object, ...] = (np.ascontiguousarray(query.vector, dtype="<f4").tobytes(), limit)
     if query.within is not None:
         sql += " AND rowid IN (SELECT value FROM carray(?))"

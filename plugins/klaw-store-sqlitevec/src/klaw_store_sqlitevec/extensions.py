@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from klaw_core import Migration, StoreError
-from klaw_store_sqlitevec.failures import translated
+from klaw_store_sqlitevec.errors import translated
 from klaw_store_sqlitevec.schema import RECORDED
 
 _OWNER = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -117,8 +117,8 @@ def _copy_rows(mine: apsw.Connection, other: apsw.Connection, name: str, locatio
     if not without_rowid and "rowid" not in map(str.lower, columns):
         columns = ["rowid", *columns]
     named = ", ".join(map(_quoted, columns))
-    rows = _read(other, location, f"SELECT {named} FROM {table}")  # noqa: S608  # quoted
-    mine.executemany(f"INSERT INTO {table} ({named}) VALUES ({', '.join('?' * len(columns))})", rows)  # noqa: S608  # quoted
+    rows = _read(other, location, f"SELECT {named} FROM {table}")
+    mine.executemany(f"INSERT INTO {table} ({named}) VALUES ({', '.join('?' * len(columns))})", rows)
     mine.execute("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
     last = _read(other, location, "SELECT name, seq FROM sqlite_sequence WHERE name = ?", name)
     mine.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", last)

@@ -17,7 +17,7 @@ from attrs import frozen
 from klaw_core import Condition, Filters, Keys
 from klaw_store_sqlitevec.metadata import from_json, ranges
 from klaw_store_sqlitevec.schema import ChunkTable
-from klaw_store_sqlitevec.times import to_text
+from klaw_store_sqlitevec.timestamps import to_text
 
 LAST_CHARACTER = "\U0010ffff"
 # No path reaches it: a blob is greater than any text.
@@ -98,7 +98,7 @@ def read_keys(connection: apsw.Connection, clauses: str, values: Sequence[object
     """
     import numpy as np
 
-    text = connection.execute(f"SELECT group_concat(chunk.id) FROM {clauses}", values).get  # noqa: S608  # the caller's names
+    text = connection.execute(f"SELECT group_concat(chunk.id) FROM {clauses}", values).get
     keys: Keys = np.fromstring(text or "", np.int64, sep=",")
     keys.sort()
     return keys
@@ -163,11 +163,11 @@ def _described(connection: apsw.Connection, table: ChunkTable, keys: Keys, condi
         metadata = from_json(text)
         return all(condition.holds(metadata) for condition in conditions)
 
-    sql = f"SELECT chunk.id, document.metadata FROM {_rows_of(table)} ORDER BY chunk.id"  # noqa: S608  # a name of ours
+    sql = f"SELECT chunk.id, document.metadata FROM {_rows_of(table)} ORDER BY chunk.id"
     rows = connection.execute(sql, (apsw.carray(keys),))
     return np.fromiter((key for key, metadata in rows if satisfies(metadata)), np.int64)
 
 
 def _rows_of(table: ChunkTable) -> str:
     joined = f"{table.name} AS chunk JOIN documents AS document ON document.id = chunk.document_id"
-    return f"{joined} WHERE chunk.id IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours
+    return f"{joined} WHERE chunk.id IN (SELECT value FROM carray(?))"

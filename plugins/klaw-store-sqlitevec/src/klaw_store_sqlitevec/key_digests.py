@@ -10,4 +10,4 @@ _COLUMNS = "COUNT(*), COALESCE(SUM({key} % {p}), 0), COALESCE(SUM(({key} % {p}) 
 def read_key_digest(connection: apsw.Connection, table: str, key: str) -> KeyDigest:
     """Return the digest of a table's column of distinct integers; both names are the caller's own."""
     columns = _COLUMNS.format(key=key, p=KeyDigest.MODULUS)
-    return KeyDigest(*connection.execute(f"SELECT {columns} FROM {table}").get)  # noqa: S608  # names of ours
+    return KeyDigest(*connection.execute(f"SELECT {columns} FROM {table}").get)

@@ -1,6 +1,6 @@
 """A database where nothing may be written: on a read-only mount, or in a directory of another user's.
 
-SQLite reads a database in write-ahead mode through two files beside it, the log and its shared memory, and makes them
+SQLite reads a database in write-ahead mode through two files next to it, the log and its shared memory, and makes them
 if they are missing. Here they cannot be made. If both are there, a program has the database open, or died with it,
 and it is read through them. If the log is missing or empty, the file alone is the whole database: it is opened as
 immutable, for one snapshot, and whether it was changed meanwhile is looked at afterwards (https://sqlite.org/wal.html,
@@ -18,7 +18,7 @@ from klaw_core import StoreError, StoreLockedError, StoreReadOnlyError
 
 
 def may_be_written(path: Path) -> bool:
-    """Return whether this process may write a database, and the files beside it; so it is said of one to be made."""
+    """Return whether this process may write a database and the files next to it; True if it does not exist."""
     return not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
@@ -37,7 +37,7 @@ def open_for_reading(path: Path) -> apsw.Connection:
 
 
 @contextmanager
-def watched(path: Path) -> Iterator[None]:
+def refuse_changes(path: Path) -> Iterator[None]:
     """Raise StoreLockedError if a file read as immutable is changed meanwhile, in the place of what came of that."""
     if may_be_written(path) or _has_shared_memory(path):
         yield

@@ -14,12 +14,12 @@ import apsw
 from attrs import field, frozen
 
 from klaw_core import Chunk, KeySelection, SpaceRecord, StoredChunk, VectorSpace
-from klaw_store_sqlitevec.cache import BLOB, from_cached
 from klaw_store_sqlitevec.filtering import LAST_CHARACTER, no_keys, path_range, read_keys, select
 from klaw_store_sqlitevec.metadata import from_json
 from klaw_store_sqlitevec.names import has_table
 from klaw_store_sqlitevec.schema import STANDARD_CHUNKS, ChunkTable, chunk_table
-from klaw_store_sqlitevec.times import from_text
+from klaw_store_sqlitevec.timestamps import from_text
+from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
 if TYPE_CHECKING:
     from klaw_core import ChunkSelection, DocumentRecord, Filters, KeyDigest, Keys, Vector
@@ -54,7 +54,7 @@ class SqliteSnapshot:
     def is_empty(self, collection: str, /) -> bool:
         """Return whether a collection has no chunks."""
         table = self._table(collection)
-        return table is None or not self.resource.execute(f"SELECT EXISTS (SELECT 1 FROM {table.name})").get  # noqa: S608  # a name of ours
+        return table is None or not self.resource.execute(f"SELECT EXISTS (SELECT 1 FROM {table.name})").get
 
     def documents(self, collection: str, prefix: str, after: str, limit: int, /) -> Sequence[DocumentRecord]:
         """Return documents in order of path: those that begin with ``prefix``, behind ``after``."""
@@ -107,7 +107,7 @@ class SqliteSnapshot:
         table = self._table(collection)
         if not keys or table is None:
             return {}
-        sql = f"SELECT id, chunk_id FROM {table.name} WHERE id IN (SELECT value FROM carray(?))"  # noqa: S608  # a name of ours
+        sql = f"SELECT id, chunk_id FROM {table.name} WHERE id IN (SELECT value FROM carray(?))"
         rows: Iterator[Any] = self.resource.execute(sql, (apsw.carray(array("q", keys)),))
         return dict(rows)
 
@@ -149,11 +149,13 @@ class SqliteSnapshot:
         space_id = self.space_id(space)
         if space_id is None or not hashes:
             return {}
-        rows = self.resource.execute(
-            f"SELECT hash, {BLOB} FROM embedding_cache WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))",  # noqa: S608  # our own
-            (space_id, apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))),
-        )
-        found = {digest.hex(): from_cached(blob, space.dimension) for digest, blob in rows}
+        sql = f"""
+            SELECT hash, {VECTOR_COLUMN} FROM embedding_cache
+            WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))
+        """
+        wanted = apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))
+        rows = self.resource.execute(sql, (space_id, wanted))
+        found = {digest.hex(): decode_vector(blob, space.dimension) for digest, blob in rows}
         return {digest: vector for digest, vector in found.items() if vector is not None}
 
     def counts(self, collection: str, /) -> Mapping[str, tuple[int, int]]:
@@ -166,7 +168,7 @@ class SqliteSnapshot:
             FROM documents AS document
             LEFT JOIN {table.name} AS chunk ON chunk.document_id = document.id
             WHERE document.collection = ? GROUP BY document.origin ORDER BY document.origin
-        """  # noqa: S608  # a name of ours
+        """
         rows = self.resource.execute(sql, (collection,))
         return {origin: (documents, chunks) for origin, documents, chunks in rows}
 
@@ -185,7 +187,7 @@ class SqliteSnapshot:
             return ()
         columns = _CHUNK_COLUMNS.format(source=table.source, chat=table.chat)
         joined = f"{table.name} AS chunk JOIN documents AS document ON document.id = chunk.document_id"
-        sql = f"SELECT {columns} FROM {joined} WHERE {where}"  # noqa: S608  # `where` is ours
+        sql = f"SELECT {columns} FROM {joined} WHERE {where}"
         return tuple(_stored(row) for row in self.resource.execute(sql, values))
 
     def _table(self, collection: str) -> ChunkTable | None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import apsw
 
 from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError
-from klaw_store_sqlitevec.cache import facts, has_other_weights, prune_cache, sample_weights, take_cache, used_spaces
+from klaw_store_sqlitevec.cache import cache_statistics
 from klaw_store_sqlitevec.connections import Connections, check_version
-from klaw_store_sqlitevec.rebuilding import SIDE_FILES, RebuildLock
+from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import (
     MIGRATIONS,
     OWNER,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from klaw_core import Finding, Index, Migration, Snapshot, Store, Transaction
 
 # Added to the database's name: where it is rebuilt.
-_BESIDE = ".rebuild"
+_REBUILD_SUFFIX = ".rebuild"
 _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 # Other versions of Klaw may be running: where they look for these locks, this one does too.
 _OLDER_LOCKS = {"embedding": "embedding.lock", "embedding-moving": "embedding.lock/moving"}
@@ -48,7 +48,7 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0) -> None:
         check_version()
-        self._path = path = path.resolve()  # through a link: SQLite keeps the log beside the file itself
+        self._path = path = path.resolve()  # through a link: SQLite keeps the log next to the file itself
         self._busy_timeout_seconds = busy_timeout_seconds
         self._indexes: dict[str, Index[apsw.Connection]] = {}
         self._connections = Connections(path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare)
@@ -108,13 +108,13 @@ class SqliteStore:
             transaction = SqliteTransaction(connection)
             yield transaction
             if transaction.forgotten:
-                _remove_database(self._beside)  # what a rebuild left; while this writes, none can be going on
+                _remove_database(self._rebuild_path)  # what a rebuild left; while this writes, none can be going on
         if transaction.forgotten:
             self._connections.empty_log()
 
     @contextmanager
     def rebuild(self) -> Iterator[Store[apsw.Connection]]:
-        """Give a store beside this one that takes its place at the end of the block, whole or not at all.
+        """Give a store that takes this one's place at the end of the block, whole or not at all.
 
         It knows this one's cached vectors, and keeps those that its chunks need, and those of spaces that are no
         collection's, here or there. It has the tables of extensions with all their rows. Readers go on meanwhile and
@@ -122,6 +122,7 @@ class SqliteStore:
         dies, this store stays as it was, and what the other had done is there for the next attempt, unless a model has
         changed under its name until then, or it cannot be read.
         """
+        from klaw_store_sqlitevec.cache_transfer import copy_cache, prune_cache, used_spaces
         from klaw_store_sqlitevec.extensions import take_extensions
         from klaw_store_sqlitevec.transaction import SqliteTransaction
 
@@ -129,18 +130,18 @@ class SqliteStore:
         try:
             with lock.exclusive():
                 self._discard_outdated()
-                with closing(self._open_beside()) as fresh:
+                with closing(self._open_rebuild()) as fresh:
                     writer = fresh._connections.writer  # noqa: SLF001  # a store of the same class
                     with self.read() as snapshot, writer() as connection:
-                        take_cache(SqliteTransaction(connection), snapshot.resource, self.location)
+                        copy_cache(SqliteTransaction(connection), snapshot.resource, self.location)
                         take_extensions(connection, snapshot.resource, self.location)
                     yield fresh
                     with self.read() as snapshot:
                         left = used_spaces(SqliteSnapshot(snapshot.resource))
                     with writer() as connection:
                         prune_cache(SqliteTransaction(connection), left)
-                    self._become(fresh)
-                _remove_database(self._beside)
+                    self._replace_content(fresh)
+                _remove_database(self._rebuild_path)
         finally:
             lock.close()
 
@@ -150,21 +151,23 @@ class SqliteStore:
         Its vectors are of other weights than those cached here, or it is damaged, or a newer version has written it.
         Raise StoreError, and remove nothing, if this store is damaged, or if either cannot be read at the moment.
         """
-        if not self._beside.exists():
+        from klaw_store_sqlitevec.cache_transfer import has_other_weights, sample_weights
+
+        if not self._rebuild_path.exists():
             return
-        with self.read() as snapshot:  # before the `try`: damage here says nothing of what is beside
+        with self.read() as snapshot:  # before the `try`: damage here says nothing of the rebuild
             sample = sample_weights(SqliteSnapshot(snapshot.resource))
         try:
-            with closing(self._open_beside()) as left, left.read() as snapshot:
+            with closing(self._open_rebuild()) as left, left.read() as snapshot:
                 outdated = has_other_weights(SqliteSnapshot(snapshot.resource), sample)
         except (StoreCorruptError, ForeignFileError):
             outdated = True
         if outdated:
-            _remove_database(self._beside)
+            _remove_database(self._rebuild_path)
 
-    def _open_beside(self) -> SqliteStore:
+    def _open_rebuild(self) -> SqliteStore:
         """Open what this store is rebuilt in, new or left by a rebuild, with the same indexes."""
-        fresh = SqliteStore(self._beside, busy_timeout_seconds=self._busy_timeout_seconds)
+        fresh = SqliteStore(self._rebuild_path, busy_timeout_seconds=self._busy_timeout_seconds)
         try:
             for owner, index in self._indexes.items():
                 fresh.enlist(owner, index)
@@ -173,7 +176,7 @@ class SqliteStore:
             raise
         return fresh
 
-    def _become(self, other: SqliteStore) -> None:
+    def _replace_content(self, other: SqliteStore) -> None:
         """Replace all content by the other's, as one transaction of SQLite's online backup."""
         with (
             self._connections.overwriter() as target,
@@ -181,7 +184,7 @@ class SqliteStore:
         ):
             backup = target.backup("main", source, "main")
             try:
-                backup.step(-1)  # in one go: page by page it would begin anew at every change
+                backup.step(-1)  # in one go: page by page it would start again at every change
                 backup.finish()
             except BaseException:
                 # Where the file fails still, apsw's own error for that would hide the one that tells what happened.
@@ -193,7 +196,7 @@ class SqliteStore:
         """Return the sizes of file, log and cache in bytes, the cache's hit rate, and the version of SQLite."""
         log = Path(f"{self._path}-wal")
         with self.read() as snapshot:
-            cache = facts(snapshot.resource)
+            cache = cache_statistics(snapshot.resource)
         return {
             "database_bytes": self._path.stat().st_size,
             "log_bytes": log.stat().st_size if log.exists() else 0,
@@ -202,16 +205,16 @@ class SqliteStore:
         }
 
     def check(self, *, fix: bool = False) -> Sequence[Finding]:
-        """Return what is wrong with the files, the rows and the locks; with ``fix`` mend first what is safe to mend.
+        """Return what is wrong with files, rows and locks; with ``fix`` repair first what is safe to repair.
 
-        Mended are permissions, what an interrupted rebuild left, a log that was not checkpointed, the words of
+        Repaired are permissions, what an interrupted rebuild left, a log that was not checkpointed, the words of
         messages, and cached vectors that are damaged (they are computed again). Every page is read.
         """
         from klaw_store_sqlitevec import checking
 
         problem = self._writing_problem()
         if fix and problem is None:
-            self._mend()
+            self._fix_files()
         findings = [*checking.check_modes(self._path, fix=fix), *checking.check_space(self._path)]
         findings += checking.check_log(self._path)
         if problem is None:
@@ -238,13 +241,13 @@ class SqliteStore:
         except StoreError as error:
             return Finding("writing", "error", error.message, self.location, error.hint)
 
-    def _mend(self) -> None:
+    def _fix_files(self) -> None:
         from klaw_store_sqlitevec.checking import bad_cache_rows, check_messages
 
         with suppress(StoreError):
             if self._leftovers():
                 with closing(RebuildLock(self._path)) as lock, lock.exclusive():  # so that they are nobody's
-                    _remove_database(self._beside)
+                    _remove_database(self._rebuild_path)
             with self._connections.writer() as connection:
                 bad = bad_cache_rows(connection)
                 connection.executemany("DELETE FROM embedding_cache WHERE id = ?", ((key,) for key in bad))
@@ -253,12 +256,12 @@ class SqliteStore:
             self._connections.empty_log()
 
     def _leftovers(self) -> list[Path]:
-        paths = (Path(f"{self._beside}{suffix}") for suffix in SIDE_FILES)
+        paths = (Path(f"{self._rebuild_path}{suffix}") for suffix in SIDE_FILES)
         return [path for path in paths if path.exists()]
 
     @property
-    def _beside(self) -> Path:
-        return Path(f"{self._path}{_BESIDE}")
+    def _rebuild_path(self) -> Path:
+        return Path(f"{self._path}{_REBUILD_SUFFIX}")
 
     def close(self) -> None:
         """Close every connection; closing twice is allowed."""

@@ -8,11 +8,12 @@ import apsw
 from attrs import evolve, field, frozen
 
 from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
-from klaw_store_sqlitevec.cache import count, note_use, tend, to_cached
+from klaw_store_sqlitevec.cache import count_lookups, evict, note_use
 from klaw_store_sqlitevec.metadata import add_entries, remove_entries, to_json
 from klaw_store_sqlitevec.schema import chunk_table, create_chunks
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
-from klaw_store_sqlitevec.times import to_text
+from klaw_store_sqlitevec.timestamps import to_text
+from klaw_store_sqlitevec.vector_codec import encode_vector
 
 # The columns of every table of chunks that hold what is the chunk's own.
 _CHUNK_COLUMNS = (
@@ -84,7 +85,7 @@ class SqliteTransaction(SqliteSnapshot):
             return
         space_id = self.put_space(space)
         held = self.cached_vectors(space, list(vectors))
-        new = {digest: to_cached(vector) for digest, vector in vectors.items() if digest not in held}
+        new = {digest: encode_vector(vector) for digest, vector in vectors.items() if digest not in held}
         self.resource.executemany(
             "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) "
             "ON CONFLICT (space_id, hash) DO UPDATE SET vector = excluded.vector",
@@ -100,8 +101,8 @@ class SqliteTransaction(SqliteSnapshot):
 
     def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
         """Leave at most ``max_entries`` vectors of the collections' spaces, the last used; return how many went."""
-        count(self.resource, found, computed)
-        return tend(self.resource, max_entries)
+        count_lookups(self.resource, found, computed)
+        return evict(self.resource, max_entries)
 
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
         """Remove these chunk hashes from the embedding cache, in every space."""
@@ -155,7 +156,7 @@ class SqliteTransaction(SqliteSnapshot):
 
     def _delete_chunks(self, collection: str, keys: Sequence[int]) -> None:
         if keys:
-            sql = f"DELETE FROM {chunk_table(collection).name} WHERE id = ?"  # noqa: S608  # a name of ours
+            sql = f"DELETE FROM {chunk_table(collection).name} WHERE id = ?"
             self.resource.executemany(sql, ((key,) for key in keys))
 
     def _move(self, collection: str, document: Document, kept: Sequence[tuple[Chunk, int]]) -> None:
@@ -164,7 +165,7 @@ class SqliteTransaction(SqliteSnapshot):
             UPDATE {chunk_table(collection).name}
             SET start_offset = ?1, end_offset = ?2, start_line = ?3, end_line = ?4, continues = ?5, updated_at = ?6
             WHERE id = ?7 AND (start_offset, end_offset, start_line, end_line, continues) IS NOT (?1, ?2, ?3, ?4, ?5)
-        """  # noqa: S608  # a name of ours
+        """
         updated = to_text(document.created_at)
         self.resource.executemany(
             sql,
@@ -181,7 +182,7 @@ class SqliteTransaction(SqliteSnapshot):
         sql = f"""
             UPDATE {table.name} SET ({names}) = ({marks})
             WHERE document_id = ?{len(labels) + 1} AND ({names}) IS NOT ({marks})
-        """  # noqa: S608  # names of ours
+        """
         self.resource.execute(sql, (*labels.values(), document_id))
 
     def _insert(
@@ -193,7 +194,7 @@ class SqliteTransaction(SqliteSnapshot):
         table = chunk_table(collection)
         shared = {**table.labels(document), "created_at": to_text(document.created_at), "document_id": document_id}
         columns = ("id", *shared, *table.own(chunks[0]), *_CHUNK_COLUMNS)
-        sql = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  # names of ours
+        sql = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
         last = self.resource.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).get or 0
         keyed = tuple(enumerate(chunks, start=last + 1))
         above = tuple(shared.values())

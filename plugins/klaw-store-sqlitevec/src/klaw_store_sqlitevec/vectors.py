@@ -1,4 +1,4 @@
-"""The index ``sqlite-vec``: what the core holds. The work, which takes numpy, is in :mod:`klaw_store_sqlitevec.forms`.
+"""The index ``sqlite-vec`` as the core holds it. What takes numpy is in :mod:`klaw_store_sqlitevec.vector_storage`.
 
 Every command that opens a memory makes an index, and few ask it anything.
 """
@@ -18,11 +18,11 @@ from klaw_store_sqlitevec.quantized_schema import MIGRATIONS
 
 if TYPE_CHECKING:
     from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
-    from klaw_store_sqlitevec.forms import VectorForms
+    from klaw_store_sqlitevec.vector_storage import VectorStorage
 
 
 class VectorIndex:
-    """Keeps a collection's vectors in the form that ``search`` says; ``auto``: quantized from ``exact_up_to`` on.
+    """Keeps a collection's vectors as ``search`` says: exact, quantized, or quantized from ``exact_up_to`` on (auto).
 
     Of quantized vectors at most ``memory_mb`` MiB are kept in RAM. One object serves every connection to a file.
     """
@@ -34,11 +34,11 @@ class VectorIndex:
         self._options = (search, exact_up_to, memory_mb)
 
     @cached_property
-    def forms(self) -> VectorForms:
+    def storage(self) -> VectorStorage:
         """What does the work, with what it keeps in RAM."""
-        from klaw_store_sqlitevec.forms import VectorForms
+        from klaw_store_sqlitevec.vector_storage import VectorStorage
 
-        return VectorForms(*self._options)
+        return VectorStorage(*self._options)
 
     def migrations(self) -> Sequence[Migration[apsw.Connection]]:
         """Return the step that makes the tables of quantized vectors. A vec0 table needs a dimension: see ``reset``."""
@@ -57,38 +57,38 @@ class VectorIndex:
             resource.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
 
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
-        """Make the collection's tables anew, empty, for vectors of ``space``."""
-        self.forms.reset(resource, collection, space)
+        """Empty the collection's tables and prepare them for vectors of ``space``; None leaves it without."""
+        self.storage.reset(resource, collection, space)
 
     def add(
         self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
     ) -> None:
         """Add one vector a chunk. Raise RetrievalError if the collection was not :meth:`reset` yet."""
-        self.forms.add(resource, collection, chunks, vectors)
+        self.storage.add(resource, collection, chunks, vectors)
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
         """Remove the vectors of these keys; unknown keys are ignored."""
-        self.forms.remove(resource, collection, keys)
+        self.storage.remove(resource, collection, keys)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return every key in the index, ascending."""
-        return self.forms.keys(resource, collection)
+        return self.storage.keys(resource, collection)
 
     def outdated(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return the keys that are still quantized where the search is to be exact: the core adds them again."""
-        return self.forms.outdated(resource, collection)
+        return self.storage.outdated(resource, collection)
 
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
         """Return the digest of :meth:`keys`, None if any is :meth:`outdated`."""
-        return self.forms.key_digest(resource, collection)
+        return self.storage.key_digest(resource, collection)
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the tables and the vectors in them, read past vec0."""
-        return self.forms.check(resource, collection, space)
+        return self.storage.check(resource, collection, space)
 
     def search(self, resource: apsw.Connection, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return the nearest chunks; the score is the cosine similarity. Raise RetrievalError."""
-        return self.forms.search(resource, query, limit)
+        return self.storage.search(resource, query, limit)
 
 
 def _extension() -> Path:

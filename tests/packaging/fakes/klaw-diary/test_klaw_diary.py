@@ -35,12 +35,14 @@ def test_an_extension_is_reached_by_its_name_and_typed_by_its_class(memory):
     assert memory.extension("diary") is memory.extension(Diary)
 
 
-def test_its_format_is_cut_by_its_own_chunker(memory, diary):
+@pytest.mark.usefixtures("diary")
+def test_its_format_is_cut_by_its_own_chunker(memory):
     assert [result.content for result in memory.search("skated", collection="diary", limit=1)] == ["Skated with Ada."]
     assert [span.heading for span in DiaryChunker().split("@ a\nb\n@ c\nd", len)] == [("a",), ("c",)]
 
 
-def test_its_collection_is_apart_and_can_be_searched_together_with_others(memory, diary, tmp_path):
+@pytest.mark.usefixtures("diary")
+def test_its_collection_is_apart_and_can_be_searched_together_with_others(memory, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# Harbour\n\nThe harbour master.\n")
     memory.index(tmp_path / "notes")
@@ -61,7 +63,8 @@ def test_its_collection_is_apart_and_can_be_searched_together_with_others(memory
         ("moods=x", set()),
     ],
 )
-def test_its_metadata_is_filtered_and_returned(memory, diary, condition, days):
+@pytest.mark.usefixtures("diary")
+def test_its_metadata_is_filtered_and_returned(memory, condition, days):
     filters = Filters(metadata=(parse_condition(condition),))
     found = memory.search("harbour skated", collection="diary", filters=filters)
     assert {result.path[6:16] for result in found} == days
@@ -108,7 +111,8 @@ def test_doctor_runs_its_check_and_its_fix(memory, diary):
     assert "diary-end" not in {finding.check for finding in fixed.remaining}
 
 
-def test_its_records_are_exported_and_imported(memory, diary, tmp_path):
+@pytest.mark.usefixtures("diary")
+def test_its_records_are_exported_and_imported(memory, tmp_path):
     report = memory.export(tmp_path / "all.jsonl")
     assert report.counts["diary"] == 2
     with Memory.open(config(tmp_path / "elsewhere")) as other:
@@ -118,7 +122,8 @@ def test_its_records_are_exported_and_imported(memory, diary, tmp_path):
         assert other.search("skated", collection="diary")
 
 
-def test_it_offers_context(memory, diary):
+@pytest.mark.usefixtures("diary")
+def test_it_offers_context(memory):
     assert "Skated with Ada." in memory.context("who skated").volatile
 
 
@@ -130,16 +135,19 @@ def test_its_table_of_the_configuration_is_read_and_checked(tmp_path):
         Memory.open(config(tmp_path, extensions={"diary": {"mod": "grim"}}))
 
 
-def test_its_status_is_shown(memory, diary):
+@pytest.mark.usefixtures("diary")
+def test_its_status_is_shown(memory):
     assert memory.status().statistics["diary_days"] == 2
 
 
-def test_a_listener_that_fails_costs_nobody_anything(memory, diary, monkeypatch):
+@pytest.mark.usefixtures("diary")
+def test_a_listener_that_fails_costs_nobody_anything(memory, monkeypatch):
     monkeypatch.setattr(Diary, "on", lambda _self, _event: 1 / 0)
     assert memory.search("skated", collection="diary")
 
 
-def test_json_of_results_names_the_collection_and_the_metadata(memory, diary):
+@pytest.mark.usefixtures("diary")
+def test_json_of_results_names_the_collection_and_the_metadata(memory):
     from klaw_core import to_json
 
     (result,) = to_json(memory.search("skated", collection="diary", limit=1).results)

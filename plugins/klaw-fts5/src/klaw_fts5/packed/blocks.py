@@ -63,7 +63,7 @@ class Block:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Return what never changes, and what its check sum covers beside its rows."""
+        """Return what never changes, and what its check sum covers besides its rows."""
         sizes = (self.first, self.last, self.rows, self.tokens, self.postings)
         return (self.id, *sizes, self.own_at, self.buckets_at, self.buckets)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from klaw_fts5.packed.blocks import Block, Own, Rows, read_blocks, read_rows, require_agreement
 from klaw_fts5.packed.errors import DamagedError
-from klaw_fts5.packed.state import State
+from klaw_fts5.packed.state import PackedState
 from klaw_fts5.packed.view import View, make_view
 from klaw_fts5.sql import PackedStatements
 
@@ -104,7 +104,7 @@ class Cache:
         self._views: dict[str, tuple[bytes, View]] = {}
         self._words: _CostLru[Hashable, TermBounds] = _CostLru(_WORDS_BYTES)
 
-    def view(self, connection: apsw.Connection, sql: PackedStatements, state: State) -> View:
+    def view(self, connection: apsw.Connection, sql: PackedStatements, state: PackedState) -> View:
         """Return the blocks as they are in this state. Raise DamagedError if they are not as it says."""
         stamp, view = self._views.get(sql.name, (None, None))
         if view is None or stamp != state.stamp:

@@ -11,10 +11,10 @@ from klaw_core import Keys
 from klaw_fts5.packed.blocks import Block, read_blocks, read_own, read_part, read_postings, read_rows
 from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.spelling import term_number
-from klaw_fts5.packed.state import State, read_state
+from klaw_fts5.packed.state import PackedState, read_state
 from klaw_fts5.sql import Statements
 
-_MEND = "search goes on without it; klaw reindex makes it anew"
+_FIX = "search goes on without it; klaw reindex makes it again"
 # So many terms' chunks are compared with FTS5's: every so many of its vocabulary.
 _SAMPLE = 50
 
@@ -29,10 +29,10 @@ def check_packed(connection: apsw.Connection, collection: str, sql: Statements, 
             problems = ["rows of which nothing is recorded"] if read_blocks(connection, sql.packed) else []
     except DAMAGE as error:
         problems = [str(error)]
-    return [f"the packed words of {collection!r} are damaged: {problem} ({_MEND})" for problem in problems]
+    return [f"the packed words of {collection!r} are damaged: {problem} ({_FIX})" for problem in problems]
 
 
-def _differences(connection: apsw.Connection, sql: Statements, state: State, keys: Keys) -> Iterator[str]:
+def _differences(connection: apsw.Connection, sql: Statements, state: PackedState, keys: Keys) -> Iterator[str]:
     """Yield what does not agree. Raise DamagedError where a row cannot be read."""
     blocks = read_blocks(connection, sql.packed)
     rows = [read_rows(connection, sql.packed, block) for block in blocks]

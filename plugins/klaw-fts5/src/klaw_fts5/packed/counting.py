@@ -28,7 +28,7 @@ class ChunkBatch:
     lengths: Integers
 
 
-class Counter:
+class TermCounter:
     """Counts the terms of batches. Remembers spellings that it has met; one batch at a time, whatever the thread."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from klaw_fts5.sql import READ_STATE
 
 
 @frozen
-class State:
+class PackedState:
     """What a collection's packed form holds: ``rows`` that live, and how many of FTS5's it is ``lacking``."""
 
     rows: int
@@ -17,10 +17,10 @@ class State:
     stamp: bytes = field(repr=False)
 
 
-def read_state(connection: apsw.Connection, collection: str) -> State | None:
+def read_state(connection: apsw.Connection, collection: str) -> PackedState | None:
     """Return the state of a collection's packed form, None if it has none, or none that can be read."""
     try:
         row = connection.execute(READ_STATE, (collection,)).fetchone()
     except UnicodeDecodeError:
         return None
-    return None if row is None or tuple(map(type, row)) != (int, int, bytes) else State(*row)
+    return None if row is None or tuple(map(type, row)) != (int, int, bytes) else PackedState(*row)

@@ -1,29 +1,29 @@
 """Vectors as one bit a dimension to find candidates by, and as int8 to rank them by; all of it in klaw.db."""
 
-from klaw_store_sqlitevec.quantized.stages import search
+from klaw_store_sqlitevec.quantized.searching import search
 from klaw_store_sqlitevec.quantized.tables import (
     FEWEST_FOR_CENTRE,
-    QuantizationForm,
+    Quantization,
     add,
     count,
-    drop_form,
+    create_quantization,
+    drop_quantization,
     key_digest,
-    make_form,
-    read_form,
     read_keys,
+    read_quantization,
     remove,
 )
 
 __all__ = [
     "FEWEST_FOR_CENTRE",
-    "QuantizationForm",
+    "Quantization",
     "add",
     "count",
-    "drop_form",
+    "create_quantization",
+    "drop_quantization",
     "key_digest",
-    "make_form",
-    "read_form",
     "read_keys",
+    "read_quantization",
     "remove",
     "search",
 ]

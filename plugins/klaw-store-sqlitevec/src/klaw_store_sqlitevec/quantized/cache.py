@@ -19,7 +19,7 @@ from attrs import define, evolve, field
 from klaw_store_sqlitevec.quantized.codes import row_bytes, words
 from klaw_store_sqlitevec.quantized.tables import (
     CAPACITY,
-    QuantizationForm,
+    Quantization,
     Segment,
     parse_segments,
     read_range,
@@ -45,7 +45,7 @@ class SegmentCache:
     _complete: dict[str, tuple[list[Any], View]] = field(factory=dict, init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
-    def load(self, connection: apsw.Connection, collection: str, form: QuantizationForm) -> View:
+    def load(self, connection: apsw.Connection, collection: str, quantization: Quantization) -> View:
         """Return the segments of a collection with their codes. Raise RetrievalError if they are damaged."""
         stored = read_segment_rows(connection, collection)
         known = self._complete.get(collection)
@@ -55,14 +55,14 @@ class SegmentCache:
         with self._lock:
             before = self._held.get(collection, {})
             others = [held for name, some in self._held.items() if name != collection for held in some.values()]
-        now = {segment.id: _update(connection, form, segment, before.get(segment.id)) for segment in segments}
+        now = {segment.id: _update(connection, quantization, segment, before.get(segment.id)) for segment in segments}
         if connection.txn_state("main") == apsw.SQLITE_TXN_WRITE:
             return View(list(now.values()))
         room = max(0, self.most_bytes - sum(map(_bytes, others)))
-        code_bytes = _code_bytes(words(form.dimension))
-        wants_rows = len(now) * (code_bytes + CAPACITY * row_bytes(form.dimension)) <= room
+        code_bytes = _code_bytes(words(quantization.dimension))
+        wants_rows = len(now) * (code_bytes + CAPACITY * row_bytes(quantization.dimension)) <= room
         if wants_rows:
-            _read_more_rows(connection, collection, form, [held for key, held in now.items() if key in before])
+            _read_more_rows(connection, collection, quantization, [held for key, held in now.items() if key in before])
         else:
             now = {key: evolve(held, rows=NO_ROWS, filled=0) for key, held in now.items()}
         view = View(list(now.values()))
@@ -84,12 +84,12 @@ def _code_bytes(width: int) -> int:
 
 
 def _update(
-    connection: apsw.Connection, form: QuantizationForm, segment: Segment, held: LoadedSegment | None
+    connection: apsw.Connection, quantization: Quantization, segment: Segment, held: LoadedSegment | None
 ) -> LoadedSegment:
     """Return a segment with its codes, and with the rows that are held of what it was."""
     if held is not None and held.segment.stamp == segment.stamp:
         return held
-    planes = np.empty((words(form.dimension), CAPACITY), np.uint64)
+    planes = np.empty((words(quantization.dimension), CAPACITY), np.uint64)
     read_blob(connection, segment, "codes", planes)
     fresh = LoadedSegment(segment, planes[:, : segment.used])
     if held is not None and segment.follows(held.segment) and _continues(fresh, held):
@@ -110,7 +110,7 @@ def _continues(fresh: LoadedSegment, held: LoadedSegment) -> bool:
 
 
 def _read_more_rows(
-    connection: apsw.Connection, collection: str, form: QuantizationForm, segments: Sequence[LoadedSegment]
+    connection: apsw.Connection, collection: str, quantization: Quantization, segments: Sequence[LoadedSegment]
 ) -> None:
     """Read the rows of one segment, and those that were added to others whose rows are held."""
     first = next((held for held in segments if not len(held.rows)), None)
@@ -120,8 +120,8 @@ def _read_more_rows(
         if filled >= used or not (len(buffer) or held is first):
             continue
         if not len(buffer):
-            buffer = np.zeros((CAPACITY, row_bytes(form.dimension)), np.uint8)
-        places, rows = read_range(connection, collection, base + filled, base + used, form.dimension)
+            buffer = np.zeros((CAPACITY, row_bytes(quantization.dimension)), np.uint8)
+        places, rows = read_range(connection, collection, base + filled, base + used, quantization.dimension)
         buffer[places - base] = rows
         held.rows = buffer
         held.filled = used

@@ -10,10 +10,10 @@ from klaw_core import RetrievalError
 from klaw_store_sqlitevec.quantized.codes import encode, restore, row_bytes, unpack, words
 from klaw_store_sqlitevec.quantized.tables import (
     CAPACITY,
-    QuantizationForm,
+    Quantization,
     Segment,
     exists,
-    read_form,
+    read_quantization,
     read_segments,
     rows_table,
 )
@@ -33,36 +33,36 @@ class _DamageCounts:
     rows: int = 0
 
 
-def check_form(connection: apsw.Connection, collection: str, dimension: int | None) -> list[str]:
+def check_quantized(connection: apsw.Connection, collection: str, dimension: int | None) -> list[str]:
     """Return what is wrong with quantized vectors that should have ``dimension`` (None: whatever they have)."""
     try:
-        form = read_form(connection, collection)
-        if form is None and not exists(connection, collection):
+        quantization = read_quantization(connection, collection)
+        if quantization is None and not exists(connection, collection):
             return []
-        rows = connection.execute(f"SELECT COUNT(*) FROM {rows_table(collection)}").get  # noqa: S608  # a name of ours
-        if form is None:
-            return [f"{rows:,} quantized vectors belong to no form"] if rows else []
-        if dimension not in (None, form.dimension):
-            return [f"it holds vectors of {form.dimension} dimensions, the recorded space has {dimension}"]
+        rows = connection.execute(f"SELECT COUNT(*) FROM {rows_table(collection)}").get
+        if quantization is None:
+            return [f"{rows:,} quantized vectors are there without what they were quantized with"] if rows else []
+        if dimension not in (None, quantization.dimension):
+            return [f"it holds vectors of {quantization.dimension} dimensions, the recorded space has {dimension}"]
         found = _DamageCounts()
         for segment in read_segments(connection, collection):
-            _check_segment(connection, collection, form, segment, found)
+            _check_segment(connection, collection, quantization, segment, found)
         return _problems(found, rows)
     except (apsw.Error, TypeError, ValueError, IndexError, OverflowError, RetrievalError) as error:
         return [f"its vectors cannot be read: {error}"]
 
 
 def _check_segment(
-    connection: apsw.Connection, collection: str, form: QuantizationForm, segment: Segment, found: _DamageCounts
+    connection: apsw.Connection, collection: str, quantization: Quantization, segment: Segment, found: _DamageCounts
 ) -> None:
-    sql = f"SELECT place, key, vector FROM {rows_table(collection)} WHERE place BETWEEN ? AND ? ORDER BY place"  # noqa: S608  # a name of ours
+    sql = f"SELECT place, key, vector FROM {rows_table(collection)} WHERE place BETWEEN ? AND ? ORDER BY place"
     rows: list[Any] = connection.execute(sql, (segment.first, segment.first + CAPACITY - 1)).fetchall()
     found.rows += len(rows)
-    width = words(form.dimension)
+    width = words(quantization.dimension)
     codes = connection.execute("SELECT codes FROM quantized_codes WHERE segment = ?", (segment.id,)).get or b""
     keys = connection.execute("SELECT keys FROM quantized_keys WHERE segment = ?", (segment.id,)).get or b""
     packed = b"".join(vector for _, _, vector in rows)
-    lengths = (width * CAPACITY * 8, CAPACITY * 8, len(rows) * row_bytes(form.dimension))
+    lengths = (width * CAPACITY * 8, CAPACITY * 8, len(rows) * row_bytes(quantization.dimension))
     if (len(codes), len(keys), len(packed)) != lengths:
         found.damaged += 1
         return
@@ -71,11 +71,11 @@ def _check_segment(
     found.misplaced += len(np.setxor1d(places, living))
     held = np.frombuffer(keys, "<i8")[places]
     found.misplaced += int(np.count_nonzero(held != np.array([key for _, key, _ in rows], dtype=np.int64)))
-    vectors = np.frombuffer(packed, np.uint8).reshape(len(rows), row_bytes(form.dimension))
+    vectors = np.frombuffer(packed, np.uint8).reshape(len(rows), row_bytes(quantization.dimension))
     planes = np.frombuffer(codes, np.uint64).reshape(width, CAPACITY)[:, places]
     found.uncoded += int(np.count_nonzero((planes != encode(unpack(vectors)[1])).any(axis=0)))
     with np.errstate(all="ignore"):
-        sizes = np.linalg.norm(restore(vectors, form.centre), axis=1)
+        sizes = np.linalg.norm(restore(vectors, quantization.centre), axis=1)
         found.unsound += int(np.count_nonzero(~(np.abs(sizes - 1.0) <= _UNIT_TOLERANCE)))
 
 

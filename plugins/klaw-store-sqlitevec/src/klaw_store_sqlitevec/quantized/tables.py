@@ -15,7 +15,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from klaw_core import KeyDigest, Keys, Matrix, RetrievalError, Vector
-from klaw_store_sqlitevec.failures import damaged_vectors
+from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.key_digests import read_key_digest
 from klaw_store_sqlitevec.names import has_table, is_standard, table_name
 from klaw_store_sqlitevec.quantized.codes import Bytes, Places, encode, quantize, restore, row_bytes, unpack, words
@@ -37,8 +37,8 @@ _BATCH = 4_096
 
 
 @frozen
-class QuantizationForm:
-    """What the vectors of a collection are quantized with. ``centred`` is false while they are few."""
+class Quantization:
+    """What a collection's vectors are quantized with. ``centred`` is false while they are few."""
 
     dimension: int
     centre: Vector = field(eq=False)
@@ -75,7 +75,7 @@ def exists(connection: apsw.Connection, collection: str) -> bool:
     return is_standard(collection) or has_table(connection, rows_table(collection))
 
 
-def read_form(connection: apsw.Connection, collection: str) -> QuantizationForm | None:
+def read_quantization(connection: apsw.Connection, collection: str) -> Quantization | None:
     """Return what a collection's vectors are quantized with, None if they are not. Raise RetrievalError."""
     sql = "SELECT dimension, centre FROM quantized_forms WHERE collection = ?"
     row = connection.execute(sql, (collection,)).fetchone()
@@ -87,29 +87,29 @@ def read_form(connection: apsw.Connection, collection: str) -> QuantizationForm 
     if blob is not None and not (isinstance(blob, bytes) and len(blob) == dimension * _FLOAT_BYTES):
         raise _damaged(collection)
     centre = np.zeros(dimension, np.float32) if blob is None else np.frombuffer(blob, "<f4").astype(np.float32)
-    return QuantizationForm(dimension, centre, blob is not None)
+    return Quantization(dimension, centre, blob is not None)
 
 
-def make_form(connection: apsw.Connection, collection: str, dimension: int, centre: Vector | None) -> QuantizationForm:
-    """Begin a collection's quantized vectors anew, without any."""
-    drop_form(connection, collection)
+def create_quantization(
+    connection: apsw.Connection, collection: str, dimension: int, centre: Vector | None
+) -> Quantization:
+    """Start a collection's quantized vectors again, without any."""
+    drop_quantization(connection, collection)
     if not exists(connection, collection):
         connection.execute(CREATE_ROWS.format(table=rows_table(collection)))
     blob = None if centre is None else centre.astype("<f4").tobytes()
     connection.execute("INSERT INTO quantized_forms VALUES (?, ?, ?)", (collection, dimension, blob))
-    return QuantizationForm(
-        dimension, np.zeros(dimension, np.float32) if centre is None else centre, centre is not None
-    )
+    return Quantization(dimension, np.zeros(dimension, np.float32) if centre is None else centre, centre is not None)
 
 
-def drop_form(connection: apsw.Connection, collection: str) -> None:
+def drop_quantization(connection: apsw.Connection, collection: str) -> None:
     """Remove a collection's quantized vectors and what they were made with, damaged or not."""
     if exists(connection, collection):
-        connection.execute(f"DELETE FROM {rows_table(collection)}")  # noqa: S608  # a name of ours
+        connection.execute(f"DELETE FROM {rows_table(collection)}")
     for segment in _segment_ids(connection, collection):
         _drop_segment(connection, segment)
     for table in ("quantized_codes", "quantized_keys"):  # of a segment that is not there any more, but by damage
-        connection.execute(f"DELETE FROM {table} WHERE segment NOT IN (SELECT id FROM quantized_segments)")  # noqa: S608  # names of ours
+        connection.execute(f"DELETE FROM {table} WHERE segment NOT IN (SELECT id FROM quantized_segments)")
     connection.execute("DELETE FROM quantized_forms WHERE collection = ?", (collection,))
 
 
@@ -161,7 +161,7 @@ def read_keys(connection: apsw.Connection, collection: str) -> Keys:
     """Return every key, ascending."""
     if not exists(connection, collection):
         return _NOWHERE
-    sql = f"SELECT key FROM {rows_table(collection)} ORDER BY key"  # noqa: S608  # a name of ours
+    sql = f"SELECT key FROM {rows_table(collection)} ORDER BY key"
     return np.fromiter((row[0] for row in connection.execute(sql)), dtype=np.int64)
 
 
@@ -177,7 +177,7 @@ def read_rows(connection: apsw.Connection, collection: str, places: Places, dime
     sql = f"""
         SELECT stored.key, stored.vector
         FROM carray(?) AS wanted CROSS JOIN {rows_table(collection)} AS stored ON stored.place = wanted.value
-    """  # noqa: S608  # a name of ours
+    """
     rows: list[Any] = []
     if len(places):
         rows = connection.execute(sql, (apsw.carray(np.ascontiguousarray(places)),)).fetchall()
@@ -190,7 +190,7 @@ def read_range(
     connection: apsw.Connection, collection: str, first: int, end: int, dimension: int
 ) -> tuple[Places, Bytes]:
     """Return the places from ``first`` to before ``end`` where a vector lives, and their packed rows."""
-    sql = f"SELECT place, vector FROM {rows_table(collection)} WHERE place >= ? AND place < ? ORDER BY place"  # noqa: S608  # a name of ours
+    sql = f"SELECT place, vector FROM {rows_table(collection)} WHERE place >= ? AND place < ? ORDER BY place"
     return _packed(collection, connection.execute(sql, (first, end)).fetchall(), dimension)
 
 
@@ -208,31 +208,31 @@ def _damaged(collection: str) -> RetrievalError:
 
 
 def add(
-    connection: apsw.Connection, collection: str, form: QuantizationForm, keys: Sequence[int], vectors: Matrix
-) -> QuantizationForm:
+    connection: apsw.Connection, collection: str, quantization: Quantization, keys: Sequence[int], vectors: Matrix
+) -> Quantization:
     """Add vectors; return what they are quantized with now: when they are enough for it, all are centred."""
-    held = 0 if form.centred else count(connection, collection)
-    if not form.centred and held + len(keys) >= FEWEST_FOR_CENTRE:
+    held = 0 if quantization.centred else count(connection, collection)
+    if not quantization.centred and held + len(keys) >= FEWEST_FOR_CENTRE:
         places = _places_of(connection, collection, read_keys(connection, collection))
-        old, rows = read_rows(connection, collection, places, form.dimension)
-        vectors = np.vstack([restore(rows, form.centre), vectors])
+        old, rows = read_rows(connection, collection, places, quantization.dimension)
+        vectors = np.vstack([restore(rows, quantization.centre), vectors])
         keys = [*old.tolist(), *keys]
-        form = make_form(connection, collection, form.dimension, vectors.mean(axis=0))
+        quantization = create_quantization(connection, collection, quantization.dimension, vectors.mean(axis=0))
     for first in range(0, len(keys), _BATCH):
         part = slice(first, first + _BATCH)
-        _append(connection, collection, keys[part], quantize(vectors[part], form.centre))
-    return form
+        _append(connection, collection, keys[part], quantize(vectors[part], quantization.centre))
+    return quantization
 
 
 def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
     """Remove vectors and what their codes say of them; unknown keys are ignored."""
-    form = read_form(connection, collection)
-    if form is None:
+    quantization = read_quantization(connection, collection)
+    if quantization is None:
         return
     places = _places_of(connection, collection, np.unique(np.asarray(keys, dtype=np.int64)))
     if not len(places):
         return
-    sql = f"DELETE FROM {rows_table(collection)} WHERE place = ?"  # noqa: S608  # a name of ours
+    sql = f"DELETE FROM {rows_table(collection)} WHERE place = ?"
     connection.executemany(sql, ((place,) for place in places.tolist()))
     for number in _segment_ids(connection, collection):
         gone = places[places // CAPACITY == number] - number * CAPACITY
@@ -242,9 +242,9 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
         segment = _read_segment(connection, collection, number)
         dead = np.union1d(segment.dead, gone)
         if 2 * len(dead) > max(segment.used, FEWEST_FOR_CENTRE):
-            _empty(connection, collection, form, segment, dead)
+            _empty(connection, collection, quantization, segment, dead)
             continue
-        _erase(connection, segment.id, gone, words(form.dimension))
+        _erase(connection, segment.id, gone, words(quantization.dimension))
         bits = np.zeros(CAPACITY, np.bool_)
         bits[dead] = True
         sql = "UPDATE quantized_segments SET dead = ?, stamp = randomblob(16) WHERE id = ?"
@@ -252,12 +252,12 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
 
 
 def _empty(
-    connection: apsw.Connection, collection: str, form: QuantizationForm, segment: Segment, dead: Places
+    connection: apsw.Connection, collection: str, quantization: Quantization, segment: Segment, dead: Places
 ) -> None:
     """Move what lives in a segment to the end of the last one, and remove it."""
     places = np.setdiff1d(np.arange(segment.used), dead) + segment.first
-    keys, rows = read_rows(connection, collection, places, form.dimension)
-    sql = f"DELETE FROM {rows_table(collection)} WHERE place BETWEEN ? AND ?"  # noqa: S608  # a name of ours
+    keys, rows = read_rows(connection, collection, places, quantization.dimension)
+    sql = f"DELETE FROM {rows_table(collection)} WHERE place BETWEEN ? AND ?"
     connection.execute(sql, (segment.first, segment.first + CAPACITY - 1))
     _drop_segment(connection, segment.id)
     for first in range(0, len(keys), _BATCH):
@@ -272,7 +272,7 @@ def _append(connection: apsw.Connection, collection: str, keys: Sequence[int], r
         segment, used = _open_segment(connection, collection, len(planes))
         part = slice(done, min(len(keys), done + CAPACITY - used))
         first = segment * CAPACITY + used
-        sql = f"INSERT INTO {rows_table(collection)} (place, key, vector) VALUES (?, ?, ?)"  # noqa: S608  # a name of ours
+        sql = f"INSERT INTO {rows_table(collection)} (place, key, vector) VALUES (?, ?, ?)"
         fresh = enumerate(zip(keys[part], rows[part], strict=True), first)
         connection.executemany(sql, ((place, int(key), row.tobytes()) for place, (key, row) in fresh))
         with connection.blob_open("main", "quantized_codes", "codes", segment, True) as blob:
@@ -331,7 +331,7 @@ def _places_of(connection: apsw.Connection, collection: str, keys: Keys) -> Plac
     sql = f"""
         SELECT stored.place FROM carray(?) AS wanted CROSS JOIN {rows_table(collection)} AS stored
         ON stored.key = wanted.value ORDER BY stored.place
-    """  # noqa: S608  # a name of ours
+    """
     if not len(keys):
         return _NOWHERE
     return np.fromiter((row[0] for row in connection.execute(sql, (apsw.carray(keys),))), dtype=np.int64)

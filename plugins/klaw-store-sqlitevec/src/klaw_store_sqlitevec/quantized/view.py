@@ -11,7 +11,7 @@ from attrs import define, frozen
 from numpy.typing import NDArray
 
 from klaw_core import Keys
-from klaw_store_sqlitevec.failures import damaged_vectors
+from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.quantized.codes import FURTHEST, Bytes, Distances, Places, Planes, measure
 from klaw_store_sqlitevec.quantized.tables import CAPACITY, Segment
 

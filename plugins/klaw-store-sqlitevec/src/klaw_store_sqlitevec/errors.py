@@ -1,4 +1,4 @@
-"""SQLite's errors as Klaw's, each with the file it concerns and what mends it; and what mends damage."""
+"""SQLite's errors as Klaw's, each with the file it concerns and what fixes it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,15 +14,15 @@ from klaw_core import (
     StoreReadOnlyError,
 )
 
-#: It replaces every page, and keeps the vectors that were computed, if it can still read them.
+# It replaces every page, and keeps the vectors that were computed, if it can still read them.
 _REINDEX = "klaw reindex"
-_BEGIN_ANEW = "move it away, then `klaw index`: it is made anew from your files"
-#: What mends a database that has damaged pages.
-MEND_PAGES = f"`{_REINDEX}`; if that fails too, {_BEGIN_ANEW}"
+_START_OVER = "move it away, then `klaw index`: it is made again from your files"
+#: What fixes a database that has damaged pages.
+FIX_PAGES = f"`{_REINDEX}`; if that fails too, {_START_OVER}"
 
 
 @contextmanager
-def translated(location: str) -> Iterator[None]:
+def store_errors(location: str) -> Iterator[None]:
     """Raise the StoreError that an apsw error inside the block means."""
     try:
         yield
@@ -38,7 +38,7 @@ def translated(location: str) -> Iterator[None]:
     except apsw.FullError as error:
         raise _full(location) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        hint = MEND_PAGES if isinstance(error, apsw.CorruptError) else _BEGIN_ANEW
+        hint = FIX_PAGES if isinstance(error, apsw.CorruptError) else _START_OVER
         raise StoreCorruptError(f"{location} is not a sound database: {error}", hint=hint) from error
     except apsw.ThreadingViolationError as error:
         raise StoreError(f"{location}: a snapshot or transaction was used by two threads at once") from error
@@ -50,7 +50,7 @@ def translated(location: str) -> Iterator[None]:
 
 
 def damaged_vectors(problem: str) -> RetrievalError:
-    """Return the error that vectors cannot be used as they are: `klaw doctor --fix` mends values, and not pages."""
+    """Return the error that vectors cannot be used as they are: `klaw doctor --fix` repairs values, not pages."""
     return RetrievalError(problem, hint=_REINDEX)
 
 

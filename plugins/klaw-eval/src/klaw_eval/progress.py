@@ -1,4 +1,4 @@
-"""Progress on stderr, only where somebody looks at it."""
+"""Progress bars on stderr, only on a terminal."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from functools import partial
 
 from klaw_core.cli.kit import Settings, progress_bar
-from klaw_eval.running import Bars
+from klaw_eval.running import ProgressBars
 
 
-def bars_for(settings: Settings) -> Bars:
+def progress_bars(settings: Settings) -> ProgressBars:
     """Return the bars of a run; they are silent with ``--quiet`` and unless stderr is a terminal."""
-    return Bars(partial(progress_bar, settings), partial(_asking, settings))
+    return ProgressBars(partial(progress_bar, settings), partial(_asking, settings))
 
 
 @contextmanager

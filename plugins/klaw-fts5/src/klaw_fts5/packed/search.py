@@ -11,13 +11,13 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from klaw_core import Keys
-from klaw_fts5.exact import Exact, Preference, Weights, everyday_from
+from klaw_fts5.exact import ExactSearch, Preference, Weights, everyday_from
 from klaw_fts5.packed.blocks import Own, TermPostings, read_own, read_postings
 from klaw_fts5.packed.cache import Cache, TermBounds, TermScores
 from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import OWN
 from klaw_fts5.packed.spelling import term_number
-from klaw_fts5.packed.state import State
+from klaw_fts5.packed.state import PackedState
 from klaw_fts5.packed.view import K1, View, idf
 from klaw_fts5.plan import asks
 from klaw_fts5.query import Term, render
@@ -62,7 +62,7 @@ class PackedSearch:
     sql: Statements
     weights: Weights
     cache: Cache
-    state: State
+    state: PackedState
     view: View
     _tokenize: Tokenizer = field(init=False)
     _held: dict[int, TermBounds] = field(init=False, factory=dict)
@@ -218,8 +218,8 @@ class PackedSearch:
         return scores
 
     @property
-    def _exact(self) -> Exact:
-        return Exact(self.connection, self.sql, self.weights, self.view.rows)
+    def _exact(self) -> ExactSearch:
+        return ExactSearch(self.connection, self.sql, self.weights, self.view.rows)
 
     def _count(self, term: Term, limit: int) -> int:
         return int(self.connection.execute(self.sql.matches, (render((term,)), limit)).get)

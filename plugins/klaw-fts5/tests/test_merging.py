@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from klaw_fts5.packed.blocks import Block
-from klaw_fts5.packed.upkeep import _mergeable
+from klaw_fts5.packed.index import _mergeable
 
 
 def test_what_fills_up_the_next_sizes_is_merged_with_them_at_once() -> None:

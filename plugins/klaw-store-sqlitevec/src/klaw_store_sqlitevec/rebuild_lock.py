@@ -1,4 +1,4 @@
-"""The lock that keeps writers out while the database is rebuilt beside itself.
+"""The lock that keeps writers out while the database is rebuilt in a file next to it.
 
 Every write transaction holds the lock file shared, a rebuild holds it exclusively for as long as it takes; readers
 do not care. The kernel drops the lock with the process, so a crash leaves none behind.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from klaw_core import StoreLockedError, StoreReadOnlyError
 
-#: What SQLite and the store keep beside a database, by what is added to its name.
+#: The files that SQLite and the store keep next to a database, by what is added to its name.
 SIDE_FILES = ("", "-wal", "-shm", ".lock")
 
 _RETRY_SECONDS = 0.01

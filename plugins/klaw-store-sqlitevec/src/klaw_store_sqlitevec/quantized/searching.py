@@ -13,7 +13,7 @@ from klaw_core import Hit, Keys, Query, RetrievalError
 from klaw_store_sqlitevec.quantized import codes as arithmetic
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
 from klaw_store_sqlitevec.quantized.codes import Places
-from klaw_store_sqlitevec.quantized.tables import QuantizationForm, read_rows
+from klaw_store_sqlitevec.quantized.tables import Quantization, read_rows
 from klaw_store_sqlitevec.quantized.view import View
 
 # How many the first stage leaves, and the second, at least and for each hit that is asked for.
@@ -26,34 +26,35 @@ _FEW = 8
 
 
 def search(
-    connection: apsw.Connection, cache: SegmentCache, form: QuantizationForm, query: Query, limit: int
+    connection: apsw.Connection, cache: SegmentCache, quantization: Quantization, query: Query, limit: int
 ) -> list[Hit]:
     """Return the nearest of a collection's vectors, best first, ties by key. Raise RetrievalError.
 
-    The query has a vector of the form's dimension.
+    The query's vector has as many dimensions as they have.
     """
-    view = cache.load(connection, query.collection, form)
+    view = cache.load(connection, query.collection, quantization)
     if not view.held or query.vector is None:
         return []
-    if len(query.vector) != form.dimension:
-        problem = (
-            f"the question has {len(query.vector)} dimensions, the vectors of {query.collection!r} {form.dimension}"
+    if len(query.vector) != quantization.dimension:
+        raise RetrievalError(
+            f"the question has {len(query.vector)} dimensions, "
+            f"the vectors of {query.collection!r} {quantization.dimension}",
+            hint="klaw reindex",
         )
-        raise RetrievalError(problem, hint="klaw reindex")
     allowed = None if query.within is None else _allowed(connection, view, query.within.keys())
     warm = view.is_whole
     pool = max(_WARM, _WARM_A_HIT * limit) if warm else max(_POOL, _POOL_A_HIT * limit)
-    rest = query.vector - form.centre
+    rest = query.vector - quantization.centre
     positions = _pool(connection, view, arithmetic.encode(rest[None]), allowed, pool)
     if warm:
         rows = view.rows(positions)
     else:
         rescored = max(_RESCORED, _RESCORED_A_HIT * limit)
         if len(positions) > rescored:
-            estimates = arithmetic.estimates(view.planes(positions), form.dimension, rest)
+            estimates = arithmetic.estimates(view.planes(positions), quantization.dimension, rest)
             positions = positions[arithmetic.best(estimates, rescored, _keys_at(connection, view, positions))]
-        keys, rows = read_rows(connection, query.collection, view.places(positions), form.dimension)
-    scores = arithmetic.similarities(rows, form.centre, query.vector)
+        keys, rows = read_rows(connection, query.collection, view.places(positions), quantization.dimension)
+    scores = arithmetic.similarities(rows, quantization.centre, query.vector)
     found = arithmetic.largest(scores, limit)
     keys, scores = view.keys(connection, positions[found]) if warm else keys[found], scores[found]
     order = np.lexsort((keys, -scores))[:limit]

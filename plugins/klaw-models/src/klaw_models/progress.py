@@ -1,4 +1,4 @@
-"""The progress bar of a download: on stderr, only where somebody looks at it."""
+"""The progress bar of a download: on stderr, only on a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from klaw_core.cli.kit import Settings
 
 
 @contextmanager
-def bytes_bar(settings: Settings, total: int) -> Iterator[Callable[[int], None]]:
+def bytes_progress(settings: Settings, total: int) -> Iterator[Callable[[int], None]]:
     """Show a bar of ``total`` bytes while the block runs; yield what takes how many are there."""
     if settings.quiet or not sys.stderr.isatty():
         yield lambda _done: None

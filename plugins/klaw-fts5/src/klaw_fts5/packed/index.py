@@ -13,17 +13,17 @@ from attrs import field, frozen
 from klaw_core import KeyDigest, Keys
 from klaw_fts5.packed.blocks import Block, read_blocks
 from klaw_fts5.packed.cache import Cache
-from klaw_fts5.packed.counting import Counter
+from klaw_fts5.packed.counting import TermCounter
 from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.postings import MAX_ROWS
-from klaw_fts5.packed.state import State, read_state
+from klaw_fts5.packed.state import PackedState, read_state
 from klaw_fts5.packed.writing import merge, write_batch
 from klaw_fts5.sql import DELETE_STATE, WRITE_STATE, PackedStatements, Statements, statements
 from klaw_fts5.tokenizer import Tokenizer
 
 # Blocks of one size, to a factor of four, are merged when there are four of them.
 _FAN = 4
-# Of a block, as much may be dead before it is written anew.
+# The part of a block that may be dead before the block is written again.
 _DEAD = 0.25
 _BATCH = 4096
 
@@ -31,16 +31,16 @@ Columns = tuple[str, str, str]
 
 
 @frozen(eq=False)
-class Upkeep:
+class PackedIndex:
     """Adds to the packed form and removes from it.
 
-    What FTS5 held before the packed form was begun, because nothing was packed by the configuration of that day, is
-    ``lacking`` there until it is added again, and until then FTS5 answers. A packed form that turns out damaged is
-    emptied and begun anew in the same way.
+    Rows that FTS5 held before the packed form was started, under a configuration that packs nothing, are ``lacking``
+    there until they are added again, and until then FTS5 answers. A packed form that turns out damaged is emptied and
+    started again in the same way.
     """
 
     cache: Cache = field(factory=Cache)
-    counter: Counter = field(factory=Counter)
+    counter: TermCounter = field(factory=TermCounter)
 
     def add(self, connection: apsw.Connection, collection: str, rows: Sequence[tuple[int, Columns]]) -> None:
         """Add rows that FTS5 has been given just now."""
@@ -49,7 +49,7 @@ class Upkeep:
         sql = statements(collection)
         state = read_state(connection, collection)
         if state is None:
-            state = self._begin_anew(connection, collection, len(rows))
+            state = self._start_over(connection, collection, len(rows))
         tokenizer = Tokenizer(connection)
         ordered = sorted(rows, key=lambda row: row[0])
         for start in range(0, len(ordered), _BATCH):
@@ -57,7 +57,7 @@ class Upkeep:
             counted = self.counter.count(tokenizer, [columns for _, columns in batch])
             write_batch(connection, sql.packed, [key for key, _ in batch], counted)
         _write_state(connection, collection, state.rows + len(rows), state.lacking)
-        self._settle(connection, collection)
+        self._merge_blocks(connection, collection)
 
     def remove(self, connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
         """Remove rows that FTS5 still has; unknown keys are ignored."""
@@ -71,15 +71,15 @@ class Upkeep:
         wanted = np.unique(np.array(keys, dtype=np.int64))
         present = _present(connection, sql, wanted) if state.lacking else 0
         try:
-            gone = sum(self._kill(connection, sql, block, wanted) for block in read_blocks(connection, sql.packed))
+            gone = sum(self._mark_dead(connection, sql, block, wanted) for block in read_blocks(connection, sql.packed))
         except DAMAGE:
-            self._begin_anew(connection, collection, _present(connection, sql, wanted))
+            self._start_over(connection, collection, _present(connection, sql, wanted))
             return
         if gone or present:
             _write_state(connection, collection, state.rows - gone, max(state.lacking - max(present - gone, 0), 0))
 
     def erase(self, connection: apsw.Connection, collection: str) -> None:
-        """Leave nothing of removed rows: write the blocks anew that had any."""
+        """Leave nothing of removed rows: write the blocks again that had any."""
         state = read_state(connection, collection)
         if state is None:
             self.reset(connection, collection)
@@ -90,7 +90,7 @@ class Upkeep:
                 if len(block.dead):
                     self._merge(connection, sql, [block])
         except DAMAGE:
-            self._begin_anew(connection, collection)
+            self._start_over(connection, collection)
         else:
             _write_state(connection, collection, state.rows, state.lacking)
 
@@ -123,8 +123,8 @@ class Upkeep:
         sql = statements(collection).packed
         return [self.cache.rows(connection, sql, block).keys[block.living()] for block in read_blocks(connection, sql)]
 
-    def _kill(self, connection: apsw.Connection, sql: Statements, block: Block, wanted: Keys) -> int:
-        """Note which rows of a block are dead, and write it anew if too many are; return how many died."""
+    def _mark_dead(self, connection: apsw.Connection, sql: Statements, block: Block, wanted: Keys) -> int:
+        """Note which rows of a block are dead, and write it again if too many are; return how many died."""
         inside = wanted[np.searchsorted(wanted, block.first) : np.searchsorted(wanted, block.last, side="right")]
         if not len(inside):
             return 0
@@ -142,26 +142,26 @@ class Upkeep:
             self._merge(connection, sql.packed, [now])
         return len(places)
 
-    def _settle(self, connection: apsw.Connection, collection: str) -> None:
+    def _merge_blocks(self, connection: apsw.Connection, collection: str) -> None:
         """Merge blocks until fewer than four are of one size."""
         sql = statements(collection).packed
         try:
             while together := _mergeable(read_blocks(connection, sql)):
                 self._merge(connection, sql, together)
         except DAMAGE:
-            self._begin_anew(connection, collection)
+            self._start_over(connection, collection)
 
     def _merge(self, connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block]) -> None:
         merge(connection, sql, blocks)
         self.cache.drop(block.id for block in blocks)
 
-    def _begin_anew(self, connection: apsw.Connection, collection: str, fewer: int = 0) -> State:
+    def _start_over(self, connection: apsw.Connection, collection: str, fewer: int = 0) -> PackedState:
         """Empty the packed form, and return its state: it lacks all that FTS5 has, but for ``fewer`` rows."""
         sql = statements(collection)
         connection.execute(sql.packed.empty)
         lacking = int(connection.execute(sql.count).get) - fewer
         _write_state(connection, collection, 0, lacking)
-        return State(0, lacking, b"")
+        return PackedState(0, lacking, b"")
 
 
 def _write_state(connection: apsw.Connection, collection: str, rows: int, lacking: int) -> None:

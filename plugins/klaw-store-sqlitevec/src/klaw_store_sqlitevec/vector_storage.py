@@ -1,8 +1,8 @@
-"""The two forms of a collection's vectors: in a vec0 table, searched exactly, or quantized.
+"""The storage of a collection's vectors: exact, in a vec0 table, or quantized.
 
-A vector is in one of both, and a search asks both and merges what they answer. So a collection moves from one form to
-the other inside the transactions that add to it: all at once where everything needed is there, and into vec0, which
-wants more than int8 knows, vector by vector as the core fills it again.
+A vector is in one of the two, and a search asks both and merges their answers. So a collection moves from one storage
+to the other inside the transactions that add to it: all at once where everything needed is there, and into vec0, which
+needs more than int8 knows, vector by vector as the core fills it again.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ import numpy as np
 
 from klaw_core import Hit, KeyDigest, Keys, Matrix, Query, RetrievalError, StoredChunk, Vector, VectorSpace
 from klaw_store_sqlitevec import exact, quantized
-from klaw_store_sqlitevec.failures import damaged_vectors
+from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
 
 _MOST_NEIGHBOURS = 4096  # vec0 refuses a larger k
 
 
-class VectorForms:
-    """What :class:`~klaw_store_sqlitevec.vectors.VectorIndex` does once there is something to do."""
+class VectorStorage:
+    """Adds, removes, finds and checks vectors, for :class:`~klaw_store_sqlitevec.vectors.VectorIndex`."""
 
     def __init__(self, search: str, exact_up_to: int, memory_mb: int) -> None:
         self._search = search
@@ -27,13 +27,13 @@ class VectorForms:
         self._cache = SegmentCache(memory_mb << 20)
 
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
-        """Make the collection's tables anew, empty, for vectors of ``space``."""
+        """Empty the collection's tables and prepare them for vectors of ``space``; None leaves it without."""
         exact.drop(resource, collection)
-        quantized.drop_form(resource, collection)
+        quantized.drop_quantization(resource, collection)
         if space is None:
             return
         if self._search == "quantized":
-            quantized.make_form(resource, collection, space.dimension, None)
+            quantized.create_quantization(resource, collection, space.dimension, None)
         else:
             exact.make(resource, collection, space.dimension)
 
@@ -43,21 +43,21 @@ class VectorForms:
         """Add one vector a chunk. Raise RetrievalError if the collection was not :meth:`reset` yet."""
         if vectors is None or not chunks:
             return
-        form = quantized.read_form(resource, collection)
+        quantization = quantized.read_quantization(resource, collection)
         tabled = exact.exists(resource, collection)
-        if form is None and not tabled:
+        if quantization is None and not tabled:
             raise RetrievalError(f"the index of {collection!r} has no vector space yet", hint="klaw index")
         keys = [stored.key for stored in chunks]
-        if self._quantizes(resource, collection, form, len(keys)):
-            if tabled or form is None:
-                form = _convert(resource, collection, form, vectors.shape[1])
-            quantized.add(resource, collection, form, keys, vectors)
+        if self._quantizes(resource, collection, quantization, len(keys)):
+            if tabled or quantization is None:
+                quantization = _convert(resource, collection, quantization, vectors.shape[1])
+            quantized.add(resource, collection, quantization, keys, vectors)
             return
         if not tabled:
             exact.make(resource, collection, vectors.shape[1])
         exact.add(resource, collection, keys, vectors)
-        if form is not None and not quantized.count(resource, collection):
-            quantized.drop_form(resource, collection)
+        if quantization is not None and not quantized.count(resource, collection):
+            quantized.drop_quantization(resource, collection)
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
         """Remove the vectors of these keys; unknown keys are ignored."""
@@ -79,7 +79,7 @@ class VectorForms:
         return quantized.read_keys(resource, collection)[: None if self._search == "exact" else 0]
 
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
-        """Return the digest of :meth:`keys`, None if any is outdated; a vector is in one form only."""
+        """Return the digest of :meth:`keys`, None if any is outdated; a vector is in one of the two storages."""
         found = quantized.key_digest(resource, collection)
         if found.count and self._search == "exact":
             return None
@@ -87,14 +87,14 @@ class VectorForms:
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the tables and the vectors in them, read past vec0."""
-        from klaw_store_sqlitevec.quantized.check import check_form
-        from klaw_store_sqlitevec.vector_check import check_table
+        from klaw_store_sqlitevec.exact_check import check_table
+        from klaw_store_sqlitevec.quantized.check import check_quantized
 
         dimension = None if space is None else space.dimension
-        problems = check_form(resource, collection, dimension)
+        problems = check_quantized(resource, collection, dimension)
         if exact.exists(resource, collection):
             return [*check_table(resource, collection, dimension), *problems]
-        if space is not None and not problems and quantized.read_form(resource, collection) is None:
+        if space is not None and not problems and quantized.read_quantization(resource, collection) is None:
             return [f"it has no table for the vectors of {space}", *problems]
         return problems
 
@@ -110,33 +110,34 @@ class VectorForms:
             raise damaged_vectors(f"the vectors of {collection!r} could not be searched: {error}") from error
 
     def _hits(self, resource: apsw.Connection, query: Query, limit: int) -> list[Hit]:
-        """Return the nearest of both forms, best first, ties by key."""
-        form = quantized.read_form(resource, query.collection)
-        hits = [] if form is None else quantized.search(resource, self._cache, form, query, limit)
+        """Return the nearest of both storages, best first, ties by key."""
+        quantization = quantized.read_quantization(resource, query.collection)
+        hits = [] if quantization is None else quantized.search(resource, self._cache, quantization, query, limit)
         if not exact.exists(resource, query.collection):
             return hits
         hits += exact.search(resource, query, limit)
         return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
 
     def _quantizes(
-        self, resource: apsw.Connection, collection: str, form: quantized.QuantizationForm | None, more: int
+        self, resource: apsw.Connection, collection: str, quantization: quantized.Quantization | None, more: int
     ) -> bool:
         """Return whether ``more`` vectors are added quantized."""
         if self._search != "auto":
             return self._search == "quantized"
-        return form is not None or exact.count(resource, collection) + more > self._exact_up_to
+        return quantization is not None or exact.count(resource, collection) + more > self._exact_up_to
 
 
 def _convert(
-    resource: apsw.Connection, collection: str, form: quantized.QuantizationForm | None, dimension: int
-) -> quantized.QuantizationForm:
+    resource: apsw.Connection, collection: str, quantization: quantized.Quantization | None, dimension: int
+) -> quantized.Quantization:
     """Quantize every vector of the vec0 table, and remove the table."""
-    if form is None:
-        form = quantized.make_form(resource, collection, dimension, _centre(resource, collection, dimension))
+    if quantization is None:
+        centre = _centre(resource, collection, dimension)
+        quantization = quantized.create_quantization(resource, collection, dimension, centre)
     for keys, vectors in exact.read_vectors(resource, collection, dimension):
-        form = quantized.add(resource, collection, form, keys.tolist(), vectors)
+        quantization = quantized.add(resource, collection, quantization, keys.tolist(), vectors)
     exact.drop(resource, collection)
-    return form
+    return quantization
 
 
 def _centre(resource: apsw.Connection, collection: str, dimension: int) -> Vector | None:

@@ -69,7 +69,7 @@ def _misplaced(connection: apsw.Connection, collection: str, block: Block) -> in
     sql = f"""
         SELECT rowid, chunk_offset FROM {vec_table(collection)}_rowids
         WHERE rowid IN (SELECT value FROM carray(?)) AND chunk_id = ?
-    """  # noqa: S608  # a name of ours
+    """
     known: dict[int, int] = {}
     if len(block.keys):  # of none carray makes an error
         known = dict(connection.execute(sql, (apsw.carray(block.keys), block.id)))

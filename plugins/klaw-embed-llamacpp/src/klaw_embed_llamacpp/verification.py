@@ -1,4 +1,4 @@
-"""That a file is what it was, and that llama.cpp survives it: found out once, and remembered.
+"""Verification of a GGUF file: its SHA-256, and that llama.cpp can load it; done once, and remembered.
 
 Hashing a GGUF takes seconds, and a damaged one can end the process that loads it. So a file that is new here, or has
 changed, is hashed, and loaded in a process of its own first. That guards against damage, not against malice: a file
@@ -22,7 +22,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 from klaw_core import EmbedderUnavailableError, ModelCorruptError, StoreError, write_atomically
-from klaw_embed_llamacpp.header import MENDING
+from klaw_embed_llamacpp.header import FETCH_AGAIN
 from klaw_embed_llamacpp.runtime import INSTALL, Settings
 
 #: How long a first load may take.
@@ -31,22 +31,22 @@ _REASON = re.compile(r"error loading model: (.+)")
 
 
 @frozen
-class Proof:
-    """What was found out of a file: the SHA-256 of its bytes, in hex, and the length of the vectors it makes."""
+class ModelIdentity:
+    """What a vector space needs to know of a file: the SHA-256 of its bytes, in hex, and its vectors' dimension."""
 
     sha256: str
     dimension: int
 
 
 @frozen
-class ProofBook:
-    """Remembers proofs in ``directory``, one small file a model; a model that has changed is proven again."""
+class VerificationCache:
+    """Remembers results in ``directory``, one small file a model; a model that has changed is verified again."""
 
     directory: Path
 
-    def prove(self, path: Path, settings: Settings) -> Proof:
-        """Return the proof of a file. Raise ModelCorruptError or EmbedderUnavailableError."""
-        page = self.directory / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"
+    def verify(self, path: Path, settings: Settings) -> ModelIdentity:
+        """Hash a file and load it once in another process. Raise ModelCorruptError or EmbedderUnavailableError."""
+        record = self.directory / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"
         try:
             state = path.stat()
             seen = {
@@ -57,29 +57,29 @@ class ProofBook:
                 "pooling": settings.pooling,
                 "xllamacpp": version("xllamacpp"),
             }
-            if remembered := _remembered(page, seen):
+            if remembered := _remembered(record, seen):
                 return remembered
             with path.open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
-            raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=MENDING) from error
-        proof = Proof(digest, _try_out(path, settings))
-        _remember(page, seen, proof)
-        return proof
+            raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=FETCH_AGAIN) from error
+        verified = ModelIdentity(digest, _try_out(path, settings))
+        _remember(record, seen, verified)
+        return verified
 
 
-def _remembered(page: Path, seen: dict[str, Any]) -> Proof | None:
+def _remembered(record: Path, seen: dict[str, Any]) -> ModelIdentity | None:
     with suppress(OSError, ValueError, TypeError, KeyError):
-        content = json.loads(page.read_text(encoding="utf-8"))
+        content = json.loads(record.read_text(encoding="utf-8"))
         if content["seen"] == seen:
-            return Proof(str(content["proof"]["sha256"]), int(content["proof"]["dimension"]))
+            return ModelIdentity(str(content["proof"]["sha256"]), int(content["proof"]["dimension"]))
     return None
 
 
-def _remember(page: Path, seen: dict[str, Any], proof: Proof) -> None:
-    """Write the page; without a cache directory that can be written, the next process finds out again."""
+def _remember(record: Path, seen: dict[str, Any], verified: ModelIdentity) -> None:
+    """Write the record; without a cache directory that can be written, the next process finds out again."""
     with suppress(StoreError):
-        write_atomically(page, json.dumps({"seen": seen, "proof": asdict(proof)}))
+        write_atomically(record, json.dumps({"seen": seen, "proof": asdict(verified)}))
 
 
 def _try_out(path: Path, settings: Settings) -> int:
@@ -94,10 +94,10 @@ def _try_out(path: Path, settings: Settings) -> int:
         ) from error
     if trial.returncode == 0:
         return int(trial.stdout)
-    raise _explained(path, trial.returncode, trial.stderr.decode("utf-8", "replace"))
+    raise _load_error(path, trial.returncode, trial.stderr.decode("utf-8", "replace"))
 
 
-def _explained(path: Path, code: int, log: str) -> ModelCorruptError | EmbedderUnavailableError:
+def _load_error(path: Path, code: int, log: str) -> ModelCorruptError | EmbedderUnavailableError:
     """Make the error from how the trial ended: its log, or the signal that ended it."""
     if code == -signal.SIGKILL:
         return EmbedderUnavailableError(
@@ -105,10 +105,10 @@ def _explained(path: Path, code: int, log: str) -> ModelCorruptError | EmbedderU
         )
     if code < 0:
         name = signal.Signals(-code).name
-        return ModelCorruptError(f"llama.cpp dies of {name} when it loads {path}", hint=MENDING)
+        return ModelCorruptError(f"llama.cpp dies of {name} when it loads {path}", hint=FETCH_AGAIN)
     found = _REASON.search(log)
     last = log.strip().splitlines()[-1:] or [f"it exits with {code}"]
     reason = found.group(1) if found else last[0]
     if "unknown model architecture" in reason:
         return EmbedderUnavailableError(f"this llama.cpp cannot run {path}: {reason}", hint=INSTALL)
-    return ModelCorruptError(f"llama.cpp cannot run {path}: {reason}", hint=MENDING)
+    return ModelCorruptError(f"llama.cpp cannot run {path}: {reason}", hint=FETCH_AGAIN)

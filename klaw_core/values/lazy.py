@@ -1,0 +1,38 @@
+"""A value that is made when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock, Thread
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Lazy(Generic[T]):
+    """Calls ``factory`` at the first :meth:`get` and returns the same value from then on. Safe to use from threads.
+
+    An exception is not remembered: the next call tries again.
+    """
+
+    def __init__(self, factory: Callable[[], T]) -> None:
+        self._factory = factory
+        self._made: tuple[T] | tuple[()] = ()
+        self._lock = Lock()
+
+    def get(self) -> T:
+        """Return the value, made at the first call. Raise what the factory raises."""
+        made = self._made
+        if not made:
+            with self._lock:
+                made = self._made = self._made or (self._factory(),)
+        return made[0]
+
+    def preload(self) -> None:
+        """Start to make the value in a thread; :meth:`get` waits for it, and tries again if that failed."""
+        Thread(target=self._try, name="klaw-load", daemon=True).start()
+
+    def _try(self) -> None:
+        with suppress(Exception):
+            self.get()

@@ -1,0 +1,25 @@
+"""The options of the embedder ``gemini``."""
+
+from __future__ import annotations
+
+from attrs import field, frozen, validators
+
+from klaw_http import RemoteOptions, http_url
+
+GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
+_MOST_REQUESTS = 100  # of one batchEmbedContents
+
+
+@frozen
+class GeminiOptions(RemoteOptions):
+    """Options of the embedder ``gemini``, beside those of every remote one.
+
+    ``url``: the API, up to and with its version.
+    ``model``: an embedding model of it, without ``models/``.
+    ``dimensions``: a shorter vector than the model's own; sent only if set.
+    """
+
+    url: str = field(default=GEMINI_URL, validator=http_url)
+    model: str = field(default="gemini-embedding-001", validator=validators.matches_re(r"[A-Za-z0-9._-]+"))
+    batch_size: int = field(default=100, validator=[validators.ge(1), validators.le(_MOST_REQUESTS)])
+    dimensions: int | None = field(default=None, validator=validators.optional(validators.ge(1)))

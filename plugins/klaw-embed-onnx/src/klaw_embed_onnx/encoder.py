@@ -1,0 +1,83 @@
+"""From windows of token ids to unit vectors, in batches of similar length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from attrs import frozen
+
+from klaw_core import EmbedderUnavailableError, EmbeddingError, Matrix, Vector, unit_rows
+from klaw_embed_onnx.tokenizer import Ids
+from klaw_models import OnnxEmbedderManifest
+from klaw_onnx import OnnxSession, compute_batches, usable_processors
+
+
+@frozen(eq=False)
+class SentenceEncoder:
+    """A loaded model. Safe to use from several threads."""
+
+    session: OnnxSession
+    manifest: OnnxEmbedderManifest
+    threads: int
+    batch_tokens: int
+
+    @classmethod
+    def load(cls, manifest: OnnxEmbedderManifest, *, threads: int, batch_tokens: int) -> SentenceEncoder:
+        """Check and load the model. Raise EmbedderUnavailableError or ModelCorruptError."""
+        session = OnnxSession.load(manifest, unavailable=EmbedderUnavailableError, failed=EmbeddingError)
+        return cls(session, manifest, threads or usable_processors(), batch_tokens)
+
+    def embed(self, windows: Sequence[Ids]) -> Matrix:
+        """Return float32 of shape (n, d), row i for window i, of unit length. Raise EmbeddingError."""
+        return self.embed_groups([windows])
+
+    def embed_groups(self, groups: Iterable[Sequence[Ids]]) -> Matrix:
+        """Embed the windows of all groups, as :meth:`embed` does, row i for window i of them all.
+
+        While a group is computed the next is taken from the iterator, in the calling thread.
+        """
+        done = compute_batches(self._embed_batch, self._batches(groups), self.threads)
+        vectors = np.empty((sum(len(numbers) for numbers, _ in done), self.manifest.dimension), np.float32)
+        for numbers, rows in done:
+            vectors[numbers] = rows
+        return vectors
+
+    def _batches(self, groups: Iterable[Sequence[Ids]]) -> Iterator[tuple[list[int], list[Ids]]]:
+        """Yield each batch: its rows among all windows, and its windows."""
+        first = 0
+        for windows in groups:
+            for batch in split_batches(windows, self.batch_tokens):
+                yield [first + number for number in batch], [windows[number] for number in batch]
+            first += len(windows)
+
+    def _embed_batch(self, batch: tuple[list[int], list[Ids]]) -> tuple[list[int], Matrix]:
+        numbers, windows = batch
+        return numbers, self.embed_together(windows)
+
+    def embed_together(self, windows: Sequence[Ids]) -> Matrix:
+        """Embed windows as :meth:`embed` does, in one batch and in this thread."""
+        states = self.session.run(windows).astype(np.float32, copy=False)  # some graphs give float16
+        name, output = self.manifest.name, self.session.output
+        if states.shape[:2] != (len(windows), max(map(len, windows))) or states.ndim != 3:  # noqa: PLR2004  # (batch, tokens, dimension)
+            raise EmbeddingError(f"{output} of {name} is not a vector a token: {states.shape}")
+        if states.shape[2] != self.manifest.dimension:
+            raise EmbeddingError(f"{name} gives vectors of shape {states.shape[2:]}, not ({self.manifest.dimension},)")
+        return unit_rows(np.stack([self._pool(states[row, : len(window)]) for row, window in enumerate(windows)]), name)
+
+    def _pool(self, states: Matrix) -> Vector:
+        """Make one vector of a window's own tokens, so that padding next to it cannot matter."""
+        pooled: Vector = states[0] if self.manifest.pooling == "cls" else states.mean(axis=0)
+        return pooled
+
+
+def split_batches(windows: Sequence[Ids], batch_tokens: int) -> list[list[int]]:
+    """Group windows of similar length, longest first, up to ``batch_tokens`` a batch, padding included."""
+    batches: list[list[int]] = []
+    width = 0
+    for number in sorted(range(len(windows)), key=lambda number: -len(windows[number])):
+        if not batches or (len(batches[-1]) + 1) * width > batch_tokens:
+            batches.append([])
+            width = len(windows[number])
+        batches[-1].append(number)
+    return batches

@@ -1,0 +1,31 @@
+"""The options of the retriever ``fts5``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import field, frozen, validators
+
+_is_weight = validators.and_(validators.ge(0.0), validators.le(1000.0))
+_SEARCHES = ("auto", "exact", "packed")
+
+
+@frozen
+class Fts5Options:
+    """Options of ``type = "fts5"``.
+
+    ``heading_weight``, ``text_weight`` and ``context_weight`` say how much a word counts in a chunk's heading path, in
+    its text and in what was said just before it, as BM25's column weights
+    (https://sqlite.org/fts5.html#the_bm25_function). ``pair_weight`` says how much more it counts that two
+    neighbouring words of the question stand side by side; 0 does not look.
+
+    ``search`` says how questions are answered: by FTS5 alone (``"exact"``), from packed postings (``"packed"``), or by
+    FTS5 up to ``exact_up_to`` chunks and from packed postings beyond (``"auto"``).
+    """
+
+    heading_weight: float = field(default=3.0, validator=_is_weight)
+    text_weight: float = field(default=1.0, validator=_is_weight)
+    context_weight: float = field(default=0.5, validator=_is_weight)
+    pair_weight: float = field(default=0.25, validator=_is_weight)
+    search: Literal["auto", "exact", "packed"] = field(default="auto", validator=validators.in_(_SEARCHES))
+    exact_up_to: int = field(default=5_000, validator=validators.ge(0))

@@ -1,0 +1,98 @@
+"""ONNX Runtime on the CPU: from rows of token ids to what the graph gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from attrs import frozen
+
+from klaw_core import KlawError, Lazy
+from klaw_models import CrossEncoderManifest, OnnxEmbedderManifest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession  # type: ignore[import-untyped]  # it has no py.typed
+
+OnnxManifest: TypeAlias = OnnxEmbedderManifest | CrossEncoderManifest
+
+_REINSTALL = "pip install --upgrade --force-reinstall onnxruntime"
+
+
+@frozen(eq=False)
+class OnnxSession:
+    """A loaded model. Safe to use from several threads.
+
+    One run takes one thread, and a process may fork: the session has no threads of its own. ``types_input`` is None
+    for a graph that is not told which of two texts a token belongs to. ``failed`` is the error that a run raises.
+    """
+
+    session: InferenceSession
+    manifest: OnnxManifest
+    types_input: str | None
+    output: str
+    failed: type[KlawError]
+
+    @classmethod
+    def load(cls, manifest: OnnxManifest, *, unavailable: type[KlawError], failed: type[KlawError]) -> OnnxSession:
+        """Check and load the model.
+
+        Raise ``unavailable`` if onnxruntime cannot be imported or does not take the graph, ModelCorruptError if the
+        file is not the one that the manifest names or the graph lacks an input or output.
+        """
+        session = _open(manifest, unavailable)
+        inputs, outputs = ([value.name for value in values] for values in (session.get_inputs(), session.get_outputs()))
+        types_input = manifest.types_input if manifest.types_input in inputs else None
+        output = manifest.output or outputs[0]
+        missing = ({manifest.ids_input, manifest.mask_input} - set(inputs)) | ({output} - set(outputs))
+        if missing:
+            raise manifest.corrupt(f"the graph of {manifest.name} has no {', '.join(sorted(missing))}")
+        return cls(session, manifest, types_input, output, failed)
+
+    def run(self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] = ()) -> NDArray[Any]:
+        """Return the output for rows of token ids, which are padded to the longest; it has a line for each row.
+
+        ``types`` say for each token which text it belongs to (default: the first). Raise ``failed``.
+        """
+        ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
+        mask = np.zeros_like(ids)
+        for number, row in enumerate(rows):
+            ids[number, : len(row)] = row
+            mask[number, : len(row)] = 1
+        feed = {self.manifest.ids_input: ids, self.manifest.mask_input: mask}
+        if self.types_input:
+            feed[self.types_input] = type_ids = np.zeros_like(ids)
+            for number, row in enumerate(types):
+                type_ids[number, : len(row)] = row
+        try:
+            output: NDArray[Any] = self.session.run([self.output], feed)[0]
+        except Exception as error:  # onnxruntime's errors have no common base below Exception
+            raise self.failed(f"{self.manifest.name} failed: {error}") from error
+        return output
+
+
+def _open(manifest: OnnxManifest, unavailable: type[KlawError]) -> InferenceSession:
+    """Open the graph.
+
+    The file is read and hashed while onnxruntime is imported, which takes longer; the session is made of the very
+    bytes that were checked.
+    """
+    content = Lazy(lambda: manifest.read(manifest.model))
+    content.preload()
+    try:
+        import onnxruntime
+    except (ImportError, OSError) as error:
+        raise unavailable(f"onnxruntime cannot be imported: {error}", hint=_REINSTALL) from error
+    model = content.get()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors; they arrive as exceptions anyway
+    # To plan which outputs may share memory takes almost half of the time to load, and saves none: the arena does that.
+    options.enable_mem_reuse = False
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors have no common base below Exception
+        raise unavailable(
+            f"onnxruntime {onnxruntime.__version__} cannot load {manifest.name}: {error}", hint=_REINSTALL
+        ) from error

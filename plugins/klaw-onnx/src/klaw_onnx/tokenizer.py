@@ -1,0 +1,38 @@
+"""A model's own tokenizer, without the settings of its official file that Klaw has no use for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from klaw_core import KlawError
+from klaw_onnx.session import OnnxManifest
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+def load_tokenizer(manifest: OnnxManifest, *, unavailable: type[KlawError]) -> Tokenizer:
+    """Read and check ``tokenizer.json``. The tokenizer neither pads nor truncates; a "[SEP]" in a note is text to it.
+
+    Raise ``unavailable`` if tokenizers cannot be imported, ModelCorruptError if the file cannot be used.
+    """
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise unavailable(
+            f"tokenizers cannot be imported: {error}", hint="pip install --force-reinstall tokenizers"
+        ) from error
+    content = manifest.read(manifest.tokenizer)
+    try:
+        tokenizer = Tokenizer.from_buffer(content)
+    except Exception as error:  # tokenizers raises bare Exception for what it cannot parse
+        raise manifest.corrupt(f"{manifest.directory / manifest.tokenizer}: {error}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def encodable(text: str) -> str:
+    """Replace lone surrogates, which are not text in any encoding and which tokenizers refuses."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,106 @@
+"""A session feeds what its graph takes, and each way to fail is the error that the plugin asked for."""
+
+from __future__ import annotations
+
+import builtins
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from klaw_core import EmbedderUnavailableError, EmbeddingError, ModelCorruptError
+from klaw_models import CrossEncoderManifest
+from klaw_onnx import OnnxSession
+
+MakeManifest = Callable[..., CrossEncoderManifest]
+
+
+def load(manifest: CrossEncoderManifest) -> OnnxSession:
+    return OnnxSession.load(manifest, unavailable=EmbedderUnavailableError, failed=EmbeddingError)
+
+
+def test_rows_are_padded_and_masked(make_manifest: MakeManifest) -> None:
+    ids, mask, types = np.moveaxis(load(make_manifest()).run([(4, 5, 6), (4,)], [(0, 1, 1), (1,)]), 2, 0)
+    assert ids.tolist() == [[4, 5, 6], [4, 0, 0]]
+    assert mask.tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert types.tolist() == [[0, 1, 1], [1, 0, 0]]
+
+
+def test_without_types_every_token_is_of_the_first_text(make_manifest: MakeManifest) -> None:
+    assert load(make_manifest()).run([(4, 5)])[:, :, 2].tolist() == [[0, 0]]
+
+
+def test_types_are_left_out_where_the_graph_has_none(make_manifest: MakeManifest) -> None:
+    session = load(make_manifest(types=False))
+    assert session.types_input is None
+    assert session.run([(4, 5)], [(0, 1)]).shape == (1, 2, 2)
+
+
+def test_without_a_name_the_first_output_is_taken(make_manifest: MakeManifest) -> None:
+    assert load(make_manifest()).output == "fed"
+
+
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        ({"inputs": {"ids": "words", "mask": "attention_mask"}}, "words"),
+        ({"inputs": {"ids": "input_ids", "mask": "shown"}}, "shown"),
+        ({"output": "scores"}, "scores"),
+    ],
+)
+def test_a_name_that_the_graph_does_not_have_is_an_error(
+    make_manifest: MakeManifest, changes: dict[str, Any], missing: str
+) -> None:
+    with pytest.raises(ModelCorruptError, match=f"the graph of tiny has no {missing}"):
+        load(make_manifest(**changes))
+
+
+def test_a_changed_file_is_not_loaded(make_manifest: MakeManifest) -> None:
+    manifest = make_manifest()
+    (manifest.directory / manifest.model).write_bytes(b"another graph")
+    with pytest.raises(ModelCorruptError, match="is not the file its manifest names"):
+        load(manifest)
+
+
+def test_what_is_no_graph_is_unavailable(make_manifest: MakeManifest) -> None:
+    with pytest.raises(EmbedderUnavailableError, match="cannot load tiny") as caught:
+        load(make_manifest(graph=b"no graph"))
+    assert "onnxruntime" in caught.value.hint
+
+
+def test_a_run_that_fails_raises_what_the_plugin_asked_for(make_manifest: MakeManifest) -> None:
+    session = load(make_manifest(types=False))
+    object.__setattr__(session, "types_input", "unknown")
+    with pytest.raises(EmbeddingError, match="tiny failed: ") as caught:
+        session.run([(4, 5)])
+    assert type(caught.value) is EmbeddingError
+
+
+def test_a_library_that_cannot_be_imported_is_unavailable(
+    make_manifest: MakeManifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_import = builtins.__import__
+
+    def failing(name: str, *rest: Any, **keywords: Any) -> Any:
+        if name.partition(".")[0] == "onnxruntime":
+            raise ImportError("libthing.so.1: cannot open shared object file")
+        return real_import(name, *rest, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", failing)
+    with pytest.raises(EmbedderUnavailableError, match="onnxruntime cannot be imported: libthing") as caught:
+        load(make_manifest())
+    assert "onnxruntime" in caught.value.hint
+
+
+def test_the_session_has_no_threads_of_its_own(make_manifest: MakeManifest) -> None:
+    options = load(make_manifest()).session.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+
+
+def test_importing_the_library_imports_no_runtime() -> None:
+    program = "import sys, klaw_onnx; print({'onnxruntime', 'tokenizers', 'httpx'} & {*sys.modules} or 'none')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "none"

@@ -1,0 +1,110 @@
+"""What a rebuild takes along of the embedding cache, and what it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from klaw_core import Vector, VectorSpace
+from klaw_store_sqlitevec.errors import store_errors
+from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
+
+if TYPE_CHECKING:
+    from klaw_store_sqlitevec.snapshot import SqliteSnapshot
+    from klaw_store_sqlitevec.transaction import SqliteTransaction
+
+# Chunks that are read at once: a few megabytes of text.
+_CHUNKS = 1024
+# Two vectors of one text in one space agree to this, or are of different weights: other kernels change the last digits.
+_SAME_WEIGHTS = 0.999
+# Texts of a space that are compared. The first of them is what a rebuild proves the weights by.
+_COMPARED = 64
+
+
+def copy_cache(transaction: SqliteTransaction, other: apsw.Connection, location: str) -> None:
+    """Copy the embedding cache of another database, space by space: row numbers mean nothing elsewhere.
+
+    What is damaged there is left out. An error of reading names ``location``, which is the other's.
+    """
+
+    def read(sql: str, *values: object) -> Iterator[Any]:
+        with store_errors(location):  # here: around the whole it would take the errors of writing for the other's
+            yield from other.execute(sql, values)
+
+    mine = transaction.resource
+    spaces = "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
+    cached = f"SELECT hash, {VECTOR_COLUMN} FROM embedding_cache WHERE space_id = ?"
+    uses = "SELECT used_at, ?, hash FROM cache_uses AS uses JOIN embedding_cache AS cache USING (id) WHERE space_id = ?"
+    for theirs, *names in list(read(spaces)):
+        space = VectorSpace(*names)
+        own = transaction.put_space(space)
+        sound = (row for row in read(cached, theirs) if decode_vector(row[1], space.dimension) is not None)
+        mine.executemany(
+            "INSERT INTO embedding_cache (space_id, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            ((own, *row) for row in sound),
+        )
+        mine.executemany(
+            """INSERT INTO cache_uses (id, used_at)
+               SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ? ON CONFLICT DO NOTHING""",
+            read(uses, own, theirs),
+        )
+    mine.execute("DELETE FROM cache_counts")
+    mine.executemany("INSERT INTO cache_counts VALUES (?, ?, ?)", read("SELECT * FROM cache_counts"))
+
+
+def sample_weights(snapshot: SqliteSnapshot) -> Mapping[VectorSpace, Mapping[str, Vector]]:
+    """Return some cached vectors of every space, by hash: enough to tell its model's weights from others."""
+    connection = snapshot.resource
+    sql = "SELECT hash FROM embedding_cache WHERE space_id = ? ORDER BY id LIMIT ?"
+    sample = {}
+    for number, *names in connection.execute(
+        "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
+    ):
+        space = VectorSpace(*names)
+        hashes = [digest.hex() for (digest,) in connection.execute(sql, (number, _COMPARED))]
+        sample[space] = snapshot.cached_vectors(space, hashes)
+    return sample
+
+
+def has_other_weights(snapshot: SqliteSnapshot, sample: Mapping[VectorSpace, Mapping[str, Vector]]) -> bool:
+    """Return whether a text has another vector in one space than here: a model has changed under its name."""
+    for space, new in sample.items():
+        old = snapshot.cached_vectors(space, list(new))
+        if any(float(vector @ new[digest]) < _SAME_WEIGHTS for digest, vector in old.items()):
+            return True
+    return False
+
+
+def prune_cache(transaction: SqliteTransaction, left: AbstractSet[VectorSpace]) -> None:
+    """Drop the vectors of the spaces that a rebuild has left, and in those it comes to, of texts that no chunk has.
+
+    Any other space is one that an interrupted move was building: its vectors may have been paid for.
+    """
+    connection = transaction.resource
+    for space in left - used_spaces(transaction):
+        connection.execute("DELETE FROM vector_spaces WHERE id = ?", (transaction.space_id(space),))  # cascades
+    held = _chunk_hashes(transaction)
+    rows: list[Any] = connection.execute(
+        "SELECT id, hash FROM embedding_cache WHERE space_id IN (SELECT space_id FROM collection_spaces)"
+    ).fetchall()
+    unused = ((key,) for key, digest in rows if digest not in held)
+    connection.executemany("DELETE FROM embedding_cache WHERE id = ?", unused)
+
+
+def used_spaces(snapshot: SqliteSnapshot) -> set[VectorSpace]:
+    """Return the spaces that the collections are in."""
+    return {record.space for record in map(snapshot.space, snapshot.collections()) if record is not None}
+
+
+def _chunk_hashes(transaction: SqliteTransaction) -> set[bytes]:
+    """Return the hash of every chunk, of all collections."""
+    hashes: set[bytes] = set()
+    for collection in transaction.collections():
+        keys = transaction.keys(collection).tolist()
+        for first in range(0, len(keys), _CHUNKS):
+            stored = transaction.chunks(collection, keys[first : first + _CHUNKS])
+            hashes.update(bytes.fromhex(item.chunk.embedding_hash) for item in stored)
+    return hashes
