@@ -57,7 +57,7 @@ class Fts5Index:
 
     @cached_property
     def _packed_index(self) -> PackedIndex:
-        """What writes the packed quantization, with what is kept in memory of it. It takes numpy: only once it is needed."""
+        """What writes the packed form, with what is kept in memory of it. It takes numpy: only once it is needed."""
         from klaw_fts5.packed.index import PackedIndex
 
         return PackedIndex()
@@ -163,7 +163,7 @@ class Fts5Index:
         return held if held == self._packed_index.key_digest(resource, collection) else None
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
-        """Return what is wrong with the table, which FTS5 compares with its checksums, and with the packed quantization."""
+        """Return what is wrong with the table, which FTS5 compares with its checksums, and with the packed form."""
         del space
         import numpy as np
 
@@ -270,7 +270,7 @@ def _add_context(resource: apsw.Connection) -> None:
 
 
 def _add_packed(resource: apsw.Connection) -> None:
-    """Make the tables of the packed quantization, and FTS5's again, empty, with the text as the first column."""
+    """Make the tables of the packed form, and FTS5's again, empty, with the text as the first column."""
     resource.execute(CREATE_STATE)
     for sql in map(statements, STANDARD):
         resource.execute(sql.rearrange)
@@ -279,7 +279,7 @@ def _add_packed(resource: apsw.Connection) -> None:
 
 
 def _add_pairs(resource: apsw.Connection) -> None:
-    """Empty the packed quantization, which is to hold pairs of words. The next index run fills it from the chunks."""
+    """Empty the packed form, which is to hold pairs of words. The next index run fills it from the chunks."""
     resource.execute(DELETE_STATES)
     for sql in map(statements, STANDARD):
         resource.execute(sql.packed.make_room_for_pairs)

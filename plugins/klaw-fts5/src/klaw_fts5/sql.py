@@ -69,7 +69,7 @@ CREATE TABLE {name}_dead (
     positions BLOB NOT NULL
 );
 """
-#: Which collections have a packed quantization: how many rows it holds and lacks, and a stamp that every change renews.
+#: Which collections have a packed form: how many rows it holds and lacks, and a stamp that every change renews.
 CREATE_STATE = """
 CREATE TABLE packed_words (
     collection TEXT PRIMARY KEY,

@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from klaw_core import Migration, StoreError
-from klaw_store_sqlitevec.errors import translated
+from klaw_store_sqlitevec.errors import store_errors
 from klaw_store_sqlitevec.schema import RECORDED
 
 _OWNER = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -69,7 +69,7 @@ def _check(connection: apsw.Connection, owner: str, prefix: str, before: set[tup
 def take_extensions(mine: apsw.Connection, other: apsw.Connection, location: str) -> None:
     """Make every table of an extension what it is in another database, whose errors of reading name ``location``."""
     _drop(mine)
-    with translated(location):
+    with store_errors(location):
         objects = _objects(other)
     mine.execute("PRAGMA defer_foreign_keys = ON")  # rows come before those that they refer to
     virtual = [(name, sql) for kind, name, sql in objects if kind == "table" and _VIRTUAL.match(sql)]
@@ -94,7 +94,7 @@ def _objects(connection: apsw.Connection) -> list[tuple[str, str, str]]:
 
 
 def _read(connection: apsw.Connection, location: str, sql: str, *values: str) -> Iterator[Any]:
-    with translated(location):  # here: around the whole it would take the errors of writing for the other's
+    with store_errors(location):  # here: around the whole it would take the errors of writing for the other's
         yield from connection.execute(sql, values)
 
 
