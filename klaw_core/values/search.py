@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, overload
+from typing import Protocol, overload
 
 from attrs import field, frozen
 
 from klaw_core.errors import QueryError
 from klaw_core.values.collections import MEMORY
+from klaw_core.values.metadata import Condition, Metadata
 from klaw_core.values.unicode import has_surrogates
 from klaw_core.values.vectors import Keys, Vector
-
-if TYPE_CHECKING:
-    from klaw_core.values.metadata import Condition, Metadata
 
 
 @frozen

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from attrs import field, frozen
 
-if TYPE_CHECKING:
-    from klaw_core.values.metadata import Metadata
-
+from klaw_core.values.metadata import Metadata
 
 #: The format of a note, cut by the chunker that ``[memory.chunking]`` configures.
 DEFAULT_FORMAT = "markdown"
