@@ -9,9 +9,9 @@ DATA holds any of these; what is not there is left out:
 - ``locomo/*.json``: LoCoMo (https://github.com/snap-research/locomo; CC BY-NC 4.0)
 - ``xquad/xquad.en.json`` (https://github.com/google-deepmind/xquad)
 
-A *chunk* is a sentence of a document, or two or three that follow each other, at most 600 characters; each is
-distinct, and its vector is the default model's. A *chunk* is a chunk and sentences from around it, or now and then
-from anywhere, until it has 200 to 400 words: so its words are natural, and its vector is that of its first chunk,
+An *excerpt* is a sentence of a document, or two or three that follow each other, at most 600 characters; each is
+distinct, and its vector is the default model's. A *chunk* is an excerpt and sentences from around it, or now and then
+from anywhere, until it has 200 to 400 words: so its words are natural, and its vector is that of its first excerpt,
 because embedding whole chunks would take twenty times as long and cost a search the same. Beyond the real vectors
 others are made: the normalised mixture of a real one, one of its neighbours in the text, and noise. Everything is the
 same in every run.
@@ -42,13 +42,13 @@ if TYPE_CHECKING:  # peers must not carry Klaw in their memory
 Vector: TypeAlias = NDArray[np.float32]  # unit length
 Matrix: TypeAlias = NDArray[np.float32]  # rows of unit length
 
-# A chunk of a real text is not shorter than this: headings, list marks and greetings are no sentences.
+# An excerpt of a real text is not shorter than this: headings, list marks and greetings are no sentences.
 _LEAST_CHARACTERS = 25
 _MOST_CHARACTERS = 600
 _MOST_SENTENCES = 3
 _WORDS = (200, 400)
 _RUN = 3  # sentences that a chunk takes at once
-_NEAR = 12  # runs: as far as "around a chunk" reaches
+_NEAR = 12  # runs: as far as "around an excerpt" reaches
 _NOISE = 0.35  # the length of the noise in a made vector, beside a mixture of length 1
 _BATCH = 512
 
@@ -80,13 +80,13 @@ class Embedded:
 
 
 class Chunks(Sequence[str]):
-    """Texts of 200 to 400 words, made when they are asked for: chunk i begins with chunk i, and is always the same.
+    """Texts of 200 to 400 words, made when they are asked for: chunk i begins with excerpt i, and is always the same.
 
-    Beyond the chunks they begin with one again, and go on in another way.
+    Beyond the excerpts they begin with one again, and go on in another way.
     """
 
-    def __init__(self, passages: Sequence[Excerpt], sentences: Sequence[str], count: int) -> None:
-        self._passages, self._sentences, self._count = passages, sentences, count
+    def __init__(self, excerpts: Sequence[Excerpt], sentences: Sequence[str], count: int) -> None:
+        self._excerpts, self._sentences, self._count = excerpts, sentences, count
 
     def __len__(self) -> int:
         return self._count
@@ -103,12 +103,12 @@ class Chunks(Sequence[str]):
         return self._make(index)
 
     def _make(self, number: int) -> str:
-        passage = self._passages[number % len(self._passages)]
+        excerpt = self._excerpts[number % len(self._excerpts)]
         dice = random.Random(number)
-        parts = [passage.text]
-        words, wanted = passage.text.count(" ") + 1, dice.randint(*_WORDS)
+        parts = [excerpt.text]
+        words, wanted = excerpt.text.count(" ") + 1, dice.randint(*_WORDS)
         while words < wanted:
-            near = passage.place + _RUN * dice.randint(1, _NEAR) if dice.random() < 0.7 else dice.randrange(1 << 30)
+            near = excerpt.place + _RUN * dice.randint(1, _NEAR) if dice.random() < 0.7 else dice.randrange(1 << 30)
             first = near % len(self._sentences)
             run = " ".join(self._sentences[first : first + _RUN])
             parts.append(run)
@@ -123,13 +123,13 @@ class Corpus:
         self._data, self._cache = data, cache
 
     def embedded(self, count: int) -> Embedded:
-        """Return ``count`` chunks, or as many as there are, with the default model's vectors."""
-        texts = [passage.text for passage in self.passages]
+        """Return ``count`` excerpts, or as many as there are, with the default model's vectors."""
+        texts = [excerpt.text for excerpt in self.excerpts]
         return Embedded(texts[:count], self._embed(texts, count))
 
     def chunks(self, count: int) -> Chunks:
-        """Return ``count`` texts of 200 to 400 words; chunk i begins with chunk i."""
-        return Chunks(self.passages, self._sentences, count)
+        """Return ``count`` texts of 200 to 400 words; chunk i begins with excerpt i."""
+        return Chunks(self.excerpts, self._sentences, count)
 
     def vectors(self, count: int, real: int = 100_000) -> Matrix:
         """Return a vector for each of ``count`` chunks: the first ``real`` are real ones, the others are made."""
@@ -150,8 +150,8 @@ class Corpus:
         return Embedded(dealt[:count], self._embed(dealt, count))
 
     @cached_property
-    def passages(self) -> Sequence[Excerpt]:
-        """Every distinct chunk: single sentences first, then pairs, and so on; among these in a random order."""
+    def excerpts(self) -> Sequence[Excerpt]:
+        """Every distinct excerpt: single sentences first, then pairs, and so on; among these in a random order."""
         found: dict[str, int] = {}
         for length in range(1, _MOST_SENTENCES + 1):
             new: dict[str, int] = {}
@@ -229,7 +229,7 @@ class Corpus:
 
     def _write_made(self, path: Path, known: Matrix, count: int) -> None:
         """Write the real vectors and those that are made of them, a part at a time: they may not fit in memory."""
-        places = np.array([passage.place for passage in self.passages[: len(known)]])
+        places = np.array([excerpt.place for excerpt in self.excerpts[: len(known)]])
         in_text = np.argsort(places, kind="stable")
         rank = np.empty_like(in_text)
         rank[in_text] = np.arange(len(in_text))
@@ -295,7 +295,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100_000)
     arguments = parser.parse_args()
     corpus = Corpus(arguments.data, arguments.cache)
-    print(f"{len(corpus.passages):,} distinct chunks")
+    print(f"{len(corpus.excerpts):,} distinct excerpts")
     embedded, questions = corpus.embedded(arguments.count), corpus.questions()
     lengths = [len(text) for text in embedded.texts]
     print(f"{len(lengths):,} embedded, {sum(lengths) / len(lengths):.0f} characters each on average")
