@@ -16,7 +16,9 @@ from klaw_core.values.metadata import MAX_KEYS, Metadata, check_metadata, to_val
 
 # More than any real note has; parsing YAML takes a microsecond a byte.
 _MAX_CHARACTERS = 20_000
-_BLOCK = re.compile(r"---[ \t]*(?:\r\n|\r|\n)(.*?)^(?:---|\.\.\.)[ \t]*(?:(?:\r\n|\r|\n)|\Z)", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:(?:\r\n|\r|\n)|\Z)", re.DOTALL)
+# What PyYAML raises for values that are not what their tag or form says, such as `!!bool maybe`.
+_UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _SOLID = re.compile(r"[^\r\n]")
 # What notes call the day they were written on, in order of preference.
 _DATE_KEYS = ("date", "created", "created_at")
@@ -59,7 +61,7 @@ def _parsed(block: str) -> dict[Any, Any] | None:
         if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(block, Loader=loader)):
             return None
         values = yaml.load(block, Loader=loader)  # noqa: S506  # a safe loader
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
+    except (yaml.YAMLError, *_UNUSABLE):
         return None
     return values if isinstance(values, dict) else {} if values is None else None
 
@@ -88,6 +90,6 @@ def _moment(text: str) -> datetime | None:
         return datetime.combine(day, time(), UTC)
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # or a moment that UTC cannot express
         return None
-    return moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -123,15 +123,15 @@ def to_value(value: Any) -> MetadataValue | None:
 
     A date or time becomes its ISO 8601 string, other scalars in a list become strings.
     """
-    if isinstance(value, datetime | date):
-        return value.isoformat()
     if isinstance(value, list | tuple):
-        items = [to_value(item) for item in value]
+        items = [_scalar(item) for item in value]  # not deeper: a stranger's YAML is as deep as it likes
         return tuple(str(item) for item in items) if all(_is_single(item) for item in items) else None
-    if not _is_single(value):
-        return None
-    result: MetadataValue = value
-    return result
+    result: MetadataValue = _scalar(value)
+    return result if _is_single(result) else None
+
+
+def _scalar(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime | date) else value
 
 
 def _is_single(value: object) -> bool:

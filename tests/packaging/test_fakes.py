@@ -15,10 +15,13 @@ TUTORIAL = ROOT / "docs" / "tutorial" / "write-an-embedder.md"
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory) -> Path:
-    """Install the core, the SQLite plugins and every fake; return the directory of programs."""
+    """Install the core, the plugins of its default configuration and every fake; return the directory of programs."""
     home = tmp_path_factory.mktemp("fakes")
     subprocess.run(["uv", "venv", "--quiet", home / "venv"], check=True)
-    real = [f"{ROOT}[testing]", *(ROOT / "plugins" / name for name in ("klaw-store-sqlitevec", "klaw-fts5"))]
+    real = [
+        f"{ROOT}[testing]",
+        *(ROOT / "plugins" / name for name in ("klaw-store-sqlitevec", "klaw-fts5", "klaw-chunk-markdown")),
+    ]
     fakes = sorted(path.parent for path in FAKES.glob("*/pyproject.toml"))
     python = home / "venv" / "bin" / "python"
     subprocess.run(["uv", "pip", "install", "--quiet", "--python", python, *real, *fakes], check=True)
@@ -87,8 +90,9 @@ def test_a_disabled_plugin_is_not_loaded(klaw):
     assert done.returncode == 0, done.stderr
 
 
-def test_the_tutorials_plugin_passes_the_conformance_kit(installed):
-    tests = FAKES / "klaw-hello" / "test_klaw_hello.py"
+@pytest.mark.parametrize("name", ["klaw-hello", "klaw-diary"])
+def test_a_plugins_own_tests_pass_where_it_is_installed(installed, name):
+    tests = FAKES / name / f"test_{name.replace('-', '_')}.py"
     done = subprocess.run(
         [installed / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tests.parent, tests],
         capture_output=True,

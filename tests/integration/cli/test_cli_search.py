@@ -83,6 +83,33 @@ class TestSearch:
     def test_filters(self, indexed, arguments, paths):
         assert found(indexed("search", "bread tokens dawn", "--json", *arguments)) == paths
 
+    @pytest.mark.parametrize(
+        ("conditions", "paths"),
+        [
+            (["tags=a"], ["notes/tagged.md"]),
+            (["tags=a,c"], ["notes/other.md", "notes/tagged.md"]),
+            (["tags!=a"], ["notes/2026-02-24.md", "notes/auth.md", "notes/other.md", "notes/sub/tls.md"]),
+            (["status=open"], ["notes/tagged.md"]),
+            (["tags=c", "status=open"], []),
+            (["year>=2025"], ["notes/other.md"]),
+        ],
+    )
+    def test_where_filters_by_the_front_matter_of_notes(self, indexed, user_home, conditions, paths):
+        tagged = "---\ntags: [a, b]\nstatus: open\n---\n\nBread of the tagged note.\n"
+        (user_home / "notes" / "tagged.md").write_text(tagged, "utf-8")
+        other = "---\ntags: [c]\nstatus: done\nyear: 2025\n---\n\nBread of the other note.\n"
+        (user_home / "notes" / "other.md").write_text(other, "utf-8")
+        assert indexed("index").exit_code == 0
+
+        where = [part for condition in conditions for part in ("--where", condition)]
+        assert sorted(found(indexed("search", "bread tokens dawn", "--json", *where))) == paths
+
+    def test_a_condition_that_is_none_is_named(self, indexed):
+        result = indexed("search", "bread", "--where", "tags")
+
+        assert result.exit_code == 1
+        assert "'tags' is not a condition" in result.stderr
+
     @pytest.mark.parametrize("option", ["--source", "--path", "--chat"])
     def test_a_filter_that_is_not_text_is_named(self, indexed, option):
         result = indexed("search", "bread", option, "caf\udce9")  # a shell's bytes that are not UTF-8

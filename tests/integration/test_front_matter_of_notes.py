@@ -1,0 +1,64 @@
+"""Notes with front matter: it is filtered by and never searched, its lines count, and a bad one stops nothing."""
+
+import pytest
+
+from klaw_core import Filters, parse_condition
+
+
+def found(memory, query, *conditions):
+    filters = Filters(metadata=tuple(map(parse_condition, conditions)))
+    return memory.search(query, mode="fts", filters=filters)
+
+
+def test_lines_of_results_are_those_of_the_file(home, memory):
+    home.write("a.md", "---\ntags: [x]\nstatus: open\n---\n\n# Heron\n\nThe heron stands.\n")
+    memory.index(home.notes)
+    (result,) = found(memory, "heron", "status=open")
+    assert result.metadata == {"tags": ("x",), "status": "open"}
+    excerpt = memory.get(result.path, result.start_line, result.end_line - result.start_line + 1)
+    assert result.content.strip() == excerpt.content.strip()
+    assert memory.get("notes/a.md", 8, 1).content.strip() == "The heron stands."
+    assert memory.get("notes/a.md").content.startswith("---\ntags: [x]")
+
+
+def test_what_stands_in_front_matter_is_not_found_as_text(home, memory):
+    home.write("a.md", "---\nstatus: kingfisher\n---\nThe heron stands.\n")
+    memory.index(home.notes)
+    assert not found(memory, "kingfisher")
+    assert found(memory, "heron", "status=kingfisher")
+
+
+def test_a_change_of_front_matter_alone_is_indexed(home, memory, check):
+    home.write("a.md", "---\nstatus: open\n---\nThe heron stands.\n")
+    memory.index(home.notes)
+    home.write("a.md", "---\nstatus: done\n---\nThe heron stands.\n", hours=1)
+    assert memory.index().changed == 1
+    assert not found(memory, "heron", "status=open")
+    assert found(memory, "heron", "status=done")
+    check(memory)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "tags: [a",
+        "a: !!bool maybe",
+        "a: !!timestamp soon",
+        "a: !!int ''",
+        "date: 0001-01-01T00:00:00+05:00",
+        "a: " + "[" * 2000 + "]" * 2000,
+        "a: &x [1]\nb: *x",
+        "\x07: \x1b",
+    ],
+)
+def test_bad_front_matter_stops_neither_its_note_nor_the_others(home, memory, block):
+    home.write("bad.md", f"---\n{block}\n---\nThe heron of the bad note.\n")
+    home.write("good.md", "The heron of the good note.\n")
+    assert memory.index(home.notes).skipped == ()
+    assert sorted(result.path for result in found(memory, "heron")) == ["notes/bad.md", "notes/good.md"]
+
+
+def test_a_note_of_front_matter_alone_is_no_chunk(home, memory):
+    home.write("a.md", "---\nstatus: open\n---\n")
+    memory.index(home.notes)
+    assert not found(memory, "open")

@@ -1,0 +1,150 @@
+"""Front matter is metadata, not text; and nothing that a note begins with keeps it from being read."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klaw_core.builtin.front_matter import read_front_matter, written_date
+from klaw_core.values.metadata import check_metadata
+
+_lines = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                "---",
+                "...",
+                "tags: [a, b]",
+                "status: open",
+                "date: 2026-02-24",
+                "a: [",
+                "- x",
+                "&a b: *a",
+                "? ",
+                "\t",
+                "",
+            ]
+        ),
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n"), max_size=20),
+    ),
+    max_size=8,
+)
+_notes = st.builds(
+    lambda start, lines, end: start + end + "".join(line + end for line in lines),
+    st.sampled_from(["---", "--- ", "----", "text"]),
+    _lines,
+    st.sampled_from(["\n", "\r\n", "\r"]),
+)
+
+
+@given(note=_notes)
+def test_no_character_and_no_line_moves(note):
+    _, text = read_front_matter(note)
+    assert len(text) == len(note)
+    assert [match.span() for match in re.finditer("[\r\n]", text)] == [
+        match.span() for match in re.finditer("[\r\n]", note)
+    ]
+
+
+@given(note=_notes)
+def test_each_character_stays_or_is_blanked_and_only_at_the_beginning(note):
+    _, text = read_front_matter(note)
+    changed = [place for place, (before, after) in enumerate(zip(note, text, strict=True)) if before != after]
+    assert all(text[place] == " " for place in changed)
+    if changed:
+        end = changed[-1] + 1
+        assert text[:end].strip() == ""
+        assert note.startswith("---")
+
+
+@given(note=_notes)
+def test_what_is_read_can_be_kept_and_is_read_again_as_nothing(note):
+    metadata, text = read_front_matter(note)
+    assert check_metadata(metadata) == metadata
+    if metadata:
+        assert read_front_matter(text) == ({}, text)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", ["---", "..."])
+def test_a_block_of_yaml_is_metadata(end, last):
+    block = end.join(["---", "tags: [a, b]", "status: open", "year: 2026", "draft: true", last, ""])
+    metadata, text = read_front_matter(f"{block}# Title{end}")
+    assert metadata == {"tags": ("a", "b"), "status": "open", "year": 2026, "draft": True}
+    assert text.strip() == "# Title"
+    assert text.splitlines().index("# Title") == 6
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "tags: [a, b",
+        "a: b: c",
+        "just words",
+        "- a\n- list",
+        "a: &x 1\nb: *x",
+        "\ttab: 1",
+        "!!python/object:os.system x",
+        "a: 2026-13-45",
+        "a: !!bool maybe",
+        "a: !!int ''",
+        "a: !!timestamp soon",
+        "? [a]\n: b",
+        "[" * 5000,
+        "{" * 5000,
+    ],
+)
+def test_a_block_that_is_no_mapping_is_text(block):
+    note = f"---\n{block}\n---\nwords\n"
+    assert read_front_matter(note) == ({}, note)
+
+
+@pytest.mark.parametrize(
+    "note", ["", "---", "---\n", "---\na: 1\n", "----\na: 1\n---\n", " ---\na: 1\n---\n", "x\n---\n"]
+)
+def test_a_note_without_a_whole_block_is_text(note):
+    assert read_front_matter(note) == ({}, note)
+
+
+def test_values_that_metadata_cannot_hold_are_left_out_and_the_others_stay():
+    note = "---\nnested: {a: 1}\nnone:\nnan: .nan\nmixed: [1, [2]]\nlong: %s\nstatus: open\n---\n" % ("x" * 10_001)
+    assert read_front_matter(note)[0] == {"status": "open"}
+
+
+@pytest.mark.parametrize("depth", [100, 1000, 9900])
+def test_a_value_of_any_depth_is_left_out(depth):
+    assert read_front_matter(f"---\na: {'[' * depth}{']' * depth}\n---\n")[0] == {}
+
+
+def test_tags_in_one_string_are_a_list():
+    assert read_front_matter('---\ntags: "a, #b ,,c"\n---\n')[0] == {"tags": ("a", "b", "c")}
+
+
+@pytest.mark.parametrize(
+    ("line", "day"),
+    [
+        ("date: 2026-02-24", "2026-02-24T00:00:00+00:00"),
+        ('created: "2026-02-24T12:00:00+02:00"', "2026-02-24T10:00:00+00:00"),
+        ("created_at: 2026-02-24T12:00:00Z", "2026-02-24T12:00:00+00:00"),
+        ("date: yesterday\ncreated: 2026-02-24", "2026-02-24T00:00:00+00:00"),
+    ],
+)
+def test_the_day_that_a_note_says_is_its_date(line, day):
+    moment = written_date(read_front_matter(f"---\n{line}\n---\n")[0])
+    assert moment is not None
+    assert moment.isoformat() == day
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "date: soon",
+        "date: 0001-01-01T00:00:00+05:00",
+        "date: 9999-12-31T23:00:00-05:00",
+        "date: 12",
+        "title: 2026-02-24",
+    ],
+)
+def test_a_day_that_is_none_is_no_date(line):
+    assert written_date(read_front_matter(f"---\n{line}\n---\n")[0]) is None

@@ -1,0 +1,122 @@
+"""Conditions on metadata, against a model that is written the slow way, and as a person writes them."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klaw_core import Condition, QueryError, RecordError, check_metadata, parse_condition
+from klaw_core.testing.values import conditions, metadata
+
+_COMPARE = {
+    "=": lambda own, wanted: own == wanted,
+    "<": lambda own, wanted: own < wanted,
+    "<=": lambda own, wanted: own <= wanted,
+    ">": lambda own, wanted: own > wanted,
+    ">=": lambda own, wanted: own >= wanted,
+}
+
+# What can be written on a command line and is read as what it is.
+_written_keys = st.from_regex(r"[a-z][a-z0-9_.-]{0,8}", fullmatch=True)
+_written_values = st.one_of(
+    st.booleans(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.from_regex(r'[^,"\x00-\x20\x7f-\xa0][^,"\x00-\x1f\x7f-\xa0]{0,12}', fullmatch=True),
+)
+
+
+def naive(condition, values):
+    """Decide a condition by comparing every pair of values of one type."""
+    if condition.key not in values:
+        return condition.operator == "!="
+    found = values[condition.key]
+    own = list(found) if isinstance(found, tuple) else [found]
+    wanted = list(condition.value) if isinstance(condition.value, tuple) else [condition.value]
+    operator = "=" if condition.operator in {"!=", "in"} else condition.operator
+    pairs = [(mine, other) for mine in own for other in wanted if isinstance(mine, str) == isinstance(other, str)]
+    held = any(_COMPARE[operator](mine, other) for mine, other in pairs)
+    return not held if condition.operator == "!=" else held
+
+
+def written(value):
+    """Write a value as a person does: strings in quotes."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+@given(condition=conditions, values=metadata)
+def test_a_condition_holds_exactly_where_the_model_says(condition, values):
+    assert condition.holds(values) == naive(condition, values)
+
+
+@given(condition=conditions, values=metadata)
+def test_unequal_is_the_opposite_of_equal(condition, values):
+    if not isinstance(condition.value, tuple):
+        equal = Condition(condition.key, "=", condition.value).holds(values)
+        assert Condition(condition.key, "!=", condition.value).holds(values) is not equal
+
+
+@given(values=metadata)
+def test_checked_metadata_is_metadata_that_is_kept_as_it_is(values):
+    assert check_metadata(values) == values
+    assert check_metadata(check_metadata(values)) == check_metadata(values)
+
+
+@given(key=_written_keys, operator=st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), value=_written_values)
+def test_a_written_condition_is_read_back(key, operator, value):
+    read = parse_condition(f"{key}{operator}{written(value)}")
+    assert (read.key, read.operator, read.value, type(read.value)) == (key, operator, value, type(value))
+    assert parse_condition(f"  {key} {operator}  {written(value)} ") == read
+
+
+@given(key=_written_keys, values=st.lists(_written_values, min_size=2, max_size=4))
+def test_several_values_after_an_equals_sign_are_any_of_them(key, values):
+    read = parse_condition(f"{key}={', '.join(map(written, values))}")
+    assert (read.key, read.operator, read.value) == (key, "in", tuple(values))
+
+
+@given(text=st.text(max_size=40))
+def test_every_text_is_a_condition_or_refused_as_a_query_error(text):
+    with contextlib.suppress(QueryError):
+        assert isinstance(parse_condition(text), Condition)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a=7", 7),
+        ('a="7"', "7"),
+        ("a=7.5", 7.5),
+        ("a=true", True),
+        ('a="true"', "true"),
+        ("a=True", "True"),
+        ("a=nan", "nan"),
+        ("a=inf", "inf"),
+        ("a=99999999999999999999999", "99999999999999999999999"),
+        ("a=2026-02-24", "2026-02-24"),
+        ("a=b=c", "b=c"),
+        ("a=", ""),
+        ("a=two words", "two words"),
+    ],
+)
+def test_what_a_written_value_is_read_as(text, value):
+    read = parse_condition(text).value
+    assert (read, type(read)) == (value, type(value))
+
+
+@pytest.mark.parametrize("text", ["", "tags", "=x", "a b=c", "!=x", "<3"])
+def test_what_is_no_condition_is_refused(text):
+    with pytest.raises(QueryError, match="is not a condition"):
+        parse_condition(text)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"": 1}, {"a\nb": 1}, {"k" * 101: 1}, {"a": None}, {"a": [1]}, {"a": float("nan")}, {"a": 2**63}, {"a": "\ud800"}],
+)
+def test_what_no_store_could_keep_is_refused(values):
+    with pytest.raises(RecordError):
+        check_metadata(values)
