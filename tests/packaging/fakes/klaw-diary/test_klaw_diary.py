@@ -97,7 +97,8 @@ def test_its_source_is_listed_watched_and_indexed_alone(memory, diary):
     assert memory.index(origin="diary").added == 1
 
 
-def test_models_can_use_its_tool(memory, diary):
+@pytest.mark.usefixtures("diary")
+def test_models_can_use_its_tool(memory):
     assert "memory_diary" in {tool["name"] for tool in memory.tools()}
     assert memory.call_tool("memory_diary", {"text": "By a model."})["written"].startswith("diary/")
     assert "mood" in memory.call_tool("memory_diary", {"text": "x", "mood": "two words"})["error"]
