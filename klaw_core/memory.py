@@ -356,9 +356,10 @@ class Memory:
     ) -> Context:
         """Return what a model should be told with a message: core memory, what extensions know, and the best chunks.
 
-        At most ``budget`` tokens (estimated; a model's own count is lower for most texts). A smaller budget gives a
-        beginning of what a larger one gives, and equal memories give equal contexts. Nothing raises: what could not be
-        looked up is in ``notices``.
+        At most ``budget`` tokens (estimated; a model's own count is lower for most texts), the stable part first. A
+        smaller budget gives a beginning of the stable part that a larger one gives, and of the volatile part where the
+        stable one is the same. Equal memories give equal contexts. Nothing raises: what could not be looked up is in
+        ``notices``.
         """
         from klaw_core.extensions.context import build_context
         from klaw_core.interfaces.extension import ContextExtension

@@ -1,8 +1,9 @@
 """Context for a model's prompt: what extensions offer and the best chunks, packed under a token budget.
 
-Packing is deterministic and monotone in the budget: items are taken in a fixed order, and the first that does not fit
-ends its part, so that a larger budget only ever adds items at the end. A failure to look something up costs that part
-only, and is a notice.
+Packing is deterministic. Items are taken in a fixed order, the stable part first, and the first that does not fit ends
+its part. So a larger budget only ever adds items at the end of the stable part, and is never used less; a stable item
+that it has room for may take the room of volatile ones. A failure to look something up costs that part only, and is a
+notice.
 """
 
 from __future__ import annotations

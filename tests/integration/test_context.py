@@ -1,0 +1,137 @@
+"""The context for a model's prompt: deterministic, within its budget, and more of it for more budget."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klaw_core import Context, ContextItem, ContextQuestion, SearchResults, StoreError, estimate_tokens
+from klaw_core.extensions.context import build_context
+
+_items = st.lists(
+    st.builds(
+        ContextItem,
+        text=st.text(st.characters(codec="utf-8"), min_size=1, max_size=60),
+        part=st.sampled_from(["stable", "volatile"]),
+        priority=st.integers(0, 30),
+        heading=st.sampled_from(["A", "B"]),
+    ),
+    max_size=8,
+)
+
+
+class Offering:
+    """An extension that offers what it is told to."""
+
+    name = "offering"
+
+    def __init__(self, items):
+        self.items = items
+
+    def offer(self, _question, /):
+        if isinstance(self.items, Exception):
+            raise self.items
+        return self.items
+
+
+def packed(items, budget, search=lambda _query, _limit: SearchResults()):
+    return build_context(ContextQuestion("what?", None, budget), [("offering", Offering(items))], search)
+
+
+@given(items=_items, budget=st.integers(-5, 300))
+def test_the_budget_is_never_exceeded(items, budget):
+    context = packed(items, budget)
+    assert context.tokens <= max(budget, 0)
+    assert context.tokens == sum(estimate_tokens([part])[0] for part in (context.stable, context.volatile) if part)
+
+
+@given(items=_items, budget=st.integers(0, 300))
+def test_equal_questions_give_equal_contexts(items, budget):
+    assert packed(items, budget) == packed(items, budget)
+
+
+@given(items=_items)
+def test_a_budget_for_everything_holds_everything_in_order(items):
+    taken = packed(items, 1_000_000).items
+    assert sorted(map(repr, taken)) == sorted(map(repr, items))
+    for part in ("stable", "volatile"):
+        priorities = [item.priority for item in taken if item.part == part]
+        assert priorities == sorted(priorities)
+
+
+@given(items=_items, budget=st.integers(0, 200), more=st.integers(0, 200))
+def test_a_smaller_budget_gives_a_beginning_of_the_stable_part(items, budget, more):
+    small, large = packed(items, budget), packed(items, budget + more)
+    stable = [[item for item in context.items if item.part == "stable"] for context in (small, large)]
+    assert stable[0] == stable[1][: len(stable[0])]
+    assert large.stable.startswith(small.stable)
+
+
+@given(items=_items, budget=st.integers(0, 200), more=st.integers(0, 200))
+def test_where_the_stable_part_is_the_same_the_volatile_part_begins_the_same(items, budget, more):
+    small, large = packed(items, budget), packed(items, budget + more)
+    if small.stable == large.stable:
+        assert small.items == large.items[: len(small.items)]
+        assert large.volatile.startswith(small.volatile)
+
+
+@given(items=_items, budget=st.integers(0, 200), more=st.integers(0, 200))
+def test_a_larger_budget_is_never_used_less(items, budget, more):
+    assert packed(items, budget).tokens <= packed(items, budget + more).tokens
+
+
+def test_what_is_stable_takes_the_room_of_what_is_volatile():
+    items = [ContextItem("s " * 150, "stable"), ContextItem("v " * 30, "volatile")]
+    parts = [[item.part for item in packed(items, budget).items] for budget in (100, 180, 300)]
+    assert parts == [["volatile"], ["stable"], ["stable", "volatile"]]
+
+
+def test_a_failure_to_look_something_up_costs_that_part_only():
+    def search(_query, _limit):
+        raise StoreError("the disk is gone")
+
+    context = packed([ContextItem("known", "stable")], 100, search)
+    assert "known" in context.stable
+    assert any("the disk is gone" in notice for notice in context.notices)
+    broken = packed(RuntimeError("a bug"), 100)
+    assert isinstance(broken, Context)
+    assert any("offering" in notice and "a bug" in notice for notice in broken.notices)
+
+
+@pytest.fixture
+def filled(home, memory):
+    for number in range(12):
+        home.write(f"{number}.md", f"The heron number {number} stands in the reeds of the harbour.\n")
+    memory.index(home.notes)
+    memory.core.update("user", "name", "Ada")
+    return memory
+
+
+@pytest.mark.parametrize("budget", [0, 5, 20, 60, 150, 400, 5000])
+def test_a_memorys_context_is_within_its_budget_and_always_the_same(filled, budget):
+    context = filled.context("heron", budget=budget)
+    assert context.tokens <= budget
+    assert context == filled.context("heron", budget=budget)
+
+
+def test_a_memorys_context_only_grows_with_its_budget(filled):
+    contexts = [filled.context("heron", budget=budget) for budget in range(0, 400, 20)]
+    for small, large in pairwise(contexts):
+        assert large.stable.startswith(small.stable)
+        assert large.volatile.startswith(small.volatile)
+        assert small.tokens <= large.tokens
+
+
+def test_core_memory_comes_before_chunks(filled):
+    context = filled.context("heron", budget=1000)
+    assert "Ada" in context.stable
+    assert "Ada" not in context.volatile
+    assert "The heron number" in context.volatile
+    assert str(context).index("Ada") < str(context).index("heron number")
+
+
+def test_without_a_message_there_is_what_is_always_known(filled):
+    context = filled.context("  ", budget=1000)
+    assert "Ada" in context.stable
+    assert context.volatile == ""

@@ -1,0 +1,128 @@
+"""A data directory of the version before extensions: it opens, finds the same chunks, and nothing is wrong with it.
+
+``version1/home.tar.gz`` was written by that version with the embedder of these tests: notes, a manual in the collection
+``docs``, a note that was forgotten, a saved memory, a chat with its summary, and core memory; ``found.json`` is what
+it found. ``ROOT`` stands for the directory in which the workspaces lie.
+"""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from klaw_core import Chat, NewDocument
+
+ARCHIVE = Path(__file__).parent / "version1" / "home.tar.gz"
+CHAT = Chat.parse("telegram_123456")
+
+
+@pytest.fixture
+def old(make_home):
+    """A home with a copy of the data directory of that version."""
+    home = make_home("sqlite")
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(home.root, filter="data")
+    workspaces = home.root / "data" / "workspaces.json"
+    text = workspaces.read_text("utf-8")
+    assert text.count('"ROOT/') == 2
+    workspaces.write_text(text.replace('"ROOT/', f'"{home.root}/'), "utf-8")
+    return home
+
+
+@pytest.fixture
+def before(old):
+    """What that version found, by mode, collection and query."""
+    found = json.loads((old.root / "found.json").read_text("utf-8"))
+    return {tuple(key.split(" ", 2)): value for key, value in found.items()}
+
+
+def found(memory, before):
+    return {
+        (mode, collection, query): [
+            [item.chunk_id, item.path, item.start_line, item.end_line, item.content]
+            for item in memory.search(query, 20, mode=mode, collection=collection)
+        ]
+        for mode, collection, query in before
+    }
+
+
+def known(before):
+    return {key: [item[:5] for item in results] for key, results in before.items()}
+
+
+def test_the_same_chunks_are_found(old, before):
+    with old.open() as memory:
+        assert found(memory, before) == known(before)
+
+
+def test_scores_are_the_same(old, before):
+    with old.open() as memory:
+        for (mode, collection, query), results in before.items():
+            scores = [item.score for item in memory.search(query, 20, mode=mode, collection=collection)]
+            assert scores == pytest.approx([item[5] for item in results], abs=1e-5)
+
+
+def keys(memory):
+    """Return the keys of all chunks, and what they are: a chunk that was replaced has another key."""
+    with memory._assembly.store.read() as snapshot:
+        return {
+            name: [(item.key, item.chunk.chunk_id) for item in snapshot.chunks(name, snapshot.keys(name).tolist())]
+            for name in ("memory", "docs")
+        }
+
+
+def test_nothing_is_wrong_with_it_but_that_documents_are_to_be_cut_again(old, check):
+    with old.open() as memory:
+        # That version named the chunkers of all formats in what decides whether a document is cut again.
+        assert {finding.check for finding in memory.doctor().findings} <= {"stale"}
+        check(memory)
+        memory.index()
+        assert memory.doctor().findings == ()
+        check(memory)
+
+
+def test_cutting_documents_again_replaces_no_chunk_and_embeds_nothing(old, before):
+    with old.open() as memory:
+        there = keys(memory)
+        report = memory.index()
+        assert (report.added, report.removed, report.embedded, report.lacking) == (0, 0, 0, 0)
+        assert keys(memory) == there
+        assert found(memory, before) == known(before)
+        assert memory.index().changed == 0
+    assert [text for text in old.recorder.texts if "passkeys" in text] == []
+
+
+def test_after_a_reindex_the_same_chunks_are_found(old, before):
+    with old.open() as memory:
+        memory.reindex()
+        assert {key: sorted(value) for key, value in found(memory, before).items()} == {
+            key: sorted(value) for key, value in known(before).items()
+        }
+        assert memory.doctor().findings == ()
+
+
+def test_what_was_said_kept_and_forgotten_still_is(old):
+    with old.open() as memory:
+        assert memory.core.get().user == {"name": "Ada"}
+        assert [line.message.id for line in memory.conversations.read(CHAT)] == ["m1", "m2"]
+        assert [item.content for item in memory.conversations.summaries(CHAT)] == ["Somebody looks for the spare key."]
+        assert [item.id for item in memory.conversations.search("boiler")] == ["m2"]
+        assert {item.origin for item in memory.sources()} == {"notes", "manual", "saved", "conversations"}
+        old.write("private.md", "This note was forgotten.\n")
+        memory.index()
+        assert not memory.search("forgotten", mode="fts")
+
+
+def test_what_is_new_works_in_it(old, check):
+    old.write("tagged.md", "---\nstatus: open\n---\nThe heron is new.\n")
+    with old.open() as memory:
+        memory.add([NewDocument("d1", "The kingfisher is new.", {"tags": ["a"]})])
+        memory.index()
+        assert memory.search("heron", mode="fts")[0].metadata == {"status": "open"}
+        assert memory.search("kingfisher", mode="fts")[0].metadata == {"tags": ("a",)}
+        both = memory.search("new installer", mode="fts", collection=["memory", "docs"])
+        assert {item.collection for item in both} == {"memory", "docs"}
+        assert "Bertha" in memory.context("office plant").volatile
+        check(memory)
+        assert memory.doctor().findings == ()
