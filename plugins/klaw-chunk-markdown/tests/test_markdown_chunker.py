@@ -258,7 +258,7 @@ class TestCost:
 
     def test_importing_the_chunker_imports_no_parser(self):
         code = (
-            "import sys, klaw_chunk_markdown as m; c = m.MarkdownChunker();"
+            "import sys; from klaw_chunk_markdown.chunker import MarkdownChunker; c = MarkdownChunker();"
             "heavy = {'markdown_it', 'regex', 'numpy'};"
             "assert not heavy & set(sys.modules), heavy & set(sys.modules);"
             "assert c.split('# A', lambda texts: [1 for _ in texts])"
