@@ -143,14 +143,16 @@ class Searcher:
                     _drop_moved(name, retrievers, notices)
                 within = snapshot.select(name, filters) if filters else None
                 targets.append(Target(Query(text, name, embedded, within), retrievers))
+            _overlook_empty(snapshot, [name for name, _, _, space in plans if space is None], notices)
             scope = Scope(snapshot, targets, collapse)
             found = self._find(scope, limit, notices)
             if not found:
                 self._explain_nothing(scope, filters, notices)
-        if self.stages:
+        if self.stages and found:
             from klaw_core.searching.reranking import rerank
 
-            found, failures = rerank(self.stages, self.store, targets[0].query, found, limit)
+            query = scope.target_of(found[0][0].key).query
+            found, failures = rerank(self.stages, self.store, query, found, limit)
             notices.extend(failures)
         good = found if min_score is None else [(stored, hit) for stored, hit in found if hit.score >= min_score]
         results = tuple(scope.result(stored, hit) for stored, hit in good[:limit])
@@ -160,7 +162,6 @@ class Searcher:
         """Say why nothing was found: nothing is indexed, or no chunk passes a filter."""
         names = [target.query.collection for target in scope.targets]
         if all(map(scope.snapshot.is_empty, names)):
-            notices[:] = [notice for notice in notices if notice != _NOTHING_EMBEDDED]
             notices.append("nothing is indexed yet: klaw index DIR")
             return
         selections = [target.query.within for target in scope.targets]
@@ -272,6 +273,12 @@ def _checked_vector(vector: Vector, record: SpaceRecord) -> Vector:
     if given.shape != wanted or not abs(float(np.linalg.norm(given)) - 1.0) <= _UNIT_TOLERANCE:
         raise QueryError(f"the vector must be of unit length and of shape {wanted}, got shape {given.shape}")
     return given
+
+
+def _overlook_empty(snapshot: Snapshot[Any], unembedded: Sequence[str], notices: list[str]) -> None:
+    """Do not say that nothing is embedded where there is nothing to embed."""
+    if _NOTHING_EMBEDDED in notices and all(map(snapshot.is_empty, unembedded)):
+        notices[:] = [notice for notice in notices if notice != _NOTHING_EMBEDDED]
 
 
 def _drop_moved(collection: str, retrievers: list[ConfiguredRetriever], notices: list[str]) -> None:

@@ -70,9 +70,13 @@ class Scope:
         count = len(self.targets)
         return hits if count == 1 else tuple(evolve(hit, key=hit.key * count + number) for hit in hits)
 
+    def target_of(self, key: int) -> Target:
+        """Return where the chunk of a key of a ranking was looked for."""
+        return self.targets[key % len(self.targets)]
+
     def collection_of(self, key: int) -> str:
         """Return the collection that a key of a ranking belongs to."""
-        return self.targets[key % len(self.targets)].query.collection
+        return self.target_of(key).query.collection
 
     def hydrate(self, hits: Sequence[Hit], wanted: int | None) -> list[tuple[StoredChunk, Hit]]:
         """Return the chunks of the hits, without one whose text, or most of whose span, a better one already shows.

@@ -115,3 +115,33 @@ def test_copies_are_kept_only_on_request(home, memory):
     assert shown(memory.search("twine")) <= shown(kept)
     with pytest.raises(QueryError, match="duplicates"):
         memory.search("twine", duplicates="some")
+
+
+@pytest.fixture
+def manual(home):
+    """A directory of documents whose texts are alike; the collection ``memory`` stays empty."""
+    directory = home.root / "manual"
+    directory.mkdir()
+    for number, more in enumerate(["", " again", " and again", " with a kiln and a lantern"]):
+        (directory / f"{number}.md").write_text(f"The heron stands in the harbour{more}.\n")
+    return directory
+
+
+@pytest.mark.parametrize("names", [["docs", "memory"], ["memory", "docs"]])
+@pytest.mark.parametrize("mode", ["hybrid", "fts", "vector"])
+def test_an_empty_collection_changes_nothing_of_what_another_one_answers(home, manual, mode, names):
+    with home.open(reranking=[{"type": "mmr"}]) as memory:
+        memory.index(manual, collection="docs")
+        alone, both = (memory.search("heron", mode=mode, collection=wanted) for wanted in (["docs"], names))
+        assert both.notices == alone.notices
+        assert [item.path for item in both] == [item.path for item in alone]
+        stages = [[part.value for part in item.explain if part.component == "mmr"] for item in both]
+        assert stages == [[part.value for part in item.explain if part.component == "mmr"] for item in alone]
+
+
+def test_a_collection_that_is_not_embedded_yet_is_no_empty_one(home, manual, memory):
+    memory.index(manual, collection="docs")
+    home.write("a.md", "The heron is waiting.\n")
+    memory.index(home.notes, embed=False)
+    (notice,) = memory.search("heron", collection=["memory", "docs"]).notices
+    assert "klaw embed" in notice
