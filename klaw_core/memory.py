@@ -43,6 +43,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def _several(ids: Iterable[str]) -> list[str]:
+    """Return the ids. Raise QueryError for a single string, which would be read as one id a character."""
+    if isinstance(ids, str):
+        raise QueryError(f"{ids!r:.80} is one id, not several", hint="give a list of ids")
+    return list(ids)
+
+
 def _no_progress(_progress: object) -> None:
     """Report nothing."""
 
@@ -169,7 +176,10 @@ class Memory:
         fails is ``skipped``. Raise WorkspaceError, NotFoundError, PluginError, StoreError.
         """
         runs = self._runs
+        if [directory, origin, paths].count(None) < 2:  # noqa: PLR2004  # one of three may be given
+            raise QueryError("index takes a directory, an origin or paths, not several of them")
         if paths is not None:
+            paths = [paths] if isinstance(paths, str | Path) else paths
             return runs.over_files(paths, embed=embed, on_progress=on_progress)
         if directory is not None:
             check_collection_name(collection)
@@ -305,11 +315,11 @@ class Memory:
 
         Raise NotFoundError, and delete nothing, if an id is unknown, unless ``missing_ok``; StoreError.
         """
-        return self._documents.delete(list(ids), collection, missing_ok=missing_ok)
+        return self._documents.delete(_several(ids), collection, missing_ok=missing_ok)
 
     def get_by_ids(self, ids: Iterable[str], *, collection: str = MEMORY) -> tuple[NewDocument, ...]:
         """Return the documents of these ids that :meth:`add` keeps, in the order of the ids."""
-        return self._documents.get(list(ids), collection)
+        return self._documents.get(_several(ids), collection)
 
     def documents(
         self, *, collection: str = MEMORY, prefix: str = "", after: str = "", limit: int = 100
@@ -342,7 +352,8 @@ class Memory:
     def forget(self, target: str) -> ForgetReport:
         """Remove a saved memory (by path or chunk id), a note (by path) or a workspace (``notes/``) from the index.
 
-        A note's file is not touched, but it is excluded from its workspace from now on. Raise NotFoundError.
+        A note's file is not touched, but it is excluded from its workspace from now on. Raise NotFoundError,
+        QueryError for a path that several collections have: :meth:`delete` names one.
         """
         from klaw_core.sources.forgetting import Forgetter
         from klaw_core.values.events import ForgetEvent

@@ -57,8 +57,8 @@ def _question(memory: Memory, target: str) -> str:
             return f"Forget the workspace {name} with {counted(documents, 'note')} ({status.workspaces[name]} stays)?"
         if name in status.origins and all(source.origin != name for source in memory.sources()):
             return f"Forget what {name} was: {counted(documents, 'document')}?"
-    passage = memory.get(target)
-    if passage.file is not None:
-        return f"Forget {passage.path} and exclude it from now on (the file stays)?"
-    text = clean(" ".join(passage.content.split()))
-    return f'Forget {passage.path}: "{text[:_SHOWN]}{"…" if len(text) > _SHOWN else ""}"?'
+    excerpt = memory.get(target)
+    if excerpt.file is not None:
+        return f"Forget {excerpt.path} and exclude it from now on (the file stays)?"
+    text = clean(" ".join(excerpt.content.split()))
+    return f'Forget {excerpt.path}: "{text[:_SHOWN]}{"…" if len(text) > _SHOWN else ""}"?'

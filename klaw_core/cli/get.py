@@ -31,20 +31,20 @@ def command(settings: Settings, *, target: str) -> None:
     if not target:
         raise click.UsageError("TARGET is empty; give a path such as notes/a.md:40:20")
     with settings.open_memory() as memory:
-        passage = _passage(memory, target)
+        excerpt = _excerpt(memory, target)
     from klaw_core.cli.output import clean, data, print_json
     from klaw_core.cli.streams import echo
     from klaw_core.extensions.json_forms import to_json
 
     if settings.json:
-        print_json(to_json(passage))
+        print_json(to_json(excerpt))
         return
     # A pipe gets the note as it is; a terminal must not be driven by it.
-    content = clean(passage.content) if data().is_terminal else passage.content
+    content = clean(excerpt.content) if data().is_terminal else excerpt.content
     echo(content, nl=not content.endswith("\n"))
 
 
-def _passage(memory: Memory, target: str) -> Excerpt:
+def _excerpt(memory: Memory, target: str) -> Excerpt:
     """Return what is named. Raise UsageError if the lines are not, NotFoundError if the document is not there."""
     from klaw_core.errors import NotFoundError
 

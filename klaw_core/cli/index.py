@@ -10,7 +10,14 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 @click.command("index", short_help="Index directories of notes, or bring the index up to date.")
 @click.argument("directories", nargs=-1, metavar="[DIR]...")
 @click.option("--name", metavar="NAME", help="What paths in results begin with. [default: the directory's name]")
-@click.option("-c", "--collection", default="memory", show_default=True, metavar="NAME", help="memory, or docs.")
+@click.option(
+    "-c",
+    "--collection",
+    default="memory",
+    show_default=True,
+    metavar="NAME",
+    help="memory, docs, or a name of your own.",
+)
 @click.option("--version", metavar="TEXT", help="The version of what is documented, kept with each chunk.")
 @click.option("--force", is_flag=True, help="Cut every note anew, changed or not.")
 @click.option("--no-embed", is_flag=True, help="Index words only; klaw embed does the rest.")

@@ -95,8 +95,8 @@ class EmbeddingRun:
         self._failures = 0
 
 
-def embed_passages(
-    passages: Mapping[str, str], embedder: Embedder, run: EmbeddingRun, record: SpaceRecord | None = None
+def embed_chunk_texts(
+    chunk_texts: Mapping[str, str], embedder: Embedder, run: EmbeddingRun, record: SpaceRecord | None = None
 ) -> Iterator[dict[str, Vector]]:
     """Embed texts by their hash; yield the vectors of one call at a time.
 
@@ -106,7 +106,7 @@ def embed_passages(
     probe along, and its vector must agree with the one in ``record``.
     """
     # Similar lengths side by side waste no padding; the hash makes the order independent of the files'.
-    digests = deque(sorted(passages, key=lambda digest: (len(passages[digest]), digest)))
+    digests = deque(sorted(chunk_texts, key=lambda digest: (len(chunk_texts[digest]), digest)))
     longest = True
     halves: list[list[str]] = []  # of calls that failed: one text may be at fault; the next call is the last of them
     while (digests or halves) and not run.stopped:
@@ -117,9 +117,9 @@ def embed_passages(
             if halves:
                 part = halves.pop()
             else:
-                part = _take(digests, passages, run.call_size(embedder) - len(proof), embedder, longest=longest)
+                part = _take(digests, chunk_texts, run.call_size(embedder) - len(proof), embedder, longest=longest)
                 longest = not longest  # in turn, so that the texts a second so far foretell the rest
-            matrix = _embed([*proof, *(passages[digest] for digest in part)], embedder)
+            matrix = _embed([*proof, *(chunk_texts[digest] for digest in part)], embedder)
             if record is not None and proof:
                 require_same_weights(record, matrix[0])
         except Exception as error:  # noqa: BLE001  # an embedder may raise anything; what is stored must not suffer
@@ -135,13 +135,13 @@ def embed_passages(
 
 
 def _take(
-    waiting: deque[str], passages: Mapping[str, str], most: int, embedder: Embedder, *, longest: bool
+    waiting: deque[str], chunk_texts: Mapping[str, str], most: int, embedder: Embedder, *, longest: bool
 ) -> list[str]:
     """Take the texts of one call from one end of ``waiting``, which is in order of length."""
     room = math.inf if getattr(embedder, "remote", False) else CHARACTERS_PER_CALL
     part: list[str] = []
     while waiting and len(part) < most:
-        room -= len(passages[waiting[-1 if longest else 0]])
+        room -= len(chunk_texts[waiting[-1 if longest else 0]])
         if part and room < 0:
             break
         part.append(waiting.pop() if longest else waiting.popleft())

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from attrs import define, field
 
 from klaw_core.embedding.token_estimate import estimate_tokens
-from klaw_core.errors import KlawError, isolated
+from klaw_core.errors import KlawError, PluginContractError, isolated
 from klaw_core.interfaces.extension import ContextExtension
 from klaw_core.values.context import Context, ContextItem, ContextPart, ContextQuestion
 from klaw_core.values.search import SearchResult, SearchResults
@@ -39,7 +40,10 @@ def build_context(
     for name, extension in extensions:
         try:
             with isolated(f"the extension {name!r}"):
-                items += extension.offer(question)
+                offered: list[Any] = list(extension.offer(question))
+                if wrong := [item for item in offered if not isinstance(item, ContextItem)]:
+                    raise PluginContractError(f"the extension {name!r} offers {wrong[0]!r:.80}, no ContextItem")
+                items += offered
         except KlawError as error:
             notices.append(f"without what {name} knows: {error}")
     if question.message.strip():

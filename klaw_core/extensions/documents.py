@@ -144,9 +144,15 @@ class DocumentsExtension:
     def put(self, documents: Iterable[NewDocument], collection: str = MEMORY) -> IndexReport:
         """Keep documents and index them; one whose id is known replaces that one. Raise RecordError, StoreError."""
         check_collection_name(collection)
+        documents = _checked(documents)
         latest = {document.id: document for document in documents}  # of two with one id the last counts
         self.journal.append([document.record(collection) for document in latest.values()])
-        return self._attached.index_documents([item.as_document() for item in latest.values()], collection)
+        report = self._attached.index_documents([item.as_document() for item in latest.values()], collection)
+        # Two writers of one id may append in one order and index in the other: the journal counts.
+        while changed := [item for item in self.get(list(latest), collection) if item != latest[item.id]]:
+            self._attached.index_documents([item.as_document() for item in changed], collection)
+            latest.update((item.id, item) for item in changed)
+        return report
 
     def get(self, ids: Sequence[str], collection: str = MEMORY) -> tuple[NewDocument, ...]:
         """Return the documents of these ids that there are, in the order of the ids."""
@@ -278,3 +284,14 @@ class DocumentSource:
         """Complete what a crash left of forgetting."""
         self.journal.finish()
         return ()
+
+
+def _checked(documents: Iterable[NewDocument]) -> list[NewDocument]:
+    """Return the documents. Raise RecordError if anything else is among them."""
+    given: object = documents
+    if isinstance(given, NewDocument) or not isinstance(given, Iterable):
+        raise RecordError("documents are given in a list", hint="Memory.add([NewDocument(id, text)])")
+    found: list[Any] = list(documents)
+    if wrong := [item for item in found if not isinstance(item, NewDocument)]:
+        raise RecordError(f"not a document: {wrong[0]!r:.80}", hint="Memory.add([NewDocument(id, text)])")
+    return found

@@ -53,7 +53,18 @@ def build_extension(config: Config, registry: Registry, name: str) -> Extension:
         found: Any = built.name
     if found != name:
         raise PluginContractError(f"the extension {name!r} calls itself {found!r:.80}")
+    for attribute in ("origins", "record_kinds"):
+        _check_names(name, built, attribute)
     return built
+
+
+def _check_names(name: str, extension: Extension, attribute: str) -> None:
+    """Raise PluginError unless an attribute that an extension may have is a sequence of strings."""
+    with isolated(f"the extension {name!r}, at {attribute!r}"):
+        values: Any = getattr(extension, attribute, ())
+        sound = not isinstance(values, str) and all(isinstance(value, str) for value in values)
+    if not sound:
+        raise PluginContractError(f"the extension {name!r}: {attribute!r} is {values!r:.80}, not names")
 
 
 def build_extensions(config: Config, registry: Registry) -> tuple[dict[str, Extension], dict[str, KlawError]]:
@@ -121,11 +132,15 @@ class Extensions:
         return dict(self._failed)
 
     def sources(self) -> Sequence[OwnedSources]:
-        """Return the sources of each extension. Raise what an extension raises whose files cannot be read."""
-        return [
-            OwnedSources(name, frozenset(extension.origins), tuple(extension.sources()))
-            for name, extension in self.having(SourcedExtension)
-        ]
+        """Return the sources of each extension. Raise KlawError, which names the extension that fails.
+
+        A failing extension is not skipped: its chunks would look like those of a source that is gone.
+        """
+        owned = []
+        for name, extension in self.having(SourcedExtension):
+            with isolated(f"the sources of the extension {name!r}"):
+                owned.append(OwnedSources(name, frozenset(extension.origins), tuple(extension.sources())))
+        return owned
 
     def reserved_origins(self) -> frozenset[str]:
         """Return the origins that belong to extensions."""
@@ -148,7 +163,7 @@ class Extensions:
         for listener in [*self._on(type(event)), *self._listeners]:
             try:
                 listener(event)
-            except Exception as error:  # noqa: BLE001  # a listener may raise anything; the event has happened
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # it may raise anything; the event has happened
                 _LOG.warning("a listener failed at %s: %s", type(event).__name__, as_klaw_error(error))
 
     def _on(self, kind: type) -> Iterator[Callable[[Event], None]]:

@@ -7,6 +7,7 @@ and whatever is wrong is returned to the model as data: ``{"error": …, "hint":
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from klaw_core.values.tools import Json, Tool
 if TYPE_CHECKING:
     from klaw_core.memory import Memory
 
+_LOG = logging.getLogger("klaw")
 _MOST_RESULTS = 50
 _MAX_QUERY_CHARACTERS = 4_000
 _MAX_LABEL_CHARACTERS = 200
@@ -37,9 +39,13 @@ def all_tools(memory: Memory) -> Mapping[str, Tool]:
     """Return the tools by name: the search, then those of the extensions. Of two with one name the first counts."""
     found = {tool.name: tool for tool in (_search_tool(memory),)}
     for name, extension in memory.extensions.having(ToolExtension):
-        with isolated(f"the extension {name!r}"):
-            for tool in extension.tools():
-                found.setdefault(tool.name, tool)
+        try:
+            with isolated(f"the tools of the extension {name!r}"):
+                offered = {tool.name: tool for tool in extension.tools()}
+        except KlawError as error:
+            _LOG.warning("%s", error)
+        else:
+            found = {**offered, **found}
     return found
 
 

@@ -19,7 +19,7 @@ from klaw_core.embedding.run import (
     EmbeddingRun,
     ModelChangedError,
     agreement,
-    embed_passages,
+    embed_chunk_texts,
     gathered,
     make_space_record,
     require_same_space,
@@ -256,7 +256,7 @@ class Collection:
             known = snapshot.cached_vectors(space, list(passages))
         run.cached += len(known)
         missing = {digest: text for digest, text in passages.items() if digest not in known}
-        for part in gathered(embed_passages(missing, self.embedder, run, record), self.embedder):
+        for part in gathered(embed_chunk_texts(missing, self.embedder, run, record), self.embedder):
             with self._write() as transaction:
                 transaction.cache_vectors(space, part)
 
@@ -302,7 +302,7 @@ class Collection:
             known = snapshot.cached_vectors(record.space, list(chunks))
         run.cached += len(known)
         missing = {digest: group[0].chunk.embedding_text for digest, group in chunks.items() if digest not in known}
-        answers = gathered(embed_passages(missing, self.embedder, run, record), self.embedder)
+        answers = gathered(embed_chunk_texts(missing, self.embedder, run, record), self.embedder)
         for vectors in chain([known] if known else [], answers):
             group = [stored for digest in vectors for stored in chunks[digest]]
             try:

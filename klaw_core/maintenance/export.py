@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from attrs import field, frozen
 
-from klaw_core.errors import RecordError
+from klaw_core.errors import RecordError, isolated
 from klaw_core.extensions.host import having
 from klaw_core.files.atomic import make_private_directory, sync_directory, writing_failed
 from klaw_core.files.jsonl import encode
@@ -62,8 +62,9 @@ def _write(extensions: Mapping[str, Extension], data_dir: Path, stream: BinaryIO
 
 
 def _items(extensions: Mapping[str, Extension], data_dir: Path) -> Iterator[Record | SkippedEntry]:
-    for _, extension in having(extensions, RecordedExtension):
-        yield from extension.records()
+    for name, extension in having(extensions, RecordedExtension):
+        with isolated(f"the records of the extension {name!r}"):
+            yield from extension.records()
     for place in sorted(DataDirectory(data_dir).agents.glob("*/")):
         reason = f"an agent's memory is exported by itself: klaw export --data-dir {place} FILE"
         yield SkippedEntry(f"agents/{place.name}", reason, keep=True)

@@ -8,9 +8,9 @@ from typing import Any, TypeVar, overload
 
 from attrs import field, frozen
 
-from klaw_core.errors import PluginConflictError, PluginNotFoundError
+from klaw_core.errors import PluginConflictError, PluginError, PluginNotFoundError
 from klaw_core.hookspecs import API, Component, ComponentContext
-from klaw_core.kinds import Kind
+from klaw_core.kinds import KINDS, Kind
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -37,11 +37,22 @@ class Offer:
     problem: str = ""
 
 
+def _kind(kind: Kind[Any] | str) -> Kind[Any]:
+    """Return the kind of that name. Raise PluginError if there is none."""
+    found = KINDS.get(kind) if isinstance(kind, str) else kind
+    if found is None:
+        raise PluginError(f"there is no kind of component {kind!r:.80}", hint=f"known: {', '.join(KINDS)}")
+    return found
+
+
 @frozen(eq=False, repr=False)
 class LiveComponent:
-    """An object that a program has already, under a name that the configuration can pick by ``type``."""
+    """An object that a program has already, under a name that the configuration can pick by ``type``.
 
-    kind: Kind[Any]
+    ``kind`` is given by its name, such as ``"embedder"``. Raise PluginError for one that there is not.
+    """
+
+    kind: Kind[Any] = field(converter=_kind)
     name: str
     component: Any
 

@@ -26,7 +26,7 @@ class Forgetter:
     sources: Sources
 
     def forget(self, target: str) -> ForgetReport:
-        """Forget a document (by path or chunk id), or a whole source (``notes/``). Raise NotFoundError."""
+        """Forget a document (by path or chunk id), or a whole source (``notes/``). Raise NotFoundError, QueryError."""
         sources = self.sources.all()
         name = target.rstrip("/")
         if name != target:
@@ -39,7 +39,7 @@ class Forgetter:
                     hint=f"remove its [[memory.sources]] table, then `klaw forget {name}/`",
                 )
         try:
-            collection, path, origin = self.reader.locate(target)
+            collection, path, origin = self.reader.locate(target, unique=True)
         except NotFoundError:
             waiting = self.reader.waiting(target)
             if waiting is None or not waiting.can_forget:

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core.errors import NotFoundError
+from klaw_core.errors import NotFoundError, QueryError
 from klaw_core.interfaces.store import Store
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
@@ -42,22 +42,30 @@ class Reader:
         last = min(total, first_line + (lines or total) - 1)
         return Excerpt(path, take_lines(text, first_line, lines or total), first_line, last, file)
 
-    def locate(self, target: str) -> tuple[str, str, str]:
+    def locate(self, target: str, *, unique: bool = False) -> tuple[str, str, str]:
         """Return collection, path and origin of the document that a path or the beginning of a chunk's id names.
 
-        Raise NotFoundError.
+        Where several collections have a document of that path the first counts; ``unique`` refuses them. Raise
+        NotFoundError, QueryError.
         """
         if not target or has_surrogates(target):
             raise NotFoundError(f"{target!r} is not the path or id of anything")
         looks_like_id = len(target) >= _SHORTEST_ID and set(target) <= set("0123456789abcdef")
         found: set[tuple[str, str, str]] = set()
+        named: list[tuple[str, str, str]] = []
         with self.store.read() as snapshot:
             for collection in snapshot.collections():
                 if outline := snapshot.outline(collection, target):
-                    return collection, target, outline[0].origin
-                if looks_like_id:
+                    named.append((collection, target, outline[0].origin))
+                elif looks_like_id:
                     chunks = snapshot.find(collection, target)
                     found |= {(collection, stored.path, stored.origin) for stored in chunks}
+        if unique and len(named) > 1:
+            collections = ", ".join(collection for collection, _, _ in named)
+            hint = "Memory.delete(ids, collection=...) names one"
+            raise QueryError(f"{target!r} is in several collections: {collections}", hint=hint)
+        if named:
+            return named[0]
         if len(found) == 1:
             return found.pop()
         if found:

@@ -114,12 +114,12 @@ def splitting_is_deterministic(trial: Trial) -> None:
 def spans_begin_and_end_with_text(trial: Trial) -> None:
     """Check that spans have no white space outside but the indentation of their first line."""
     for span in trial.spans:
-        passage = trial.text[span.start : span.end]
-        first_line = re.split(r"[\r\n]", passage, maxsplit=1)[0]
+        span_text = trial.text[span.start : span.end]
+        first_line = re.split(r"[\r\n]", span_text, maxsplit=1)[0]
         assert first_line.strip(), span
         # A prepended mark and the space after it are one grapheme cluster.
-        assert not passage[-1].isspace() or regex.fullmatch(r"(?s).*\p{GCB=Prepend}\s", passage), span
-        if passage[0].isspace():
+        assert not span_text[-1].isspace() or regex.fullmatch(r"(?s).*\p{GCB=Prepend}\s", span_text), span
+        if span_text[0].isspace():
             assert span.start == 0 or trial.text[span.start - 1] in "\r\n", span
 
 

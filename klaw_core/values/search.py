@@ -165,6 +165,10 @@ def check_filters(filters: Filters) -> None:
         if value is not None and has_surrogates(value):
             raise QueryError(f"the filter {name} is not text: {value!a}", hint="give it in UTF-8")
     for condition in filters.metadata:
+        if not isinstance(condition, Condition):
+            raise QueryError(
+                "a filter of metadata is no Condition", hint="Filters(metadata=[parse_condition('status=open')])"
+            )
         values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
         if any(isinstance(text, str) and has_surrogates(text) for text in (condition.key, *values)):
             raise QueryError(f"the filter {condition.key!a} is not text: {condition.value!a}", hint="give it in UTF-8")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klaw_core import EmbeddingError, VectorSpace
-from klaw_core.embedding.run import CHARACTERS_PER_CALL, EmbeddingRun, embed_passages, gathered
+from klaw_core.embedding.run import CHARACTERS_PER_CALL, EmbeddingRun, embed_chunk_texts, gathered
 
 SPACE = VectorSpace("calls", "1", 2)
 
@@ -34,7 +34,7 @@ class Embedder:
 
 def embed(passages, embedder):
     """Return the digests that were given a vector, a list for each call that was answered."""
-    return [list(part) for part in embed_passages(passages, embedder, EmbeddingRun())]
+    return [list(part) for part in embed_chunk_texts(passages, embedder, EmbeddingRun())]
 
 
 lengths = st.lists(st.integers(1, CHARACTERS_PER_CALL * 3 // 2), max_size=30)
@@ -89,7 +89,7 @@ def test_a_refused_text_costs_only_itself(refused):
 def test_the_next_call_is_not_made_before_the_answer_of_the_last_is_taken():
     passages = {str(number): "x" for number in range(6)}
     embedder = Embedder(2)
-    for taken, _ in enumerate(embed_passages(passages, embedder, EmbeddingRun()), start=1):
+    for taken, _ in enumerate(embed_chunk_texts(passages, embedder, EmbeddingRun()), start=1):
         assert len(embedder.calls) == taken
 
 
@@ -99,7 +99,7 @@ def test_answers_of_a_local_model_are_gathered(remote, sizes, monkeypatch):
     passages = {str(number): "x" for number in range(600)}
     embedder = Embedder(100)
     embedder.remote = remote
-    parts = list(gathered(embed_passages(passages, embedder, EmbeddingRun()), embedder))
+    parts = list(gathered(embed_chunk_texts(passages, embedder, EmbeddingRun()), embedder))
     assert [len(part) for part in parts] == sizes
     assert {digest for part in parts for digest in part} == set(passages)
 
@@ -107,7 +107,7 @@ def test_answers_of_a_local_model_are_gathered(remote, sizes, monkeypatch):
 def test_answers_are_not_kept_waiting(monkeypatch):
     monkeypatch.setattr("klaw_core.embedding.run.SECONDS_PER_COMMIT", 0.0)
     embedder = Embedder(2)
-    answers = embed_passages({str(number): "x" for number in range(6)}, embedder, EmbeddingRun())
+    answers = embed_chunk_texts({str(number): "x" for number in range(6)}, embedder, EmbeddingRun())
     assert [len(part) for part in gathered(answers, embedder)] == [2, 2, 2]
 
 

@@ -1,0 +1,146 @@
+"""What an extension does wrong is named as its fault, and costs the others nothing that can be kept from it."""
+
+import threading
+
+import pytest
+
+from klaw_core import (
+    Condition,
+    Filters,
+    KlawError,
+    LiveComponent,
+    Memory,
+    NewDocument,
+    PluginError,
+    QueryError,
+    RecordError,
+)
+
+
+class Bad:
+    """An extension with whatever attributes it is given."""
+
+    name = "bad"
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+def fail(*_):
+    raise RuntimeError("a defect")
+
+
+@pytest.fixture
+def with_bad(home):
+    def open_memory(**attributes):
+        components = [LiveComponent("extension", "bad", Bad(**attributes))]
+        return Memory.open(home.config(), registry=home.registry(), components=components)
+
+    home.write("a.md", "The heron.\n")
+    return open_memory
+
+
+@pytest.mark.parametrize("tools", [fail, lambda: None, lambda: [{"name": "x"}]])
+def test_tools_that_fail_leave_the_others(with_bad, tools):
+    with with_bad(tools=tools) as memory:
+        assert "memory_search" in {tool["name"] for tool in memory.tools()}
+        assert "error" not in memory.call_tool("memory_search", {"query": "heron"})
+
+
+@pytest.mark.parametrize("offer", [fail, lambda _: ["x"], lambda _: 1])
+def test_an_offer_that_fails_is_a_notice_of_the_context(with_bad, offer, home):
+    with with_bad(offer=offer) as memory:
+        memory.index(home.notes)
+        context = memory.context("heron")
+        assert "The heron." in context.volatile
+        assert any("'bad'" in notice for notice in context.notices)
+
+
+def test_sources_that_fail_are_named_and_remove_nothing(with_bad, home):
+    with with_bad() as memory:
+        memory.index(home.notes)
+    with with_bad(origins=("bad",), sources=fail) as memory:
+        with pytest.raises(PluginError, match="'bad'"):
+            memory.index()
+        assert memory.search("heron")
+
+
+@pytest.mark.parametrize("origins", [None, "bad", (1,)])
+def test_origins_that_are_no_names_leave_the_extension_out(with_bad, home, origins):
+    with with_bad(origins=origins, sources=lambda: ()) as memory:
+        memory.index(home.notes)
+        assert memory.search("heron")
+        with pytest.raises(PluginError, match="'bad'"):
+            memory.extension("bad")
+
+
+def test_records_that_fail_name_the_extension(with_bad, tmp_path):
+    attributes = {"record_kinds": ("bad",), "records": fail, "check_record": fail, "add": fail}
+    with with_bad(**attributes) as memory, pytest.raises(PluginError, match="'bad'"):
+        memory.export(tmp_path / "all.jsonl")
+    assert not (tmp_path / "all.jsonl").exists()
+
+
+def test_a_listener_that_exits_ends_no_search(with_bad, home):
+    def leave(_event):
+        raise SystemExit(3)
+
+    with with_bad() as memory:
+        memory.index(home.notes)
+        memory.on_change(leave)
+        assert memory.search("heron")
+
+
+class TestDocuments:
+    def test_a_path_in_several_collections_is_not_forgotten_by_chance(self, with_bad):
+        with with_bad() as memory:
+            memory.add([NewDocument("a", "One.")], collection="mine")
+            memory.add([NewDocument("a", "Two.")], collection="theirs")
+            with pytest.raises(QueryError, match="mine, theirs"):
+                memory.forget("documents/a")
+            assert memory.get_by_ids(["a"], collection="mine")
+            assert memory.get_by_ids(["a"], collection="theirs")
+
+    def test_law_journal_and_index_agree_after_writers_raced(self, with_bad):
+        with with_bad() as memory:
+            for turn in range(5):
+                texts = [f"text {turn} {number}" for number in range(4)]
+                start = threading.Barrier(len(texts))
+
+                def write(text, start=start):
+                    start.wait()
+                    memory.add([NewDocument("r", text)])
+
+                threads = [threading.Thread(target=write, args=(text,)) for text in texts]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                (document,) = memory.get_by_ids(["r"])
+                (result,) = memory.search("text", mode="fts", limit=5)
+                assert result.content.strip() == document.text
+
+    def test_one_id_is_not_read_as_a_list_of_characters(self, with_bad):
+        with with_bad() as memory:
+            for call in (memory.delete, memory.get_by_ids):
+                with pytest.raises(QueryError, match="one id"):
+                    call("abc")
+
+    @pytest.mark.parametrize("given", [[{"id": "a"}], NewDocument("a", "One."), None])
+    def test_what_is_no_list_of_documents_is_refused(self, with_bad, given):
+        with with_bad() as memory, pytest.raises(RecordError):
+            memory.add(given)
+
+
+def test_a_mapping_is_no_condition(with_bad):
+    with with_bad() as memory, pytest.raises(QueryError, match="Condition"):
+        memory.search("heron", filters=Filters(metadata={"k": 1}))
+    assert Condition("k", "=", 1)
+
+
+def test_a_directory_an_origin_and_paths_exclude_each_other(with_bad, home):
+    with with_bad() as memory:
+        with pytest.raises(QueryError, match="not several"):
+            memory.index(home.notes, origin="documents")
+        with pytest.raises(KlawError):
+            memory.index(paths=home.notes / "nowhere.md")
