@@ -45,7 +45,7 @@ def all_tools(memory: Memory) -> Mapping[str, Tool]:
         except KlawError as error:
             _LOG.warning("%s", error)
         else:
-            found = {**offered, **found}
+            found = {**found, **{own: tool for own, tool in offered.items() if own not in found}}
     return found
 
 
