@@ -146,12 +146,16 @@ class DocumentsExtension:
         check_collection_name(collection)
         documents = _checked(documents)
         latest = {document.id: document for document in documents}  # of two with one id the last counts
-        self.journal.append([document.record(collection) for document in latest.values()])
+        journal = self.journal
+        version = journal.append([document.record(collection) for document in latest.values()])
         report = self._attached.index_documents([item.as_document() for item in latest.values()], collection)
         # Two writers of one id may append in one order and index in the other: the journal counts.
-        while changed := [item for item in self.get(list(latest), collection) if item != latest[item.id]]:
-            self._attached.index_documents([item.as_document() for item in changed], collection)
-            latest.update((item.id, item) for item in changed)
+        while journal.version != version:
+            version = journal.version
+            changed = [item for item in self.get(list(latest), collection) if item != latest[item.id]]
+            if changed:
+                self._attached.index_documents([item.as_document() for item in changed], collection)
+                latest.update((item.id, item) for item in changed)
         return report
 
     def get(self, ids: Sequence[str], collection: str = MEMORY) -> tuple[NewDocument, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +45,24 @@ class FileJournal:
         """The path of the file."""
         return str(self.path)
 
-    def append(self, records: Sequence[Mapping[str, Any]], /) -> None:
-        """Keep records; they are on the disk when this returns. Raise RecordError or StoreError."""
+    @property
+    def version(self) -> Hashable:
+        """Return which file it is, how long and of when; None if there is none."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
+    def append(self, records: Sequence[Mapping[str, Any]], /) -> Hashable:
+        """Keep records; they are on the disk when this returns. Return the version. Raise RecordError or StoreError."""
         for record in records:
             self._id(record)
-        if records:
-            with locked(self.path.parent):
-                self._lines.append(*records)
+        if not records:
+            return self.version
+        with locked(self.path.parent):
+            self._lines.append(*records)
+            return self.version
 
     def replay(self) -> Replay:
         """Return what the journal holds; nothing that the file can contain raises."""

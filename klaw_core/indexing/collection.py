@@ -53,11 +53,13 @@ class WriteResult:
     """What a transaction left: the keys of chunks that lack a vector. ``cached`` vectors were known already.
 
     ``refused`` are the paths of documents that another run has written meanwhile: they are as that run left them.
+    ``new`` documents were not there before.
     """
 
     lacking: tuple[int, ...] = ()
     cached: int = 0
     refused: frozenset[str] = frozenset()
+    new: int = 0
 
 
 @frozen
@@ -157,12 +159,14 @@ class Collection:
         removed: list[int] = []
         added: list[StoredChunk] = []
         refused: set[str] = set()
+        new = 0
         with self._write() as transaction:
             record = transaction.space(self.name) if self.uses_vectors else None
             for document, chunks in documents:
                 if manifest is not None and self._overtaken(transaction, document.origin, document.path, manifest):
                     refused.add(document.path)
                     continue
+                new += transaction.record(self.name, document.origin, document.path) is None
                 change = transaction.replace(self.name, document, chunks)
                 removed += change.removed
                 added += change.added
@@ -172,7 +176,7 @@ class Collection:
                     index.remove(transaction.resource, self.name, removed)
                 self._add(transaction, index, added, vectors)
         lacking = tuple(stored.key for stored in added if stored.chunk.embedding_hash not in vectors)
-        return WriteResult(lacking, len(vectors), frozenset(refused))
+        return WriteResult(lacking, len(vectors), frozenset(refused), new)
 
     def touch(self, document: Document, manifest: Manifest) -> bool:
         """Give an unchanged document its date and labels; False if it is refused, as in :meth:`replace`."""

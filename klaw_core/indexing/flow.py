@@ -236,7 +236,8 @@ class Indexer:
                 written = self.collection.replace([(cut.document, cut.chunks) for cut in batch])
                 self.collection.embed(written.lacking, run)
                 report += IndexReport(
-                    changed=len(batch),
+                    added=written.new,
+                    changed=len(batch) - written.new,
                     chunks=sum(len(cut.chunks) for cut in batch),
                     cached=written.cached,
                     lacking=len(written.lacking),

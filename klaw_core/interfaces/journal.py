@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -24,10 +24,15 @@ class RecordJournal(Protocol):
     def location(self) -> str:
         """Return where the records are, for people."""
 
-    def append(self, records: Sequence[Mapping[str, Any]], /) -> None:
+    @property
+    def version(self) -> Hashable:
+        """Return what is equal as long as nobody writes to the journal, without reading its records."""
+
+    def append(self, records: Sequence[Mapping[str, Any]], /) -> Hashable:
         """Keep records, each a JSON object with a string ``id``; they are durable when this returns.
 
-        A record with a known id replaces that one, in its place. Raise RecordError, StoreError.
+        A record with a known id replaces that one, in its place. Return the version that this write left: while
+        :attr:`version` equals it, nobody has written since. Raise RecordError, StoreError.
         """
 
     def replay(self) -> Replay:

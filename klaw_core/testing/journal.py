@@ -38,6 +38,20 @@ class RecordJournalContract:
         journal.append([_record("b", "newer")])
         assert list(journal.replay().records.items()) == [("b", _record("b", "newer")), ("a", _record("a"))]
 
+    def test_law_of_versions(self, journal: RecordJournal) -> None:
+        """The version is that of the last write until the next one, and no write leaves one that was there before."""
+        seen = [journal.version, journal.append([_record("a")])]
+        journal.replay()
+        assert journal.version == seen[-1]
+        for text in ("one", "two"):  # of one length
+            seen.append(journal.append([_record("a", text)]))
+            assert journal.version == seen[-1]
+        journal.forget(["a"])
+        seen.append(journal.version)
+        seen.append(journal.append([_record("b")]))
+        assert journal.append([]) == seen[-1]
+        assert len(set(seen)) == len(seen)
+
     def test_nothing_is_kept_of_a_batch_with_a_record_without_id(self, journal: RecordJournal) -> None:
         with pytest.raises(RecordError):
             journal.append([_record("a"), {"text": "no id"}])

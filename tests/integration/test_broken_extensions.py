@@ -120,6 +120,12 @@ class TestDocuments:
                 (result,) = memory.search("text", mode="fts", limit=5)
                 assert result.content.strip() == document.text
 
+    def test_new_documents_are_added_and_known_ones_changed(self, with_bad):
+        with with_bad() as memory:
+            first = memory.add([NewDocument("a", "One."), NewDocument("b", "Two.")])
+            again = memory.add([NewDocument("b", "Three."), NewDocument("c", "Four.")])
+        assert [(report.added, report.changed) for report in (first, again)] == [(2, 0), (1, 1)]
+
     def test_one_id_is_not_read_as_a_list_of_characters(self, with_bad):
         with with_bad() as memory:
             for call in (memory.delete, memory.get_by_ids):
