@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field
@@ -127,19 +128,25 @@ class Extensions:
         return having(self.all(), protocol)
 
     def problems(self) -> Mapping[str, KlawError]:
-        """Return why extensions do not work, by name."""
+        """Return why extensions, or their sources, do not work, by name."""
         self.all()
+        with suppress(KlawError):  # what their files make them raise, their own checks name
+            return {**{row.extension: row.failure for row in self.sources() if row.failure}, **self._failed}
         return dict(self._failed)
 
     def sources(self) -> Sequence[OwnedSources]:
-        """Return the sources of each extension. Raise KlawError, which names the extension that fails.
+        """Return the sources of each extension, or the defect that keeps one from naming them.
 
-        A failing extension is not skipped: its chunks would look like those of a source that is gone.
+        Raise what an extension raises whose files cannot be read.
         """
         owned = []
         for name, extension in self.having(SourcedExtension):
-            with isolated(f"the sources of the extension {name!r}"):
-                owned.append(OwnedSources(name, frozenset(extension.origins), tuple(extension.sources())))
+            origins = frozenset(extension.origins)
+            try:
+                with isolated(f"the sources of the extension {name!r}"):
+                    owned.append(OwnedSources(name, origins, tuple(extension.sources())))
+            except PluginError as error:
+                owned.append(OwnedSources(name, origins, (), error))
         return owned
 
     def reserved_origins(self) -> frozenset[str]:

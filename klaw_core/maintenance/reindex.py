@@ -38,6 +38,7 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
     """Build the index anew in the embedder's own space and put it in the place of the one in use.
 
     If it raises, or the process dies, the index in use is as it was. Raise WorkspaceError if a directory is missing,
+    PluginError if an extension cannot name its sources, whose chunks would be lost,
     StoreLockedError if another process is writing, EmbeddingError, StoreError.
     """
     started = time.monotonic()
@@ -48,13 +49,13 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
         record = make_space_record(embedder)
         alone = partial(assembly.store.lock, _lock(assembly.store, record))
         _keep_probe(assembly.store, record)
-        for source in sources.all():
+        for source in sources.complete():
             indexer = assembly.indexer(source.collection, embedder=embedder)
             indexer.embed_ahead(source, ahead, record, alone=alone, on_progress=on_progress)
     run = EmbeddingRun()
     report = IndexReport()
     with alone(), assembly.store.rebuild() as fresh:  # in this order: what another is answered, it can still keep
-        own = sources.all()  # again: in the hours of the first step some were added, or forgotten
+        own = sources.complete()  # again: in the hours of the first step some were added, or forgotten
         collections = tuple(dict.fromkeys((MEMORY, *(source.collection for source in own))))
         for name in collections:
             collection = assembly.collection(name, store=fresh, embedder=embedder)

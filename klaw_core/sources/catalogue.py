@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from klaw_core.errors import NotFoundError, WorkspaceError
+from klaw_core.errors import NotFoundError, PluginError, WorkspaceError
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.values.collections import STANDARD_COLLECTIONS
 
@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class OwnedSources:
-    """The sources of one extension, and the origins that only they may have."""
+    """The sources of one extension, and the origins that only they may have.
+
+    ``failure`` is the defect that keeps the extension from naming its sources. Its origins stay its own: what is
+    indexed under them is no stray.
+    """
 
     extension: str
     origins: frozenset[str]
     sources: Sequence[Source]
+    failure: PluginError | None = None
 
 
 @frozen(eq=False)
@@ -59,13 +64,32 @@ class Sources:
                 )
         return found
 
+    def failures(self) -> Mapping[str, PluginError]:
+        """Return the defects that keep extensions from naming their sources, by extension."""
+        return {row.extension: row.failure for row in self.get_owned() if row.failure is not None}
+
+    def complete(self) -> Sequence[IsolatedSource]:
+        """Return every source, as :meth:`all` does, for what drops the documents of all others.
+
+        Raise PluginError if an extension cannot name its sources.
+        """
+        for failure in self.failures().values():
+            raise failure
+        return self.all()
+
     def of(self, collection: str) -> Sequence[IsolatedSource]:
         """Return the sources of a collection. Raise WorkspaceError as :meth:`all` does."""
         return [source for source in self.all() if source.collection == collection]
 
     def with_origin(self, origin: str) -> Sequence[IsolatedSource]:
-        """Return the sources of an origin, one for each collection. Raise NotFoundError if there is none."""
+        """Return the sources of an origin, one for each collection.
+
+        Raise NotFoundError if there is none, PluginError if the extension that has it cannot name them.
+        """
         sources = self.all()
+        for row in self.get_owned():
+            if row.failure is not None and origin in row.origins:
+                raise row.failure
         found = [source for source in sources if source.origin == origin]
         if not found:
             known = ", ".join(dict.fromkeys(source.origin for source in sources)) or "none"

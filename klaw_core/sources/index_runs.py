@@ -55,6 +55,9 @@ class IndexRuns:
                 if alone:
                     raise
                 report += IndexReport(skipped=(SkippedEntry(source.origin, str(error), keep=True),))
+        if not alone:
+            failures = self.sources.failures().items()
+            report += IndexReport(skipped=tuple(SkippedEntry(name, str(error), keep=True) for name, error in failures))
         collections = tuple(dict.fromkeys(source.collection for source in sources))
         report = self.finish(report, run, collections, on_progress)
         self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources))))

@@ -1,11 +1,14 @@
 """What an extension does wrong is named as its fault, and costs the others nothing that can be kept from it."""
 
 import threading
+from datetime import UTC, datetime
 
 import pytest
 
 from klaw_core import (
     Condition,
+    Document,
+    Entry,
     Filters,
     KlawError,
     LiveComponent,
@@ -24,6 +27,18 @@ class Bad:
 
     def __init__(self, **attributes):
         self.__dict__.update(attributes)
+
+
+class Listed:
+    """A source with one document."""
+
+    origin = "bad"
+
+    def scan(self):
+        return [Entry("bad/one")]
+
+    def read(self, entry):
+        return Document(entry.path, "The kestrel.\n", "bad", "bad", datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def fail(*_):
@@ -56,13 +71,38 @@ def test_an_offer_that_fails_is_a_notice_of_the_context(with_bad, offer, home):
         assert any("'bad'" in notice for notice in context.notices)
 
 
-def test_sources_that_fail_are_named_and_remove_nothing(with_bad, home):
-    with with_bad() as memory:
-        memory.index(home.notes)
-    with with_bad(origins=("bad",), sources=fail) as memory:
-        with pytest.raises(PluginError, match="'bad'"):
+class TestSourcesThatFail:
+    @pytest.fixture
+    def memory(self, with_bad, home):
+        with with_bad(origins=("bad",), sources=lambda: [Listed()]) as memory:
             memory.index()
-        assert memory.search("heron")
+            memory.index(home.notes)
+        with with_bad(origins=("bad",), sources=fail) as memory:
+            yield memory
+
+    def test_the_other_sources_are_indexed_and_the_failure_is_reported(self, memory, home):
+        home.write("b.md", "The ibis.\n")
+        report = memory.index()
+        assert report.added == 1
+        assert any(item.path == "bad" and "a defect" in item.reason for item in report.skipped)
+
+    def test_what_was_indexed_stays_and_is_no_stray(self, memory):
+        memory.index()
+        assert memory.search("kestrel")
+        assert not any("no source any more" in problem for problem in memory.status().problems)
+
+    def test_status_and_doctor_name_it(self, memory):
+        assert any("a defect" in problem for problem in memory.status().problems)
+        assert any("a defect" in finding.what for finding in memory.doctor().findings)
+
+    def test_a_rebuild_which_would_lose_its_chunks_is_refused(self, memory):
+        with pytest.raises(PluginError, match="'bad'"):
+            memory.reindex()
+        assert memory.search("kestrel")
+
+    def test_an_index_of_its_origin_raises(self, memory):
+        with pytest.raises(PluginError, match="'bad'"):
+            memory.index(origin="bad")
 
 
 @pytest.mark.parametrize("origins", [None, "bad", (1,)])
