@@ -23,7 +23,7 @@
     ├── NotFoundError               no such chunk, file, memory or workspace
     └── WorkspaceError              a directory of notes cannot be indexed
 
-A message says what happened and where; ``hint`` is what mends it, usually a command. Anything else
+A message says what happened and where; ``hint`` is what fixes it, usually a command. Anything else
 that escapes from Klaw is a defect.
 """
 
@@ -62,7 +62,7 @@ __all__ = [
 class KlawError(Exception):
     """Base of every error that Klaw raises on purpose.
 
-    ``message`` says what happened and where, in one line; ``hint`` says what mends it (may be empty).
+    ``message`` says what happened and where, in one line; ``hint`` says what fixes it (may be empty).
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:

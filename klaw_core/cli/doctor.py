@@ -1,4 +1,4 @@
-"""``klaw doctor``: is everything as it should be, and what mends what is not."""
+"""``klaw doctor``: is everything as it should be, and what fixes what is not."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 
 
-@click.command("doctor", short_help="Examine everything, and mend what is safe to mend.")
-@click.option("--fix", is_flag=True, help="Mend what can be mended without loss, then look again.")
+@click.command("doctor", short_help="Examine everything, and fix what is safe to fix.")
+@click.option("--fix", is_flag=True, help="Fix what can be fixed without loss, then look again.")
 @common_options
 @pass_settings
 def command(settings: Settings, *, fix: bool) -> None:
-    """Examine the database, the indexes, the files and the plugins; name what mends each thing that is wrong.
+    """Examine the database, the indexes, the files and the plugins; name what fixes each thing that is wrong.
 
     Exits 1 if an error remains. Nothing is changed without --fix.
     """
@@ -64,8 +64,8 @@ def _show(settings: Settings, diagnosis: Diagnosis) -> None:
             else StyledText(finding.severity, _STYLES[finding.severity])
         )
         out.line(head, " ", StyledText(tilde(finding.where), "bold"), f": {finding.what}")
-        if finding.mend and not finding.fixed:
-            out.line(StyledText(f"→ {finding.mend}", "cyan"), indent=2)
+        if finding.hint and not finding.fixed:
+            out.line(StyledText(f"→ {finding.hint}", "cyan"), indent=2)
         if settings.verbose:
             for item in finding.items:
                 out.line(StyledText(item, "dim"), indent=4)
@@ -82,5 +82,5 @@ def _verdict(diagnosis: Diagnosis) -> str:
         if (number := sum(finding.severity == name for finding in diagnosis.remaining))
     ]
     fixed = len(diagnosis.findings) - len(diagnosis.remaining)
-    mended = f"; {counted(fixed, 'thing')} mended" if fixed else ""
-    return f"{', '.join(counts) if counts else 'everything is as it should be'}{mended}"
+    also = f"; {counted(fixed, 'thing')} fixed" if fixed else ""
+    return f"{', '.join(counts) if counts else 'everything is as it should be'}{also}"

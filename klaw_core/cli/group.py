@@ -126,7 +126,7 @@ def _uncapitalised(message: str) -> str:
 
 
 def _report(error: Exception, settings: Settings) -> None:
-    """Say what happened, where, and what mends it; with ``--debug`` also how it came to that."""
+    """Say what happened, where, and what fixes it; with ``--debug`` also how it came to that."""
     if settings.debug:
         import traceback
 
@@ -143,12 +143,12 @@ def _report(error: Exception, settings: Settings) -> None:
 
 
 def _complain(message: str, hint: str = "", *, program: str = "klaw") -> None:
-    """Write one line to stderr: what happened, and what mends it."""
+    """Write one line to stderr: what happened, and what fixes it."""
     plain = not sys.stderr.isatty() or bool(os.environ.get("NO_COLOR"))
     name = f"{program}:" if plain else click.style(f"{program}:", fg="red", bold=True)
-    mend = f" → {hint}" if hint else ""
-    mend = mend if plain else click.style(mend, fg="cyan")
-    click.echo(f"{name} {message}{mend}", file=sys.stderr, color=not plain)
+    shown = f" → {hint}" if hint else ""
+    shown = shown if plain else click.style(shown, fg="cyan")
+    click.echo(f"{name} {message}{shown}", file=sys.stderr, color=not plain)
 
 
 def _accept_every_character() -> None:

@@ -29,7 +29,7 @@ def command(settings: Settings) -> None:
     disabled: tuple[str, ...] = ()
     try:
         disabled = settings.load_config().disabled_plugins
-    except ConfigError as error:  # what is installed can be shown all the same, and may be what is needed to mend it
+    except ConfigError as error:  # what is installed can be shown all the same, and may be what is needed to fix it
         notify(settings, *(f"ignored the configuration: {problem}" for problem in error.problems))
     plugins = discover(disabled=disabled).plugins
     if settings.json:

@@ -19,7 +19,7 @@ COMMANDS = {
     "core": ("core", "Show and change core memory."),
     "status": ("status", "Show what is indexed, with what, and what does not work."),
     "reindex": ("reindex", "Build the index anew from the files, perhaps with another model."),
-    "doctor": ("doctor", "Examine everything, and mend what is safe to mend."),
+    "doctor": ("doctor", "Examine everything, and fix what is safe to fix."),
     "export": ("export", "Write everything that is yours to a file."),
     "import": ("import_", "Add what an export holds."),
     "plugins": ("plugins", "List the installed plugins and what they provide."),

@@ -40,7 +40,7 @@ def command(settings: Settings, *, embedding: str | None) -> None:
         with progress_bar(settings) as on_progress:
             report = memory.reindex(None if move is None else move[0], on_progress=on_progress)
         # The index first: if this comes to nothing, the next command says that index and configuration differ, and
-        # what mends it; the other way round it would say the same for as long as the embedding takes.
+        # what fixes it; the other way round it would say the same for as long as the embedding takes.
         if move is not None:
             _, file, rewrite = move
             write_source(file, rewrite(read_source(file)))  # as it is by now: people edit it meanwhile

@@ -46,8 +46,8 @@ def report_run(settings: Settings, name: str, report: IndexReport) -> None:
         what = f"{counted(report.lacking, 'chunk')} found by words alone: "
         why = "; ".join(report.notices) or "not embedded yet"
         # Vectors of another model are no gap that could be filled: their notice names the one thing that helps.
-        mend = "" if ALL_ANEW in why else " → klaw embed"
-        notices().line(StyledText(what, "yellow"), f"{why}{mend}")
+        hint = "" if ALL_ANEW in why else " → klaw embed"
+        notices().line(StyledText(what, "yellow"), f"{why}{hint}")
     else:
         for notice in report.notices:
             notices().line(StyledText("! ", "yellow"), notice)

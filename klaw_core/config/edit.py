@@ -108,7 +108,7 @@ def _parse(source: str) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(source)
     except TOMLKitError as error:
-        raise ConfigError([f"not valid TOML: {error}"], hint="mend it in an editor: `klaw config path`") from error
+        raise ConfigError([f"not valid TOML: {error}"], hint="fix it in an editor: `klaw config path`") from error
 
 
 def _descend(table: Any, step: Step, following: Step, place: str) -> Any:

@@ -100,12 +100,12 @@ def forbidden(layer: Layer) -> Iterator[str]:
     """Yield a problem for each setting that this layer may not make because it is not trusted."""
     if layer.trusted:
         return
-    mend = "move it to your own configuration, or run `klaw config trust`"
+    hint = "move it to your own configuration, or run `klaw config trust`"
     for place, value in leaves(layer.table):
         if not place.startswith(tuple(f"{free}." for free in _FREE_FOR_PROJECTS)):
-            yield f"{layer.name}: a project may not set {place}: {mend}"
+            yield f"{layer.name}: a project may not set {place}: {hint}"
         elif any(_VARIABLE.search(text) or _leads_outside(text) for text in _strings_in(value)):
-            yield f"{layer.name}: a project may not use a variable or an outside path in {place}: {mend}"
+            yield f"{layer.name}: a project may not use a variable or an outside path in {place}: {hint}"
 
 
 def _leads_outside(text: str) -> bool:

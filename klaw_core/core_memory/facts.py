@@ -49,7 +49,7 @@ class CoreMemory:
     """The file ``core_memory.json``: two sections of keys and texts. Safe for several threads and processes at once.
 
     Every method raises StoreCorruptError if the file is not what it should be, as a slip of the hand leaves
-    it. Such a file is never overwritten: it stays where it is until a person mends it, and a copy is kept
+    it. Such a file is never overwritten: it stays where it is until a person fixes it, and a copy is kept
     beside it as ``core_memory.json.broken-1`` (``-2`` …, one for each different content).
     """
 
@@ -142,7 +142,7 @@ class CoreMemory:
             where = f"a copy could not be kept: {error.strerror}"
         return StoreCorruptError(
             f"{self.path} is not core memory: {reason}; {where}",
-            hint="mend the file by hand, or delete it to begin anew",
+            hint="fix the file by hand, or delete it to start again",
         )
 
     def _keep_aside(self, data: bytes) -> Path:

@@ -47,7 +47,7 @@ def check_lines(check: str, location: str, bad: Iterable[BadLine | BrokenRecord]
         return
     severity: Severity = "warning" if all(_is_torn(line) for line in lines) else "error"
     what = f"{len(lines):,} {'line is' if len(lines) == 1 else 'lines are'} broken: {named(places)}"
-    yield Finding(check, severity, what, location, "mend the file by hand; its other lines are used", places)
+    yield Finding(check, severity, what, location, "fix the file by hand; its other lines are used", places)
 
 
 def _position(line: BadLine | BrokenRecord) -> int:

@@ -161,7 +161,7 @@ class Store(Protocol[R]):
     def check(self, *, fix: bool = False) -> Sequence[Finding]:
         """Return what is wrong with the store itself: its files, its rows, its locks; not with the indexes.
 
-        With ``fix`` mend first what can be mended without loss, then look. What the files may have become does
+        With ``fix`` first fix what can be fixed without loss, then look. What the files may have become does
         not raise, once the store is open.
         """
 

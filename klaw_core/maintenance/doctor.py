@@ -148,10 +148,10 @@ def diagnosis(findings: Iterable[Finding]) -> Diagnosis:
     return Diagnosis(tuple(sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.severity))))
 
 
-def _attempt(mend: Callable[..., object], *values: Any) -> None:
-    """Mend one thing. What a plugin or a file system raises is dropped: the second examination says what is left."""
+def _attempt(fix: Callable[..., object], *values: Any) -> None:
+    """Fix one thing. What a plugin or a file system raises is dropped: the second examination says what is left."""
     with suppress(Exception, SystemExit):
-        mend(*values)
+        fix(*values)
 
 
 def guarded(check: str, where: str, look: Callable[..., Iterable[Finding]], *values: Any) -> list[Finding]:

@@ -82,7 +82,7 @@ def _by_origin(counts: Mapping[str, Mapping[str, tuple[int, int]]]) -> dict[str,
 def _index_problems(assembly: Assembly, snapshot: Snapshot[Any], embed: str) -> Iterator[str]:
     """Say which indexes lack chunks, and which cannot tell; ``embed`` is the command that makes missing vectors."""
     for name, index in assembly.indexes():
-        mend = embed if index.needs_vectors else "klaw index"
+        hint = embed if index.needs_vectors else "klaw index"
         try:
             with isolated(f"{name} cannot say what it holds"):
                 found = [compare(snapshot, each, index) for each in snapshot.collections()]
@@ -90,9 +90,9 @@ def _index_problems(assembly: Assembly, snapshot: Snapshot[Any], embed: str) -> 
             yield str(error)
             continue
         if missing := sum(len(each.missing) for each in found):
-            yield f"{name} lacks {missing:,} {'chunk' if missing == 1 else 'chunks'}: run `{mend}`"
+            yield f"{name} lacks {missing:,} {'chunk' if missing == 1 else 'chunks'}: run `{hint}`"
         if outdated := sum(len(each.outdated) for each in found):
-            yield f"{name} finds {outdated:,} {'chunk' if outdated == 1 else 'chunks'} more slowly: run `{mend}`"
+            yield f"{name} finds {outdated:,} {'chunk' if outdated == 1 else 'chunks'} more slowly: run `{hint}`"
 
 
 def _embedder_problems(assembly: Assembly, records: Mapping[str, SpaceRecord]) -> Iterator[str]:

@@ -32,8 +32,8 @@ def gaps(snapshot: Snapshot[Any], configured: ConfiguredRetriever, collection: s
         yield f"{configured.name} cannot say what it holds: {as_klaw_error(error)}"
         return
     if lacking > 0:
-        mend = "klaw embed" if configured.retriever.needs_vectors else "klaw index"
-        yield f"{configured.name} lacks {lacking:,} {'chunk' if lacking == 1 else 'chunks'}: {mend}"
+        hint = "klaw embed" if configured.retriever.needs_vectors else "klaw index"
+        yield f"{configured.name} lacks {lacking:,} {'chunk' if lacking == 1 else 'chunks'}: {hint}"
 
 
 def unmatched(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filters) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a check-up found, as values: each finding with the command that mends it."""
+"""What a check-up found, as values: each finding with the command that fixes it."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
@@ -8,7 +8,7 @@ from attrs import field, frozen
 #: ``error``: something is lost, wrong or switched off; ``warning``: it will be, or is not up to date; ``note``: a fact.
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
-#: The command that mends what ``klaw doctor --fix`` can.
+#: The command that fixes what ``klaw doctor --fix`` can.
 FIX = "klaw doctor --fix"
 
 _NAMED = 3
@@ -18,8 +18,8 @@ _NAMED = 3
 class Finding:
     """One thing that is not as it should be.
 
-    ``check`` names what looked (``index-keys``), ``where`` the place: a file, an index, a source. ``mend`` is the
-    command, or the deed, that mends it. ``items`` are the paths or keys concerned, all of them. ``fixed`` says that
+    ``check`` names what looked (``index-keys``), ``where`` the place: a file, an index, a source. ``hint`` is the
+    command, or the act, that fixes it. ``items`` are the paths or keys concerned, all of them. ``fixed`` says that
     a second look did not find it any more.
     """
 
@@ -27,7 +27,7 @@ class Finding:
     severity: Severity
     what: str
     where: str
-    mend: str = ""
+    hint: str = ""
     items: tuple[str, ...] = field(default=(), repr=False)
     fixed: bool = False
 
@@ -40,7 +40,7 @@ class Diagnosis:
 
     @property
     def remaining(self) -> tuple[Finding, ...]:
-        """What was found and not mended."""
+        """What was found and not fixed."""
         return tuple(finding for finding in self.findings if not finding.fixed)
 
     @property

@@ -91,7 +91,7 @@ def _bytes(home: Home, story: Story) -> Iterator[str]:
 
 
 def _as_found(home: Home, story: Story, dimension: int) -> Iterator[str]:
-    """Look before anything is mended: nothing acknowledged is missing, and the index agrees with itself."""
+    """Look before anything is fixed: nothing acknowledged is missing, and the index agrees with itself."""
     with home.open(dimension) as memory:
         with memory._assembly.store.read() as snapshot:
             record = snapshot.space("memory")

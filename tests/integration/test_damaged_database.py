@@ -1,4 +1,4 @@
-"""A database with damaged pages, or one that is none: what is said to mend it does."""
+"""A database with damaged pages, or one that is none: what is said to fix it does."""
 
 import os
 from contextlib import closing
@@ -40,7 +40,7 @@ def test_damaged_pages_are_replaced_by_a_reindex_which_keeps_the_vectors(home, d
     home.recorder.take()
     with home.open() as memory:
         (found,) = [finding for finding in memory.doctor().findings if finding.check == "integrity"]
-        assert found.mend.startswith("`klaw reindex`; if that fails too, move it away")
+        assert found.hint.startswith("`klaw reindex`; if that fails too, move it away")
         memory.reindex()
         check(memory)
         assert memory.doctor().findings == ()

@@ -1,4 +1,4 @@
-"""Every fault that `klaw doctor` knows is put into a real database or file, found, and mended where that is safe."""
+"""Every fault that `klaw doctor` knows is put into a real database or file, found, and fixed where that is safe."""
 
 from __future__ import annotations
 
@@ -74,19 +74,19 @@ def add_orphan(memory: Memory) -> None:
 
 
 def expect(memory: Memory, check: str, *, where: str = "", fixable: bool, severity: str = "error") -> None:
-    """The fault is found, alone; mended exactly if it is safe; and then nothing is left of it."""
+    """The fault is found, alone; fixed exactly if it is safe; and then nothing is left of it."""
     found = memory.doctor()
     assert checks(found) == {check}, found
     (finding, *_) = found.findings
     assert finding.severity == severity
-    assert finding.mend
+    assert finding.hint
     assert not finding.fixed
     assert where in finding.where
     assert found.healthy == (severity != "error")
     assert memory.doctor() == found, "looking changes nothing"
-    mended = memory.doctor(fix=True)
-    assert checks(mended) == {check}
-    assert all(finding.fixed for finding in mended.findings) == fixable
+    fixed = memory.doctor(fix=True)
+    assert checks(fixed) == {check}
+    assert all(finding.fixed for finding in fixed.findings) == fixable
     assert checks(memory.doctor()) == (set() if fixable else {check})
 
 
@@ -123,7 +123,7 @@ class TestIndexes:
             exact.index(home.notes)
         with home.open() as memory:
             (finding,) = memory.doctor().findings
-            assert (finding.check, finding.severity, finding.mend) == ("index-outdated", "warning", "klaw index")
+            assert (finding.check, finding.severity, finding.hint) == ("index-outdated", "warning", "klaw index")
             assert memory.search("harbour master", mode="fts")
             assert memory.status().problems == ("fts5 finds 1 chunk more slowly: run `klaw index`",)
             memory.index()
@@ -226,7 +226,7 @@ class TestIndexes:
             expected = {("index-unread", f"{name}/fts5", "klaw reindex", False) for name in ("memory", "docs")}
             for fix in (False, True):
                 found = memory.doctor(fix=fix).findings
-                assert {(item.check, item.where, item.mend, item.fixed) for item in found} == expected
+                assert {(item.check, item.where, item.hint, item.fixed) for item in found} == expected
         assert memory.search("harbour master", mode="fts")
         assert memory.doctor() == Diagnosis()
 
@@ -295,7 +295,7 @@ class TestVectorSpaces:
         home.extra.append(("embedder", Component("keyless", options, lambda _options, _place: Keyless(), API)))
         with home.open(embedding={"type": "keyless"}) as opened:
             found = opened.doctor().findings
-        assert [(item.check, item.where, item.mend) for item in found] == [
+        assert [(item.check, item.where, item.hint) for item in found] == [
             ("model", "memory.embedding", "export KEY=…")
         ]
 

@@ -166,7 +166,7 @@ def test_a_broken_file_is_never_overwritten(core, data):
             call()
         assert str(core.path) in caught.value.message
         assert f"{core.path}.broken-1" in caught.value.message
-        assert "mend" in caught.value.hint
+        assert "fix" in caught.value.hint
         assert core.path.read_bytes() == data
     assert copies(core) == {"core_memory.json.broken-1": data}, "one copy, however often it was seen"
 
@@ -178,8 +178,8 @@ def test_each_broken_content_is_kept_and_mending_is_enough(core):
         by_hand(core, text)
         with pytest.raises(StoreCorruptError):
             core.get()
-    by_hand(core, '{"user": {"name": "mended"}}')
-    assert core.get().user == {"name": "mended"}
+    by_hand(core, '{"user": {"name": "fixed"}}')
+    assert core.get().user == {"name": "fixed"}
     core.path.unlink()
     assert core.get() == CoreFacts()
     assert copies(core) == {

@@ -166,13 +166,13 @@ class TestWall:
 
 
 class TestGenerations:
-    @pytest.mark.parametrize(("api", "mend"), [(99, "pip install -U klaw"), (0, "update the plugin"), (-1, "update")])
-    def test_another_generation_is_an_error_only_when_it_is_used(self, plugin, fine, api, mend):
+    @pytest.mark.parametrize(("api", "hint"), [(99, "pip install -U klaw"), (0, "update the plugin"), (-1, "update")])
+    def test_another_generation_is_an_error_only_when_it_is_used(self, plugin, fine, api, hint):
         other = plugin("other", hook(f"yield component('other', api={api}); yield component('good')"))
         registry = discover(points=[other, fine])
         (shown,) = [found for found in registry.plugins if found.name == "other"]
         assert "'other'" in shown.problem
-        assert mend in shown.problem
+        assert hint in shown.problem
         assert registry.component("embedder", "good")
         with pytest.raises(PluginNotFoundError, match=f"'other' of dist-other cannot be used.*API {api}"):
             registry.component("embedder", "other")

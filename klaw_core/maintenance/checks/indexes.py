@@ -94,10 +94,10 @@ def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[An
     if index.needs_vectors:  # an embedder that fails, or is not asked, leaves vectors for later
         missing = ("warning", "{} without a vector yet, found by words alone")
     outdated = "{} not in the configured form yet: found, but more slowly"
-    mend = "klaw embed" if index.needs_vectors else "klaw index"
+    hint = "klaw embed" if index.needs_vectors else "klaw index"
     findings: tuple[tuple[str, Severity, str, Sequence[int], str], ...] = (
-        ("index-missing", *missing, compared.missing, mend),
-        ("index-outdated", "warning", outdated, compared.outdated, mend),
+        ("index-missing", *missing, compared.missing, hint),
+        ("index-outdated", "warning", outdated, compared.outdated, hint),
         ("index-orphans", "error", "it still finds {} of documents that are gone", compared.stale, FIX),
     )
     for check, severity, what, keys, command in findings:

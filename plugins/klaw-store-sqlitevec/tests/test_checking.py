@@ -1,4 +1,4 @@
-"""Each thing that can be wrong with the file is done to a real one, found, and mended where that loses nothing."""
+"""Each thing that can be wrong with the file is done to a real one, found, and fixed where that loses nothing."""
 
 import hashlib
 import os
@@ -99,7 +99,7 @@ def test_rows_without_what_they_belong_to(store, path):
         other.execute("DELETE FROM documents WHERE path = 'notes/a.md'")
     other.close()
     (finding,) = store.check()
-    assert (finding.check, finding.mend) == ("references", "klaw reindex")
+    assert (finding.check, finding.hint) == ("references", "klaw reindex")
     assert finding.what.startswith("2 rows")
 
 

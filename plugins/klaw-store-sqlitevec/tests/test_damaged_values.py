@@ -1,4 +1,4 @@
-"""Any value in the tables of vectors may have become any other: what is wrong is said, and can be mended."""
+"""Any value in the tables of vectors may have become any other: what is wrong is said, and can be fixed."""
 
 from contextlib import suppress
 
@@ -65,13 +65,13 @@ def databases(vectors):
 
 
 def answers(index, connection, vectors):
-    """Return what is found near some vectors, or None if it says that it cannot be and what mends that."""
+    """Return what is found near some vectors, or None if it says that it cannot be and what fixes that."""
     queries = [Query("", vector=vector) for vector in vectors[:5]]
     try:
         found = [index.search(connection, query, 10) for query in queries]
     except RetrievalError as error:
         if error.hint != "klaw reindex":
-            pytest.fail(f"it does not say what mends it: {error}")
+            pytest.fail(f"it does not say what fixes it: {error}")
         return None
     return [[(hit.key, round(hit.score, 5)) for hit in hits] for hits in found]
 

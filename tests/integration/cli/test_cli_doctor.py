@@ -30,7 +30,7 @@ def test_a_warning_is_no_error(indexed, notes):
     assert result.exit_code == 0
     assert result.stdout.endswith("    notes/auth.md\n    notes/sub/tls.md\n1 warning\n")
     (finding,) = json.loads(indexed("doctor", "--json").stdout)["findings"]
-    assert (finding["check"], finding["severity"], finding["mend"]) == ("ghosts", "warning", "klaw index")
+    assert (finding["check"], finding["severity"], finding["hint"]) == ("ghosts", "warning", "klaw index")
     assert finding["items"] == ["notes/auth.md", "notes/sub/tls.md"]
 
 

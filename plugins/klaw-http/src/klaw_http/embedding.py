@@ -222,7 +222,7 @@ def client_for(url: str, options: RemoteOptions, headers: Mapping[str, str]) -> 
 
 @contextmanager
 def embedding_errors(*, unreachable: str = "", key: str, model: str) -> Iterator[None]:
-    """Turn HttpErrors into the embedder's, or TooLongError; the arguments are the hints that mend each."""
+    """Turn HttpErrors into the embedder's, or TooLongError; the arguments are the hints that fix each."""
     try:
         yield
     except NoAnswerError as error:

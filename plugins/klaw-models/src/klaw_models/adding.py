@@ -64,7 +64,7 @@ class ModelAdder:
             if not problems:
                 return AddResult(name, here, changed=False)
             if here != self._cache.place(name):
-                raise problems[0]  # a package, which pip mends
+                raise problems[0]  # a package, which pip fixes
         if self.offline:
             raise ModelError(
                 f"KLAW_OFFLINE is set, so {name} is not downloaded",
