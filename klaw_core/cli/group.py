@@ -51,8 +51,11 @@ class KlawGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of ``args[0]``; name the nearest one if there is none."""
         name = args[0]
-        known = [*self._modules, *self._aliases, *official()]
-        if name in known or name.startswith("-") or context.resilient_parsing:
+        own = [*self._modules, *self._aliases]
+        if name in own or name.startswith("-") or context.resilient_parsing:
+            return super().resolve_command(context, args)
+        known = [*own, *official()]
+        if name in known:
             return super().resolve_command(context, args)
         brought = installed()
         if name not in brought:

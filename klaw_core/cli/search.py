@@ -109,10 +109,11 @@ def _print(settings: Settings, found: SearchResults, look: ResultStyle, form: st
     from klaw_core.cli.output import data, notify, print_json
     from klaw_core.cli.results import FORMATS, show
     from klaw_core.cli.streams import echo
-    from klaw_core.extensions.json_forms import result_to_json
 
     notify(settings, *found.notices)
     if form == "json":
+        from klaw_core.extensions.json_forms import result_to_json
+
         print_json([result_to_json(result, explain=look.explain) for result in found])
     elif form in FORMATS:
         echo(FORMATS[form](found, look), nl=False)
