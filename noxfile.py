@@ -71,6 +71,13 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session
+def pictures(session: nox.Session) -> None:
+    """Draw the README's picture of a search again, from real commands in a terminal."""
+    install_everything(session)
+    session.run("python", "docs/pictures/terminal.py")
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Ruff, and the rules of who may import whom."""
     session.install("ruff==0.17.6", "import-linter>=2.1")
