@@ -35,6 +35,7 @@ from klaw_core.errors import (
 )
 from klaw_core.extensions.documents import NewDocument
 from klaw_core.extensions.json_forms import to_json
+from klaw_core.extensions.tools import run_tool
 from klaw_core.files.atomic import locked, write_atomically
 from klaw_core.hookspecs import API, AutoChoice, Component, ComponentContext, hookimpl
 from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
@@ -253,6 +254,7 @@ __all__ = [
     "locked",
     "parse_condition",
     "pool_windows",
+    "run_tool",
     "to_json",
     "unit_rows",
     "write_atomically",

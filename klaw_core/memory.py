@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Diagnosis
     from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, SourceStatus, Status
-    from klaw_core.values.tools import Json
+    from klaw_core.values.tools import Json, Tool
     from klaw_core.values.vectors import Vector
 
 T = TypeVar("T")
@@ -384,6 +384,12 @@ class Memory:
         from klaw_core.extensions.tools import tools
 
         return tools(self)
+
+    def toolbox(self) -> Mapping[str, Tool]:
+        """Return the same tools by name, as values: they also say which only read and which remove something."""
+        from klaw_core.extensions.tools import all_tools
+
+        return all_tools(self)
 
     def call_tool(self, name: str, arguments: Mapping[str, Any]) -> Json:
         """Run a tool with a model's arguments and return its answer as JSON; nothing that a model can say raises."""

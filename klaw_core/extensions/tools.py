@@ -50,12 +50,16 @@ def all_tools(memory: Memory) -> Mapping[str, Tool]:
 
 
 def call(memory: Memory, name: str, arguments: Mapping[str, Any]) -> Json:
-    """Run a tool with a model's arguments; return what it answers as plain JSON.
+    """Run a tool of a memory with a model's arguments, as :func:`run_tool` does."""
+    return run_tool(all_tools(memory), name, arguments)
+
+
+def run_tool(known: Mapping[str, Tool], name: str, arguments: Mapping[str, Any]) -> Json:
+    """Run one of these tools, by name, with a model's arguments; return what it answers as plain JSON.
 
     Nothing that a model can say raises: an unknown tool, arguments that do not match the schema, and anything
     that Klaw refuses give ``{"error": what is wrong}``, with ``hint`` where something helps.
     """
-    known = all_tools(memory)
     tool = known.get(str(name))
     if tool is None:
         return {"error": f"there is no tool {_shown(name)}", "hint": f"known: {', '.join(known)}"}

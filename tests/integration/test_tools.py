@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core.extensions.tools import call, tools
+from klaw_core.extensions.tools import call, run_tool, tools
 
 NAMES = ["memory_search", "memory_core_get", "memory_core_update", "memory_core_delete", "memory_save"]
 
@@ -146,3 +146,14 @@ class TestWrongArguments:
     def test_nothing_that_a_model_says_raises(self, memory, name, arguments):
         answer = call(memory, name, arguments)
         json.dumps(answer).encode()
+
+
+def test_a_toolbox_says_which_tools_only_read_and_runs_as_the_memory_does(memory):
+    toolbox = memory.toolbox()
+    assert [name for name, tool in toolbox.items() if tool.read_only] == ["memory_search", "memory_core_get"]
+    assert [name for name, tool in toolbox.items() if tool.destructive] == ["memory_core_delete"]
+    few = {"memory_search": toolbox["memory_search"]}
+    assert run_tool(few, "memory_search", {"query": "lighthouse"}) == memory.call_tool(
+        "memory_search", {"query": "lighthouse"}
+    )
+    assert run_tool(few, "memory_save", {"content": "no"})["hint"] == "known: memory_search"
