@@ -126,7 +126,7 @@ class BackgroundIndexer:
 
     def _give_way(self, progress: Progress) -> None:
         """Stop a run that has written its words and would wait, or keep somebody waiting. Nothing is lost by it."""
-        if progress.stage == "wait":
+        if progress.stage in {"wait", "left"}:
             raise _PutOffError("another process is embedding")
         if progress.stage == "embed":
             with self._changed:

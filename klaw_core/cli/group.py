@@ -80,7 +80,9 @@ class KlawGroup(click.Group):
         """Run and exit with the status that ``klaw`` promises; with ``standalone_mode=False``, as click does."""
         if not extra.pop("standalone_mode", True):
             return super().main(args, prog_name, standalone_mode=False, **extra)
-        settings = Settings()
+        words = list(sys.argv[1:] if args is None else args)
+        # Before click has read them: what is wrong with the other options is told as JSON too.
+        settings = Settings(json="--json" in words[: words.index("--") if "--" in words else None])
         run = super().main
         sys.exit(_exit_status(lambda: run(args, prog_name, standalone_mode=False, obj=settings, **extra), settings))
 
@@ -101,10 +103,11 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
     except click.exceptions.Abort as abort:
         interrupted = isinstance(abort.__cause__, KeyboardInterrupt)
         notes = getattr(abort.__cause__, "__notes__", ())
-        _complain("interrupted" if interrupted else "aborted, nothing was changed", "; ".join(notes))
+        what = "interrupted" if interrupted else "aborted, nothing was changed"
+        _complain(what, "; ".join(notes), as_json=settings.json)
         return _INTERRUPTED if interrupted else 1
     except click.ClickException as error:
-        _report_usage(error)
+        _report_usage(error, settings)
         return error.exit_code
     except Exception as error:  # noqa: BLE001  # the last resort: a defect is still one line, unless --debug
         _report(error, settings)
@@ -112,7 +115,7 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _report_usage(error: click.ClickException) -> None:
+def _report_usage(error: click.ClickException, settings: Settings) -> None:
     """Say what is wrong with the command line, and whose help says how it should be."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # click 8.2; 8.1 prints and exits
         error.show()
@@ -120,7 +123,7 @@ def _report_usage(error: click.ClickException) -> None:
     context = error.ctx if isinstance(error, click.UsageError) else None
     program = context.command_path if context else "klaw"
     message = error.format_message().rstrip(".")
-    _complain(_uncapitalised(message), f"{program} --help", program=program)
+    _complain(_uncapitalised(message), f"{program} --help", program=program, as_json=settings.json)
 
 
 def _uncapitalised(message: str) -> str:
@@ -135,18 +138,26 @@ def _report(error: Exception, settings: Settings) -> None:
 
         traceback.print_exception(error)
     elif isinstance(error, OutputError):
-        _complain(str(error))
+        _complain(str(error), as_json=settings.json)
+    elif settings.json and isinstance(error, KlawError):
+        _complain(error.message, error.hint, as_json=True)
     elif isinstance(error, ConfigError) and len(error.problems) > 1:
         lines = "".join(f"\n  {problem}" for problem in error.problems)
         _complain(f"the configuration has {len(error.problems)} problems:{lines}\n ", error.hint)
     elif isinstance(error, KlawError):
         _complain(error.message, error.hint)
     else:
-        _complain(f"defect in Klaw: {type(error).__name__}: {error}", "run it again with --debug and report it")
+        message = f"defect in Klaw: {type(error).__name__}: {error}"
+        _complain(message, "run it again with --debug and report it", as_json=settings.json)
 
 
-def _complain(message: str, hint: str = "", *, program: str = "klaw") -> None:
-    """Write one line to stderr: what happened, and what fixes it."""
+def _complain(message: str, hint: str = "", *, program: str = "klaw", as_json: bool = False) -> None:
+    """Write one line to stderr: what happened, and what fixes it; with ``as_json`` an object of both."""
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"error": message, "hint": hint}), file=sys.stderr)
+        return
     plain = not sys.stderr.isatty() or bool(os.environ.get("NO_COLOR"))
     name = f"{program}:" if plain else click.style(f"{program}:", fg="red", bold=True)
     shown = f" → {hint}" if hint else ""

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 from klaw_core.cli.output import counted, notify, size
 from klaw_core.cli.settings import Settings
+from klaw_core.values.runs import Progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import Task
     from rich.text import Text
 
-    from klaw_core.values.runs import Progress
-
 
 _WAITING = "waiting for another run that embeds"
+_NOTHING = Progress("", 0, 0)
 
 
 @contextmanager
@@ -51,6 +51,7 @@ class _Painter:
         self._stage: tuple[str, int] | None = None
         self._done = 0
         self._began = 0.0
+        self._first = _NOTHING
 
     def show(self, progress: Progress) -> None:
         """Paint one value."""
@@ -62,14 +63,17 @@ class _Painter:
         stage = (progress.stage, progress.total)
         if stage != self._stage or progress.done < self._done:
             self._begin("reading notes" if progress.stage == "index" else "embedding", progress.total)
+            self._first = progress
             self._stage = stage
             self._began = time.monotonic()
         self._done = progress.done
         rate, ends = "", None
         taken = time.monotonic() - self._began
-        if progress.done and taken:
-            rate = _rate(progress, progress.done / taken)
-            ends = self._began + taken * progress.total / progress.done
+        if progress.done > self._first.done and taken:
+            # From the first value of the stage on: what was cached then took no time.
+            done, chunks = progress.done - self._first.done, progress.chunks - self._first.chunks
+            rate = _rate(progress, (chunks if progress.stage == "ahead" else done) / taken)
+            ends = self._began + taken * (progress.total - self._first.done) / done if done else None
         self._bar.update(self._bar.task_ids[0], completed=progress.done, counts=_counts(progress), rate=rate, ends=ends)
 
     def _begin(self, label: str, total: int | None) -> None:
@@ -79,13 +83,15 @@ class _Painter:
 
 
 def _counts(progress: Progress) -> str:
+    if progress.stage == "ahead":
+        return counted(progress.chunks, "chunk")
     if progress.stage != "embed":
         return f"{counted(progress.documents, 'note')}, {counted(progress.chunks, 'chunk')}"
     return f"{progress.done:,} of {counted(progress.total, 'chunk')}"
 
 
 def _rate(progress: Progress, a_second: float) -> str:
-    return f"{a_second:,.3g} chunks/s" if progress.stage == "embed" else f"{size(int(a_second))}/s"
+    return f"{a_second:,.3g} chunks/s" if progress.stage in {"embed", "ahead"} else f"{size(int(a_second))}/s"
 
 
 def _make_bar() -> Bar:

@@ -249,20 +249,31 @@ class Collection:
         with self._read() as snapshot:
             return count_lacking(snapshot, self.name, [index for _, index in self.indexes if index.needs_vectors])
 
-    def cache(self, chunks: Sequence[Chunk], run: EmbeddingRun, record: SpaceRecord) -> None:
+    def cache(
+        self,
+        chunks: Sequence[Chunk],
+        run: EmbeddingRun,
+        record: SpaceRecord,
+        on_progress: OnProgress = lambda _done, _total: None,
+    ) -> None:
         """Put the vectors of these chunks, in the space of ``record``, into the cache, and nowhere else.
 
-        For what is committed when, see :func:`~klaw_core.embedding.run.gathered`.
+        ``on_progress`` counts texts, those that were cached among them. For what is committed when, see
+        :func:`~klaw_core.embedding.run.gathered`.
         """
         space = record.space
         passages = {chunk.embedding_hash: chunk.embedding_text for chunk in chunks}
         with self._read() as snapshot:
             known = snapshot.cached_vectors(space, list(passages))
         run.cached += len(known)
+        done = len(known)
         missing = {digest: text for digest, text in passages.items() if digest not in known}
+        on_progress(done, len(passages))
         for part in gathered(embed_chunk_texts(missing, self.embedder, run, record), self.embedder):
             with self._write() as transaction:
                 transaction.cache_vectors(space, part)
+            done += len(part)
+            on_progress(done, len(passages))
 
     def _embed_missing(self, index: Index[Any], missing: Sequence[int], run: EmbeddingRun, report: OnProgress) -> int:
         """Compute the vectors that one index lacks, as long as the embedder answers; return how many it now has."""

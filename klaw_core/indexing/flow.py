@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,16 @@ class _RunCounts:
         """Tell the caller."""
         self.on_progress(Progress(self.stage, min(self.bytes, self.total), self.total, self.documents, self.chunks))
 
+    def report_part(self, batch: Sequence[_ChunkedDocument], done: int, total: int) -> None:
+        """Tell the caller that ``done`` of ``total`` texts of a batch are dealt with; a batch may take minutes."""
+        if done < total:
+            share = done / total
+            size, chunks = sum(cut.entry.size for cut in batch), sum(len(cut.chunks) for cut in batch)
+            done_bytes = min(self.bytes + int(share * size), self.total)
+            self.on_progress(
+                Progress(self.stage, done_bytes, self.total, self.documents, self.chunks + int(share * chunks))
+            )
+
     def count(self, batch: Sequence[_ChunkedDocument]) -> None:
         """Note that a batch is dealt with, and tell the caller."""
         self.chunks += sum(len(cut.chunks) for cut in batch)
@@ -109,19 +119,35 @@ class Cutter:
         return f"{found.recipe} {self.model}{' estimated' if estimated else ''}"
 
 
+class _TakenError(Exception):
+    """Ends an attempt to take a lock that another run holds."""
+
+
 @contextmanager
 def turn_to_embed(
-    store: Store[Any], data_dir: Path, run: EmbeddingRun, on_progress: ProgressCallback
-) -> Iterator[None]:
+    store: Store[Any], data_dir: Path, run: EmbeddingRun, on_progress: ProgressCallback, *, patient: bool
+) -> Iterator[bool]:
     """Let one run at a time embed: what another is about to be answered must not be asked, and paid for, twice.
 
-    A run that will not embed waits for nobody, nor does one where nothing can be written.
+    Give True when it is this run's turn. A run that will not embed needs no turn, nor does one where nothing can be
+    written. One that is not ``patient`` does not wait: it is given False while another run embeds.
     """
     if run.stopped or not os.access(data_dir, os.W_OK):
-        yield
+        yield True
         return
-    with store.lock(EMBEDDING_LOCK, partial(on_progress, Progress("wait", 0, 0))):
-        yield
+
+    def wait() -> None:
+        on_progress(Progress("wait" if patient else "left", 0, 0))
+        if not patient:
+            raise _TakenError
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(store.lock(EMBEDDING_LOCK, wait))
+        except _TakenError:
+            yield False
+        else:
+            yield True
 
 
 @frozen
@@ -217,7 +243,8 @@ class Indexer:
         counts.stage = "ahead"
         for batch in _batches(self._changed(source, entries, {}, counts, force=True), self._call_size(run)):
             with alone():
-                self.collection.cache([chunk for cut in batch for chunk in cut.chunks], run, record)
+                found = partial(counts.report_part, batch)
+                self.collection.cache([chunk for cut in batch for chunk in cut.chunks], run, record, found)
             if run.failing and run.error is not None:
                 raise run.error
             counts.count(batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -59,7 +60,7 @@ class IndexRuns:
             failures = self.sources.failures().items()
             report += IndexReport(skipped=tuple(SkippedEntry(name, str(error), keep=True) for name, error in failures))
         collections = tuple(dict.fromkeys(source.collection for source in sources))
-        report = self.finish(report, run, collections, on_progress)
+        report = self.finish(report, run, collections, on_progress, patient=_has_work(run))
         self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources))))
         return report
 
@@ -82,7 +83,7 @@ class IndexRuns:
             indexer = self._indexer(source)
             report += indexer.write_entries(source, named.there, named.gone, run, on_progress=on_progress)
         collections = tuple(dict.fromkeys(source.collection for source in by_source))
-        report = self.finish(report, run, collections, on_progress)
+        report = self.finish(report, run, collections, on_progress, patient=_has_work(run))
         self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in by_source))))
         return report
 
@@ -113,10 +114,18 @@ class IndexRuns:
         collections: Sequence[str],
         on_progress: ProgressCallback,
         limit: int | None = None,
+        *,
+        patient: bool = True,
     ) -> IndexReport:
-        """Embed what lacks a vector in these collections, and keep the cache within its bounds."""
-        with turn_to_embed(self.assembly.store, self.assembly.config.data_dir, run, on_progress):
-            for name in collections:
+        """Embed what lacks a vector in these collections, and keep the cache within its bounds.
+
+        While another run embeds, one that is not ``patient`` leaves that to it.
+        """
+        asked = time.monotonic()
+        turn = turn_to_embed(self.assembly.store, self.assembly.config.data_dir, run, on_progress, patient=patient)
+        with turn as ours:
+            report += IndexReport(seconds=time.monotonic() - asked)
+            for name in collections if ours else ():
                 left = None if limit is None else max(limit - report.embedded - report.cached, 0)
                 report += self.assembly.indexer(name).embed(run, limit=left, on_progress=on_progress)
         if report.embedded or report.cached:
@@ -151,6 +160,11 @@ class IndexRuns:
             else:
                 raise NotFoundError(f"{path} belongs to no source", hint="klaw index DIR")
         return found
+
+
+def _has_work(run: EmbeddingRun) -> bool:
+    """Return whether a run has written chunks that have no vector yet."""
+    return any(run.waiting.values())
 
 
 @define(eq=False)

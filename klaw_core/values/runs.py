@@ -32,7 +32,8 @@ class Progress:
 
     In the stages ``index`` and ``ahead`` (vectors for another index than the one in use), ``done`` and ``total`` are
     bytes of the documents found by the scan; in the stage ``embed`` they are chunks. The stage ``wait`` is for another
-    run that embeds, and has no end that is known. ``documents`` and ``chunks`` count what has been dealt with so far.
+    run that embeds, and has no end that is known; ``left`` says that what lacks a vector is left to that run.
+    ``documents`` and ``chunks`` count what has been dealt with so far.
     """
 
     stage: str

@@ -302,3 +302,55 @@ def _stored(memory):
 
 def _texts(memory):
     return {stored.chunk.embedding_text for stored in _stored(memory)}
+
+
+class TestWhileAnotherRunEmbeds:
+    @pytest.fixture
+    def stages(self):
+        return []
+
+    @pytest.fixture
+    def look(self, stages):
+        def note(progress):
+            stages.append(progress.stage)
+            if progress.stage == "wait":
+                raise LookupError("it waits for the other run")
+
+        return note
+
+    def test_a_run_without_anything_to_embed_waits_for_nobody(self, memory, notes, stages, look):
+        memory.index(notes)
+        with memory._assembly.store.lock("embedding"):
+            report = memory.index(on_progress=look)
+        assert (report.unchanged, report.lacking) == (200, 0)
+        assert "left" in stages
+
+    def test_a_run_that_removes_only_waits_for_nobody(self, home, memory, notes, look):
+        memory.index(notes)
+        (home.notes / "007.md").unlink()
+        with memory._assembly.store.lock("embedding"):
+            assert memory.index(on_progress=look).removed == 1
+
+    def test_a_run_with_something_to_embed_waits(self, home, memory, notes, look):
+        memory.index(notes)
+        home.write("new.md", "a lantern on the pier")
+        with memory._assembly.store.lock("embedding"), pytest.raises(LookupError):
+            memory.index(on_progress=look)
+
+    def test_who_asks_for_vectors_waits(self, memory, notes, look):
+        memory.index(notes, embed=False)
+        with memory._assembly.store.lock("embedding"), pytest.raises(LookupError):
+            memory.embed(on_progress=look)
+
+
+def test_a_rebuild_tells_its_progress_within_a_batch(memory, notes, monkeypatch):
+    """A batch of a slow model takes minutes: chunks are counted as the model answers."""
+    memory.index(notes)
+    monkeypatch.setattr("klaw_core.embedding.run.SECONDS_PER_COMMIT", 0.0)
+    seen = []
+    memory.reindex("counting:other", on_progress=seen.append)
+    ahead = [now for now in seen if now.stage == "ahead"]
+    assert len({now.chunks for now in ahead}) >= 5
+    assert [now.done for now in ahead] == sorted(now.done for now in ahead)
+    assert max(now.chunks for now in ahead) == 200
+    assert all(0 <= now.done <= now.total for now in ahead)

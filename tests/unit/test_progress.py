@@ -63,3 +63,12 @@ def test_nothing_to_do_is_no_bar(bar):
     painter = _Painter(bar)
     painter.show(Progress("embed", 0, 0))
     assert bar.task_ids == []
+
+
+def test_vectors_made_ahead_are_counted_as_chunks(bar, clock):
+    painter = _Painter(bar)
+    painter.show(Progress("ahead", 0, 4000))
+    clock[0] += 100
+    painter.show(Progress("ahead", 2000, 4000, documents=3, chunks=50))
+    assert line(bar).lstrip().startswith("embedding")
+    assert line(bar).rstrip().endswith("50 chunks 0.5 chunks/s 0:01:40 left")

@@ -371,3 +371,35 @@ def wait_until_it_reads_stdin(process: subprocess.Popen[Any]) -> None:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and "pipe_read" not in call.read_text():
         time.sleep(0.02)
+
+
+class TestErrorsAsJson:
+    @pytest.mark.parametrize(
+        ("words", "status"),
+        [
+            (("get", "notes/nope.md", "--json"), 1),
+            (("--json", "search", "bread", "--mode", "psychic"), 2),
+            (("serch", "--json"), 2),
+            (("index", "/nowhere/at/all", "--json"), 1),
+        ],
+    )
+    def test_an_error_is_an_object_on_stderr(self, indexed, words, status):
+        result = indexed(*words)
+
+        assert result.exit_code == status
+        assert result.stdout == ""
+        assert set(json.loads(result.stderr)) == {"error", "hint"}
+
+    def test_every_problem_of_a_configuration_is_named(self, indexed, user_home):
+        file = user_home / "wrong.toml"
+        file.write_text("[memory.fusion]\nk = 'x'\n[memry]\n", "utf-8")
+        told = json.loads(indexed("--config", str(file), "status", "--json").stderr)
+
+        assert "memory.fusion" in told["error"]
+        assert "memry" in told["error"]
+
+    def test_without_json_it_is_a_line(self, indexed):
+        assert indexed("get", "notes/nope.md").stderr.startswith("klaw: ")
+
+    def test_a_word_after_two_hyphens_asks_for_nothing(self, indexed):
+        assert indexed("get", "--", "--json").stderr.startswith("klaw: ")
