@@ -17,6 +17,7 @@ _MODULES = {
     "conversations.archive": "Conversations",
     "conversations.chat": "Chat",
     "conversations.history": "HistoryStore",
+    "conversations.journal": "JournalEntry",
     "conversations.message": "Message",
     "core_memory.facts": "CoreFacts CoreMemory",
     "embedding.long_texts": "cut_windows embed_in_windows halves pool_windows unit_rows",
@@ -29,13 +30,16 @@ _MODULES = {
     ),
     "extensions.documents": "NewDocument",
     "extensions.json_forms": "to_json",
+    "extensions.owned_files": "check_lines check_private make_private",
     "extensions.tools": "run_tool",
     "files.atomic": "locked write_atomically",
+    "files.timestamps": "format_ts parse_ts",
     "hookspecs": "API AutoChoice Component ComponentContext hookimpl",
     "interfaces.components": "Chunker Embedder Fusion Reranker",
     "interfaces.extension": (
-        "AttachedExtension CheckedExtension ContextExtension Extension Host ListeningExtension "
-        "RecordedExtension SourcedExtension StatusExtension TabledExtension ToolExtension"
+        "ArrangingExtension AttachedExtension CheckedExtension ContextExtension Extension GatingExtension "
+        "Host ListeningExtension RecordedExtension SourcedExtension StatusExtension TabledExtension "
+        "ToolExtension"
     ),
     "interfaces.index": "CheckedIndex ErasingIndex Index KeyDigestIndex OutdatedIndex Retriever",
     "interfaces.journal": "RecordJournal",

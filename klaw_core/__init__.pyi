@@ -5,6 +5,7 @@ from klaw_core.config.model import Config
 from klaw_core.conversations.archive import Conversations
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.history import HistoryStore
+from klaw_core.conversations.journal import JournalEntry
 from klaw_core.conversations.message import Message
 from klaw_core.core_memory.facts import CoreFacts, CoreMemory
 from klaw_core.embedding.long_texts import cut_windows, embed_in_windows, halves, pool_windows, unit_rows
@@ -35,15 +36,19 @@ from klaw_core.errors import (
 )
 from klaw_core.extensions.documents import NewDocument
 from klaw_core.extensions.json_forms import to_json
+from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.extensions.tools import run_tool
 from klaw_core.files.atomic import locked, write_atomically
+from klaw_core.files.timestamps import format_ts, parse_ts
 from klaw_core.hookspecs import API, AutoChoice, Component, ComponentContext, hookimpl
 from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
 from klaw_core.interfaces.extension import (
+    ArrangingExtension,
     AttachedExtension,
     CheckedExtension,
     ContextExtension,
     Extension,
+    GatingExtension,
     Host,
     ListeningExtension,
     RecordedExtension,
@@ -105,6 +110,7 @@ from klaw_core.values.vectors import Keys, Matrix, SpaceRecord, Vector, VectorSp
 __all__ = [
     "API",
     "Agents",
+    "ArrangingExtension",
     "AttachedExtension",
     "AutoChoice",
     "BackgroundIndexer",
@@ -149,6 +155,7 @@ __all__ = [
     "ForgetReport",
     "ForgettableSource",
     "Fusion",
+    "GatingExtension",
     "HistoryStore",
     "Hit",
     "Host",
@@ -156,6 +163,7 @@ __all__ = [
     "Index",
     "IndexEvent",
     "IndexReport",
+    "JournalEntry",
     "JournalFileState",
     "KeyDigest",
     "KeyDigestIndex",
@@ -241,18 +249,23 @@ __all__ = [
     "WatchableSource",
     "WorkspaceError",
     "check_collection_name",
+    "check_lines",
     "check_metadata",
+    "check_private",
     "cut_windows",
     "discover",
     "embed_in_windows",
     "estimate_tokens",
+    "format_ts",
     "halves",
     "has_clear_winner",
     "hookimpl",
     "line_starts",
     "load_config",
     "locked",
+    "make_private",
     "parse_condition",
+    "parse_ts",
     "pool_windows",
     "run_tool",
     "to_json",

@@ -363,21 +363,28 @@ class Memory:
         return report
 
     def context(
-        self, message: str, *, chat: str | None = None, budget: int = 1000, as_of: datetime | None = None
+        self,
+        message: str,
+        *,
+        chat: str | None = None,
+        budget: int = 1000,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        seen: Iterable[str] = (),
     ) -> Context:
         """Return what a model should be told with a message: core memory, what extensions know, and the best chunks.
 
         At most ``budget`` tokens (estimated; a model's own count is lower for most texts), the stable part first. A
         smaller budget gives a beginning of the stable part that a larger one gives, and of the volatile part where the
         stable one is the same. Equal memories give equal contexts. Nothing raises: what could not be looked up is in
-        ``notices``.
+        ``notices``. ``as_of`` and ``known_at`` ask for what was true, and known, at a moment; ``seen`` are the sources
+        of items that the model was given before, which are left out.
         """
         from klaw_core.extensions.context import build_context
-        from klaw_core.interfaces.extension import ContextExtension
         from klaw_core.values.context import ContextQuestion
 
-        question = ContextQuestion(message, chat, budget, as_of)
-        return build_context(question, self.extensions.having(ContextExtension), self.search)
+        question = ContextQuestion(message, chat, budget, as_of, known_at, frozenset(seen))
+        return build_context(question, list(self.extensions.all().items()), self.search)
 
     def tools(self) -> list[Json]:
         """Return the tools that a language model can be offered, as ``name``, ``description``, ``input_schema``."""
@@ -470,7 +477,14 @@ class Memory:
         if "extensions" in self.__dict__:
             return True
         registry = self._assembly.registry
-        return any(registry.component(EXTENSION, name).listens for name in registry.loaded_names(EXTENSION))
+        kinds = {
+            kind for name in registry.loaded_names(EXTENSION) for kind in registry.component(EXTENSION, name).listens
+        }
+        if not kinds:
+            return False
+        from klaw_core.values.events import SearchEvent
+
+        return SearchEvent in kinds
 
     @property
     def _sources(self) -> Sources:

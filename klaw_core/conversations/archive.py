@@ -12,6 +12,7 @@ from attrs import frozen
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal, JournalLine
 from klaw_core.conversations.message import SESSION_BREAK, Message
+from klaw_core.conversations.redaction import Redactor
 from klaw_core.conversations.row_sync import RowSync, SyncReport
 from klaw_core.conversations.source import document_path
 from klaw_core.errors import StoreLockedError
@@ -38,6 +39,11 @@ class Conversations:
     def journal(self) -> Journal:
         """The files."""
         return self.row_sync.journal
+
+    @property
+    def redactor(self) -> Redactor:
+        """What is struck out of messages before anything of them is indexed, or given to a model."""
+        return self.row_sync.redactor
 
     def append(self, message: Message) -> Message:
         """Keep a message and return it with its id. Raise RecordError or StoreError.

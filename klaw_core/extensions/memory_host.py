@@ -17,6 +17,7 @@ from klaw_core.values.search import Filters
 
 if TYPE_CHECKING:
     from klaw_core.config.model import Config
+    from klaw_core.conversations.archive import Conversations
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.journal import RecordJournal
@@ -67,6 +68,13 @@ class MemoryHost:
     def language_model(self) -> LanguageModel | None:
         """The configured language model."""
         return self.assembly.language_model
+
+    @property
+    def conversations(self) -> Conversations:
+        """What was said."""
+        extension: Any = self.get_extensions().get("conversations")
+        archive: Conversations = extension.archive
+        return archive
 
     def read(self) -> AbstractContextManager[Snapshot[Any]]:
         """Open a snapshot of the store."""

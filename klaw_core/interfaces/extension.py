@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from klaw_core.config.model import Config
+    from klaw_core.conversations.archive import Conversations
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.journal import RecordJournal
     from klaw_core.interfaces.language_model import LanguageModel
@@ -58,6 +59,10 @@ class Host(Protocol):
     @property
     def language_model(self) -> LanguageModel | None:
         """Return the configured language model, None if none is configured. Raise PluginError."""
+
+    @property
+    def conversations(self) -> Conversations:
+        """Return what was said: the journals of messages, and what is struck out of them."""
 
     def read(self) -> AbstractContextManager[Snapshot[Any]]:
         """Open a snapshot of the store."""
@@ -192,6 +197,25 @@ class ContextExtension(Protocol):
 
     def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem]:
         """Yield items for ``Memory.context``, best first."""
+
+
+@runtime_checkable
+class GatingExtension(Protocol):
+    """An extension that can tell that a message needs nothing from memory, such as "thanks"."""
+
+    def declines(self, question: ContextQuestion, /) -> str:
+        """Return why nothing should be looked up for a message; empty if something should."""
+
+
+@runtime_checkable
+class ArrangingExtension(Protocol):
+    """An extension that edits the volatile items of a context: what every extension offered, and the chunks."""
+
+    def arrange(self, question: ContextQuestion, items: Sequence[ContextItem], /) -> Iterable[ContextItem]:
+        """Yield the items that may be taken: the given ones, marked, left out or with another priority.
+
+        What it does must not depend on the budget, so that a larger budget only adds items.
+        """
 
 
 @runtime_checkable
