@@ -8,7 +8,9 @@ notice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
@@ -16,7 +18,7 @@ from attrs import define, field
 
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import KlawError, PluginContractError, isolated
-from klaw_core.interfaces.extension import ContextExtension
+from klaw_core.interfaces.extension import ArrangingExtension, ContextExtension, Extension, GatingExtension
 from klaw_core.values.context import Context, ContextItem, ContextPart, ContextQuestion
 from klaw_core.values.search import SearchResult, SearchResults
 
@@ -25,39 +27,88 @@ CHUNK_PRIORITY = 20
 
 # More chunks than any budget holds.
 _MAX_CHUNKS = 50
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _TITLES: Mapping[ContextPart, str] = {"stable": "## Core memory", "volatile": "## Relevant memory"}
 
 
 def build_context(
     question: ContextQuestion,
-    extensions: Sequence[tuple[str, ContextExtension]],
+    extensions: Sequence[tuple[str, Extension]],
     search: Callable[[str, int], SearchResults],
     count_tokens: Callable[[str], int] | None = None,
 ) -> Context:
     """Return the context for a question. Nothing that an extension or the search raises escapes."""
-    items: list[ContextItem] = []
-    notices: list[str] = []
-    for name, extension in extensions:
-        try:
-            with isolated(f"the extension {name!r}"):
-                offered: list[Any] = list(extension.offer(question))
-                if wrong := [item for item in offered if not isinstance(item, ContextItem)]:
-                    raise PluginContractError(f"the extension {name!r} offers {wrong[0]!r:.80}, no ContextItem")
-                items += offered
-        except KlawError as error:
-            notices.append(f"without what {name} knows: {error}")
-    if question.message.strip():
+    builder = _Builder(question, extensions)
+    declined = builder.declined()
+    items = builder.offered()
+    if declined:
+        items = [item for item in items if item.part == "stable"]
+    elif question.message.strip():
         try:
             found = search(question.message, _MAX_CHUNKS)
         except KlawError as error:
-            notices.append(f"without what a search finds: {error}")
+            builder.notices.append(f"without what a search finds: {error}")
         else:
             items += map(_chunk_item, found)
-            notices += found.notices
+            builder.notices += found.notices
+    items = builder.arranged([item for item in items if not item.source or item.source not in question.seen])
     packer = _Packer(question.budget, count_tokens or _estimate)
     stable = packer.pack("stable", items)
     volatile = packer.pack("volatile", items)
-    return Context(stable, volatile, packer.used, tuple(packer.taken), tuple(dict.fromkeys(notices)))
+    notices = tuple(dict.fromkeys(builder.notices))
+    return Context(stable, volatile, packer.used, tuple(packer.taken), notices, declined)
+
+
+@define(eq=False)
+class _Builder:
+    """Asks the extensions. What one of them raises costs its own part, and is a notice."""
+
+    question: ContextQuestion
+    extensions: Sequence[tuple[str, Extension]]
+    notices: list[str] = field(factory=list)
+
+    def declined(self) -> str:
+        """Return why nothing is looked up; empty if something is. An extension that fails declines nothing."""
+        for name, extension in self.extensions:
+            if isinstance(extension, GatingExtension):
+                with self._failing(f"{name} could not tell whether to look something up"):
+                    if why := extension.declines(self.question):
+                        return str(why)
+        return ""
+
+    def offered(self) -> list[ContextItem]:
+        """Return what the extensions offer."""
+        items: list[ContextItem] = []
+        for name, extension in self.extensions:
+            if isinstance(extension, ContextExtension):
+                with self._failing(f"without what {name} knows"):
+                    items += _checked(name, extension.offer(self.question))
+        return items
+
+    def arranged(self, items: list[ContextItem]) -> list[ContextItem]:
+        """Return the items as the extensions edit them; as they were, where one fails. Stable ones are not edited."""
+        stable = [item for item in items if item.part == "stable"]
+        volatile = [item for item in items if item.part == "volatile"]
+        for name, extension in self.extensions:
+            if isinstance(extension, ArrangingExtension):
+                with self._failing(f"not arranged by {name}"):
+                    volatile = _checked(name, extension.arrange(self.question, tuple(volatile)))
+        return stable + volatile
+
+    @contextmanager
+    def _failing(self, what: str) -> Iterator[None]:
+        try:
+            with isolated("the extension"):
+                yield
+        except KlawError as error:
+            self.notices.append(f"{what}: {error}")
+
+
+def _checked(name: str, offered: Iterable[Any]) -> list[ContextItem]:
+    items: list[Any] = list(offered)
+    if wrong := [item for item in items if not isinstance(item, ContextItem)]:
+        raise PluginContractError(f"the extension {name!r} offers {wrong[0]!r:.80}, no ContextItem")
+    return items
 
 
 def _chunk_item(result: SearchResult) -> ContextItem:
@@ -66,7 +117,8 @@ def _chunk_item(result: SearchResult) -> ContextItem:
     above = " > ".join(result.heading)
     label = f"{place}, {above}" if above else place
     text = f"[{label}] " + "\n  ".join(result.content.strip().splitlines())
-    return ContextItem(text, "volatile", CHUNK_PRIORITY, "Chunks of notes and conversations", place)
+    heading = "Chunks of notes and conversations"
+    return ContextItem(text, "volatile", CHUNK_PRIORITY, heading, place, result.created_at)
 
 
 def _estimate(text: str) -> int:
@@ -102,7 +154,14 @@ class _Packer:
 def _render(part: ContextPart, items: Sequence[ContextItem]) -> str:
     """Return items as lists, each under its heading, below the title of the part."""
     blocks = [
-        f"### {heading}\n\n" + "\n".join(f"- {item.text}" for item in group)
+        f"### {heading}\n\n" + "\n".join(f"- {item.text}" for item in _in_time(list(group)))
         for heading, group in groupby(items, key=lambda item: item.heading)
     ]
     return "\n\n".join([_TITLES[part], *blocks])
+
+
+def _in_time(items: list[ContextItem]) -> list[ContextItem]:
+    """Return the items of a group as they are shown: in their order, but those that ask for it the latest first."""
+    timed = [item for item in items if item.newest_first and item.created_at is not None]
+    latest = iter(sorted(timed, key=lambda item: item.created_at or _NEVER, reverse=True))
+    return [next(latest) if item.newest_first and item.created_at is not None else item for item in items]

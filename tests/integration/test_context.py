@@ -1,5 +1,6 @@
 """The context for a model's prompt: deterministic, within its budget, and more of it for more budget."""
 
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -85,6 +86,66 @@ def test_what_is_stable_takes_the_room_of_what_is_volatile():
     items = [ContextItem("s " * 150, "stable"), ContextItem("v " * 30, "volatile")]
     parts = [[item.part for item in packed(items, budget).items] for budget in (100, 180, 300)]
     assert parts == [["volatile"], ["stable"], ["stable", "volatile"]]
+
+
+class Arranging(Offering):
+    """An extension that declines and edits what it is told to."""
+
+    def __init__(self, items, why="", edit=list):
+        super().__init__(items)
+        self.why, self.edit = why, edit
+
+    def declines(self, _question, /):
+        if isinstance(self.why, Exception):
+            raise self.why
+        return self.why
+
+    def arrange(self, _question, items, /):
+        return self.edit(items)
+
+
+def arranged(extension, question=None):
+    asked = question or ContextQuestion("what?", None, 1000)
+    return build_context(asked, [("arranging", extension)], lambda _query, _limit: SearchResults())
+
+
+def test_a_message_that_needs_nothing_gets_what_is_always_known_only():
+    items = [ContextItem("known", "stable"), ContextItem("found")]
+    context = arranged(Arranging(items, why="an acknowledgement"))
+    assert (context.volatile, context.declined) == ("", "an acknowledgement")
+    assert "known" in context.stable
+    failing = arranged(Arranging(items, why=RuntimeError("a bug")))
+    assert "found" in failing.volatile
+    assert any("a bug" in notice for notice in failing.notices)
+
+
+def test_volatile_items_are_edited_and_a_failure_leaves_them_as_they_were():
+    items = [ContextItem("known", "stable"), ContextItem("found"), ContextItem("other")]
+    assert arranged(Arranging(items, edit=lambda items: items[1:])).volatile.count("- ") == 1
+    for edit in (lambda _items: 1 / 0, lambda _items: ["no item"]):
+        context = arranged(Arranging(items, edit=edit))
+        assert context.volatile.count("- ") == 2
+        assert any("arranging" in notice for notice in context.notices)
+
+
+def test_items_that_were_seen_are_left_out():
+    items = [ContextItem("old", source="facts/1"), ContextItem("new", source="facts/2"), ContextItem("any")]
+    context = arranged(Arranging(items), ContextQuestion("what?", seen=frozenset({"facts/1", ""})))
+    assert [item.text for item in context.items] == ["new", "any"]
+
+
+def test_items_that_ask_for_it_are_shown_the_latest_first_and_chosen_by_rank():
+    day = datetime(2026, 2, 24, tzinfo=UTC)
+    items = [ContextItem(f"day {n} " + "x " * 20, created_at=day + timedelta(n), newest_first=True) for n in (1, 3, 2)]
+    everything = arranged(Arranging(items))
+    assert [line[2:7] for line in everything.volatile.splitlines() if line.startswith("- ")] == [
+        "day 3",
+        "day 2",
+        "day 1",
+    ]
+    short = arranged(Arranging(items), ContextQuestion("what?", None, everything.tokens - 10))
+    assert [item.text[:5] for item in short.items] == ["day 1", "day 3"]
+    assert short.volatile.index("day 3") < short.volatile.index("day 1")
 
 
 def test_a_failure_to_look_something_up_costs_that_part_only():
