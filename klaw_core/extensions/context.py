@@ -71,7 +71,7 @@ class _Builder:
         """Return why nothing is looked up; empty if something is. An extension that fails declines nothing."""
         for name, extension in self.extensions:
             if isinstance(extension, GatingExtension):
-                with self._failing(f"{name} could not tell whether to look something up"):
+                with self._failing(name, f"{name} could not tell whether to look something up"):
                     if why := extension.declines(self.question):
                         return str(why)
         return ""
@@ -81,7 +81,7 @@ class _Builder:
         items: list[ContextItem] = []
         for name, extension in self.extensions:
             if isinstance(extension, ContextExtension):
-                with self._failing(f"without what {name} knows"):
+                with self._failing(name, f"without what {name} knows"):
                     items += _checked(name, extension.offer(self.question))
         return items
 
@@ -91,14 +91,14 @@ class _Builder:
         volatile = [item for item in items if item.part == "volatile"]
         for name, extension in self.extensions:
             if isinstance(extension, ArrangingExtension):
-                with self._failing(f"not arranged by {name}"):
+                with self._failing(name, f"not arranged by {name}"):
                     volatile = _checked(name, extension.arrange(self.question, tuple(volatile)))
         return stable + volatile
 
     @contextmanager
-    def _failing(self, what: str) -> Iterator[None]:
+    def _failing(self, name: str, what: str) -> Iterator[None]:
         try:
-            with isolated("the extension"):
+            with isolated(f"the extension {name!r}"):
                 yield
         except KlawError as error:
             self.notices.append(f"{what}: {error}")

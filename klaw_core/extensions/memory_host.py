@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.journal import RecordJournal
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
+    from klaw_core.searching.flow import Mode
     from klaw_core.sources.index_runs import IndexRuns
     from klaw_core.values.documents import Document
     from klaw_core.values.events import Event
@@ -120,11 +121,12 @@ class MemoryHost:
         query: str,
         limit: int = 10,
         *,
+        mode: Mode = "hybrid",
         filters: Filters = Filters(),  # noqa: B008  # frozen
         collection: str | Sequence[str] = MEMORY,
     ) -> SearchResults:
         """Search as ``Memory.search`` does."""
-        return self.search_memory(query, limit, filters=filters, collection=collection)
+        return self.search_memory(query, limit, mode=mode, filters=filters, collection=collection)
 
     def emit(self, event: Event, /) -> None:
         """Tell every listener of an event."""

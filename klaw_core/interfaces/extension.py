@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from klaw_core.config.model import Config
@@ -95,7 +95,13 @@ class Host(Protocol):
         """Remove documents from every collection, index and cache. The extension keeps its own journal in step."""
 
     def search(
-        self, query: str, limit: int = 10, *, filters: Filters = ..., collection: str | Sequence[str] = ...
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        mode: Literal["hybrid", "fts", "vector"] = ...,
+        filters: Filters = ...,
+        collection: str | Sequence[str] = ...,
     ) -> SearchResults:
         """Search as ``Memory.search`` does."""
 
