@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from klaw_eval.datasets import read_dataset, read_questions, recognise
+from klaw_eval.datasets import read_bilingual, read_dataset, read_questions, recognise
 from klaw_eval.errors import DatasetError
 
 
@@ -42,6 +42,36 @@ def test_squad_the_same_paragraph_twice_is_one_document(write_json):
 
     assert len(pages(dataset)) == 1
     assert len({*by_id(dataset)["1"].gold, *by_id(dataset)["2"].gold}) == 1
+
+
+def test_a_bilingual_set_asks_about_the_translated_half_in_the_other_language(write_json):
+    english = [(f"The {name} is {number}.", f"q{number}", f"Which is {number}?") for number, name in enumerate("abcd")]
+    german = [(f"Das {name} ist {number}.", f"q{number}", f"Was ist {number}?") for number, name in enumerate("abcd")]
+    first, second = (
+        write_json(name, {"data": [{"paragraphs": [_asked(*row) for row in rows]}]})
+        for name, rows in (("en.json", english), ("de.json", german))
+    )
+
+    dataset = read_bilingual(first, second)
+
+    assert [page.text[:3] for page in pages(dataset).values()] == ["The", "Das", "The", "Das"]
+    assert [question.text for question in dataset.questions()] == ["Which is 1?", "Which is 3?"]
+    for question in dataset.questions():
+        (wanted,) = question.gold
+        assert pages(dataset)[wanted].text.startswith("Das"), "the question is English, its paragraph German"
+
+
+def test_a_bilingual_set_of_files_that_share_no_question_is_refused(write_json):
+    first, second = (
+        write_json(f"{name}.json", {"data": [{"paragraphs": [_asked(f"Text {n}.", f"{name}{n}", "?!") for n in (1, 2)]}]})
+        for name in ("one", "other")
+    )
+    with pytest.raises(DatasetError, match="does not ask what"):
+        read_bilingual(first, second)
+
+
+def _asked(text, number, question):
+    return {"context": text, "qas": [{"id": number, "question": question}]}
 
 
 def test_beir_takes_the_grades_above_zero_and_counts_what_is_left_out(beir):

@@ -33,6 +33,7 @@ class Arguments:
     unit: tuple[str, ...]
     pooled: bool
     part: str | None
+    bilingual: Path | None
     half: str | None
     limit: int | None
     compare: tuple[Path, Path] | None
@@ -71,6 +72,9 @@ def _picture(_context: click.Context, _parameter: click.Parameter, value: Path |
 )
 @click.option("--pooled", is_flag=True, help="One index for all conversations, for LoCoMo.")
 @click.option("--part", metavar="NAME", help="Which of qrels/*.tsv, for BEIR. [test]")
+@click.option(
+    "--bilingual", type=_FILE, metavar="FILE", help="Every second paragraph from this translation, for SQuAD."
+)
 @click.option("--half", type=click.Choice(("tune", "report")), help="Ask one half: tune on one, report the other.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Ask N questions only, for a quick look.")
 @click.option("--compare", type=(_FILE, _FILE), metavar="A B", help="Two configuration files, on the same questions.")
@@ -122,7 +126,7 @@ def _check(settings: Settings, wanted: Arguments) -> None:
 
 
 def _datasets(wanted: Arguments) -> Iterator[Dataset]:
-    from klaw_eval.datasets import read_dataset, read_questions, recognise
+    from klaw_eval.datasets import read_bilingual, read_dataset, read_questions, recognise
     from klaw_eval.errors import DatasetError
     from klaw_eval.split import select
 
@@ -133,6 +137,11 @@ def _datasets(wanted: Arguments) -> Iterator[Dataset]:
             raise click.UsageError(f"--unit and --pooled are for LoCoMo; {path} is of the form {form}")
         if form != "beir" and wanted.part is not None:
             raise click.UsageError(f"--part is for BEIR; {path} is of the form {form}")
+        if form != "squad" and wanted.bilingual is not None:
+            raise click.UsageError(f"--bilingual is for SQuAD; {path} is of the form {form}")
+        if wanted.bilingual is not None:
+            found.append(read_bilingual(path, wanted.bilingual))
+            continue
         units = wanted.unit or ("session",)
         found += [read_dataset(path, form, unit=unit, pooled=wanted.pooled, part=wanted.part) for unit in units]
     if wanted.questions is not None:

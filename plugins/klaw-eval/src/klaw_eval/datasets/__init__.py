@@ -58,6 +58,11 @@ def read_dataset(
     return asking(dataset, path)
 
 
+def read_bilingual(path: Path, other: Path) -> Dataset:
+    """Read two SQuAD files that are translations of each other as one test set in two languages. Raise DatasetError."""
+    return asking(squad.read_bilingual(path, other), path)
+
+
 def read_questions(path: Path) -> Dataset:
     """Read a person's own questions. Raise DatasetError."""
     return asking(questions.read(path), path)

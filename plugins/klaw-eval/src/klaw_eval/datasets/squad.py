@@ -12,6 +12,7 @@ import msgspec
 
 from klaw_core.cli.kit import counted
 from klaw_eval.datasets.reading import OmittedQuestions, read_json, refuse_repeated
+from klaw_eval.errors import DatasetError
 from klaw_eval.values import Corpus, Dataset, Page, Question
 
 
@@ -50,3 +51,37 @@ def read(path: Path) -> Dataset:
     refuse_repeated(path, (question.id for question in questions), "questions")
     corpus = Corpus(path.stem, pages=tuple(pages.values()), questions=tuple(questions))
     return Dataset(path.stem, "document", f"one index of {counted(len(pages), 'paragraph')}", (corpus,), dict(left_out))
+
+
+def read_bilingual(path: Path, other: Path) -> Dataset:
+    """Return one index of two languages: every second paragraph stands there in the language of ``other``.
+
+    The questions are those of ``path`` about exactly these paragraphs, so that question and answer never share a
+    language. Which paragraph is a translation of which, the ids of the questions say. Raise DatasetError.
+    """
+    first, second = (_pages_by_question(each) for each in (path, other))
+    pages: dict[str, Page] = {}
+    questions = []
+    for page, asked in first:
+        number = len(pages)
+        translated = next((foreign for foreign, theirs in second if not asked.keys().isdisjoint(theirs)), None)
+        if number % 2 and translated is not None:
+            pages[page.id] = Page(page.id, translated.text)
+            questions += [Question(name, text, {page.id: 1.0}, side=page.id) for name, text in asked.items()]
+        else:
+            pages[page.id] = page
+    if not questions:
+        raise DatasetError(f"{other} does not ask what {path} asks", hint="two files of one set, as XQuAD's are")
+    name = f"{path.stem} about {other.stem}"
+    corpus = Corpus(name, pages=tuple(pages.values()), questions=tuple(questions))
+    return Dataset(name, "document", f"one index of {counted(len(pages), 'paragraph')} in two languages", (corpus,))
+
+
+def _pages_by_question(path: Path) -> list[tuple[Page, dict[str, str]]]:
+    """Return each paragraph of a file with the questions that are asked of it, by id."""
+    (corpus,) = read(path).corpora
+    asked: dict[str, dict[str, str]] = {page.id: {} for page in corpus.pages}
+    for question in corpus.questions:
+        for name in question.gold:
+            asked[name][question.id] = question.text
+    return [(page, asked[page.id]) for page in corpus.pages]
