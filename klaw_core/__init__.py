@@ -41,7 +41,7 @@ _MODULES = {
         "Host ListeningExtension RecordedExtension SourcedExtension StatusExtension TabledExtension "
         "ToolExtension"
     ),
-    "interfaces.index": "CheckedIndex ErasingIndex Index KeyDigestIndex OutdatedIndex Retriever",
+    "interfaces.index": "CheckedIndex ErasingIndex Index KeyDigestIndex NoticingRetriever OutdatedIndex Retriever",
     "interfaces.journal": "RecordJournal",
     "interfaces.language_model": "LanguageModel",
     "interfaces.messages": "MessageReader MessageWriter",

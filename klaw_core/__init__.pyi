@@ -57,7 +57,15 @@ from klaw_core.interfaces.extension import (
     TabledExtension,
     ToolExtension,
 )
-from klaw_core.interfaces.index import CheckedIndex, ErasingIndex, Index, KeyDigestIndex, OutdatedIndex, Retriever
+from klaw_core.interfaces.index import (
+    CheckedIndex,
+    ErasingIndex,
+    Index,
+    KeyDigestIndex,
+    NoticingRetriever,
+    OutdatedIndex,
+    Retriever,
+)
 from klaw_core.interfaces.journal import RecordJournal
 from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.interfaces.messages import MessageReader, MessageWriter
@@ -190,6 +198,7 @@ __all__ = [
     "ModelNotFoundError",
     "NewDocument",
     "NotFoundError",
+    "NoticingRetriever",
     "OutdatedIndex",
     "PluginConflictError",
     "PluginContractError",

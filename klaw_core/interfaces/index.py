@@ -34,6 +34,14 @@ class Retriever(Protocol[R]):
 
 
 @runtime_checkable
+class NoticingRetriever(Retriever[R], Protocol[R]):
+    """A retriever that can say what became of a question. Optional: without it there is nothing to say."""
+
+    def notices(self, resource: R, query: Query, /) -> Sequence[str]:
+        """Return what a person should know of how ``query`` was searched for, each in one line."""
+
+
+@runtime_checkable
 class Index(Retriever[R], Protocol[R]):
     """A retriever that keeps rows of its own, derived from the chunks, in the store's transactions.
 

@@ -51,6 +51,8 @@ class Scope:
                 try:
                     hits = tuple(configured.retriever.search(self.snapshot.resource, target.query, depth))
                     check_hits(hits, depth, target.query.within, f"the retriever {configured.name!r}")
+                    if remarks := getattr(configured.retriever, "notices", None):
+                        notices.extend(map(str, remarks(self.snapshot.resource, target.query)))
                 except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything; the others go on
                     problem = as_klaw_error(error)
                     failure = failure or RetrievalError(f"{configured.name}: {problem.message}", hint=problem.hint)

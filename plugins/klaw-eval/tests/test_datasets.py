@@ -63,7 +63,7 @@ def test_a_bilingual_set_asks_about_the_translated_half_in_the_other_language(wr
 
 def test_a_bilingual_set_of_files_that_share_no_question_is_refused(write_json):
     first, second = (
-        write_json(f"{name}.json", {"data": [{"paragraphs": [_asked(f"Text {n}.", f"{name}{n}", "?!") for n in (1, 2)]}]})
+        write_json(f"{name}.json", {"data": [{"paragraphs": [_asked(f"{n}.", f"{name}{n}", "?!") for n in (1, 2)]}]})
         for name in ("one", "other")
     )
     with pytest.raises(DatasetError, match="does not ask what"):

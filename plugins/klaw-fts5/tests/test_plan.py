@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import apsw
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from klaw_core import Query
 from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
-from klaw_fts5.plan import make_plan
+from klaw_fts5.plan import make_plan, narrow
 from klaw_fts5.query import Term, compile_query, render
 
 Find = Callable[..., list[int]]
@@ -22,6 +22,9 @@ class Known:
     def __init__(self, everyday: tuple[str, ...] = ()) -> None:
         self.everyday = everyday
         self.asked: list[tuple[str, Term]] = []
+
+    def holders(self, terms: Sequence[Term], /) -> list[int]:
+        return [1] * len(terms)
 
     def has(self, term: Term, /) -> bool:
         self.asked.append(("has", term))
@@ -124,3 +127,30 @@ def test_a_smaller_limit_cuts_the_end_off(connection: apsw.Connection, limit: in
     index.add(connection, "memory", [stored(number, text) for number, text in enumerate(texts)], None)
     everything = index.search(connection, Query("green lantern sand"), 60)
     assert index.search(connection, Query("green lantern sand"), limit) == everything[:limit]
+
+
+@pytest.fixture(params=["exact", "packed"])
+def index(request: pytest.FixtureRequest) -> Fts5Index:
+    return Fts5Index(search_by=request.param)
+
+
+def test_of_too_many_words_the_rare_ones_that_are_found_are_searched_for(
+    index: Fts5Index, connection: apsw.Connection
+) -> None:
+    everywhere = " ".join(f"often{number}" for number in range(80))
+    texts = [f"{everywhere} filler{number}" for number in range(30)]
+    texts[7] += " errtls42"
+    index.reset(connection, "memory", None)
+    index.add(connection, "memory", [stored(key, text) for key, text in enumerate(texts, start=1)], None)
+    nowhere = " ".join(f"zq{number}" for number in range(64))
+    for question in (f"{nowhere} ERRTLS42", f"{everywhere} {nowhere} ERRTLS42"):
+        assert index.search(connection, Query(question), 1)[0].key == 8
+        (notice,) = index.notices(connection, Query(question))
+        assert "searched for the 64 that tell the most" in notice
+    assert not index.notices(connection, Query("ERRTLS42 often1")), "nothing was left out"
+
+
+def test_what_is_kept_of_too_many_words_stands_in_the_order_of_the_question() -> None:
+    terms = compile_query(" ".join(f"word{number}" for number in range(100)))
+    kept = narrow(terms, Known())
+    assert kept == terms[:64], "of equally rare ones the first"

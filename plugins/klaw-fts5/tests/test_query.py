@@ -13,7 +13,7 @@ from klaw_core import Query
 from klaw_core.testing.index import queries, stored
 from klaw_fts5 import query as compiler
 from klaw_fts5.index import Fts5Index
-from klaw_fts5.query import MAX_PREFIXES, MAX_TERMS, MAX_WORDS, Term, compile_query, render, select
+from klaw_fts5.query import MAX_COMPILED, MAX_PREFIXES, MAX_WORDS, Term, compile_query, render, select
 from klaw_fts5.sql import statements
 from klaw_fts5.words import fold, index_text
 
@@ -62,7 +62,7 @@ def test_compiles(text: str, terms: list[str]) -> None:
 @given(text=queries)
 def test_work_is_bounded(text: str) -> None:
     terms = compile_query(text)
-    assert len(set(terms)) == len(terms) <= MAX_TERMS
+    assert len(set(terms)) == len(terms) <= MAX_COMPILED
     assert all(1 <= len(term.words) <= MAX_WORDS for term in terms)
     assert sum(term.prefix for term in terms) <= MAX_PREFIXES
 

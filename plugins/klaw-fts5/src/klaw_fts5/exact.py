@@ -16,6 +16,8 @@ from klaw_fts5.query import Term, render
 from klaw_fts5.sql import Statements
 from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 
+# Of hundreds of terms, those that are in more rows than this are equally frequent.
+_RARE = 1_000
 # Among fewer rows half of them is soon reached, and says nothing about a word.
 _FEW = 20
 
@@ -76,6 +78,10 @@ class ExactSearch:
 
     def expect(self, terms: Sequence[Term]) -> None:
         """Do nothing: FTS5 is asked term by term."""
+
+    def holders(self, terms: Sequence[Term], /) -> list[int]:
+        """Return how many chunks hold each term, counted no further than tells rare ones from frequent ones."""
+        return [self._holders(term, _RARE) for term in terms]
 
     def has(self, term: Term, /) -> bool:
         """Return whether any chunk holds a term."""

@@ -20,8 +20,8 @@ from klaw_fts5.errors import as_retrieval_error
 from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
 from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import read_state
-from klaw_fts5.plan import make_plan
-from klaw_fts5.query import compile_query
+from klaw_fts5.plan import make_plan, narrow
+from klaw_fts5.query import MAX_TERMS, compile_query
 from klaw_fts5.sql import CREATE_STATE, DELETE_STATES, STANDARD, Statements, is_standard, statements
 from klaw_fts5.words import index_text
 
@@ -204,6 +204,13 @@ class Fts5Index:
         best = sorted(by_key, key=itemgetter(1), reverse=True)[:limit]  # equal ones stay in order
         return tuple(Hit(key, score) for key, score in best)
 
+    def notices(self, resource: apsw.Connection, query: Query, /) -> Sequence[str]:
+        """Say so if the question has more different words than are searched for."""
+        del resource
+        if len(query.text) <= MAX_TERMS or len(terms := compile_query(query.text)) <= MAX_TERMS:
+            return ()
+        return (f"the question has {len(terms):,} different words: searched for the {MAX_TERMS} that tell the most",)
+
     @property
     def _weights(self) -> Weights:
         return Weights(self.heading_weight, self.text_weight, self.context_weight)
@@ -226,7 +233,7 @@ class Fts5Index:
 
     def _scores(self, searcher: Searcher, query: Query, limit: int) -> dict[int, float]:
         """Return the scores of the best chunks, by single words and then by pairs of them."""
-        terms = compile_query(query.text)
+        terms = narrow(compile_query(query.text), searcher)
         searcher.expect(terms)
         plan = make_plan(terms, searcher)
         depth = min(max(limit, _CANDIDATES), _MAX_LIMIT)

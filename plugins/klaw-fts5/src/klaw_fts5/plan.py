@@ -9,7 +9,7 @@ from typing import Protocol
 
 from attrs import frozen
 
-from klaw_fts5.query import Term, select
+from klaw_fts5.query import MAX_TERMS, Term, select
 
 # What makes an English sentence a question. Among short messages, which seldom ask, these words are rare and would
 # count as much as what was asked about. Russian and Chinese lists were tried and changed nothing.
@@ -38,6 +38,9 @@ _ASKING = frozenset(
 class Counts(Protocol):
     """What a plan asks about the chunks."""
 
+    def holders(self, terms: Sequence[Term], /) -> Sequence[int]:
+        """Return about how many chunks hold each of many terms: enough to tell which are rare."""
+
     def has(self, term: Term, /) -> bool:
         """Return whether any chunk holds a term."""
 
@@ -58,6 +61,15 @@ class Plan:
 
     steps: tuple[tuple[Term, ...], ...] = ()
     pairs: tuple[Term, ...] = ()
+
+
+def narrow(terms: Sequence[Term], counts: Counts, /) -> tuple[Term, ...]:
+    """Return at most ``MAX_TERMS`` of the terms, in order: the rarest of those that are found, then what is not."""
+    if len(terms) <= MAX_TERMS:
+        return tuple(terms)
+    held = counts.holders(terms)
+    places = sorted(range(len(terms)), key=lambda place: (not held[place], held[place]))
+    return tuple(terms[place] for place in sorted(places[:MAX_TERMS]))
 
 
 def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:

@@ -2,8 +2,8 @@
 
 Text is never passed through: FTS5's own query language is not reachable, whatever is typed. Words are
 joined by OR, so that a natural question finds what holds any of them, and BM25 puts what holds the rare
-ones first. The work is bounded: 4,096 characters are read, of which at most 64 terms are made, each of at
-most 32 words, and at most 16 of them prefixes.
+ones first. The work is bounded: 10,000 characters are read, of which at most 1,024 terms are made, each of at
+most 32 words, and at most 16 of them prefixes. The 64 that tell the most are searched for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from attrs import evolve, frozen
 
 from klaw_fts5.words import LETTERS, SYLLABLES, CharacterTable, fold, is_word_character, stem
 
-MAX_CHARACTERS = 4096
+MAX_CHARACTERS = 10_000
+MAX_COMPILED = 1_024
 MAX_TERMS = 64
 MAX_WORDS = 32
 MAX_PREFIXES = 8
@@ -65,7 +66,7 @@ class Term:
 
 
 def compile_query(text: str, /) -> tuple[Term, ...]:
-    """Return the distinct terms of any text, in order, at most ``MAX_TERMS``; none if it holds no word.
+    """Return the distinct terms of any text, in order, at most ``MAX_COMPILED``; none if it holds no word.
 
     Words become terms, ``"quoted"`` parts phrases, ``word*`` prefixes. Words joined by punctuation
     (``snake_case``, ``foo-bar``, ``a.b.c``, ``cat's``) become a phrase, and terms of their own where they
@@ -77,7 +78,7 @@ def compile_query(text: str, /) -> tuple[Term, ...]:
     for term in _terms(plain):
         prefixes += term.prefix
         terms.setdefault(evolve(term, prefix=False) if prefixes > MAX_PREFIXES else term)
-        if len(terms) == MAX_TERMS:
+        if len(terms) == MAX_COMPILED:
             break
     return tuple(terms)
 

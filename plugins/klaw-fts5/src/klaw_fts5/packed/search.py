@@ -88,6 +88,17 @@ class PackedSearch:
         telling = {number for number in asked if number is not None and self._held[number].least < enough}
         self._read(pairs | telling)
 
+    def holders(self, terms: Sequence[Term], /) -> list[int]:
+        """Return about how many chunks hold each term; of all plain words in one look-up, of rare ones exactly."""
+        asked = [None if term.prefix or len(term.words) > 1 else self._number(term.words[0]) for term in terms]
+        known = [number for number in asked if number is not None]
+        self._look_up(known)
+        self._read([number for number in known if not self._held[number].least])
+        return [
+            self._exact.holders((term,))[0] if number is None else self._held[number].most
+            for term, number in zip(terms, asked, strict=True)
+        ]
+
     def has(self, term: Term, /) -> bool:
         """Return whether any chunk holds a term; of a phrase of frequent words that is not kept, it is assumed."""
         if term.prefix:
