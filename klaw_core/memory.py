@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -386,23 +386,29 @@ class Memory:
         question = ContextQuestion(message, chat, budget, as_of, known_at, frozenset(seen))
         return build_context(question, list(self.extensions.all().items()), self.search)
 
-    def tools(self) -> list[Json]:
-        """Return the tools that a language model can be offered, as ``name``, ``description``, ``input_schema``."""
+    def tools(self, *, allow: Collection[str] = ()) -> list[Json]:
+        """Return the tools that a language model can be offered, as ``name``, ``description``, ``input_schema``.
+
+        ``allow`` names the tools to offer of those that are offered only where they are allowed (``memory_forget``).
+        """
         from klaw_core.extensions.tools import tools
 
-        return tools(self)
+        return tools(self, allow)
 
-    def toolbox(self) -> Mapping[str, Tool]:
+    def toolbox(self, *, allow: Collection[str] = ()) -> Mapping[str, Tool]:
         """Return the same tools by name, as values: they also say which only read and which remove something."""
         from klaw_core.extensions.tools import all_tools
 
-        return all_tools(self)
+        return all_tools(self, allow)
 
-    def call_tool(self, name: str, arguments: Mapping[str, Any]) -> Json:
-        """Run a tool with a model's arguments and return its answer as JSON; nothing that a model can say raises."""
+    def call_tool(self, name: str, arguments: Mapping[str, Any] | str, *, allow: Collection[str] = ()) -> Json:
+        """Run a tool with a model's arguments (an object, or its JSON) and return its answer as JSON.
+
+        Nothing that a model can say raises. A tool that :meth:`tools` offers only with ``allow`` needs it here, too.
+        """
         from klaw_core.extensions.tools import call
 
-        return call(self, name, arguments)
+        return call(self, name, arguments, allow)
 
     def on_change(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """Call back at every event of this memory in this process; return what ends that.

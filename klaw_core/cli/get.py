@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import click
@@ -12,11 +11,6 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 if TYPE_CHECKING:
     from klaw_core.memory import Memory
     from klaw_core.values.runs import Excerpt
-
-# path, path:40 (from there on), path:40:20 (so many lines) or path:40-60 (as search prints it)
-_TARGET = re.compile(
-    r"(?P<path>.+?)(?::(?P<first>[0-9]{1,15})(?::(?P<count>[0-9]{1,15})|-(?P<last>[0-9]{1,15}))?)?", re.DOTALL
-)
 
 
 @click.command("get", short_help="Print a note, or some of its lines.")
@@ -46,12 +40,16 @@ def command(settings: Settings, *, target: str) -> None:
 
 def _excerpt(memory: Memory, target: str) -> Excerpt:
     """Return what is named. Raise UsageError if the lines are not, NotFoundError if the document is not there."""
-    from klaw_core.errors import NotFoundError
+    from klaw_core.errors import NotFoundError, QueryError
+    from klaw_core.values.targets import parse_target
 
     try:
         return memory.get(target)  # first as it stands: the name of a file may end in :40
     except NotFoundError:
-        path, first, lines = parse_target(target)
+        try:
+            path, first, lines = parse_target(target)
+        except QueryError as error:
+            raise click.UsageError(error.message) from None
         if path != target:
             return memory.get(path, first, lines)
         if (document := _document_in(memory, target)) is not None:
@@ -75,16 +73,3 @@ def _document_in(memory: Memory, target: str) -> str | None:
             continue
         return path
     return None
-
-
-def parse_target(target: str) -> tuple[str, int, int | None]:
-    """Return path, first line and number of lines (None: to the end). Raise UsageError if the range is empty."""
-    match = _TARGET.fullmatch(target)
-    assert match is not None  # any text but the empty one is a path
-    first = int(match["first"] or 1)
-    if match["last"] is None:
-        return match["path"], first, int(match["count"]) if match["count"] else None
-    last = int(match["last"])
-    if last < first:
-        raise click.UsageError(f"{target!r} ends at line {last}, before it begins at line {first}")
-    return match["path"], first, last - first + 1

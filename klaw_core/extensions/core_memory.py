@@ -25,6 +25,13 @@ from klaw_core.values.tools import Json, Tool
 
 KIND = "core"
 
+# What models call the arguments of these tools otherwise.
+_ALIASES = {
+    **dict.fromkeys(("block", "category", "scope"), "section"),
+    **dict.fromkeys(("name", "field"), "key"),
+    **dict.fromkeys(("content", "text"), "value"),
+}
+
 
 @define(eq=False)
 class CoreMemoryExtension:
@@ -112,6 +119,7 @@ class CoreMemoryExtension:
                 {"section": section, "key": key, "value": value},
                 self._update,
                 ("section", "key", "value"),
+                aliases=_ALIASES,
             ),
             Tool(
                 "memory_core_delete",
@@ -120,6 +128,7 @@ class CoreMemoryExtension:
                 self._delete,
                 ("section", "key"),
                 destructive=True,
+                aliases={alias: own for alias, own in _ALIASES.items() if own != "value"},
             ),
         )
 

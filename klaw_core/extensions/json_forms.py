@@ -65,9 +65,22 @@ def _(value: VectorSpace) -> Json:
     return _fields(value)
 
 
+# Rules of a schema that cost a model's tokens and that it keeps anyway; its arguments are checked against them.
+_UNTOLD = frozenset({"minLength", "maxLength", "pattern"})
+
+
 @to_json.register
 def _(value: Tool) -> Json:
-    return {"name": value.name, "description": value.description, "input_schema": value.input_schema}
+    schema = value.input_schema
+    told = {
+        name: {rule: to_json(item) for rule, item in rules.items() if rule not in _UNTOLD}
+        for name, rules in schema["properties"].items()
+    }
+    return {
+        "name": value.name,
+        "description": value.description,
+        "input_schema": {**schema, "properties": told},
+    }
 
 
 @to_json.register

@@ -146,7 +146,9 @@ class SavedExtension:
             "content": string("What to remember.", _MAX_CONTENT_CHARACTERS),
             "source": string("Where it is from: manual (default) or conversation.", _MAX_LABEL_CHARACTERS),
         }
-        return (Tool("memory_save", description, properties, self._save, ("content",)),)
+        aliases = dict.fromkeys(("text", "memory", "fact", "note", "message", "value"), "content")
+        return (Tool("memory_save", description, properties, self._save, ("content",), aliases=aliases),)
 
     def _save(self, arguments: Json) -> Json:
-        return {"saved": self.save(arguments["content"], arguments.get("source", "manual"), None, None).path}
+        saved = self.save(arguments["content"], arguments.get("source", "manual"), None, None)
+        return {"saved": saved.path, **({"notice": saved.notice} if saved.notice else {})}

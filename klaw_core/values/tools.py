@@ -16,8 +16,10 @@ class Tool:
     """A tool: what a model is told about it, and what runs when the model calls it.
 
     ``properties`` are the arguments' JSON Schemas by name; those in ``required`` must be given, others are refused.
+    ``aliases`` are other names of arguments that models reach for, not told to them: ``{"topK": "limit"}``.
     ``run`` gets arguments that satisfy the schema and returns a JSON object; a KlawError that it raises becomes an
     answer that the model can act on. ``read_only``: it changes nothing. ``destructive``: it removes something.
+    ``opt_in``: it is offered only where a program allows it by name.
     """
 
     name: str
@@ -27,6 +29,8 @@ class Tool:
     required: tuple[str, ...] = ()
     read_only: bool = False
     destructive: bool = False
+    opt_in: bool = False
+    aliases: Mapping[str, str] = field(factory=dict, repr=False)
 
     @property
     def input_schema(self) -> Json:

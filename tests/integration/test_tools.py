@@ -10,9 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core.extensions.tools import call, run_tool, tools
+from klaw_core.extensions.tools import all_tools, call, run_tool, tools
 
-NAMES = ["memory_search", "memory_core_get", "memory_core_update", "memory_core_delete", "memory_save"]
+NAMES = [
+    "memory_search",
+    "memory_get",
+    "memory_context",
+    "memory_status",
+    "memory_core_get",
+    "memory_core_update",
+    "memory_core_delete",
+    "memory_save",
+]
 
 
 @pytest.fixture
@@ -31,6 +40,7 @@ class TestSchemas:
         assert json.loads(json.dumps(described)) == described
         for tool in described:
             assert set(tool) == {"name", "description", "input_schema"}
+            assert re.fullmatch("[a-z]+(_[a-z]+)*", tool["name"])
             assert 0 < len(tool["description"]) < 200
             schema = tool["input_schema"]
             assert schema["type"] == "object"
@@ -38,13 +48,17 @@ class TestSchemas:
             assert set(schema["required"]) <= set(schema["properties"])
             assert all(rules["description"] for rules in schema["properties"].values())
 
+    def test_all_together_they_take_a_model_little_room(self, memory):
+        described = json.dumps(tools(memory, allow=["memory_forget"]), separators=(",", ":"))
+        assert len(described) <= 4_000  # of such JSON a token has 4.3 characters: 900 tokens (Claude's tokenizer)
+
     def test_a_caller_may_change_what_it_got(self, memory):
-        tools(memory)[0]["input_schema"]["properties"]["query"]["maxLength"] = 0
-        assert tools(memory)[0]["input_schema"]["properties"]["query"]["maxLength"] > 0
+        tools(memory)[0]["input_schema"]["properties"]["limit"]["maximum"] = 0
+        assert tools(memory)[0]["input_schema"]["properties"]["limit"]["maximum"] > 0
 
     def test_every_tool_and_argument_is_documented(self, memory):
         page = (Path(__file__).parents[2] / "docs" / "reference" / "tools.md").read_text("utf-8")
-        for tool in tools(memory):
+        for tool in tools(memory, allow=["memory_forget"]):
             (section,) = re.findall(rf"^## `{tool['name']}`$.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
             assert all(f"`{name}`" in section for name in tool["input_schema"]["properties"])
 
@@ -80,7 +94,115 @@ class TestSearchAndSave:
         assert found(until="2026-02-23") == 0
         assert found(since="2026-02-25") == 0
         assert found(since="2026-02-24T06:00:00Z") == 1
-        assert "since is no date" in call(memory, "memory_search", {"query": "x", "since": "yesterday"})["error"]
+        assert found(since="7d", until="yesterday") == 0
+        assert "since is no date" in call(memory, "memory_search", {"query": "x", "since": "last week"})["error"]
+
+
+class TestWhatModelsReachFor:
+    """Arguments under other tools' names, in other types: taken where the meaning is plain."""
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            {"q": "harbour", "k": 1},
+            {"query": "harbour", "topK": "1"},
+            {"query": "harbour", "max_results": 1.0},
+            {"query": "harbour", "maxResults": " 1 "},
+            {"query": ["harbour"], "limit": 1, "source": None},
+            '{"query": "harbour", "limit": 1}',
+        ],
+    )
+    def test_the_search_is_the_same(self, memory, arguments):
+        expected = call(memory, "memory_search", {"query": "harbour", "limit": 1})
+        assert len(expected["results"]) == 1
+        assert call(memory, "memory_search", arguments) == expected
+
+    @pytest.mark.parametrize("name", ["memory.search", "memory-search", "memorySearch"])
+    def test_the_name_of_a_tool(self, memory, name):
+        assert call(memory, name, {"query": "harbour"})["results"]
+
+    def test_every_alias_is_an_argument_and_hides_none(self, memory):
+        for tool in all_tools(memory, ["memory_forget"]).values():
+            assert set(tool.aliases.values()) <= set(tool.properties), tool.name
+            assert not set(tool.aliases) & set(tool.properties), tool.name
+
+    def test_ten_results_by_default(self, memory):
+        for number in range(12):
+            memory.save(f"Ship number {number} is in the harbour.")
+        assert len(call(memory, "memory_search", {"query": "ship harbour"})["results"]) == 10
+
+    def test_a_path_as_results_show_it_narrows_the_search(self, memory):
+        (first, *_) = call(memory, "memory_search", {"query": "lighthouse keeper"})["results"]
+        for name in ("path", "source"):
+            found = call(memory, "memory_search", {"query": "harbour lighthouse", name: first["path"]})["results"]
+            assert {result["path"] for result in found} == {first["path"]}
+        below = call(memory, "memory_search", {"query": "harbour lighthouse", "path": "notes/memory/"})["results"]
+        assert {result["path"] for result in below} == {first["path"]}
+
+    def test_collections(self, memory, home):
+        manual = home.root / "manual"
+        manual.mkdir()
+        (manual / "API.md").write_text("# Harbour API\n")
+        memory.index(manual, collection="docs")
+        docs = call(memory, "memory_search", {"query": "harbour", "collection": "docs"})["results"]
+        assert [result["source"] for result in docs] == ["API.md"]
+        both = call(memory, "memory_search", {"query": "harbour", "collection": "memory, docs"})["results"]
+        assert {"API.md", "MEMORY.md"} <= {result["source"] for result in both}
+
+
+class TestGet:
+    def test_a_result_is_read_as_it_is_shown(self, memory):
+        (result, *_) = call(memory, "memory_search", {"query": "harbour master"})["results"]
+        read = call(memory, "memory_get", {"path": result["path"]})
+        assert read["content"] == memory.get("notes/MEMORY.md").content
+        assert (read["path"], read["start_line"], read["end_line"]) == ("notes/MEMORY.md", 1, 3)
+        assert "next_line" not in read
+
+    def test_a_long_note_is_read_a_page_at_a_time(self, memory, home):
+        home.write("long.md", "".join(f"line {number}\n" for number in range(1, 451)))
+        first = call(memory, "memory_get", {"path": "notes/long.md"})
+        assert (first["start_line"], first["end_line"], first["next_line"]) == (1, 200, 201)
+        last = call(memory, "memory_get", {"path": "notes/long.md", "from": "401"})
+        assert last["content"].splitlines() == [f"line {number}" for number in range(401, 451)]
+        assert "next_line" not in last
+        few = call(memory, "memory_get", {"path": "notes/long.md", "start_line": 3, "lines": 2})
+        assert few["content"] == "line 3\nline 4\n"
+        ranged = call(memory, "memory_get", {"path": "notes/long.md:5-6"})
+        assert (ranged["content"], ranged["next_line"]) == ("line 5\nline 6\n", 7)
+
+    def test_an_answer_is_bounded(self, memory, home):
+        home.write("wide.md", f"{'x' * 100_000}\nsecond\n")
+        answer = call(memory, "memory_get", {"path": "notes/wide.md"})
+        assert (len(answer["content"]), answer["next_line"]) == (40_000, 2)
+
+
+class TestForget:
+    def test_only_where_a_program_allows_it(self, memory):
+        saved = memory.save("The ferry leaves at seven.")
+        assert "memory_forget" not in {tool["name"] for tool in memory.tools()}
+        assert "memory_forget" in {tool["name"] for tool in memory.tools(allow=["memory_forget"])}
+        assert "error" in memory.call_tool("memory_forget", {"path": saved.path})
+        found = memory.call_tool("memory_search", {"query": "ferry"})["results"][0]["path"]
+        answer = memory.call_tool("memory_forget", {"path": found}, allow=["memory_forget"])
+        assert answer == {"forgotten": [saved.path], "chunks": 1}
+
+    def test_never_a_whole_workspace(self, memory):
+        answer = call(memory, "memory_forget", {"path": "notes/"}, ["memory_forget"])
+        assert "whole workspace" in answer["error"]
+
+
+class TestContextAndStatus:
+    def test_the_context_has_core_memory_and_chunks(self, memory):
+        memory.core.update("user", "name", "Ada")
+        answer = call(memory, "memory_context", {"message": "harbour master", "budget": "300"})
+        assert "Ada" in answer["context"]
+        assert "writes down every ship" in answer["context"]
+        assert 0 < answer["tokens"] <= 300
+
+    def test_the_status_counts_by_origin(self, memory):
+        answer = call(memory, "memory_status", {})
+        assert answer["origins"]["notes"] == {"documents": 2, "chunks": 2, "collection": "memory"}
+        assert answer["problems"] == list(memory.status().problems)
 
 
 class TestCore:
@@ -110,11 +232,20 @@ class TestWrongArguments:
             ("memory_search", {"query": 3}, "query must be a string, not 3"),
             ("memory_search", {"query": " "}, "query is empty"),
             ("memory_search", {"query": "x" * 4001}, "query has 4,001 characters, at most 4,000 are allowed"),
-            ("memory_search", {"query": "x", "topK": 0}, "topK must be 1 to 50, not 0"),
-            ("memory_search", {"query": "x", "topK": True}, "topK must be a whole number, not True"),
-            ("memory_search", {"query": "x", "topK": 1.5}, "topK must be a whole number, not 1.5"),
-            ("memory_search", {"query": "x", "topK": float("nan")}, "topK must be a whole number, not nan"),
-            ("memory_search", {"query": "x", "limit": 3}, "unknown argument 'limit', known are query, topK"),
+            ("memory_search", {"query": "x", "topK": 0}, "limit must be 1 to 50, not 0"),
+            ("memory_search", {"query": "x", "limit": True}, "limit must be a whole number, not True"),
+            ("memory_search", {"query": "x", "limit": 1.5}, "limit must be a whole number, not 1.5"),
+            ("memory_search", {"query": "x", "limit": float("nan")}, "limit must be a whole number, not nan"),
+            ("memory_search", {"query": "x", "colour": 3}, "unknown argument 'colour', known are query, limit"),
+            ("memory_search", {"query": "x", "limit": 3, "k": 4}, "unknown argument 'k'"),
+            ("memory_search", {"query": "x", "limit": "many"}, "limit must be a whole number, not 'many'"),
+            ("memory_search", {"query": "x", "limit": "9" * 30}, "limit must be a whole number"),
+            ("memory_search", {"query": "x", "collection": "nope"}, "there is no collection 'nope'"),
+            ("memory_search", "{not json", "arguments must be an object"),
+            ("memory_get", {"path": "notes/none.md"}, "nothing is indexed under 'notes/none.md'"),
+            ("memory_get", {"path": "notes/MEMORY.md:9-3"}, "before it begins"),
+            ("memory_get", {"path": "notes/MEMORY.md:99"}, "there is no line 99"),
+            ("memory_forget", {"path": "notes/MEMORY.md"}, "there is no tool 'memory_forget'"),
             ("memory_core_get", {"section": "user"}, "unknown argument 'section', known are none"),
             (
                 "memory_core_update",
@@ -136,7 +267,26 @@ class TestWrongArguments:
         lambda children: st.lists(children, max_size=2) | st.dictionaries(st.text(max_size=5), children, max_size=2),
         max_leaves=5,
     )
-    keys = st.sampled_from(["query", "topK", "source", "since", "until", "content", "section", "key", "value", "x"])
+    keys = st.sampled_from(
+        [
+            "query",
+            "topK",
+            "limit",
+            "path",
+            "collection",
+            "lines",
+            "message",
+            "budget",
+            "source",
+            "since",
+            "until",
+            "content",
+            "section",
+            "key",
+            "value",
+            "x",
+        ]
+    )
 
     @given(
         name=st.sampled_from(NAMES) | st.text(max_size=5),

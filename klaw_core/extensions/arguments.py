@@ -1,0 +1,121 @@
+"""Arguments that a model gives a tool: adapted to the schema where the meaning is plain, then checked against it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from klaw_core.values.tools import Json, Tool
+
+_SHOWN_CHARACTERS = 60
+_LONGEST_NUMBER = 20
+_NOT_A_WORD = re.compile(r"[^0-9A-Za-z]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def snake_case(name: str) -> str:
+    """Return a name as tools write names: ``memory.search`` and ``memorySearch`` are ``memory_search``."""
+    return _NOT_A_WORD.sub("_", _HUMP.sub("_", name)).strip("_").lower()
+
+
+def adapted(arguments: object, tool: Tool) -> Any:
+    """Return the arguments under the names and in the types of the tool's schema, where it is clear what is meant.
+
+    Models call arguments by the names that other tools have (``aliases``, ``camelCase``), write numbers as strings,
+    put a single value into a list, give null for what they leave out, and send the whole object as a string of JSON.
+    What stays unclear is left as it is, for the check to name.
+    """
+    if isinstance(arguments, str):
+        with suppress(ValueError, RecursionError):
+            arguments = json.loads(arguments)
+    if not isinstance(arguments, Mapping):
+        return arguments
+    given = {str(name): value for name, value in arguments.items()}
+    found = {name: value for name, value in given.items() if name in tool.properties}
+    for name, value in given.items():
+        if name in tool.properties:
+            continue
+        own = _own_name(name, tool)
+        found[name if own is None or own in found else own] = value
+    return {
+        name: _as_type(value, tool.properties.get(name, {}).get("type"))
+        for name, value in found.items()
+        if value is not None or name in tool.required or name not in tool.properties
+    }
+
+
+def _own_name(name: str, tool: Tool) -> str | None:
+    """Return the tool's name for an argument that a model calls otherwise, None if it has none."""
+    snake = snake_case(name)
+    aliased = tool.aliases.get(name) or tool.aliases.get(snake)
+    return aliased or (snake if snake in tool.properties else None)
+
+
+def _as_type(value: Any, wanted: object) -> Any:
+    """Return a value in the type that a schema wants, or as it is if that would be a guess."""
+    if isinstance(value, list) and len(value) == 1 and wanted not in {"array", None}:
+        value = value[0]
+    if isinstance(value, float) and wanted == "integer" and value.is_integer():
+        return int(value)
+    parse = _PARSERS.get(str(wanted))
+    if isinstance(value, str) and parse is not None and len(value) <= _LONGEST_NUMBER:
+        with suppress(ValueError, OverflowError, KeyError):
+            return parse(value.strip().lower())
+    return value
+
+
+def _whole(text: str) -> int:
+    number = float(text)
+    if not number.is_integer():
+        raise ValueError(text)
+    return int(number)
+
+
+_TRUTH = {"true": True, "false": False}
+_PARSERS: Mapping[str, Callable[[str], Any]] = {"integer": _whole, "number": float, "boolean": _TRUTH.__getitem__}
+
+
+def problems_of(arguments: object, schema: Json) -> Sequence[str]:
+    """Return what keeps arguments from matching a tool's schema; all of it, so that a model can fix it at once."""
+    if not isinstance(arguments, Mapping):
+        return [f"arguments must be an object, not {shown(arguments)}"]
+    from jsonschema import Draft202012Validator  # takes a third of a search to import; only calls of tools need it
+
+    found = sorted(
+        Draft202012Validator(schema).iter_errors(arguments), key=lambda error: list(map(str, error.absolute_path))
+    )
+    return list(dict.fromkeys(line for error in found for line in _described(error, schema, arguments)))
+
+
+_TYPES = {"integer": "a whole number", "string": "a string", "number": "a number", "boolean": "true or false"}
+
+
+def _described(error: Any, schema: Json, given: Mapping[str, Any]) -> Sequence[str]:
+    """Return a violation in lines that a model can act on, with what it said in short."""
+    name = ".".join(map(str, error.absolute_path))
+    value, rule = error.instance, error.validator_value
+    if error.validator == "required":
+        return [f"{missing} is missing" for missing in rule if missing not in given]
+    if error.validator == "additionalProperties" and not name:
+        unknown = ", ".join(shown(key) for key in given if key not in schema["properties"])
+        return [f"unknown argument {unknown}, known are {', '.join(schema['properties']) or 'none'}"]
+    bounds = schema["properties"].get(name, {})
+    problems = {
+        "type": f"must be {_TYPES.get(str(rule), f'of type {rule}')}, not {shown(value)}",
+        "enum": f"must be one of {', '.join(map(str, bounds.get('enum', ())))}, not {shown(value)}",
+        "minimum": f"must be {bounds.get('minimum')} to {bounds.get('maximum')}, not {shown(value)}",
+        "maximum": f"must be {bounds.get('minimum')} to {bounds.get('maximum')}, not {shown(value)}",
+        "maxLength": f"has {len(str(value)):,} characters, at most {bounds.get('maxLength', 0):,} are allowed",
+        "minLength": "is empty",
+        "pattern": "is empty",
+    }
+    return [f"{name} {problems.get(error.validator, error.message[:200])}"]
+
+
+def shown(value: object) -> str:
+    """Return a value as a message quotes it: in ASCII, and short."""
+    text = ascii(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

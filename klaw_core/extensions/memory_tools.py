@@ -1,0 +1,210 @@
+"""The tools over the whole memory: search, read, forget, context for a message, status."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from klaw_core.errors import NotFoundError, QueryError
+from klaw_core.extensions.arguments import shown
+from klaw_core.extensions.json_forms import result_for_model, to_json
+from klaw_core.extensions.schemas import integer, string
+from klaw_core.values.collections import MEMORY
+from klaw_core.values.lines import count_lines, take_lines
+from klaw_core.values.moments import parse_moment
+from klaw_core.values.search import Filters, SearchResults
+from klaw_core.values.targets import parse_target
+from klaw_core.values.tools import Json, Tool
+
+if TYPE_CHECKING:
+    from klaw_core.memory import Memory
+    from klaw_core.values.runs import Excerpt
+
+_LIMIT = 10
+_MOST_RESULTS = 50
+_MAX_QUERY_CHARACTERS = 4_000
+_MAX_LABEL_CHARACTERS = 200
+_MAX_PATH_CHARACTERS = 1_000
+_LINES = 200
+_MOST_LINES = 2_000
+_MAX_ANSWER_CHARACTERS = 40_000
+_BUDGET = 1_000
+_RANGE = re.compile(r":\d+-\d+$")
+
+_LIMIT_NAMES = ("k", "n", "top_k", "topk", "max_results", "num_results", "count", "size")
+_PATH_NAMES = ("file", "file_path", "filepath", "filename", "uri", "id", "chunk_id", "target", "document")
+
+
+def memory_tools(memory: Memory) -> Sequence[Tool]:
+    """Return the tools that need more than one extension."""
+    own = _MemoryTools(memory)
+    return (own.search(), own.get(), own.forget(), own.context(), own.status())
+
+
+@frozen(eq=False)
+class _MemoryTools:
+    memory: Memory
+
+    def search(self) -> Tool:
+        properties = {
+            "query": string("What to find, in plain words.", _MAX_QUERY_CHARACTERS),
+            "limit": integer("How many chunks; 10 by default.", 1, _MOST_RESULTS),
+            "path": string("Only below this path: notes/2026/.", _MAX_PATH_CHARACTERS),
+            "collection": string("memory (default), docs, or both: memory,docs.", _MAX_LABEL_CHARACTERS),
+            "source": string("Only this source: MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
+            "since": string("From this day on: 2026-02-24, 7d, yesterday.", 40),
+            "until": string("Up to this day, included.", 40),
+        }
+        return Tool(
+            "memory_search",
+            "Search long-term memory: notes, past conversations, saved facts. Use it before saying you do not know.",
+            properties,
+            self._search,
+            ("query",),
+            read_only=True,
+            aliases={
+                **dict.fromkeys(("q", "question", "text", "search", "input", "search_query"), "query"),
+                **dict.fromkeys(_LIMIT_NAMES, "limit"),
+                **dict.fromkeys(("prefix", "file", "folder", "directory"), "path"),
+                **dict.fromkeys(("collections", "namespace"), "collection"),
+                **dict.fromkeys(("after", "from", "start_date"), "since"),
+                **dict.fromkeys(("before", "to", "end_date"), "until"),
+            },
+        )
+
+    def _search(self, arguments: Json) -> Json:
+        path = _RANGE.sub("", arguments["path"]) if "path" in arguments else None
+        filters = Filters(
+            source=arguments.get("source"),
+            path=path,
+            since=_moment(arguments, "since"),
+            until=_moment(arguments, "until", after_a_day=timedelta(days=1)),
+        )
+        collections = [name.strip() for name in arguments.get("collection", MEMORY).split(",") if name.strip()]
+
+        def found(filters: Filters) -> SearchResults:
+            limit = arguments.get("limit", _LIMIT)
+            return self.memory.search(arguments["query"], limit, filters=filters, collection=collections)
+
+        results = found(filters)
+        if not results and filters.source is not None and path is None:
+            # A model that has seen a result takes its path for its source.
+            below = Filters(path=_RANGE.sub("", filters.source), since=filters.since, until=filters.until)
+            results = found(below) or results
+        answer: Json = {"results": [result_for_model(result) for result in results]}
+        return answer | ({"notices": list(results.notices)} if results.notices else {})
+
+    def get(self) -> Tool:
+        properties = {
+            "path": string("A result's path: notes/a.md or notes/a.md:12-40.", _MAX_PATH_CHARACTERS),
+            "first_line": integer("Read from this line on.", 1, 10**9),
+            "lines": integer("How many lines; 200 by default.", 1, _MOST_LINES),
+        }
+        return Tool(
+            "memory_get",
+            "Read a note, conversation or saved memory around a search result.",
+            properties,
+            self._get,
+            ("path",),
+            read_only=True,
+            aliases={
+                **dict.fromkeys(_PATH_NAMES, "path"),
+                **dict.fromkeys(("from", "start", "line", "start_line", "offset", "from_line"), "first_line"),
+                **dict.fromkeys(("limit", "count", "num_lines", "line_count", "max_lines"), "lines"),
+            },
+        )
+
+    def _get(self, arguments: Json) -> Json:
+        excerpt, lines = self._excerpt(arguments["path"], arguments.get("first_line"), arguments.get("lines"))
+        content = take_lines(excerpt.content, 1, lines)[:_MAX_ANSWER_CHARACTERS]
+        last = excerpt.start_line + count_lines(content) - 1
+        answer: Json = {"path": excerpt.path, "start_line": excerpt.start_line, "end_line": last, "content": content}
+        return answer | ({"next_line": last + 1} if excerpt.end_line > last else {})
+
+    def _excerpt(self, target: str, first: int | None, lines: int | None) -> tuple[Excerpt, int]:
+        """Return the lines that are asked for and one more, and how many are asked for."""
+        try:
+            wanted = lines or _LINES
+            return self.memory.get(target, first or 1, wanted + 1), wanted  # the name of a file may end in :40
+        except NotFoundError:
+            path, start, count = parse_target(target)
+            if path == target:
+                raise
+            wanted = lines or min((count if first is None else None) or _LINES, _MOST_LINES)
+            return self.memory.get(path, first or start, wanted + 1), wanted
+
+    def forget(self) -> Tool:
+        properties = {"path": string("A result's path: saved/2026-02-24-1a2b3c.", _MAX_PATH_CHARACTERS)}
+        return Tool(
+            "memory_forget",
+            "Forget a saved memory or a note for good. Only when the user asks for it.",
+            properties,
+            self._forget,
+            ("path",),
+            destructive=True,
+            opt_in=True,
+            aliases=dict.fromkeys(_PATH_NAMES, "path"),
+        )
+
+    def _forget(self, arguments: Json) -> Json:
+        path = _RANGE.sub("", arguments["path"])
+        if path.endswith("/"):
+            raise QueryError(f"{shown(path)} is a whole workspace; this tool forgets one document")
+        report = self.memory.forget(path)
+        return {"forgotten": list(report.paths), "chunks": report.chunks}
+
+    def context(self) -> Tool:
+        properties = {
+            "message": string("The message to answer.", _MAX_QUERY_CHARACTERS),
+            "budget": integer("At most this many tokens; 1000 by default.", 50, 20_000),
+        }
+        return Tool(
+            "memory_context",
+            "Return what memory knows for answering a message: core memory, facts and the best chunks.",
+            properties,
+            self._context,
+            ("message",),
+            read_only=True,
+            aliases={
+                **dict.fromkeys(("query", "q", "question", "text", "prompt", "input"), "message"),
+                **dict.fromkeys(("max_tokens", "tokens", "token_budget", "limit"), "budget"),
+            },
+        )
+
+    def _context(self, arguments: Json) -> Json:
+        context = self.memory.context(arguments["message"], budget=arguments.get("budget", _BUDGET))
+        answer: Json = {"context": str(context), "tokens": context.tokens}
+        return answer | ({"notices": list(context.notices)} if context.notices else {})
+
+    def status(self) -> Tool:
+        return Tool(
+            "memory_status",
+            "Say what is remembered, by origin and collection, and what does not work.",
+            {},
+            self._status,
+            read_only=True,
+        )
+
+    def _status(self, _arguments: Json) -> Json:
+        status = self.memory.status()
+        whole: Json = to_json(status)
+        origins = {
+            name: {**counts, "collection": status.collections.get(name, MEMORY)}
+            for name, counts in whole["origins"].items()
+        }
+        return {"origins": origins, "embedder": status.embedder, "problems": list(status.problems)}
+
+
+def _moment(arguments: Json, name: str, *, after_a_day: timedelta = timedelta()) -> datetime | None:
+    """Return the moment of an argument: a time, or a day of UTC (its end, with ``after_a_day``)."""
+    text = arguments.get(name)
+    if text is None:
+        return None
+    try:
+        return parse_moment(text, datetime.now(UTC), after_a_day)
+    except (ValueError, OverflowError) as error:
+        raise QueryError(f"{name} is no date: {shown(text)}", hint="write 2026-02-24, 7d or yesterday") from error
