@@ -299,9 +299,10 @@ class TestWrongArguments:
 
 
 def test_a_toolbox_says_which_tools_only_read_and_runs_as_the_memory_does(memory):
-    toolbox = memory.toolbox()
-    assert [name for name, tool in toolbox.items() if tool.read_only] == ["memory_search", "memory_core_get"]
-    assert [name for name, tool in toolbox.items() if tool.destructive] == ["memory_core_delete"]
+    toolbox = memory.toolbox(allow=["memory_forget"])
+    reading = ["memory_search", "memory_get", "memory_context", "memory_status", "memory_core_get"]
+    assert [name for name, tool in toolbox.items() if tool.read_only] == reading
+    assert [name for name, tool in toolbox.items() if tool.destructive] == ["memory_forget", "memory_core_delete"]
     few = {"memory_search": toolbox["memory_search"]}
     assert run_tool(few, "memory_search", {"query": "lighthouse"}) == memory.call_tool(
         "memory_search", {"query": "lighthouse"}
