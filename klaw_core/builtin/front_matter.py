@@ -8,6 +8,7 @@ block is replaced by spaces, so that it is never searched as prose and every off
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any
 
@@ -19,9 +20,11 @@ _MAX_CHARACTERS = 20_000
 _BLOCK = re.compile(r"---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:(?:\r\n|\r|\n)|\Z)", re.DOTALL)
 # What PyYAML raises for values that are not what their tag or form says, such as `!!bool maybe`.
 _UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# A line of a block that was meant to be YAML: a key, an item of a list, a comment, or what is indented below a key.
+_FIELD_LINE = re.compile(r"[\w][\w .-]{0,60}:(?:\s|\Z)|-(?:\s|\Z)|#|\s")
 _SOLID = re.compile(r"[^\r\n]")
-# What notes call the day they were written on, in order of preference.
-_DATE_KEYS = ("date", "created", "created_at")
+# What notes call the day they were written on, in order of preference, in any case.
+_DATE_KEYS = ("date", "created", "created_at", "created at", "creation date", "published")
 # A list in one string: `tags: a, b`.
 _LISTS = ("tags", "aliases")
 
@@ -29,8 +32,9 @@ _LISTS = ("tags", "aliases")
 def read_front_matter(text: str) -> tuple[Metadata, str]:
     """Return the metadata of a note, and its text with the front matter blanked out.
 
-    A block that is not a YAML mapping of usable values is text like any other. Values that metadata cannot hold
-    (nested mappings, nulls) are left out.
+    A block that is not a YAML mapping is text like any other, unless each of its lines looks like one of a mapping: a
+    template or a slip of the pen is no prose either. Values that metadata cannot hold (nested mappings, nulls) are
+    left out.
     """
     if not text.startswith("---"):
         return {}, text
@@ -39,14 +43,17 @@ def read_front_matter(text: str) -> tuple[Metadata, str]:
         return {}, text
     values = _parsed(match.group(1))
     if values is None:
+        values = _plain_values(match.group(1))
+    if values is None:
         return {}, text
     return _as_metadata(values), _SOLID.sub(" ", match.group(0)) + text[match.end() :]
 
 
-def written_date(metadata: Metadata) -> datetime | None:
+def written_date(metadata: Metadata, keys: Sequence[str] = _DATE_KEYS) -> datetime | None:
     """Return the day or time that the metadata says a note was written, in UTC; None if it does not say."""
-    for key in _DATE_KEYS:
-        value = metadata.get(key)
+    found = {key.casefold(): value for key, value in metadata.items()}
+    for key in keys:
+        value = found.get(key)
         if isinstance(value, str) and (moment := _moment(value)) is not None:
             return moment
     return None
@@ -66,6 +73,15 @@ def _parsed(block: str) -> dict[Any, Any] | None:
     return values if isinstance(values, dict) else {} if values is None else None
 
 
+def _plain_values(block: str) -> dict[Any, Any] | None:
+    """Return the plain values of a block that is no YAML; None if one of its lines looks like prose."""
+    lines = [line for line in block.splitlines() if line.strip()]
+    if not lines or not lines[0][0].isalpha() or not all(map(_FIELD_LINE.match, lines)):
+        return None
+    pairs = (line.partition(":") for line in lines if not line[0].isspace() and line[0] not in "-#")
+    return {key.strip(): value.strip().strip("\"'").strip() for key, _, value in pairs if value.strip()}
+
+
 def _as_metadata(values: dict[Any, Any]) -> Metadata:
     found: dict[str, Any] = {}
     for key, value in values.items():
@@ -82,6 +98,7 @@ def _as_metadata(values: dict[Any, Any]) -> Metadata:
 
 
 def _moment(text: str) -> datetime | None:
+    text = text.replace("/", "-")
     try:
         day = date.fromisoformat(text)
     except ValueError:

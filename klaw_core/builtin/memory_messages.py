@@ -55,11 +55,10 @@ class MemoryMessages:
         if not messages:
             return None
         breaks = [message for message in messages if message.type == _BREAK]
-        answers = [message for message in messages if message.role == "assistant"]
-        model = answers[-1].metadata.get("model") if answers else None
+        models = [message.metadata.get("model") for message in messages if message.role == "assistant"]
         return Session(
             chat_id,
-            model if isinstance(model, str) else "",
+            next((model for model in reversed(models) if isinstance(model, str) and model), ""),
             (breaks[-1] if breaks else messages[0]).created_at,
             messages[0].created_at,
         )

@@ -133,20 +133,25 @@ class MemoryTransaction(MemorySnapshot):
         """Make these the document's chunks; a chunk whose id stays keeps its key."""
         tables, held = self.resource, self._open(collection)
         old = {stored.chunk.chunk_id: stored for stored in self.outline(collection, document.path)}
+        before = tables.documents.get((collection, document.path))
         tables.documents[collection, document.path] = document
-        added = []
+        is_renamed = before is not None and before.title != document.title
+        added, renewed = [], []
         for chunk in chunks:
             kept = old.pop(chunk.chunk_id, None)
             key = tables.next_key if kept is None else kept.key
-            place = (document.path, document.source, document.created_at, document.chat_id, document.origin)
+            created = chunk.created_at or document.created_at
+            place = (document.path, document.source, created, document.chat_id, document.origin)
             stored = StoredChunk(key, chunk, *place, dict(document.metadata))
             held[key] = stored
             if kept is None:
                 tables.next_key += 1
                 added.append(stored)
+            elif is_renamed:
+                renewed.append(stored)
         for stored in old.values():
             del held[stored.key]
-        return Replacement(tuple(sorted(stored.key for stored in old.values())), tuple(added))
+        return Replacement(tuple(sorted(stored.key for stored in old.values())), tuple(added), tuple(renewed))
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Record that an unchanged document's date or labels are now these."""
@@ -156,7 +161,7 @@ class MemoryTransaction(MemorySnapshot):
             held[stored.key] = evolve(
                 stored,
                 source=document.source,
-                created_at=document.created_at,
+                created_at=stored.created_at if document.times else document.created_at,
                 chat_id=document.chat_id,
                 origin=document.origin,
                 metadata=dict(document.metadata),

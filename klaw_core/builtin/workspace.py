@@ -7,10 +7,9 @@ a way out of the directory: links that lead outside, FIFOs, devices, loops, unre
 import codecs
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,15 @@ from typing import Any
 from attrs import field, frozen, validators
 
 from klaw_core.builtin.front_matter import read_front_matter, written_date
+from klaw_core.builtin.titles import note_title
 from klaw_core.errors import WorkspaceError
+from klaw_core.values.days import leading_day
 from klaw_core.values.documents import Document, Entry
+from klaw_core.values.metadata import Metadata
 from klaw_core.values.runs import VANISHED, SkippedEntry
 
 # The two files that agents' memory conventions read first.
 _FIRST = ("MEMORY.md", "memory.md")
-# A note named for its day (2026-02-24.md, "2026-02-24 standup.md") is dated by its name: a clone or a
-# copy resets the file's own times.
-_DATED = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 
 
 def can_name(name: str) -> bool:
@@ -105,8 +104,16 @@ class Workspace:
         whole, modified = found
         metadata, text = read_front_matter(whole)
         relative = entry.path.removeprefix(f"{self.origin}/")
-        created = _date_in_name(Path(relative).name) or written_date(metadata) or modified
-        return Document(entry.path, text, relative, self.origin, created, version=self.version, metadata=metadata)
+        return Document(
+            entry.path,
+            text,
+            relative,
+            self.origin,
+            _written_at(relative, metadata) or modified,
+            version=self.version,
+            metadata=metadata,
+            title=note_title(relative, metadata),
+        )
 
     def file_text(self, path: str, /) -> str | SkippedEntry:
         """Return the text of a note's file as it is now, front matter and all."""
@@ -289,11 +296,12 @@ def _moment(seconds: float) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-def _date_in_name(name: str) -> datetime | None:
-    match = _DATED.match(name)
-    if match is None:
-        return None
-    try:
-        return datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC)
-    except ValueError:
-        return None
+def _written_at(relative: str, metadata: Metadata) -> datetime | None:
+    """Return when a note says that it was written: its ``date``, the day in its name, or when it was created.
+
+    A note of a day may well have been created on another. A clone or a copy resets the file's own times.
+    """
+    if (moment := written_date(metadata, ("date",))) is not None:
+        return moment
+    day = leading_day(Path(relative).name)
+    return written_date(metadata) if day is None else datetime.combine(day, time(), UTC)

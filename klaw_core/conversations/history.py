@@ -87,4 +87,9 @@ class HistoryStore:
 
 
 def _said(entries: Sequence[JournalEntry]) -> tuple[Message, ...]:
-    return tuple(entry.message for entry in entries if entry.message.type != SESSION_BREAK)
+    """Return what was said, each message once, though a writer may have appended it twice."""
+    found: dict[str, Message] = {}
+    for entry in entries:
+        if entry.message.type != SESSION_BREAK:
+            found.setdefault(entry.message.id, entry.message)
+    return tuple(found.values())

@@ -139,19 +139,21 @@ class Journal:
     def window(self, chat: Chat, limit: int = 100) -> tuple[Message, ...]:
         """Return the last ``limit`` messages of a chat's current segment, oldest first: what a model is shown.
 
-        The segment begins after the last session break. Reads backwards, and no further than it must.
+        The segment begins after the last session break. Reads backwards, and no further than it must. A message that
+        was appended twice stands where it was said first.
         """
-        messages: list[Message] = []
+        messages: dict[str, Message] = {}
         if limit > 0:
             for line in self._read_backwards(chat):
                 if isinstance(line, BadLine):
                     continue
                 if line.message.type == SESSION_BREAK:
                     break
-                messages.append(line.message)
+                messages.pop(line.message.id, None)
+                messages[line.message.id] = line.message
                 if len(messages) == limit:
                     break
-        return tuple(reversed(messages))
+        return tuple(reversed(messages.values()))
 
     def chats(self) -> tuple[Chat, ...]:
         """Return every chat that has a file."""

@@ -16,6 +16,7 @@ from klaw_core.conversations.redaction import Redactor
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular
 from klaw_core.files.jsonl import BadLine
+from klaw_core.values.days import named_day
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.runs import VANISHED, SkippedEntry
 
@@ -38,7 +39,7 @@ def document_path(file: ChatFile) -> str:
 
 @frozen
 class ConversationSource:
-    """The files of a journal as transcripts: who said what, a line each, dated by the day.
+    """The files of a journal as transcripts: who said what, a line each, dated by the day and by line.
 
     Only messages of ``roles`` are shown, and what ``redactor`` matches is struck out. Any other line (a tool's
     noise, a broken one) is empty in the transcript, so that line numbers are those of the file.
@@ -73,7 +74,8 @@ class ConversationSource:
         unread = next((line for line in lines if isinstance(line, BadLine) and line.ends_reading), None)
         if unread is not None:
             return SkippedEntry(entry.path, unread.reason, keep=True)
-        text = "\n".join(self._render(file.path, lines))
+        rendered = list(self._render(file.path, lines))
+        text = "\n".join(line for line, _ in rendered)
         if not text.strip():
             return SkippedEntry(entry.path, "holds nothing that is shown", keep=False)
         return Document(
@@ -85,6 +87,7 @@ class ConversationSource:
             chat_id=file.chat.name,
             format=TRANSCRIPT,
             heading=(file.chat.name, named_day(file.day)),
+            times=tuple((number, moment) for number, (_, moment) in enumerate(rendered, start=1) if moment),
         )
 
     def _file(self, path: str) -> ChatFile | None:
@@ -96,13 +99,22 @@ class ConversationSource:
             return None
         return file if origin == CONVERSATIONS and document_path(file) == path else None
 
-    def _render(self, path: Path, lines: Iterable[JournalLine]) -> Iterator[str]:
-        """Yield the transcript's lines, empty ones for the lines of the file that were passed over."""
+    def _render(self, path: Path, lines: Iterable[JournalLine]) -> Iterator[tuple[str, datetime | None]]:
+        """Yield the transcript's lines and when each was said, empty ones for the lines that were passed over.
+
+        Of a message that was appended twice (a writer that must not lose one may do that) the first is shown.
+        """
         end = 0
+        seen: set[str] = set()
         for line in lines:
-            yield from [""] * _blank_lines(path, end, line.offset)
-            yield self._line(line.message) if isinstance(line, JournalEntry) else ""
+            yield from [("", None)] * _blank_lines(path, end, line.offset)
             end = line.end
+            if not isinstance(line, JournalEntry) or line.message.id in seen:
+                yield "", None
+                continue
+            seen.add(line.message.id)
+            shown = self._line(line.message)
+            yield shown, line.message.ts if shown.strip() else None
 
     def _line(self, message: Message) -> str:
         if message.type == SESSION_BREAK:
@@ -117,18 +129,6 @@ class ConversationSource:
         name = message.meta.get("name")
         known = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and not name.isspace()
         return " ".join(self.redactor.text(str(name)).split()) if known else message.role.capitalize()
-
-
-def named_day(day: date) -> str:
-    """Return a day as people may ask for it: ``2026-02-24, Tuesday, 24 February 2026``. The same in every locale."""
-    return f"{day.isoformat()}, {_WEEKDAYS[day.weekday()]}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
-
-
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
 
 
 def _blank_lines(path: Path, start: int, end: int) -> int:

@@ -1,7 +1,10 @@
 """From a chunker's spans to chunks: the core slices the text, numbers the lines and derives the ids."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from attrs import define, frozen
@@ -64,6 +67,7 @@ def make_chunks(document: Document, chunker: Chunker, count_tokens: TokenCounter
         chunk_id = text_hash(f"{digest}\0{occurrences[digest]}")[:_ID_LENGTH]
         occurrences[digest] += 1
         last = span.start + len(content.rstrip()) - 1
+        end_line = line_of(starts, max(last, span.start))
         chunks.append(
             Chunk(
                 chunk_id=chunk_id,
@@ -71,13 +75,21 @@ def make_chunks(document: Document, chunker: Chunker, count_tokens: TokenCounter
                 start=span.start,
                 end=span.end,
                 start_line=line_of(starts, span.start),
-                end_line=line_of(starts, max(last, span.start)),
+                end_line=end_line,
                 heading=heading,
                 continues=span.continues,
                 context=context,
+                title=document.title,
+                created_at=_written_at(document, end_line),
             )
         )
     return tuple(chunks)
+
+
+def _written_at(document: Document, line: int) -> datetime | None:
+    """Return when a line was written, None if the document does not say of its parts."""
+    index = bisect_right(document.times, line, key=itemgetter(0))
+    return document.times[index - 1][1] if index else None
 
 
 def _spans(document: Document, chunker: Chunker, count_tokens: TokenCounter) -> Iterator[Span]:

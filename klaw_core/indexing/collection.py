@@ -168,8 +168,8 @@ class Collection:
                     continue
                 new += transaction.record(self.name, document.origin, document.path) is None
                 change = transaction.replace(self.name, document, chunks)
-                removed += change.removed
-                added += change.added
+                removed += (*change.removed, *(stored.key for stored in change.renewed))
+                added += (*change.added, *change.renewed)
             vectors = _cached(transaction, record, added)
             for _, index in self.indexes:  # once for all documents: an index has a price for each call
                 if removed:

@@ -161,7 +161,11 @@ class MessagesContract:
             assert snapshot.messages.session(CHAT) == Session(CHAT, "m1", start, start)
         put_messages(store, make_message(3, type="session_break"), make_message(4, role="assistant"))
         with store.read() as snapshot:
-            assert snapshot.messages.session(CHAT) == Session(CHAT, "", start + timedelta(minutes=2), start)
+            assert snapshot.messages.session(CHAT) == Session(CHAT, "m1", start + timedelta(minutes=2), start)
+        put_messages(store, make_message(5, role="assistant", metadata={"model": "m2"}))
+        put_messages(store, make_message(6, role="assistant", metadata={"model": 7}))
+        with store.read() as snapshot:
+            assert snapshot.messages.session(CHAT) == Session(CHAT, "m2", start + timedelta(minutes=2), start)
 
     @pytest.mark.parametrize("wrong", [{"role": "robot"}, {"type": "joke"}])
     def test_a_role_or_type_that_there_is_not_is_refused(self, store: Store[Any], wrong: dict[str, Any]) -> None:

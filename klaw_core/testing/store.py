@@ -123,6 +123,35 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         assert after["one"].chunk.start_line == 2
         assert after["one"].created_at == changed.created_at
 
+    def test_a_chunk_of_a_document_with_another_title_is_renewed_under_its_key(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "one\ntwo"))
+        renamed = evolve(make_document("notes/a.md", "one\nthree"), title="Numbers")
+        chunks = tuple(evolve(chunk, title=renamed.title) for chunk in cut_lines(renamed))
+        with store.write() as transaction:
+            change = transaction.replace(C, renamed, chunks)
+        with store.read() as snapshot:
+            outline = snapshot.outline(C, "notes/a.md")
+        assert [stored.chunk for stored in outline] == list(chunks)
+        assert [list(part) for part in (change.renewed, change.added)] == [[outline[0]], [outline[1]]]
+        with store.write() as transaction:
+            assert not transaction.replace(C, renamed, chunks).renewed
+
+    def test_chunks_are_dated_by_themselves_where_they_can_be(self, store: Store[Any]) -> None:
+        put(store, make_document("notes/a.md", "one\ntwo"))
+        moments = [MOMENT + timedelta(hours=hours) for hours in (3, 4)]
+        document = evolve(make_document("notes/a.md", "one\nthree"), times=((1, moments[0]), (2, moments[1])))
+        chunks = [evolve(chunk, created_at=moment) for chunk, moment in zip(cut_lines(document), moments, strict=True)]
+        with store.write() as transaction:
+            transaction.replace(C, document, chunks)
+            transaction.touch(C, document)
+        with store.read() as snapshot:
+            assert [stored.created_at for stored in snapshot.outline(C, "notes/a.md")] == moments
+            late = snapshot.select(C, Filters(since=moments[1])).keys()
+            assert [stored.chunk.text for stored in snapshot.chunks(C, late.tolist())] == ["three"]
+        put(store, make_document("notes/a.md", "one\nthree"))
+        with store.read() as snapshot:
+            assert {stored.created_at for stored in snapshot.outline(C, "notes/a.md")} == {MOMENT}
+
     def test_keys_are_never_reused(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo"))
         with store.write() as transaction:

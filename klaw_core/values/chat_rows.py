@@ -38,9 +38,9 @@ class StoredMessage:
 
 @frozen
 class Session:
-    """Where a chat stands: the model that spoke last, and when its current segment and the chat itself began.
+    """Where a chat stands: the model last known to speak, and when its current segment and the chat itself began.
 
-    ``model`` is empty if nobody said which.
+    ``model`` is empty if no message says which. A message that does not say leaves it as it is.
     """
 
     chat_id: str

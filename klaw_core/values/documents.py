@@ -28,7 +28,9 @@ class Document:
     results show (``MEMORY.md``, ``conversation``, ``manual``). ``created_at`` is aware, in UTC. The core sets
     ``recipe``: which chunker, options and token counter cut the text. ``version`` is that of the software a
     text of the collection ``docs`` describes. ``format`` names the chunker that cuts the text; ``heading`` stands above
-    all of it, outermost first.
+    all of it, outermost first. ``title`` is what the document is called outside its text, such as the name of its file
+    and its folders: words find every chunk by it, and a chunk without a heading is embedded with it. ``times`` are
+    pairs of a line and the moment that the text from there on was written, in order of lines, where that is known.
     """
 
     path: str
@@ -42,12 +44,16 @@ class Document:
     format: str = DEFAULT_FORMAT
     heading: tuple[str, ...] = ()
     metadata: Metadata = field(factory=dict)
+    title: str = ""
+    times: tuple[tuple[int, datetime], ...] = field(default=(), repr=False)
 
     @property
     def content_hash(self) -> str:
-        """SHA-256, in hex, of text, headings, version, metadata and recipe: decides whether the document changed."""
-        above = "".join(f"{title}\0" for title in self.heading)
-        # A document without metadata keeps the hash that it had before there was metadata.
+        """SHA-256, in hex, of the recipe and all that chunks are made of: decides whether the document changed."""
+        above = "".join(f"{heading}\0" for heading in self.heading)
+        # What a document does not have leaves the hash as it was before there was such a thing.
+        above += f"\x1d{self.title}\0" if self.title else ""
+        above += "".join(f"\x1e{line} {moment.isoformat()}\0" for line, moment in self.times)
         described = f"{json.dumps(self.metadata, sort_keys=True)}\0" if self.metadata else ""
         return text_hash(f"{self.recipe}\0{self.version}\0{described}{above}{self.text}")
 
@@ -64,7 +70,11 @@ class DocumentRecord:
 
 @frozen
 class Replacement:
-    """What replacing one document changed: keys that are gone and chunks that are new; the rest was kept."""
+    """What replacing one document changed: keys that are gone and chunks that are new; the rest was kept.
+
+    ``renewed`` were kept under their keys, but the document's title is another: indexes are to add them again.
+    """
 
     removed: tuple[int, ...] = ()
     added: tuple[StoredChunk, ...] = ()
+    renewed: tuple[StoredChunk, ...] = ()

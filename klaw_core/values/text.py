@@ -43,8 +43,9 @@ class Chunk:
 
     ``start`` and ``end`` are character offsets into the document's text, lines count from 1 and both ends
     belong to the chunk. ``context`` is what stands right before it and is no part of it: indexes of words find
-    the chunk by it too, and count it less. ``chunk_id`` is derived from path, heading, context and text, so it
-    survives a rebuild.
+    the chunk by it too, and count it less. ``title`` is the document's. ``created_at`` is when the end of the chunk was
+    written, None if nothing says so of the parts of the document. ``chunk_id`` is derived from path, heading, context
+    and text, so it survives a rebuild.
     """
 
     chunk_id: str
@@ -56,11 +57,19 @@ class Chunk:
     heading: tuple[str, ...] = ()
     continues: str | None = None
     context: str = field(default="", repr=False)
+    title: str = ""
+    created_at: datetime | None = field(default=None, eq=False)  # a store gives it to the row, not back
 
     @property
     def embedding_text(self) -> str:
-        """The text that is embedded: the heading path, where the chunk does not begin with it, then the text."""
-        opens_with_heading = self.heading and self.text.lstrip("# \t").startswith(self.heading[-1])
+        """The text that is embedded: the heading path, where the chunk does not begin with it, then the text.
+
+        Where there is no heading the document's title stands for it, unless it says nothing: a number, say.
+        """
+        if not self.heading:
+            telling = any(character.isalpha() for character in self.title)
+            return f"{self.title}\n{self.text}" if telling else self.text
+        opens_with_heading = self.text.lstrip("# \t").startswith(self.heading[-1])
         above = self.heading[:-1] if opens_with_heading else self.heading
         return "\n".join((" > ".join(above), self.text)) if above else self.text
 

@@ -6,6 +6,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from attrs import evolve
 
 from klaw_core import Filters, NotFoundError, StoreLockedError
 from klaw_core.builtin.memory_store import MemoryStore
@@ -69,6 +70,19 @@ class TestRows:
         assert mirrored[-2:] == [message.content for message in conversations.window(CHAT, 2)]
         assert mirrored[-2:] == ["message number 10", "message number 30"]
         assert len(conversations.window(CHAT)) == 3
+
+    def test_a_message_that_was_appended_twice_is_there_once(self, memory, home):
+        conversations = memory.conversations
+        first = conversations.append(evolve(said(1, "The kiln is hot."), id="m1"))
+        conversations.append(said(2, "Good."))
+        conversations.append(first)
+        assert [message.content for message in conversations.window(CHAT)] == ["The kiln is hot.", "Good."]
+        history = HistoryStore(conversations)
+        assert [message.content for message in history.recent("telegram:123456")] == ["The kiln is hot.", "Good."]
+        memory.index()
+        (result,) = memory.search("kiln", mode="fts")
+        assert result.content == "User: The kiln is hot.\nUser: Good."
+        assert (home.root / "data" / DAY).read_text("utf-8").count("m1") == 2
 
     def test_a_sync_reads_only_what_was_added(self, memory, monkeypatch):
         conversations = memory.conversations
@@ -181,11 +195,23 @@ class TestPassages:
         assert (result.source, result.chat_id, result.created_at) == (
             "conversation",
             CHAT.name,
-            datetime(2026, 2, 24, tzinfo=UTC),
+            said(3, "").ts,
         )
         lines = (home.root / "data" / DAY).read_text("utf-8").splitlines()
         assert "kiln" in lines[result.start_line - 1]
         assert memory.get(DAY, 3, 1).content == "Assistant: In the shed."
+
+    def test_what_was_said_ten_minutes_ago_is_found_by_its_own_time(self, memory):
+        conversations = memory.conversations
+        conversations.append_many([said(number, f"early word{number} " + "xylophone " * 100) for number in range(3)])
+        memory.index()
+        conversations.append(said(600, "The kiln is hot."))
+        memory.index()
+        (late,) = memory.search("kiln early", filters=Filters(since=NOON + timedelta(hours=9)))
+        assert "kiln" in late.content
+        assert late.created_at == said(600).ts
+        everything = memory.search("kiln early", filters=Filters(until=NOON + timedelta(hours=9)))
+        assert {item.created_at for item in everything} == {said(number).ts for number in range(3)}
 
     def test_day_speaker_and_chat_find_a_passage(self, memory):
         memory.conversations.append(said(1, "The ferry leaves.", name="Caroline"))

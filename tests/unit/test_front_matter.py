@@ -1,6 +1,7 @@
 """Front matter is metadata, not text; and nothing that a note begins with keeps it from being read."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -79,17 +80,11 @@ def test_a_block_of_yaml_is_metadata(end, last):
 @pytest.mark.parametrize(
     "block",
     [
-        "tags: [a, b",
-        "a: b: c",
         "just words",
         "- a\n- list",
-        "a: &x 1\nb: *x",
+        "a: 1\nand then words",
         "\ttab: 1",
         "!!python/object:os.system x",
-        "a: 2026-13-45",
-        "a: !!bool maybe",
-        "a: !!int ''",
-        "a: !!timestamp soon",
         "? [a]\n: b",
         "[" * 5000,
         "{" * 5000,
@@ -98,6 +93,31 @@ def test_a_block_of_yaml_is_metadata(end, last):
 def test_a_block_that_is_no_mapping_is_text(block):
     note = f"---\n{block}\n---\nwords\n"
     assert read_front_matter(note) == ({}, note)
+
+
+@pytest.mark.parametrize(
+    ("block", "values"),
+    [
+        ("tags: [a, b", {"tags": ("[a", "b")}),
+        ("title: Rust: a history\ntags:\n  - x", {"title": "Rust: a history"}),
+        ("a: &x 1\nb: *x", {"a": "&x 1", "b": "*x"}),
+        ("a: 2026-13-45", {"a": "2026-13-45"}),
+        ("date: {{date}}\n# a comment\n\nstatus:", {"date": "{{date}}"}),
+        ("a: !!bool maybe", {"a": "!!bool maybe"}),
+        ("a: !!int ''", {"a": "!!int"}),
+    ],
+)
+def test_a_block_that_is_meant_to_be_yaml_is_no_text_either(block, values):
+    note = f"---\n{block}\n---\nwords\n"
+    metadata, text = read_front_matter(note)
+    assert metadata == values
+    assert text.strip() == "words"
+    assert len(text) == len(note)
+
+
+@pytest.mark.parametrize("key", ["date", "Created", "created_at", "creation date"])
+def test_the_day_a_note_was_written_on_is_read_from_the_usual_keys(key):
+    assert written_date({key: "2020-01-05"}) == written_date({key: "2020/01/05"}) == datetime(2020, 1, 5, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

@@ -244,9 +244,17 @@ class Fts5Index:
 
 
 def _columns(stored: StoredChunk) -> tuple[str, str, str]:
-    """Return what goes into the columns, treated: text, heading, context."""
+    """Return what goes into the columns, treated: text, heading, context.
+
+    The document's title counts as a heading; a word of it that a heading repeats counts once.
+    """
     chunk = stored.chunk
-    return index_text(chunk.text), index_text(" ".join(chunk.heading)), index_text(chunk.context)
+    heading = index_text(" ".join(chunk.heading))
+    if chunk.title:
+        known = set(heading.casefold().split())
+        own = (word for word in index_text(chunk.title).split() if word.casefold() not in known)
+        heading = " ".join((*own, heading))
+    return index_text(chunk.text), heading, index_text(chunk.context)
 
 
 def _exists(connection: apsw.Connection, collection: str) -> bool:

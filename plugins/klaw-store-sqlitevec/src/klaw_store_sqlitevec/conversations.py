@@ -240,8 +240,9 @@ class SqliteMessages:
             FROM (SELECT created_at FROM messages WHERE chat_id = ?1 ORDER BY day, position LIMIT 1) AS first
             LEFT JOIN (SELECT created_at FROM messages WHERE chat_id = ?1 AND type = 'session_break'
                        ORDER BY day DESC, position DESC LIMIT 1) AS break
-            LEFT JOIN (SELECT CASE json_type(metadata, '$.model') WHEN 'text' THEN metadata ->> '$.model' END AS model
+            LEFT JOIN (SELECT metadata ->> '$.model' AS model
                        FROM messages WHERE chat_id = ?1 AND role = 'assistant'
+                       AND json_type(metadata, '$.model') = 'text' AND metadata ->> '$.model' <> ''
                        ORDER BY day DESC, position DESC LIMIT 1) AS spoken
             WHERE TRUE  -- the parser would take ON for a join's
             ON CONFLICT (chat_id) DO UPDATE SET

@@ -196,6 +196,10 @@ def _list_collections(connection: apsw.Connection) -> None:
     connection.execute(_COLLECTIONS)
 
 
+def _add_titles(connection: apsw.Connection) -> None:
+    connection.execute("ALTER TABLE documents ADD COLUMN title TEXT NOT NULL DEFAULT ''")
+
+
 def _add_metadata(connection: apsw.Connection) -> None:
     connection.execute(METADATA_TABLES)
 
@@ -210,6 +214,7 @@ MIGRATIONS = (
     Migration("0006-dates-of-docs", _index_dates_of_docs),
     Migration("0007-collections", _list_collections),
     Migration("0008-metadata", _add_metadata),
+    Migration("0009-titles", _add_titles),
 )
 
 

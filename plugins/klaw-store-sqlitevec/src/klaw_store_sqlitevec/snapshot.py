@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CHUNK_COLUMNS = """
     chunk.id, chunk.chunk_id, chunk.content, chunk.start_offset, chunk.end_offset, chunk.start_line, chunk.end_line,
     chunk.heading, chunk.continues, chunk.context, document.path, {source}, chunk.created_at, {chat}, document.origin,
-    document.metadata
+    document.metadata, document.title
 """
 
 
@@ -211,6 +211,6 @@ def to_vector(blob: bytes) -> Vector:
 def _stored(row: tuple[Any, ...]) -> StoredChunk:
     key, chunk_id, content, start, end, first, last, headings, continues, context, *place = row
     heading = () if headings == "[]" else tuple(json.loads(headings))  # most have none, and parsing takes a while
-    chunk = Chunk(chunk_id, content, start, end, first, last, heading, continues, context)
-    path, source, created, chat, origin, metadata = place
+    path, source, created, chat, origin, metadata, title = place
+    chunk = Chunk(chunk_id, content, start, end, first, last, heading, continues, context, title)
     return StoredChunk(key, chunk, path, source, from_text(created), chat, origin, from_json(metadata))

@@ -36,6 +36,7 @@ class SqliteTransaction(SqliteSnapshot):
         """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
         self._open(collection)
         old = {stored.chunk.chunk_id: stored.key for stored in self.outline(collection, document.path)}
+        is_renamed = self._title(collection, document.path) != document.title
         document_id = self._put_document(collection, document)
         kept = [(chunk, old.pop(chunk.chunk_id)) for chunk in chunks if chunk.chunk_id in old]
         removed = tuple(sorted(old.values()))
@@ -45,7 +46,8 @@ class SqliteTransaction(SqliteSnapshot):
             self._relabel(collection, document, document_id)
         held = {chunk.chunk_id for chunk, _ in kept}
         new = [chunk for chunk in chunks if chunk.chunk_id not in held]
-        return Replacement(removed, self._insert(collection, document, document_id, new))
+        renewed = tuple(_stored(key, document, chunk) for chunk, key in kept) if is_renamed else ()
+        return Replacement(removed, self._insert(collection, document, document_id, new), renewed)
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Record that an unchanged document's date or labels are now these."""
@@ -135,19 +137,24 @@ class SqliteTransaction(SqliteSnapshot):
                 self._made[collection] = True
         self._written.add(collection)
 
+    def _title(self, collection: str, path: str) -> str:
+        sql = "SELECT title FROM documents WHERE collection = ? AND path = ?"
+        return str(self.resource.execute(sql, (collection, path)).get or "")
+
     def _put_document(self, collection: str, document: Document) -> int:
         metadata = to_json(document.metadata)
-        values = (document.origin, document.content_hash, to_text(document.created_at), metadata)
+        values = (document.origin, document.content_hash, to_text(document.created_at), document.title, metadata)
         sql = "SELECT id, metadata FROM documents WHERE collection = ? AND path = ?"
         row = self.resource.execute(sql, (collection, document.path)).fetchone()
         if row is None:
-            sql = """INSERT INTO documents (collection, path, origin, content_hash, created_at, metadata)
-                     VALUES (?, ?, ?, ?, ?, ?)"""
+            sql = """INSERT INTO documents (collection, path, origin, content_hash, created_at, title, metadata)
+                     VALUES (?, ?, ?, ?, ?, ?, ?)"""
             self.resource.execute(sql, (collection, document.path, *values))
             document_id, old = self.resource.last_insert_rowid(), None
         else:
             document_id, old = row
-            sql = "UPDATE documents SET (origin, content_hash, created_at, metadata) = (?, ?, ?, ?) WHERE id = ?"
+            sql = """UPDATE documents SET (origin, content_hash, created_at, title, metadata) = (?, ?, ?, ?, ?)
+                     WHERE id = ?"""
             self.resource.execute(sql, (*values, document_id))
         if metadata != old:
             remove_entries(self.resource, collection, document_id, old)
@@ -163,21 +170,19 @@ class SqliteTransaction(SqliteSnapshot):
         """Give chunks that stay their new place in the text; most have not moved."""
         sql = f"""
             UPDATE {chunk_table(collection).name}
-            SET start_offset = ?1, end_offset = ?2, start_line = ?3, end_line = ?4, continues = ?5, updated_at = ?6
-            WHERE id = ?7 AND (start_offset, end_offset, start_line, end_line, continues) IS NOT (?1, ?2, ?3, ?4, ?5)
+            SET start_offset = ?1, end_offset = ?2, start_line = ?3, end_line = ?4, continues = ?5,
+                created_at = COALESCE(?6, created_at), updated_at = ?7
+            WHERE id = ?8 AND (start_offset, end_offset, start_line, end_line, continues, created_at)
+                IS NOT (?1, ?2, ?3, ?4, ?5, COALESCE(?6, created_at))
         """
         updated = to_text(document.created_at)
-        self.resource.executemany(
-            sql,
-            (
-                (chunk.start, chunk.end, chunk.start_line, chunk.end_line, chunk.continues, updated, key)
-                for chunk, key in kept
-            ),
-        )
+        self.resource.executemany(sql, ((*_place_values(chunk), updated, key) for chunk, key in kept))
 
     def _relabel(self, collection: str, document: Document, document_id: int) -> None:
         table = chunk_table(collection)
-        labels = {**table.labels(document), "created_at": to_text(document.created_at)}
+        labels = dict(table.labels(document))
+        if not document.times:  # otherwise each chunk has its own
+            labels["created_at"] = to_text(document.created_at)
         names, marks = ", ".join(labels), ", ".join(f"?{number}" for number in range(1, len(labels) + 1))
         sql = f"""
             UPDATE {table.name} SET ({names}) = ({marks})
@@ -192,17 +197,36 @@ class SqliteTransaction(SqliteSnapshot):
         if not chunks:
             return ()
         table = chunk_table(collection)
-        shared = {**table.labels(document), "created_at": to_text(document.created_at), "document_id": document_id}
-        columns = ("id", *shared, *table.own(chunks[0]), *_CHUNK_COLUMNS)
+        shared = {**table.labels(document), "document_id": document_id}
+        created = to_text(document.created_at)
+        columns = ("id", *shared, "created_at", *table.own(chunks[0]), *_CHUNK_COLUMNS)
         sql = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
         last = self.resource.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).get or 0
         keyed = tuple(enumerate(chunks, start=last + 1))
         above = tuple(shared.values())
         self.resource.executemany(
-            sql, ((key, *above, *table.own(chunk).values(), *_chunk_values(chunk)) for key, chunk in keyed)
+            sql,
+            (
+                (key, *above, _written_at(chunk) or created, *table.own(chunk).values(), *_chunk_values(chunk))
+                for key, chunk in keyed
+            ),
         )
-        place = (document.path, document.source, document.created_at, document.chat_id, document.origin)
-        return tuple(StoredChunk(key, chunk, *place, dict(document.metadata)) for key, chunk in keyed)
+        return tuple(_stored(key, document, chunk) for key, chunk in keyed)
+
+
+def _stored(key: int, document: Document, chunk: Chunk) -> StoredChunk:
+    created = chunk.created_at or document.created_at
+    place = (document.path, document.source, created, document.chat_id, document.origin)
+    return StoredChunk(key, chunk, *place, dict(document.metadata))
+
+
+def _written_at(chunk: Chunk) -> str | None:
+    return None if chunk.created_at is None else to_text(chunk.created_at)
+
+
+def _place_values(chunk: Chunk) -> tuple[object, ...]:
+    """Return what may differ of a chunk whose id is the same."""
+    return (chunk.start, chunk.end, chunk.start_line, chunk.end_line, chunk.continues, _written_at(chunk))
 
 
 def _chunk_values(chunk: Chunk) -> tuple[object, ...]:

@@ -1,0 +1,48 @@
+"""What a note is called outside its text: its folders, the name of its file, the title and aliases in its front matter.
+
+In Obsidian the name of the file is the title, and most notes have no other.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from klaw_core.values.days import leading_day, named_day
+from klaw_core.values.metadata import Metadata
+
+_LONGEST = 200  # characters: of more than this no person made a name
+_JOINTS = re.compile(r"[\s_-]+")
+_ALIASES = ("aliases", "alias")
+_ISO_LENGTH = len("2026-02-24")
+
+
+def note_title(relative: str, metadata: Metadata) -> str:
+    """Return what a note is called: ``Recipes / Borscht (Beet soup)``.
+
+    Hyphens and underscores in names become spaces, and a day at the beginning is named as people ask for it.
+    """
+    path = PurePosixPath(relative)
+    stem = _spoken(path.stem)
+    given = metadata.get("title")
+    names = [" ".join(given.split()) if isinstance(given, str) else "", stem, *_aliases(metadata)]
+    distinct = list({name.casefold(): name for name in reversed(names) if name}.values())[::-1]
+    others = f" ({', '.join(distinct[1:])})" if len(distinct) > 1 else ""
+    folders = filter(None, (_spoken(folder) for folder in path.parent.parts))
+    return " / ".join((*folders, f"{''.join(distinct[:1])}{others}"))[:_LONGEST].rstrip()
+
+
+def _aliases(metadata: Metadata) -> list[str]:
+    found: list[str] = []
+    for key in _ALIASES:
+        value = metadata.get(key, ())
+        found += value if isinstance(value, tuple) else [str(value)]
+    return [" ".join(alias.split()) for alias in found]
+
+
+def _spoken(name: str) -> str:
+    """Return a name as it would be said."""
+    day = leading_day(name)
+    rest = name if day is None else name[_ISO_LENGTH:]
+    words = _JOINTS.sub(" ", rest).strip()
+    return words if day is None else f"{named_day(day)} {words}".rstrip()

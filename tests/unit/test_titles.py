@@ -1,0 +1,36 @@
+"""What a note is called outside its text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klaw_core.builtin.titles import note_title
+
+
+@pytest.mark.parametrize(
+    ("relative", "metadata", "title"),
+    [
+        ("Recipes/Borscht.md", {}, "Recipes / Borscht"),
+        ("1598-generic_associated_types.md", {}, "1598 generic associated types"),
+        ("a/b_c/d.markdown", {}, "a / b c / d"),
+        ("b.md", {"title": "Beet  soup"}, "Beet soup (b)"),
+        ("beet-soup.md", {"title": "Beet Soup"}, "Beet Soup"),
+        ("b.md", {"aliases": ("Beet soup", "Borsch")}, "b (Beet soup, Borsch)"),
+        ("b.md", {"alias": "Borsch"}, "b (Borsch)"),
+        ("2026-02-24.md", {}, "2026-02-24, Tuesday, 24 February 2026"),
+        ("log/2026-02-24 stand-up.md", {}, "log / 2026-02-24, Tuesday, 24 February 2026 stand up"),
+        ("2026-02-31.md", {}, "2026 02 31"),
+        ("b.md", {"title": 7, "aliases": True}, "b (True)"),
+        ("___.md", {}, ""),
+        ("x" * 500 + ".md", {}, "x" * 200),
+    ],
+)
+def test_a_note_is_called_by_its_folders_its_file_its_title_and_its_aliases(relative, metadata, title):
+    assert note_title(relative, metadata) == title
+
+
+@given(st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=30).filter(lambda name: name.strip("/.")))
+def test_any_name_makes_a_title_of_one_line(name):
+    title = note_title(f"{name}.md", {"title": name, "aliases": (name, "")})
+    assert "\n" not in title
+    assert title == title.strip()
