@@ -138,7 +138,11 @@ class MemoryTransaction(MemorySnapshot):
         is_renamed = before is not None and before.title != document.title
         added, renewed = [], []
         for chunk in chunks:
-            kept = old.pop(chunk.chunk_id, None)
+            kept = old.get(chunk.chunk_id)
+            if kept is not None and not kept.chunk.says_the_same(chunk):
+                kept = None
+            if kept is not None:
+                del old[chunk.chunk_id]
             key = tables.next_key if kept is None else kept.key
             created = chunk.created_at or document.created_at
             place = (document.path, document.source, created, document.chat_id, document.origin)

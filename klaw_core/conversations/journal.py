@@ -13,8 +13,10 @@ from klaw_core.errors import RecordError
 from klaw_core.files.jsonl import BadLine, JsonLines, Line, Record
 from klaw_core.files.timestamps import as_utc, format_ts
 from klaw_core.values.runs import SkippedEntry
+from klaw_core.values.text import text_hash
 
 _SUFFIX = ".jsonl"
+_DIGEST_CHARACTERS = 16
 
 
 @frozen
@@ -64,8 +66,9 @@ class Journal:
     def append(self, message: Message) -> Message:
         """Write a message to its chat's file of that day; it is on the disk when this returns.
 
-        Return it as it was written, with the id it was given if it had none: chat, time and place in the file,
-        which no other message shares. Raise RecordError (also for a message over 1 MiB) or StoreError.
+        Return it as it was written, with the id it was given if it had none: chat, time, place in the file and
+        a hash of its text, which no other message shares. Raise RecordError (also for a message over 1 MiB) or
+        StoreError.
         """
         return self.append_many([message])[0]
 
@@ -249,7 +252,9 @@ def _with_id(message: Message, chat: Chat) -> Callable[[int], Mapping[str, Any]]
     if message.id:
         return message.record()
     stamp = format_ts(message.ts).replace("-", "").replace(":", "").replace(".", "")
-    return lambda offset: evolve(message, id=f"{chat.name}-{stamp}-{offset}").record()
+    # The text as well: where a message was removed, another may come to the place of one that has moved.
+    digest = text_hash(message.content)[:_DIGEST_CHARACTERS]
+    return lambda offset: evolve(message, id=f"{chat.name}-{stamp}-{offset}-{digest}").record()
 
 
 def _entry(file: ChatFile, line: Line) -> JournalLine:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,8 +54,12 @@ class SavedExtension:
 
     def save(self, text: str, source: str, chat_id: str | None, created_at: datetime | None) -> Excerpt:
         """Keep a text and index it; see ``Memory.save``."""
-        saved = Saved.make(text, source, chat_id, created_at)
-        self.journal.append(saved)
+        moment = created_at or datetime.now(UTC)  # once: an attempt after midnight would be of another day
+        journal = self.journal
+        for attempt in count():
+            saved = Saved.make(text, source, chat_id, moment, attempt=attempt)
+            if not journal.add(saved):
+                break
         return Excerpt(saved.id, text, 1, count_lines(text), notice=self._index(saved))
 
     def _index(self, saved: Saved) -> str:
@@ -115,15 +120,15 @@ class SavedExtension:
             elif here == saved:
                 counts += ImportCounts(present=1)
             else:
-                counts += ImportCounts(kept=(f"{saved.id} is different here",))
+                counts += ImportCounts(kept=(_differs(saved.id),))
             if len(batch) >= _BATCH:
                 counts += self._keep(journal, batch)
         counts += self._keep(journal, batch)
         return counts + ImportCounts(notices=self._index_all() if counts.added else ())
 
     def _keep(self, journal: SavedJournal, batch: list[Saved]) -> ImportCounts:
-        journal.append(*batch)
-        counts = ImportCounts(added=len(batch))
+        refused = journal.add(*batch)  # saved by another program since `known` was read
+        counts = ImportCounts(added=len(batch) - len(refused), kept=tuple(map(_differs, sorted(refused))))
         batch.clear()
         return counts
 
@@ -152,3 +157,7 @@ class SavedExtension:
     def _save(self, arguments: Json) -> Json:
         saved = self.save(arguments["content"], arguments.get("source", "manual"), None, None)
         return {"saved": saved.path, **({"notice": saved.notice} if saved.notice else {})}
+
+
+def _differs(name: str) -> str:
+    return f"{name} is different here"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import mmap
+import operator
 import os
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.errors import RecordError
-from klaw_core.files.atomic import keep_ranges, locked
+from klaw_core.files.atomic import keep_ranges, locked, open_regular, writing_failed
 from klaw_core.files.jsonl import BadLine, JsonLines
 from klaw_core.values.journals import BrokenRecord, Replay
 
@@ -21,6 +23,9 @@ MAX_LINE_BYTES = 8 << 20
 _FORGET = "forget"
 # How much of the end of an id identifies the record that a broken line was of: an id ends in a hash.
 _TAIL_CHARACTERS = 12
+# Up to so many ids are looked for one by one before the whole file is read.
+_FEW = 16
+_WORD = re.compile("[0-9A-Za-z]+")
 
 
 @frozen
@@ -63,6 +68,29 @@ class FileJournal:
         with locked(self.path.parent):
             self._lines.append(*records)
             return self.version
+
+    def add(
+        self,
+        records: Sequence[Mapping[str, Any]],
+        /,
+        is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = operator.eq,
+    ) -> frozenset[str]:
+        """Keep records, but for those whose id another record has; return the ids of those."""
+        ids = [self._id(record) for record in records]
+        if not records:
+            return frozenset()
+        refused = set()
+        with locked(self.path.parent):
+            held = self._held(ids)
+            kept = []
+            for name, record in zip(ids, records, strict=True):
+                here = held.setdefault(name, record)
+                if here is record or is_same(here, record):
+                    kept.append(record)
+                else:
+                    refused.add(name)
+            self._lines.append(*kept)
+        return frozenset(refused)
 
     def replay(self) -> Replay:
         """Return what the journal holds; nothing that the file can contain raises."""
@@ -118,6 +146,19 @@ class FileJournal:
         self.check(record)
         return name
 
+    def _held(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the records of these ids that there are. Most ids are new, and the file need not be parsed."""
+        try:
+            with open_regular(self.path) as file:
+                if os.fstat(file.fileno()).st_size == 0 or (len(ids) <= _FEW and not _has_any(file.fileno(), ids)):
+                    return {}
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise writing_failed(self.path, error) from error
+        records = self.replay().records
+        return {name: records[name] for name in ids if name in records}
+
     def _kept(self, descriptor: int) -> list[tuple[int, int]]:
         """Return the ranges of bytes that stay: all but the tombstones and, before each, what it is for."""
         tombs = {line.id: line.offset for line in self._read() if isinstance(line, _Line) and line.record is None}
@@ -145,6 +186,13 @@ class _Line:
     end: int
     id: str
     record: Mapping[str, Any] | None = None
+
+
+def _has_any(descriptor: int, ids: Sequence[str]) -> bool:
+    """Return whether a file may hold any of these ids: it has the longest word of one, which no escape can hide."""
+    words = [max(_WORD.findall(name), key=len, default="").encode() for name in ids]
+    with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
+        return any(data.find(word) != -1 for word in words)
 
 
 def _mentions(descriptor: int, start: int, end: int, names: Sequence[str]) -> bool:

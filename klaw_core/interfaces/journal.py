@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -33,6 +33,18 @@ class RecordJournal(Protocol):
 
         A record with a known id replaces that one, in its place. Return the version that this write left: while
         :attr:`version` equals it, nobody has written since. Raise RecordError, StoreError.
+        """
+
+    def add(
+        self,
+        records: Sequence[Mapping[str, Any]],
+        /,
+        is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = ...,
+    ) -> frozenset[str]:
+        """Keep records as :meth:`append` does, but for those whose id another record has; return the ids of those.
+
+        ``is_same`` (default: equality) tells whether a record that is held may be replaced by one of its id. What is
+        held is looked at and written in one step: no other writer comes between. Raise RecordError, StoreError.
         """
 
     def replay(self) -> Replay:

@@ -28,7 +28,7 @@ from klaw_core.interfaces.source import (
 )
 from klaw_core.interfaces.store import Store
 from klaw_core.values.collections import MEMORY, check_collection_name
-from klaw_core.values.documents import Document, Entry
+from klaw_core.values.documents import Document, Entry, is_path_of
 from klaw_core.values.metadata import check_metadata
 from klaw_core.values.runs import SkippedEntry
 
@@ -103,7 +103,7 @@ class IsolatedSource:
             what = f"{self.name} read {entry.path!r:.80} as"
             if not isinstance(document, Document):
                 raise PluginContractError(f"{what} {type(document).__name__}, expected a Document")
-            problem = _problem(document, self.origin)
+            problem = _problem(document, entry, self.origin)
             if problem:
                 raise PluginContractError(f"{what} a document {problem}")
         sound: Document = document
@@ -204,13 +204,14 @@ class IsolatedSource:
             raise WorkspaceError(error.message, hint=error.hint) from error
 
 
-def _problem(document: Any, origin: str) -> str:
+def _problem(document: Any, entry: Entry, origin: str) -> str:
     """Return what is wrong with a document, empty if nothing is."""
     texts = (document.path, document.text, document.source, document.origin, document.format, *document.heading)
     if not all(isinstance(text, str) for text in texts):
         return "whose path, text, source, origin, format or heading is not a string"
-    if document.origin != origin:
-        return f"of the origin {document.origin!r:.80}, not {origin!r}"
+    if document.origin != origin or document.path != entry.path or not is_path_of(document.path, origin):
+        place = f"of the origin {document.origin!r:.80} with the path {document.path!r:.80}"
+        return f"{place}, not {origin!r} with the entry's path below {origin}/"
     if not isinstance(document.created_at, datetime) or document.created_at.tzinfo is None:
         return "whose created_at is not a timezone-aware datetime"
     try:

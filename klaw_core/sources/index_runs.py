@@ -10,13 +10,13 @@ from attrs import define, evolve, field, frozen
 
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
-from klaw_core.errors import NotFoundError, WorkspaceError
+from klaw_core.errors import NotFoundError, PluginContractError, WorkspaceError
 from klaw_core.indexing.flow import Indexer, ProgressCallback, turn_to_embed
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
 from klaw_core.values.collections import MEMORY
-from klaw_core.values.documents import Document, Entry
+from klaw_core.values.documents import Document, Entry, is_path_of
 from klaw_core.values.events import Event, ForgetEvent, IndexEvent
 from klaw_core.values.runs import ForgetReport, IndexReport, SkippedEntry
 
@@ -92,6 +92,10 @@ class IndexRuns:
 
         Words find them at once in any case; the report says what kept them from being embedded. Raise StoreError.
         """
+        for document in documents:
+            if not is_path_of(document.path, document.origin):
+                problem = f"a document of {document.origin!r} has the path {document.path!r:.80}"
+                raise PluginContractError(f"{problem}, which does not begin with {document.origin}/")
         run = EmbeddingRun()
         report = self.assembly.indexer(collection).put(documents, run)
         self.emit(IndexEvent(report, tuple(dict.fromkeys(document.origin for document in documents))))

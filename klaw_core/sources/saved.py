@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,11 +23,13 @@ from klaw_core.values.text import text_hash
 SAVED = "saved"
 
 _MAX_CHARACTERS = 1_000_000
+_DIGEST_CHARACTERS = 32  # 128 bits; 48 until two texts had one id
+_ID = re.compile(rf"{SAVED}/(\d{{4}}-\d\d-\d\d)/[0-9a-f]{{12,64}}", re.ASCII)
 
 
 @frozen
 class Saved:
-    """A text that was saved. ``id`` is its path, ``saved/2026-02-24/`` and the beginning of the text's SHA-256."""
+    """A text that was saved. ``id`` is its path: ``saved/2026-02-24/`` and hexadecimal digits of a hash."""
 
     id: str
     text: str = field(repr=False)
@@ -42,7 +45,7 @@ class Saved:
                 raise RecordError(f"{name} is not a string" if name in record else f"{name} is missing")
             if not record[name] and name != "source":
                 raise RecordError(f"{name} is empty")
-        if not record["id"].startswith(f"{SAVED}/"):
+        if not _is_id(record["id"]):
             raise RecordError(f"the id {record['id']!r:.80} is not one of a saved memory")
         chat_id = record.get("chat_id")
         if not (chat_id is None or isinstance(chat_id, str)):
@@ -50,8 +53,13 @@ class Saved:
         return cls(record["id"], record["text"], record["source"], parse_ts(record.get("created_at")), chat_id)
 
     @classmethod
-    def make(cls, text: str, source: str, chat_id: str | None, created_at: datetime | None) -> Self:
-        """Return a text as a saved memory, dated now unless given. Raise RecordError if it cannot be saved."""
+    def make(
+        cls, text: str, source: str, chat_id: str | None, created_at: datetime | None, *, attempt: int = 0
+    ) -> Self:
+        """Return a text as a saved memory, dated now unless given. Raise RecordError if it cannot be saved.
+
+        Each ``attempt`` gives it another id, for where another text has the one before.
+        """
         if not text.strip():
             raise RecordError("there is nothing to save: the text is empty")
         if not source.strip():
@@ -66,7 +74,8 @@ class Saved:
                 hint="put it in a file and `klaw index` its directory",
             )
         moment = as_utc(created_at or datetime.now(UTC)).replace(microsecond=0)
-        digest = text_hash("\0".join((source, chat_id or "", text)))[:12]
+        identity = (source, chat_id or "", text, *([str(attempt)] if attempt else []))
+        digest = text_hash("\0".join(identity))[:_DIGEST_CHARACTERS]
         return cls(f"{SAVED}/{moment.date().isoformat()}/{digest}", text, source, moment, chat_id)
 
     def record(self) -> dict[str, Any]:
@@ -106,6 +115,10 @@ class SavedJournal:
         The same id again replaces what was saved, in its place.
         """
         self.records.append([memory.record() for memory in saved])
+
+    def add(self, *saved: Saved) -> frozenset[str]:
+        """Keep memories, but for those whose id another text has; return these ids. Raise RecordError or StoreError."""
+        return self.records.add([memory.record() for memory in saved], _is_same)
 
     def read(self) -> SavedMemories:
         """Replay the journal; nothing that it can contain raises."""
@@ -167,6 +180,20 @@ class SavedSource:
         """Complete what a crash left of forgetting."""
         self.journal.finish()
         return ()
+
+
+def _is_id(name: str) -> bool:
+    """Return whether this is the id of a saved memory: it becomes a path, and must be no other document's."""
+    found = _ID.fullmatch(name)
+    try:
+        return found is not None and bool(date.fromisoformat(found[1]))
+    except ValueError:
+        return False
+
+
+def _is_same(held: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Return whether two records are of one text that was saved twice."""
+    return all(held.get(name) == new.get(name) for name in ("text", "source", "chat_id"))
 
 
 def as_document(saved: Saved) -> Document:

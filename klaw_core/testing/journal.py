@@ -57,6 +57,32 @@ class RecordJournalContract:
             journal.append([_record("a"), {"text": "no id"}])
         assert dict(journal.replay().records) == {}
 
+    def test_adding_lets_no_record_replace_another(self, journal: RecordJournal) -> None:
+        assert journal.add([_record("a"), _record("b"), _record("a", "other")]) == {"a"}
+        assert journal.add([_record("b", "other"), _record("c"), _record("a")]) == {"b"}
+        assert list(journal.replay().records.values()) == [_record("a"), _record("b"), _record("c")]
+        assert journal.add([]) == frozenset()
+
+    def test_adding_replaces_what_counts_as_the_same(self, journal: RecordJournal) -> None:
+        first, second = {"id": "a", "text": "x", "at": 1}, {"id": "a", "text": "x", "at": 2}
+        assert journal.add([first]) == journal.add([second], lambda old, new: old["text"] == new["text"]) == frozenset()
+        assert journal.replay().records["a"] == second
+
+    def test_adding_side_by_side_keeps_one_text_of_an_id(self, journal: RecordJournal) -> None:
+        refused: list[str] = []
+
+        def write(writer: int) -> None:
+            for number in range(10):
+                refused.extend(journal.add([_record(f"{number}", f"by {writer}")]))
+
+        threads = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(refused) == 30
+        assert len(journal.replay().records) == 10
+
     def test_what_is_forgotten_does_not_come_back(self, journal: RecordJournal) -> None:
         journal.append([_record("a"), _record("b")])
         assert journal.forget(["a", "unknown"]) == 1

@@ -152,6 +152,22 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         with store.read() as snapshot:
             assert {stored.created_at for stored in snapshot.outline(C, "notes/a.md")} == {MOMENT}
 
+    def test_law_of_equal_ids(self, store: Store[Any]) -> None:
+        """A chunk never keeps the text of another one that has its id."""
+        document = make_document("notes/a.md", "one")
+        (chunk,) = cut_lines(document)
+        put(store, document)
+        for other in (
+            evolve(chunk, text="ten"),
+            evolve(chunk, heading=("other",)),
+            evolve(chunk, context="other"),
+        ):
+            with store.write() as transaction:
+                change = transaction.replace(C, document, [other])
+            assert (len(change.removed), [item.chunk for item in change.added]) == (1, [other])
+            with store.read() as snapshot:
+                assert [item.chunk for item in snapshot.outline(C, "notes/a.md")] == [other]
+
     def test_keys_are_never_reused(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo"))
         with store.write() as transaction:

@@ -19,6 +19,11 @@ class Entry:
     size: int = 0
 
 
+def is_path_of(path: str, origin: str) -> bool:
+    """Return whether a document's path begins with its origin: so that no source's document displaces another's."""
+    return len(path) > len(origin) + 1 and path.startswith(f"{origin}/")
+
+
 @frozen
 class Document:
     """One text to remember, with where it came from.

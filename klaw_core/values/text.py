@@ -60,6 +60,10 @@ class Chunk:
     title: str = ""
     created_at: datetime | None = field(default=None, eq=False)  # a store gives it to the row, not back
 
+    def says_the_same(self, other: Chunk) -> bool:
+        """Return whether another chunk has the same text, heading and context, as it should if it has the same id."""
+        return (self.text, self.heading, self.context) == (other.text, other.heading, other.context)
+
     @property
     def embedding_text(self) -> str:
         """The text that is embedded: the heading path, where the chunk does not begin with it, then the text.

@@ -30,7 +30,9 @@ keys = st.sampled_from(["name", "occupation", "имя"])
 moments = st.integers(0, 10**7).map(lambda count: START + timedelta(milliseconds=count))
 chats = st.builds(Chat, st.sampled_from(["telegram", "a_b"]), st.sampled_from(["1", "x/y"]))
 scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | texts
-saved = st.builds(Saved, st.integers(0, 9).map("saved/2026-02-24/{}".format), texts, texts, moments, st.none() | texts)
+saved = st.builds(
+    Saved, st.integers(0, 9).map("saved/2026-02-24/{:012}".format), texts, texts, moments, st.none() | texts
+)
 messages = st.builds(
     lambda chat, meta, **fields: Message(**fields, meta={**meta, **chat.meta}),
     chats,

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,6 +20,15 @@ from klaw_core.values.journals import BrokenRecord
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
+
+
+#: Ids that are, or look like, the paths of something else.
+FOREIGN_IDS = (
+    *("x", "notes/", "notes/a.md", "../../etc/passwd", "conversations/t_c/2026-02-24.jsonl", "saved/", "saved/x"),
+    *("saved/2026-02-24/", "saved/2026-02-24/0123", "saved/2026-02-24/0123456789AB", "saved/2026-13-24/0123456789ab"),
+    *("saved/2026-02-24/../0123456789ab", "saved/2026-02-24/0123456789ab\n", "saved/2026-02-24/0123456789ab/"),
+    *("saved/٢٠٢٦-02-24/0123456789ab", "documents/a"),
+)
 
 
 def saved(text, day="2026-02-24", **more):
@@ -63,6 +72,21 @@ def test_the_same_id_again_replaces_in_its_place(journal):
     assert journal.read().memories == (saved("one", source="chat"), saved("two"))
 
 
+def test_another_text_of_a_known_id_is_not_added(journal):
+    one, other = saved("one"), saved("other", id=saved("one").id)
+    assert journal.add(one) == frozenset()
+    assert journal.add(other) == {one.id}
+    assert journal.add(saved("two"), other, saved("three")) == {one.id}
+    assert journal.add(saved("new", id="saved/2026-02-24/0000000000ff"), saved("x", id="saved/2026-02-24/0000000000ff"))
+    assert texts(journal) == ["one", "two", "three", "new"]
+
+
+def test_the_same_text_is_added_again_in_its_place(journal):
+    later = attrs.evolve(saved("one"), created_at=NOON + timedelta(hours=1))
+    assert journal.add(saved("one"), saved("two")) == journal.add(later) == frozenset()
+    assert journal.read().memories == (later, saved("two"))
+
+
 def test_a_forgotten_text_is_in_no_byte_of_any_file(journal):
     for text in ("keep one", "my password is hunter2", "keep two", "my password is hunter2"):
         journal.append(saved(text))
@@ -77,9 +101,8 @@ def test_a_forgotten_text_is_in_no_byte_of_any_file(journal):
 
 def test_what_is_kept_is_kept_to_the_byte(journal):
     journal.append(saved("one"))
-    other = (
-        b'{"id": "saved/x", "text": "by hand", "created_at":"2026-02-24T12:00:00Z", "source":"manual", "more": 1}\r\n\n'
-    )
+    other = b'{"id": "saved/2026-02-24/00000000000f", "text": "by hand", "created_at":"2026-02-24T12:00:00Z", '
+    other += b'"source":"manual", "more": 1}\r\n\n'
     with journal.records.path.open("ab") as file:
         file.write(other + b"broken by hand\n" + b"z" * (9 << 20) + b"\n")
     before = journal.records.path.read_bytes()
@@ -117,10 +140,10 @@ def test_forgetting_what_only_a_torn_line_holds(journal):
 
 
 def test_an_unrelated_broken_line_stays(journal):
-    journal.append(saved("short", id="saved/y"))
+    journal.append(saved("short", id="saved/2026-02-24/00000000000a"))
     with journal.records.path.open("ab") as file:
-        file.write(b'{"id":"saved/x", "text": broken}\n')
-    assert journal.forget("saved/y") == 1
+        file.write(b'{"id":"saved/2026-02-24/00000000000b", "text": broken}\n')
+    assert journal.forget("saved/2026-02-24/00000000000a") == 1
     assert b"broken" in journal.records.path.read_bytes()
 
 
@@ -180,12 +203,20 @@ def test_a_link_stays_one(journal, tmp_path):
     [
         ({}, "id is missing"),
         ({"id": 5}, "id is not a string"),
-        ({"id": "saved/a", "text": ""}, "text is empty"),
-        ({"id": "saved/a", "text": "b"}, "source is missing"),
-        ({"id": "saved/a", "text": "b", "source": "c"}, "the time is not a text but null"),
-        ({"id": "saved/a", "text": "b", "source": "c", "created_at": "now"}, "the time 'now' is not ISO 8601"),
-        ({"id": "saved/a", "text": "b", "source": "c", "chat_id": 1}, "chat_id is not a string"),
+        ({"id": "saved/2026-02-24/00000000000a", "text": ""}, "text is empty"),
+        ({"id": "saved/2026-02-24/00000000000a", "text": "b"}, "source is missing"),
+        ({"id": "saved/2026-02-24/00000000000a", "text": "b", "source": "c"}, "the time is not a text but null"),
+        (
+            {"id": "saved/2026-02-24/00000000000a", "text": "b", "source": "c", "created_at": "now"},
+            "the time 'now' is not ISO 8601",
+        ),
+        ({"id": "saved/2026-02-24/00000000000a", "text": "b", "source": "c", "chat_id": 1}, "chat_id is not a string"),
         ({"forget": 5}, "id is missing"),
+        *(
+            ({"id": name, "text": "b", "source": "c"}, f"the id {name!r} is not one of a saved memory")
+            for name in FOREIGN_IDS
+            if name
+        ),
     ],
 )
 def test_a_bad_record_is_counted_with_its_place(journal, record, reason):

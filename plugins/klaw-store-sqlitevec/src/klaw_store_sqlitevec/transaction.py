@@ -35,17 +35,22 @@ class SqliteTransaction(SqliteSnapshot):
     def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
         """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
         self._open(collection)
-        old = {stored.chunk.chunk_id: stored.key for stored in self.outline(collection, document.path)}
+        held = {stored.chunk.chunk_id: stored for stored in self.outline(collection, document.path)}
         is_renamed = self._title(collection, document.path) != document.title
         document_id = self._put_document(collection, document)
-        kept = [(chunk, old.pop(chunk.chunk_id)) for chunk in chunks if chunk.chunk_id in old]
-        removed = tuple(sorted(old.values()))
+        kept = []
+        for chunk in chunks:
+            old = held.get(chunk.chunk_id)
+            if old is not None and old.chunk.says_the_same(chunk):
+                kept.append((chunk, old.key))
+                del held[chunk.chunk_id]
+        removed = tuple(sorted(stored.key for stored in held.values()))
         self._delete_chunks(collection, removed)
         if kept:
             self._move(collection, document, kept)
             self._relabel(collection, document, document_id)
-        held = {chunk.chunk_id for chunk, _ in kept}
-        new = [chunk for chunk in chunks if chunk.chunk_id not in held]
+        stays = {chunk.chunk_id for chunk, _ in kept}
+        new = [chunk for chunk in chunks if chunk.chunk_id not in stays]
         renewed = tuple(_stored(key, document, chunk) for chunk, key in kept) if is_renamed else ()
         return Replacement(removed, self._insert(collection, document, document_id, new), renewed)
 
