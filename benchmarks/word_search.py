@@ -30,9 +30,9 @@ from measuring import Spread, disk_megabytes, figure, in_own_process, table, tim
 
 from klaw_core import Keys, KeySelection, Query
 from klaw_core.testing.index import stored
+from klaw_core.words.query import compile_query, render
 from klaw_fts5.exact import ExactSearch, Searcher, Weights
 from klaw_fts5.index import Fts5Index
-from klaw_fts5.query import compile_query, render
 from klaw_fts5.sql import statements
 
 _BATCH = 256

@@ -11,11 +11,13 @@ from attrs import frozen
 from klaw_core.builtin.memory_tables import Tables
 from klaw_core.errors import StoreError
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
+from klaw_core.words.query import Term, compile_query, select
+from klaw_core.words.treatment import fold, index_text
 
 _BREAK = "session_break"
 _ROLES = ("user", "assistant", "system", "tool")
 _TYPES = (None, _BREAK, "subagent_result")
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
 
 
 @frozen
@@ -31,10 +33,11 @@ class MemoryMessages:
 
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
         """Return the messages that hold the most words of ``text``."""
-        wanted = set(_words(text))
+        own = [(message, _words(message.content)) for message in self.tables.messages.values()]
+        wanted = select(compile_query(text), lambda term: any(_holds(words, term) for _, words in own))
         found = [
-            (len(wanted & set(_words(message.content))), message)
-            for message in self.tables.messages.values()
+            (sum(_holds(words, term) for term in wanted), message)
+            for message, words in own
             if chat_id in (None, message.chat_id)
         ]
         found.sort(key=lambda item: (-item[0], item[1].chat_id, item[1].place))
@@ -103,5 +106,10 @@ class MemoryMessages:
         return len(keys)
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
+def _words(text: str) -> str:
+    """Return the words of a text, each between spaces."""
+    return f" {' '.join(_WORD.findall(fold(index_text(text))))} "
+
+
+def _holds(words: str, term: Term) -> bool:
+    return f" {' '.join(term.words)}{'' if term.prefix else ' '}" in words

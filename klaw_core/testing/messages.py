@@ -191,6 +191,23 @@ class MessagesContract:
             assert list(search("kiln", 0)) == []
 
     @pytest.mark.parametrize(
+        ("said", "question"),
+        [
+            ("我们换了一个数据库", "数据库"),
+            ("京都の宿はいくら", "宿"),
+            ("수입 결제 버그를 고쳤다", "결제"),
+            ("ключи от сарая", "ключ"),
+            ("the kilns are hot", "kiln"),
+            ("set lock_timeout to 5", "lock_timeout"),
+            ("the architecture is done", "archit"),
+        ],
+    )
+    def test_a_message_is_found_as_a_chunk_would_be(self, store: Store[Any], said: str, question: str) -> None:
+        put_messages(store, make_message(1, said), make_message(2, "nothing of that"))
+        with store.read() as snapshot:
+            assert [message.content for message in snapshot.messages.search(question, 10)] == [said]
+
+    @pytest.mark.parametrize(
         "text",
         ["", " ", '"', "a AND", "NOT", "NEAR(", "content:x", "*", "^a", "C++", "cat's", "\0", "\ud800", "a-b", "_"],
     )

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from klaw_core.testing.index import queries
+from klaw_core.words.treatment import index_text
 from klaw_fts5.packed.counting import TermCounter
 from klaw_fts5.packed.errors import DamagedError
 from klaw_fts5.packed.pairs import pair_number
@@ -28,7 +29,6 @@ from klaw_fts5.packed.postings import (
 )
 from klaw_fts5.packed.spelling import Spellings, _find, term_number
 from klaw_fts5.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
-from klaw_fts5.words import index_text
 
 _positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorted)
 

@@ -6,6 +6,8 @@ import apsw
 import pytest
 
 from klaw_core.testing.messages import CHAT, MessagesContract, make_message, put_messages
+from klaw_store_sqlitevec.checking import check_messages
+from klaw_store_sqlitevec.conversations import refill_words
 from klaw_store_sqlitevec.store import SqliteStore
 
 DOCUMENTED = {
@@ -45,12 +47,18 @@ def test_the_words_are_in_step_with_the_messages(store):
     put_messages(store, make_message(1, "late", id_="x", position=500), make_message(2, "kiln"))
     put_messages(store, make_message(1, "early", id_="x"), make_message(3, "nul \0 ferry"))
     with store.write() as transaction:
-        # FTS5 compares every word of the index with the content table; it raises if they differ.
-        check = "INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)"
-        transaction.resource.execute(check)
+        connection = transaction.resource
+        words = "CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, messages_fts, row)"
+        connection.execute(words)
+        assert {row[0] for row in connection.execute("SELECT term FROM words")} == {"earli", "kiln", "nul", "ferri"}
+        assert not list(check_messages(connection, ""))
+        connection.execute("DELETE FROM messages WHERE content = 'kiln'")
+        assert list(check_messages(connection, ""))
+        refill_words(connection)
+        assert not list(check_messages(connection, ""))
         transaction.messages.purge(CHAT)
-        transaction.resource.execute(check)
-        transaction.resource.execute("INSERT INTO messages_fts (messages_fts) VALUES ('rebuild')")
+        assert not list(check_messages(connection, ""))
+        assert connection.execute("SELECT term FROM words").fetchall() == []
 
 
 def test_keys_survive_a_vacuum_and_are_never_reused(store):
@@ -89,7 +97,7 @@ def test_a_database_from_before_conversations_gets_their_tables(tmp_path):
     with apsw.Connection(str(path)) as old:
         for table in ("messages_fts", "messages", "sessions", "summaries", "message_files"):
             old.execute(f"DROP TABLE {table}")
-        old.execute("DELETE FROM klaw_migrations WHERE name = '0002-conversations'")
+        old.execute("DELETE FROM klaw_migrations WHERE name IN ('0002-conversations', '0010-words-of-messages')")
     old.close()
     store = SqliteStore(path)
     assert put_messages(store, make_message(1)) == 1

@@ -11,8 +11,8 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Keys
+from klaw_core.words.query import Term, render
 from klaw_fts5.plan import Counts
-from klaw_fts5.query import Term, render
 from klaw_fts5.sql import Statements
 from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from attrs import frozen
 
-from klaw_fts5.query import MAX_TERMS, Term, select
+from klaw_core.words.query import MAX_TERMS, Term, select
 
 # What makes an English sentence a question. Among short messages, which seldom ask, these words are rare and would
 # count as much as what was asked about. Russian and Chinese lists were tried and changed nothing.

@@ -91,12 +91,24 @@ def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
         yield Finding("references", "error", what, location, "klaw reindex", rows)
 
 
+# Of each row FTS5 keeps the number of its words.
+_DIFFERING_MESSAGES = """
+SELECT (SELECT COUNT(*) FROM (SELECT key FROM messages EXCEPT SELECT id FROM messages_fts_docsize))
+    + (SELECT COUNT(*) FROM (SELECT id FROM messages_fts_docsize EXCEPT SELECT key FROM messages))
+"""
+
+
 def check_messages(connection: apsw.Connection, location: str) -> Iterator[Finding]:
-    """Let FTS5 compare the words of messages with the messages; that is a statement that needs a write transaction."""
+    """Compare the words of messages with the messages; that includes a statement that needs a write transaction."""
+    problem = ""
     try:
         connection.execute("INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)")
+        differing = int(connection.execute(_DIFFERING_MESSAGES).get)
+        problem = f"{differing:,} messages" if differing else ""
     except apsw.CorruptError as error:
-        what = f"the words of messages do not agree with the messages: {error}"
+        problem = str(error)
+    if problem:
+        what = f"the words of messages do not agree with the messages: {problem}"
         yield Finding("messages-index", "error", what, location, _FIX)
 
 

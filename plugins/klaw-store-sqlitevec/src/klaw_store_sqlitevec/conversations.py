@@ -1,13 +1,13 @@
 """The tables of conversations: ``messages`` with its full-text index, ``sessions``, ``summaries``, ``message_files``.
 
-``messages_fts`` has its content in ``messages`` and is written along with it, statement by statement: triggers would
-cost twice the time. A message's key is explicit, because implicit row numbers may change on VACUUM.
+``messages_fts`` holds the words of ``messages``, treated as those of chunks are, and is written along with it,
+statement by statement: triggers would cost twice the time. A message's key is explicit, because implicit row numbers
+may change on VACUUM.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Migration
+from klaw_core.words.query import Term, match_expression, render
+from klaw_core.words.treatment import index_text
 from klaw_store_sqlitevec.timestamps import from_text, to_text
 
 if TYPE_CHECKING:
@@ -73,10 +75,18 @@ CREATE TABLE message_files (
 ) WITHOUT ROWID;
 """
 
+# Without the text: what is indexed is not what was said but its words, as :func:`index_text` treats them.
+_TREATED_WORDS = """
+DROP TABLE messages_fts;
+CREATE VIRTUAL TABLE messages_fts USING fts5 (
+    content, content = '', tokenize = 'porter unicode61 remove_diacritics 2'
+);
+INSERT INTO messages_fts (messages_fts, rank) VALUES ('secure-delete', 1);
+"""
+
+_INSERT_WORDS = "INSERT INTO messages_fts (rowid, content) VALUES (?, ?)"
+
 _COLUMNS = "id, channel, chat_id, role, content, created_at, day, position, type, metadata"
-# FTS5 takes more, but ten seconds for it.
-_MOST_WORDS = 64
-_WORD = re.compile(r"\w+")
 
 
 def create_tables(connection: apsw.Connection) -> None:
@@ -84,8 +94,29 @@ def create_tables(connection: apsw.Connection) -> None:
     connection.execute(_TABLES)
 
 
-#: The step of the store's migrations that makes these tables.
+def treat_words(connection: apsw.Connection) -> None:
+    """Make the index of words again, with words as those of chunks are."""
+    connection.execute(_TREATED_WORDS)
+    fill_words(connection)
+
+
+def refill_words(connection: apsw.Connection) -> None:
+    """Index the words of every message again."""
+    connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')")
+    fill_words(connection)
+
+
+def fill_words(connection: apsw.Connection) -> None:
+    """Index the words of every message, none of which are indexed."""
+    rows: list[Any] = connection.execute("SELECT key FROM messages").fetchall()
+    for (key,) in rows:
+        content = connection.execute("SELECT content FROM messages WHERE key = ?", (key,)).get
+        connection.execute(_INSERT_WORDS, (key, index_text(content)))
+
+
+#: The steps of the store's migrations that make these tables.
 CONVERSATIONS: Migration[apsw.Connection] = Migration("0002-conversations", create_tables)
+WORDS: Migration[apsw.Connection] = Migration("0010-words-of-messages", treat_words)
 
 
 @frozen(eq=False, repr=False)
@@ -100,11 +131,9 @@ class SqliteMessages:
 
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
         """Return messages that hold any word of ``text``, by BM25."""
-        words = list(dict.fromkeys(_WORD.findall(text)))[:_MOST_WORDS]
-        if not words:
+        match = match_expression(text, self._has)
+        if not match:
             return ()
-        # Quoted, no word is an operator of FTS5's query language.
-        match = " OR ".join(f'"{word}"' for word in words)
         columns = ", ".join(f"messages.{name}" for name in _COLUMNS.split(", "))
         cursor = self.resource.execute(
             f"SELECT {columns} FROM messages_fts JOIN messages ON messages.key = messages_fts.rowid "
@@ -113,6 +142,10 @@ class SqliteMessages:
             (match, chat_id, max(limit, 0)),
         )
         return tuple(_message(row) for row in cursor)
+
+    def _has(self, term: Term) -> bool:
+        sql = "SELECT 1 FROM messages_fts WHERE messages_fts MATCH ? LIMIT 1"
+        return self.resource.execute(sql, (render([term]),)).fetchone() is not None
 
     def chats(self) -> Sequence[str]:
         """Return every chat of which anything is mirrored, in order of name."""
@@ -222,13 +255,13 @@ class SqliteMessages:
         )
         self.resource.execute(f"INSERT INTO messages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         key = self.resource.last_insert_rowid()
-        self.resource.execute("INSERT INTO messages_fts (rowid, content) VALUES (?, ?)", (key, message.content))
+        self.resource.execute(_INSERT_WORDS, (key, index_text(message.content)))
 
     def _delete(self, rows: Sequence[tuple[int, str]]) -> None:
         """Remove messages, given with the content that their words were indexed from."""
-        # An external-content index forgets by being told what it was given (https://sqlite.org/fts5.html, 6.3).
+        # An index without content forgets by being told what it was given (https://sqlite.org/fts5.html, 6.3).
         forget = "INSERT INTO messages_fts (messages_fts, rowid, content) VALUES ('delete', ?, ?)"
-        self.resource.executemany(forget, rows)
+        self.resource.executemany(forget, ((key, index_text(content)) for key, content in rows))
         self.resource.executemany("DELETE FROM messages WHERE key = ?", ((key,) for key, _ in rows))
 
     def _derive_session(self, chat_id: str) -> None:

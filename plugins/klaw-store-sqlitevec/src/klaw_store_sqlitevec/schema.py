@@ -10,7 +10,7 @@ import apsw
 from attrs import evolve, frozen
 
 from klaw_core import Migration, StoreError
-from klaw_store_sqlitevec.conversations import CONVERSATIONS
+from klaw_store_sqlitevec.conversations import CONVERSATIONS, WORDS
 from klaw_store_sqlitevec.metadata import TABLES as METADATA_TABLES
 from klaw_store_sqlitevec.names import table_name
 
@@ -215,6 +215,7 @@ MIGRATIONS = (
     Migration("0007-collections", _list_collections),
     Migration("0008-metadata", _add_metadata),
     Migration("0009-titles", _add_titles),
+    WORDS,
 )
 
 

@@ -243,6 +243,7 @@ class SqliteStore:
 
     def _fix_files(self) -> None:
         from klaw_store_sqlitevec.checking import bad_cache_rows, check_messages
+        from klaw_store_sqlitevec.conversations import refill_words
 
         with suppress(StoreError):
             if self._leftovers():
@@ -252,7 +253,7 @@ class SqliteStore:
                 bad = bad_cache_rows(connection)
                 connection.executemany("DELETE FROM embedding_cache WHERE id = ?", ((key,) for key in bad))
                 if any(check_messages(connection, self.location)):
-                    connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('rebuild')")
+                    refill_words(connection)
             self._connections.empty_log()
 
     def _leftovers(self) -> list[Path]:

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from klaw_core import Keys
+from klaw_core.words.query import Term, render
 from klaw_fts5.exact import ExactSearch, Preference, Weights, everyday_from
 from klaw_fts5.packed.blocks import Own, TermPostings, read_own, read_postings
 from klaw_fts5.packed.cache import Cache, TermBounds, TermScores
@@ -20,7 +21,6 @@ from klaw_fts5.packed.spelling import term_number
 from klaw_fts5.packed.state import PackedState
 from klaw_fts5.packed.view import K1, View, idf
 from klaw_fts5.plan import asks
-from klaw_fts5.query import Term, render
 from klaw_fts5.sql import Statements
 from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 

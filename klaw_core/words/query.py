@@ -15,7 +15,7 @@ from itertools import islice
 
 from attrs import evolve, frozen
 
-from klaw_fts5.words import LETTERS, SYLLABLES, CharacterTable, fold, is_word_character, stem
+from klaw_core.words.treatment import LETTERS, SYLLABLES, CharacterTable, fold, is_word_character, stem
 
 MAX_CHARACTERS = 10_000
 MAX_COMPILED = 1_024
@@ -106,6 +106,14 @@ def render(terms: Iterable[Term], /) -> str:
     """Return the terms as an FTS5 expression: distinct quoted strings joined by OR."""
     strings = (f'"{" ".join(term.words)}"{"*" if term.prefix else ""}' for term in terms)
     return " OR ".join(dict.fromkeys(strings))
+
+
+def match_expression(text: str, matches: Callable[[Term], bool], /) -> str:
+    """Return what FTS5 is to look for to answer any text, empty for nothing; ``matches`` says what finds anything.
+
+    Of a word that is not there as it stands the beginning of one is looked for, as :func:`select` says.
+    """
+    return render(select(compile_query(text), matches)[:MAX_TERMS])
 
 
 def _plain(text: str) -> str:
