@@ -65,6 +65,7 @@ _MODULES = {
     "values.key_digest": "KeyDigest",
     "values.lazy": "Lazy",
     "values.lines": "line_starts",
+    "values.listings": "ListedChat ListedDocument ListedWorkspace",
     "values.metadata": "Condition Metadata MetadataValue check_metadata parse_condition",
     "values.migrations": "Migration",
     "values.prompts": "Completion Prompt PromptMessage",

@@ -95,6 +95,7 @@ from klaw_core.values.journals import BrokenRecord, Replay
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
+from klaw_core.values.listings import ListedChat, ListedDocument, ListedWorkspace
 from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, parse_condition
 from klaw_core.values.migrations import Migration
 from klaw_core.values.prompts import Completion, Prompt, PromptMessage
@@ -182,6 +183,9 @@ __all__ = [
     "LanguageModel",
     "LanguageModelError",
     "Lazy",
+    "ListedChat",
+    "ListedDocument",
+    "ListedWorkspace",
     "ListeningExtension",
     "LiveComponent",
     "LocatingSource",

@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from klaw_core.searching.flow import Duplicates, Mode, Searcher
     from klaw_core.sources.catalogue import Sources
     from klaw_core.sources.index_runs import IndexRuns
+    from klaw_core.sources.management import WorkspaceManager
     from klaw_core.sources.reading import Reader
     from klaw_core.values.context import Context
     from klaw_core.values.documents import DocumentRecord
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Diagnosis
+    from klaw_core.values.listings import ListedDocument
     from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, SourceStatus, Status
     from klaw_core.values.tools import Json, Tool
     from klaw_core.values.vectors import Vector
@@ -160,6 +162,8 @@ class Memory:
         name: str | None = None,
         collection: str = MEMORY,
         version: str | None = None,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] = (),
         origin: str | None = None,
         paths: Iterable[str | Path] | None = None,
         force: bool = False,
@@ -169,11 +173,13 @@ class Memory:
         """Bring the index up to date with a directory of notes, or (None) with everything indexed before.
 
         The directory is remembered under ``name`` (default: its own), in a collection, as documentation of a
-        version of something if ``version`` is given. Instead of a directory, ``origin`` names one source, and ``paths``
-        single files of known sources, which are looked at without a scan. ``force`` cuts every document again. Words
-        find what is new at once; then it is embedded, unless ``embed`` is False. Where the embedder fails, the report
-        says how many chunks lack a vector, and why; :meth:`embed` and the next run go on. Of several sources one that
-        fails is ``skipped``. Raise WorkspaceError, NotFoundError, PluginError, StoreError.
+        version of something if ``version`` is given. ``include`` are the patterns of file names that are read (default:
+        ``*.md``, ``*.markdown``, ``*.txt``), ``exclude`` patterns of paths below it; both are remembered. Instead of a
+        directory, ``origin`` names one source, and ``paths`` single files of known sources, which are looked at without
+        a scan. ``force`` cuts every document again. Words find what is new at once; then it is embedded, unless
+        ``embed`` is False. Where the embedder fails, the report says how many chunks lack a vector, and why;
+        :meth:`embed` and the next run go on. Of several sources one that fails is ``skipped``. Raise WorkspaceError,
+        NotFoundError, PluginError, StoreError.
         """
         runs = self._runs
         if [directory, origin, paths].count(None) < 2:  # noqa: PLR2004  # one of three may be given
@@ -190,6 +196,8 @@ class Memory:
                 name,
                 collection=collection,
                 version=version,
+                include=include,
+                exclude=exclude,
                 configured={source.origin: source.root for source in configured if source.root is not None},
             )
             origin = workspace.origin
@@ -332,6 +340,45 @@ class Memory:
         with self._assembly.store.read() as snapshot:
             return tuple(snapshot.documents(collection, prefix, after, limit))
 
+    def recent(
+        self,
+        limit: int | None = 10,
+        *,
+        since: datetime | None = None,
+        origin: str | None = None,
+        collection: str | None = None,
+    ) -> tuple[ListedDocument, ...]:
+        """Return the newest documents, the newest first: notes, saved texts, conversations by the day.
+
+        The date of a note is that of its name, else of its front matter, else of its file. ``origin`` names one source
+        (``saved``, a workspace), ``collection`` one collection; None means all. Raise QueryError, StoreError.
+        """
+        from klaw_core.sources.listing import recent_documents
+
+        if collection is not None:
+            self._check_collections((collection,))
+        collections = None if collection is None else (collection,)
+        return recent_documents(self._assembly.store, limit, since=since, origin=origin, collections=collections)
+
+    def collections(self) -> tuple[str, ...]:
+        """Return the names of all collections."""
+        return tuple(self._sources.collections())
+
+    @property
+    def workspaces(self) -> WorkspaceManager:
+        """The directories of notes: list, rename, remove and restrict them."""
+        from klaw_core.sources.management import WorkspaceManager
+
+        extension: WorkspacesExtension = self._part("workspaces")
+        return WorkspaceManager(lambda: extension.registry, self._runs, self._assembly.collection, self.forget)
+
+    def restore(self, path: str) -> IndexReport:
+        """Take back a note that :meth:`forget` has excluded, and index it.
+
+        ``path`` is its path in results, or its file. Raise NotFoundError if it was not forgotten, or was no note.
+        """
+        return self.workspaces.restore(path)
+
     def sources(self) -> tuple[SourceStatus, ...]:
         """Return every source of documents: configured, remembered, and those of extensions. Reads no document."""
         from klaw_core.values.runs import SourceStatus
@@ -359,6 +406,8 @@ class Memory:
         from klaw_core.values.events import ForgetEvent
 
         report = Forgetter(self._assembly.collection, self._reader, self._sources).forget(target)
+        if target.endswith("/"):
+            self._runs.skipped.replace(target.rstrip("/"), ())
         self.extensions.emit(ForgetEvent(report.paths))
         return report
 

@@ -1,4 +1,4 @@
-"""The source ``workspace``: a directory of Markdown notes.
+"""The source ``workspace``: a directory of notes, Markdown and plain text.
 
 Everything odd that a directory can hold is a named, counted :class:`SkippedEntry`, never an exception and never
 a way out of the directory: links that lead outside, FIFOs, devices, loops, unreadable, binary and huge files.
@@ -17,15 +17,26 @@ from typing import Any
 from attrs import field, frozen, validators
 
 from klaw_core.builtin.front_matter import read_front_matter, written_date
+from klaw_core.builtin.ignore_files import IgnoreRules
 from klaw_core.builtin.titles import note_title
 from klaw_core.errors import WorkspaceError
 from klaw_core.values.days import leading_day
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.metadata import Metadata
 from klaw_core.values.runs import VANISHED, SkippedEntry
+from klaw_core.values.text import DEFAULT_FORMAT, PLAIN_FORMAT
 
 # The two files that agents' memory conventions read first.
 _FIRST = ("MEMORY.md", "memory.md")
+
+
+#: The names of files that are read unless others are chosen.
+DEFAULT_INCLUDE = ("*.md", "*.markdown", "*.txt")
+# What the configured chunker cuts; files of other names are cut as plain text.
+_MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
+
+#: The reason of a file without text.
+EMPTY = "is empty"
 
 
 def can_name(name: str) -> bool:
@@ -49,7 +60,7 @@ class WorkspaceOptions:
 
     path: str = field(validator=_absolute)
     name: str = field(default="", validator=_sound)  # default: the directory's own name
-    include: tuple[str, ...] = ("*.md", "*.markdown")
+    include: tuple[str, ...] = DEFAULT_INCLUDE
     exclude: tuple[str, ...] = ()
     max_bytes: int = field(default=10 * 1024 * 1024, validator=validators.ge(1))
 
@@ -66,16 +77,17 @@ class WorkspaceOptions:
 
 @frozen
 class Workspace:
-    """The Markdown files below ``root``, named ``origin/relative/path.md``.
+    """The notes below ``root``, named ``origin/relative/path.md``.
 
-    ``include`` are patterns of file names, ``exclude`` patterns of relative paths; hidden files and
-    directories and ``node_modules`` are never entered. Files over ``max_bytes`` are skipped. ``collection`` is
-    where the documents belong, ``version`` that of the software which documentation describes.
+    ``include`` are patterns of file names, in any case; ``exclude`` patterns of relative paths. Hidden files and
+    directories, ``node_modules``, and what ``.gitignore`` and ``.klawignore`` name are never entered. Files over
+    ``max_bytes`` are skipped. ``collection`` is where the documents belong, ``version`` that of the software which
+    documentation describes.
     """
 
     root: Path
     origin: str
-    include: tuple[str, ...] = ("*.md", "*.markdown")
+    include: tuple[str, ...] = DEFAULT_INCLUDE
     exclude: tuple[str, ...] = ()
     max_bytes: int = 10 * 1024 * 1024
     collection: str = "memory"
@@ -111,6 +123,7 @@ class Workspace:
             self.origin,
             _written_at(relative, metadata) or modified,
             version=self.version,
+            format=DEFAULT_FORMAT if relative.lower().endswith(_MARKDOWN) else PLAIN_FORMAT,
             metadata=metadata,
             title=note_title(relative, metadata),
         )
@@ -133,15 +146,38 @@ class Workspace:
 
     def holds(self, relative: str) -> bool:
         """Return whether this is the relative path of a note that a scan would find: not hidden, not outside."""
-        parts = relative.split("/")
-        below = ("/".join(parts[: depth + 1]) for depth in range(len(parts)))
-        if not self._includes(parts[-1]) or any(map(self._excludes, below)):
+        if self._left_out(relative):
             return False
         path = self.root / relative
         try:
             return path.is_file() and self._contains(path)
         except (OSError, ValueError):  # a name too long, or with a NUL
             return False
+
+    def why_left_out(self, path: str) -> str:
+        """Return why a scan does not find the file of a document path, and what changes that; empty if it does.
+
+        A file that is not there at all is left out for no reason.
+        """
+        relative = path.removeprefix(f"{self.origin}/")
+        try:
+            there = (self.root / relative).is_file()
+        except (OSError, ValueError):  # a name too long, or with a NUL
+            there = False
+        return self._left_out(relative) if there else ""
+
+    def _left_out(self, relative: str) -> str:
+        parts = relative.split("/")
+        below = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
+        if any(map(_is_hidden, parts)):
+            return "is hidden, or in a hidden directory or node_modules: such files are never read"
+        if pattern := next(filter(None, map(self._excluded_by, below)), ""):
+            return f"is excluded by the pattern {pattern!r}"
+        if not self._includes(parts[-1]):
+            return f"is not named {' or '.join(self.include)}"
+        if IgnoreRules(self.root).ignores_file(relative):
+            return "is ignored: .gitignore or .klawignore names it, or a directory above it"
+        return ""
 
     def locate(self, path: str, /) -> str | None:
         """Return the document of the note at ``path`` in the file system, None if it is none of this workspace."""
@@ -202,6 +238,7 @@ class Workspace:
         """Walk the directories, each real one once, however many links lead to it; links come after the rest."""
         pending, links = [self.root], list[Path]()
         seen: set[Path] = set()
+        rules = IgnoreRules(self.root)
         while pending or links:
             directory = pending.pop() if pending else links.pop()
             if (real := directory.resolve()) in seen:
@@ -214,15 +251,18 @@ class Workspace:
                 yield SkippedEntry(self._name(directory), f"cannot be read: {error.strerror}", keep=True)
                 continue
             for child in children:
-                path = Path(child.path)
-                if self._excludes(path.relative_to(self.root).as_posix()):
+                path, is_directory = Path(child.path), _is_directory(child)
+                if _is_hidden(child.name) or not (is_directory or self._includes(child.name)):
                     continue
-                if _is_directory(child):
+                relative = path.relative_to(self.root).as_posix()
+                if self._excluded_by(relative) or rules.ignores(relative, is_directory=is_directory):
+                    continue
+                if is_directory:
                     if self._contains(path):
                         (links if child.is_symlink() else pending).append(path)
                     else:
                         yield SkippedEntry(self._name(path), "leads out of the workspace", keep=False)
-                elif self._includes(child.name):
+                else:
                     yield self._file(path)
 
     def _file(self, path: Path) -> Entry | SkippedEntry:
@@ -241,15 +281,10 @@ class Workspace:
         return Entry(name, status.st_size)
 
     def _includes(self, name: str) -> bool:
-        return any(fnmatch(name, pattern) for pattern in self.include)
+        return any(fnmatch(name.lower(), pattern.lower()) for pattern in self.include)
 
-    def _excludes(self, relative: str) -> bool:
-        name = relative.rpartition("/")[2]
-        return (
-            name.startswith(".")
-            or name == "node_modules"
-            or any(fnmatch(relative, pattern) for pattern in self.exclude)
-        )
+    def _excluded_by(self, relative: str) -> str:
+        return next((pattern for pattern in self.exclude if fnmatch(relative, pattern)), "")
 
     def _name(self, path: Path) -> str:
         r"""Return the document path of a file; what is not UTF-8 in it becomes ``\udcff``, so that it can be shown."""
@@ -277,8 +312,12 @@ def decode(data: bytes) -> str:
         name = encoding.removesuffix("-sig").upper()
         raise _NotANoteError(f"is not valid {name} (byte {error.start:,})") from error
     if not text.strip():
-        raise _NotANoteError("is empty")
+        raise _NotANoteError(EMPTY)
     return text
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name == "node_modules"
 
 
 def _is_directory(child: os.DirEntry[str]) -> bool:

@@ -11,6 +11,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
     from klaw_core.memory import Memory
+    from klaw_core.values.runs import ForgetReport
 
 _SHOWN = 60  # characters of a memory in the question
 
@@ -27,8 +28,23 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
     """
     with settings.open_memory() as memory:
         if not yes:
-            _ask(_question(memory, target))
+            ask_to_forget(memory, target)
         gone = memory.forget(target)
+        directories = {source.origin for source in memory.sources() if source.root is not None}
+    report_forgotten(settings, gone)
+    if len(gone.paths) == 1 and gone.paths[0].partition("/")[0] in directories and not target.endswith("/"):
+        from klaw_core.cli.output import notify
+
+        notify(settings, f"`klaw restore {gone.paths[0]}` takes it back")
+
+
+def ask_to_forget(memory: Memory, target: str) -> None:
+    """Ask on the terminal whether to forget something. Raise Abort, UsageError, NotFoundError."""
+    _ask(_question(memory, target))
+
+
+def report_forgotten(settings: Settings, gone: ForgetReport) -> None:
+    """Print what is gone."""
     from klaw_core.cli.output import counted, data, print_json
     from klaw_core.extensions.json_forms import to_json
 

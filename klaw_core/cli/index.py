@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
+if TYPE_CHECKING:
+    from klaw_core.indexing.flow import ProgressCallback
+    from klaw_core.memory import Memory
+    from klaw_core.values.runs import IndexReport
 
-@click.command("index", short_help="Index directories of notes, or bring the index up to date.")
-@click.argument("directories", nargs=-1, metavar="[DIR]...")
+
+@click.command("index", short_help="Index directories or files, or bring the index up to date.")
+@click.argument("places", nargs=-1, metavar="[DIR|FILE]...")
 @click.option("--name", metavar="NAME", help="What paths in results begin with. [default: the directory's name]")
 @click.option(
     "-c",
@@ -19,6 +27,10 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
     help="memory, docs, or a name of your own.",
 )
 @click.option("--version", metavar="TEXT", help="The version of what is documented, kept with each chunk.")
+@click.option(
+    "--include", multiple=True, metavar="PATTERN", help="Read files of such names. [default: *.md *.markdown *.txt]"
+)
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out such paths below DIR: 'drafts/*'.")
 @click.option("--force", is_flag=True, help="Cut every note anew, changed or not.")
 @click.option("--no-embed", is_flag=True, help="Index words only; klaw embed does the rest.")
 @common_options
@@ -26,47 +38,64 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 def command(
     settings: Settings,
     *,
-    directories: tuple[str, ...],
+    places: tuple[str, ...],
     name: str | None,
     collection: str,
     version: str | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
     force: bool,
     no_embed: bool,
 ) -> None:
-    """Index the Markdown notes below each DIR; without one, everything that was indexed before.
+    """Index the notes below each DIR, or each FILE of an indexed directory; without one, all that was indexed before.
 
-    Only new and changed notes are read into the index, and deleted ones leave it. A directory is remembered:
-    the next time `klaw index` is enough. Words find what is new at once, vectors as they are computed; where that
-    fails, the run still succeeds and says how many are left to `klaw embed`.
+    Only new and changed notes are read into the index, and deleted ones leave it. A directory is remembered with its
+    patterns: the next time `klaw index` is enough. Words find what is new at once, vectors as they are computed; where
+    that fails, the run still succeeds and says how many are left to `klaw embed`.
     """
-    if name is not None and len(directories) != 1:
+    if name is not None and len(places) != 1:
         raise click.UsageError("--name names one directory; give exactly one")
-    if not directories and (version is not None or collection != "memory"):
-        raise click.UsageError("--collection and --version are about directories; give at least one")
+    if not places and (version is not None or collection != "memory" or include or exclude):
+        what = "--collection, --version, --include and --exclude"
+        raise click.UsageError(f"{what} are about directories; give at least one")
     from klaw_core.cli.output import print_json
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import as_dict, interruptible, report_run
     from klaw_core.cli.roots import workspace_of
+
+    def run(memory: Memory, place: str | None, on_progress: ProgressCallback) -> tuple[str, IndexReport]:
+        if place is not None and _is_file(place):
+            return place, memory.index(paths=[place], embed=not no_embed, on_progress=on_progress)
+        report = memory.index(
+            place,
+            name=name,
+            collection=collection,
+            version=version,
+            include=include or None,
+            exclude=exclude,
+            force=force,
+            embed=not no_embed,
+            on_progress=on_progress,
+        )
+        return "all notes" if place is None else workspace_of(memory, place), report
 
     reports = []
     with (
         settings.open_memory() as memory,
         interruptible(settings, "what is done is kept, `klaw index` goes on from there"),
     ):
-        for directory in directories or (None,):
+        for place in places or (None,):
             with progress_bar(settings) as on_progress:
-                report = memory.index(
-                    directory,
-                    name=name,
-                    collection=collection,
-                    version=version,
-                    force=force,
-                    embed=not no_embed,
-                    on_progress=on_progress,
-                )
-            title = "all notes" if directory is None else workspace_of(memory, directory)
+                title, report = run(memory, place, on_progress)
             reports.append(as_dict(title, report))
             if not settings.json:
                 report_run(settings, title, report)
     if settings.json:
         print_json(reports if len(reports) != 1 else reports[0])
+
+
+def _is_file(place: str) -> bool:
+    try:
+        return Path(place).expanduser().is_file()
+    except (OSError, ValueError, RuntimeError):  # a NUL, a name too long, no such user: named as a directory would be
+        return False

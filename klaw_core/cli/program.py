@@ -9,13 +9,17 @@ from klaw_core.cli.settings import Settings, common_options
 #: The line is repeated here so that the help needs no module; a test compares it with the command's own.
 COMMANDS = {
     "init": ("init", "Create the data directory and a configuration file."),
-    "index": ("index", "Index directories of notes, or bring the index up to date."),
+    "index": ("index", "Index directories or files, or bring the index up to date."),
     "embed": ("embed", "Compute the vectors that are missing."),
     "search": ("search", "Find the chunks that answer a question."),
+    "list": ("list", "List documents, saved memories, chats or workspaces."),
+    "recent": ("recent", "Show the newest documents."),
     "get": ("get", "Print a note, or some of its lines."),
     "save": ("save", "Remember a text."),
     "logs": ("logs", "Print what was said in a chat."),
     "forget": ("forget", "Remove a memory, a note or a workspace from the index."),
+    "restore": ("restore", "Take back a note that was forgotten."),
+    "workspace": ("workspace", "List, rename, remove and restrict indexed directories."),
     "core": ("core", "Show and change core memory."),
     "status": ("status", "Show what is indexed, with what, and what does not work."),
     "reindex": ("reindex", "Build the index anew from the files, perhaps with another model."),
@@ -26,7 +30,7 @@ COMMANDS = {
     "config": ("config", "Show and change the configuration."),
     "demo": ("demo", "Index sample notes and search them, to see Klaw at work."),
 }
-ALIASES = {"add": "index"}
+ALIASES = {"add": "index", "ls": "list"}
 
 
 @click.group(

@@ -33,6 +33,8 @@ def command(settings: Settings) -> None:
         print_json({**to_json(status), "config_files": to_json(files)})
     else:
         _show(data(), status, [str(file) for file in files])
+        if settings.verbose:
+            _show_skipped(data(), status)
 
 
 def _show(out: Output, status: Status, files: list[str]) -> None:
@@ -56,6 +58,15 @@ def _show(out: Output, status: Status, files: list[str]) -> None:
     _show_origins(out, status)
     for problem in status.problems:
         out.line(StyledText("! ", "bold red"), problem)
+
+
+def _show_skipped(out: Output, status: Status) -> None:
+    """Name every file that the last run over a directory left out."""
+    from klaw_core.cli.output import StyledText
+
+    for skipped in status.skipped.values():
+        for item in skipped:
+            out.line(StyledText("skipped ", "yellow"), f"{item.path}: {item.reason}")
 
 
 def _show_origins(out: Output, status: Status) -> None:
@@ -82,6 +93,10 @@ def _remarks(status: Status, name: str) -> Iterator[str]:
         yield f"(in the collection {collection})"
     if excluded := status.excluded.get(name):
         yield f"({counted(excluded, 'note')} excluded)"
+    if skipped := status.skipped.get(name):
+        from klaw_core.cli.reports import by_reason
+
+        yield f"({len(skipped):,} skipped: {by_reason(skipped)})"
 
 
 def _amount(name: str, value: int | str) -> str:

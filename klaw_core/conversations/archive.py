@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from attrs import frozen
@@ -19,6 +19,7 @@ from klaw_core.errors import StoreLockedError
 from klaw_core.files.atomic import sync_directory, writing_failed
 from klaw_core.interfaces.store import Store
 from klaw_core.values.chat_rows import Session, StoredMessage, Summary
+from klaw_core.values.listings import ListedChat
 
 
 @frozen
@@ -82,6 +83,14 @@ class Conversations:
         """Return messages that hold any word of ``text``, best first; ``Memory.search`` finds chunks of them."""
         with self._store.read() as snapshot:
             return snapshot.messages.search(text, limit, None if chat is None else chat.name)
+
+    def chats(self) -> tuple[ListedChat, ...]:
+        """Return every chat, the one that spoke last first; read from the names of the journal's files alone."""
+        days: dict[str, list[date]] = {}
+        for file in self.journal.files().files:
+            days.setdefault(file.chat.name, []).append(file.day)
+        listed = (ListedChat(name, min(known), max(known), len(known)) for name, known in days.items())
+        return tuple(sorted(listed, key=lambda chat: (-chat.last_day.toordinal(), chat.name)))
 
     def session(self, chat: Chat) -> Session | None:
         """Return where a chat stands, or None if it has no messages."""

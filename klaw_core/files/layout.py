@@ -9,7 +9,10 @@ from attrs import frozen
 
 @frozen
 class DataDirectory:
-    """The files of one memory. Everything but the store's own file is written by a person, or with their words."""
+    """The files of one memory.
+
+    Everything but the store's own file and ``skipped.json`` is written by a person, or with their words.
+    """
 
     root: Path
 
@@ -17,6 +20,11 @@ class DataDirectory:
     def workspaces(self) -> Path:
         """Which directories of notes were indexed."""
         return self.root / "workspaces.json"
+
+    @property
+    def skipped(self) -> Path:
+        """What the last runs left out of the directories of notes; derived, like the store's file."""
+        return self.root / "skipped.json"
 
     @property
     def core_memory(self) -> Path:

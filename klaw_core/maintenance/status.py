@@ -10,10 +10,12 @@ from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import ALL_ANEW, require_same_space
 from klaw_core.errors import EmbeddingError, KlawError, PluginError, VectorSpaceError, isolated, reason
 from klaw_core.extensions.host import Extensions
+from klaw_core.files.layout import DataDirectory
 from klaw_core.indexing.reconcile import compare
 from klaw_core.interfaces.extension import StatusExtension
 from klaw_core.interfaces.store import Snapshot
 from klaw_core.sources.catalogue import Sources
+from klaw_core.sources.skipped import SkippedFiles
 from klaw_core.values.runs import Status
 from klaw_core.values.vectors import SpaceRecord
 
@@ -57,6 +59,11 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             *(f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(sources.strays())),
             *indexes,
         ),
+        skipped={
+            name: skipped
+            for name, skipped in SkippedFiles(DataDirectory(assembly.config.data_dir).skipped).all().items()
+            if name in roots
+        },
     )
 
 

@@ -165,6 +165,14 @@ class IsolatedSource:
             with self._alone():
                 self.source.remove()
 
+    def why_left_out(self, path: str) -> str:
+        """Return why the source does not have the document of a file that is there; empty if it cannot say."""
+        explain = getattr(self.source, "why_left_out", None)
+        if explain is None:
+            return ""
+        with self._alone():
+            return str(explain(path))
+
     def watch_paths(self) -> Sequence[Path]:
         """Return the files and directories whose changes concern this source. Raise WorkspaceError."""
         if not isinstance(self.source, WatchableSource):

@@ -11,10 +11,12 @@ from attrs import define, evolve, field, frozen
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import NotFoundError, PluginContractError, WorkspaceError
+from klaw_core.files.layout import DataDirectory
 from klaw_core.indexing.flow import Indexer, ProgressCallback, turn_to_embed
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
+from klaw_core.sources.skipped import SkippedFiles
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.documents import Document, Entry, is_path_of
 from klaw_core.values.events import Event, ForgetEvent, IndexEvent
@@ -51,7 +53,10 @@ class IndexRuns:
         report = IndexReport()
         for source in sources:
             try:
-                report += self._write(source, run, force=force, on_progress=on_progress)
+                written = self._write(source, run, force=force, on_progress=on_progress)
+                if source.root is not None:
+                    self.skipped.replace(source.origin, written.skipped)
+                report += written
             except WorkspaceError as error:
                 if alone:
                     raise
@@ -73,15 +78,21 @@ class IndexRuns:
     ) -> IndexReport:
         """Bring the index up to date with single files of known sources.
 
-        A file that its source does not have (any more: it was removed, or is excluded) leaves the index. Raise
-        NotFoundError if a path lies in no source's directory, StoreError.
+        A file that its source does not have (any more: it was removed, or is excluded) leaves the index; of one that
+        is there the report says why. Raise NotFoundError if a path lies in no source's directory, StoreError.
         """
         run = EmbeddingRun(stopped=not embed)
         report = IndexReport()
         by_source = self._files_by_source(paths)
         for source, named in by_source.items():
             indexer = self._indexer(source)
-            report += indexer.write_entries(source, named.there, named.gone, run, on_progress=on_progress)
+            written = indexer.write_entries(source, named.there, named.gone, run, on_progress=on_progress)
+            written += IndexReport(skipped=tuple(named.left_out))
+            if source.root is not None:
+                documents = [*(entry.path for entry in named.there), *named.gone]
+                cannot = [item for item in written.skipped if item not in named.left_out]
+                self.skipped.update(source.origin, documents, cannot)
+            report += written
         collections = tuple(dict.fromkeys(source.collection for source in by_source))
         report = self.finish(report, run, collections, on_progress, patient=_has_work(run))
         self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in by_source))))
@@ -147,6 +158,11 @@ class IndexRuns:
         report = indexer.write(source, run, force=force, on_progress=on_progress)
         return report + IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=tuple(skipped))
 
+    @property
+    def skipped(self) -> SkippedFiles:
+        """What runs have left out."""
+        return SkippedFiles(DataDirectory(self.assembly.config.data_dir).skipped)
+
     def _indexer(self, source: IsolatedSource) -> Indexer:
         return self.assembly.indexer(source.collection)
 
@@ -159,7 +175,10 @@ class IndexRuns:
                     found.setdefault(source, _NamedFiles()).there.append(Entry(document))
                     break
                 if (document := _document_below(source, path)) is not None:
-                    found.setdefault(source, _NamedFiles()).gone.append(document)
+                    named = found.setdefault(source, _NamedFiles())
+                    named.gone.append(document)
+                    if reason := source.why_left_out(document):
+                        named.left_out.append(SkippedEntry(document, reason, keep=False))
                     break
             else:
                 raise NotFoundError(f"{path} belongs to no source", hint="klaw index DIR")
@@ -177,13 +196,19 @@ class _NamedFiles:
 
     there: list[Entry] = field(factory=list)
     gone: list[str] = field(factory=list)
+    left_out: list[SkippedEntry] = field(factory=list)  # of those that are gone: files that are there
 
 
 def _document_below(source: IsolatedSource, path: str) -> str | None:
     """Return the document path of a file below a source's directory, though the source does not have it."""
     try:
-        place = Path(path).expanduser().absolute()
-        root = next((root for root in source.watch_paths() if place.is_relative_to(root)), None)
+        named = Path(path).expanduser().absolute()
+        # ".." and links on the way to the file are followed; the file itself may be gone, or a link.
+        places = (named, named.parent.resolve() / named.name)
+        found = ((place, root) for root in source.watch_paths() for place in places if place.is_relative_to(root))
+        place, root = next(found, (None, None))
     except (OSError, RuntimeError, ValueError):
         return None
-    return None if root is None else f"{source.origin}/{place.relative_to(root).as_posix()}"
+    if place is None or root is None or ".." in place.relative_to(root).parts:
+        return None
+    return f"{source.origin}/{place.relative_to(root).as_posix()}"

@@ -15,8 +15,8 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core.builtin.workspace import Workspace, can_name
-from klaw_core.errors import StoreCorruptError, StoreError, WorkspaceError
+from klaw_core.builtin.workspace import DEFAULT_INCLUDE, Workspace, can_name
+from klaw_core.errors import NotFoundError, StoreCorruptError, StoreError, WorkspaceError
 from klaw_core.files.atomic import locked, write_atomically
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.runs import SkippedEntry
@@ -74,6 +74,17 @@ class RememberedWorkspace:
         """Return the text of a document's file as it is now."""
         return self.workspace.file_text(path)
 
+    def why_left_out(self, path: str, /) -> str:
+        """Return why a scan does not find the file of a document path, and what changes that; empty if it does."""
+        relative = path.removeprefix(f"{self.origin}/")
+        reason = self.workspace.why_left_out(path)
+        pattern = next((item for item in self.workspace.exclude if fnmatch(relative, item)), None)
+        if not reason or pattern is None:
+            return reason
+        if pattern == escape(relative):
+            return f"was forgotten: `klaw restore {path}` takes it back"
+        return f"{reason}: `klaw workspace exclude {self.origin} --remove '{pattern}'` takes it back"
+
     def watch_paths(self) -> Sequence[Path]:
         """Return the directory."""
         return self.workspace.watch_paths()
@@ -94,6 +105,24 @@ class RememberedWorkspace:
     def remove(self) -> None:
         """Take the workspace off the list; its directory stays. Raise StoreError."""
         self.registry.forget(self.origin)
+
+
+@frozen
+class _Changes:
+    """What is to be different about a workspace; None, or nothing in ``exclude``, leaves it as it is."""
+
+    version: str | None = None
+    include: Sequence[str] | None = None
+    exclude: Sequence[str] = ()
+
+    def applied(self, workspace: Workspace) -> Workspace:
+        """Return the workspace with the changes."""
+        return evolve(
+            workspace,
+            version=workspace.version if self.version is None else self.version,
+            include=workspace.include if self.include is None else tuple(self.include),
+            exclude=tuple(dict.fromkeys((*workspace.exclude, *self.exclude))),
+        )
 
 
 @frozen
@@ -128,14 +157,17 @@ class Workspaces:
         *,
         collection: str = "memory",
         version: str | None = None,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] = (),
         configured: Mapping[str, Path] = MappingProxyType({}),
     ) -> Workspace:
         """Return the workspace of a directory, adding it if it is new.
 
-        A directory inside a known workspace belongs to that one; a new ``version`` replaces the one it had. The name
-        of a workspace whose directory is gone moves to this one, with what it excludes. Raise WorkspaceError if the
-        directory does not exist, holds a known workspace or touches a ``configured`` one, the name is taken, or it is
-        known under another name or in another collection.
+        ``include`` takes the place of the patterns of file names it had, ``exclude`` adds to its patterns of relative
+        paths. A directory inside a known workspace belongs to that one; a new ``version`` replaces the one it had. The
+        name of a workspace whose directory is gone moves to this one, with what it excludes. Raise WorkspaceError if
+        the directory does not exist, holds a known workspace or touches a ``configured`` one, the name is taken, or it
+        is known under another name or in another collection.
         """
         root = _existing(directory)
         settled = {origin: directory.resolve() for origin, directory in configured.items()}
@@ -143,7 +175,8 @@ class Workspaces:
             known = self.all()
             for workspace in known.values():
                 if root.is_relative_to(workspace.root):
-                    return self._known(workspace, known, name, collection, version)
+                    changes = _Changes(version, include, exclude)
+                    return self._known(workspace, known, name, collection, changes)
                 if workspace.root.is_relative_to(root):
                     raise WorkspaceError(
                         f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
@@ -152,12 +185,13 @@ class Workspaces:
             _refuse_settled(root, settled)
             moved = known.get(name or "")
             if moved is not None and is_gone(moved.root) and collection in {"memory", moved.collection}:
-                workspace = evolve(moved, root=root, version=moved.version if version is None else version)
+                workspace = evolve(moved, root=root)
             else:
                 chosen = _free_name(
                     name or root.name or "root", {*known, *settled, *self.reserved}, chosen=name is not None
                 )
-                workspace = Workspace(root, chosen, collection=collection, version=version or "")
+                workspace = Workspace(root, chosen, collection=collection)
+            workspace = _Changes(version, include, exclude).applied(workspace)
             self._write({**known, workspace.origin: workspace})
         return workspace
 
@@ -167,17 +201,17 @@ class Workspaces:
         known: Mapping[str, Workspace],
         name: str | None,
         collection: str,
-        version: str | None,
+        changes: _Changes,
     ) -> Workspace:
-        """Return a workspace that is remembered already, if that is what was meant."""
+        """Return a workspace that is remembered already, with what is changed, if that is what was meant."""
         if name not in {None, workspace.origin} or collection != workspace.collection:
             raise WorkspaceError(
                 f"{workspace.root} is the workspace {workspace.origin!r} of the collection {workspace.collection!r}",
                 hint=f"`klaw forget {workspace.origin}/` first, then index it anew",
             )
-        if version is None or version == workspace.version:
+        renewed = changes.applied(workspace)
+        if renewed == workspace:
             return workspace
-        renewed = evolve(workspace, version=version)
         self._write({**known, workspace.origin: renewed})
         return renewed
 
@@ -197,7 +231,7 @@ class Workspaces:
                 if clash is not None:
                     raise WorkspaceError(f"{workspace.root} is, holds or lies in the workspace {clash!r} already")
                 merged = workspace
-            elif evolve(found, exclude=()) != evolve(workspace, exclude=()):
+            elif evolve(found, exclude=(), include=()) != evolve(workspace, exclude=(), include=()):
                 raise WorkspaceError(
                     f"the workspace {workspace.origin!r} is {found.root} here, or of another collection or version"
                 )
@@ -225,6 +259,42 @@ class Workspaces:
                 known[name] = evolve(workspace, exclude=(*workspace.exclude, pattern))
                 self._write(known)
 
+    def change_patterns(self, name: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Workspace:
+        """Add patterns to what a workspace leaves out, and remove others; return it. Raise NotFoundError."""
+        with locked(self.file.parent):
+            known = self.all()
+            workspace = self._named(name, known)
+            if missing := [pattern for pattern in remove if pattern not in workspace.exclude]:
+                listed = ", ".join(map(repr, workspace.exclude)) or "nothing"
+                raise NotFoundError(f"{name} does not exclude {missing[0]!r}", hint=f"it excludes {listed}")
+            kept = (pattern for pattern in (*workspace.exclude, *add) if pattern not in remove)
+            changed = evolve(workspace, exclude=tuple(dict.fromkeys(kept)))
+            if changed != workspace:
+                self._write({**known, name: changed})
+        return changed
+
+    def rename(self, name: str, new: str, *, taken: Collection[str] = ()) -> Workspace:
+        """Give a workspace another name; return it. Raise NotFoundError, WorkspaceError if the name is taken."""
+        with locked(self.file.parent):
+            known = self.all()
+            workspace = self._named(name, known)
+            _free_name(new, {*known, *taken, *self.reserved}, chosen=True)
+            del known[name]
+            renamed = evolve(workspace, origin=new)
+            self._write({**known, new: renamed})
+        return renamed
+
+    def named(self, name: str) -> Workspace:
+        """Return the workspace of a name. Raise NotFoundError."""
+        return self._named(name, self.all())
+
+    def _named(self, name: str, known: Mapping[str, Workspace]) -> Workspace:
+        found = known.get(name)
+        if found is None:
+            names = ", ".join(known) or "none"
+            raise NotFoundError(f"there is no workspace {name!r}", hint=f"known: {names}")
+        return found
+
     def _write(self, workspaces: Mapping[str, Workspace]) -> None:
         entries = {name: workspace_entry(workspace) for name, workspace in sorted(workspaces.items())}
         text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
@@ -234,7 +304,9 @@ class Workspaces:
 
 def workspace_entry(workspace: Workspace) -> dict[str, Any]:
     """Return the object that stands for a workspace in the file; what has its usual value is left out."""
-    entry = {"path": str(workspace.root), "exclude": list(workspace.exclude)}
+    entry: dict[str, Any] = {"path": str(workspace.root), "exclude": list(workspace.exclude)}
+    if workspace.include != DEFAULT_INCLUDE:
+        entry["include"] = list(workspace.include)
     chosen = {"collection": workspace.collection, "version": workspace.version}
     return entry | {key: value for key, value in chosen.items() if value not in {"", "memory"}}
 
@@ -244,6 +316,7 @@ def parse_workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
     return Workspace(
         Path(entry["path"]),
         name,
+        include=tuple(str(pattern) for pattern in entry.get("include", DEFAULT_INCLUDE)),
         exclude=tuple(str(pattern) for pattern in entry.get("exclude", ())),
         collection=str(entry.get("collection", "memory")),
         version=str(entry.get("version", "")),

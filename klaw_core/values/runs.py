@@ -110,7 +110,8 @@ class Status:
     """What is indexed, with what, and what does not work.
 
     By origin: ``origins`` counts (documents, chunks), ``collections`` names the collection, ``workspaces`` the
-    directory, ``excluded`` counts the notes of a workspace that were forgotten and are left out since.
+    directory, ``excluded`` counts what a workspace leaves out: notes that were forgotten, and patterns; ``skipped`` is
+    what the last run over a directory could not index.
     """
 
     location: str
@@ -124,3 +125,4 @@ class Status:
     excluded: Mapping[str, int]
     statistics: Mapping[str, int | str]
     problems: tuple[str, ...] = ()
+    skipped: Mapping[str, tuple[SkippedEntry, ...]] = field(factory=dict)

@@ -13,6 +13,10 @@ from klaw_core.values.metadata import Metadata
 
 #: The format of a note, cut by the chunker that ``[memory.chunking]`` configures.
 DEFAULT_FORMAT = "markdown"
+
+#: The format of text without markup.
+PLAIN_FORMAT = "plain"
+
 #: The format of a conversation: one message a line.
 TRANSCRIPT_FORMAT = "transcript"
 

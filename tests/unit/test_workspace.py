@@ -90,10 +90,19 @@ class TestOrder:
             ".git/x.md",
             "node_modules/p/r.md",
             "e.md~",
+            "F.MD",
+            "g.py",
         ):
             write(root, name)
-        assert names(workspace) == ["a.md", "b.markdown"]
-        assert names(evolve(workspace, include=("*.txt",))) == ["c.txt"]
+        assert names(workspace) == ["F.MD", "a.md", "b.markdown", "c.txt"]
+        assert names(evolve(workspace, include=("*.py",))) == ["g.py"]
+
+    def test_text_is_not_cut_as_markdown(self, root, workspace):
+        formats = {}
+        for name in ("a.md", "B.MARKDOWN", "c.txt"):
+            write(root, name)
+            formats[name] = workspace.read(Entry(f"notes/{name}")).format
+        assert formats == {"a.md": "markdown", "B.MARKDOWN": "markdown", "c.txt": "plain"}
 
     @pytest.mark.parametrize(
         ("pattern", "left"),

@@ -1,16 +1,20 @@
 """Whether the index agrees with the files: what changed, what is gone, what was never indexed."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from klaw_core.builtin.workspace import EMPTY
 from klaw_core.errors import KlawError
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.flow import Indexer, stays
 from klaw_core.interfaces.source import Source
 from klaw_core.values.documents import DocumentRecord, Entry
-from klaw_core.values.findings import FIX, Finding, named
+from klaw_core.values.findings import FIX, Finding, Severity, named
 from klaw_core.values.runs import SkippedEntry
 
 _UPDATE = "klaw index"
+# What differs between files that are skipped for one reason.
+_DETAIL = re.compile(r" \([^)]*\)")
 
 
 def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
@@ -42,6 +46,8 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
     yield from _outdated("stale", "changed since indexed", changed, source.origin)
     yield from _outdated("never-indexed", "never indexed", new, source.origin)
     yield from _outdated("ghosts", "gone and still found", gone, source.origin)
+    if getattr(source, "root", None) is not None:
+        yield from _skipped(skipped, source.origin)
 
 
 def check_origins(collection: Collection, sources: Sequence[Source], reserved: frozenset[str]) -> Iterator[Finding]:
@@ -76,6 +82,28 @@ def _unknown(collection: Collection, known: set[str]) -> Mapping[str, tuple[str,
             if origin not in known
         }
     return {origin: tuple(sorted(manifest)) for origin, manifest in manifests.items()}
+
+
+def _skipped(skipped: Sequence[SkippedEntry], origin: str) -> Iterator[Finding]:
+    """Name the files of a directory that cannot be indexed, a finding for each reason; an empty note is no fault."""
+    by_reason: dict[str, list[SkippedEntry]] = {}
+    for item in skipped:
+        by_reason.setdefault(_DETAIL.sub("", item.reason), []).append(item)
+    for reason, items in by_reason.items():
+        paths = sorted(item.path for item in items)
+        several = len(paths) > 1
+        what = f"{len(paths):,} {'files are' if several else 'file is'} not indexed ({reason}): {named(paths)}"
+        severity: Severity = "note" if reason == EMPTY else "warning"
+        details = tuple(f"{item.path}: {item.reason}" for item in items)
+        yield Finding("skipped", severity, what, origin, _hint(reason, origin), details)
+
+
+def _hint(reason: str, origin: str) -> str:
+    if reason.startswith("is not valid UTF"):
+        return "save it as UTF-8: iconv -f WINDOWS-1252 -t UTF-8 FILE"
+    if reason.startswith("cannot be read"):
+        return "check its permissions"
+    return "" if reason == EMPTY else f"`klaw workspace exclude {origin} PATTERN` leaves it out without a word"
 
 
 def _outdated(check: str, what: str, paths: Sequence[str], origin: str) -> Iterator[Finding]:

@@ -1,0 +1,121 @@
+"""What ``.gitignore`` and ``.klawignore`` leave out of a workspace: the patterns of git, as git reads them.
+
+In a directory that has both, the lines of ``.klawignore`` come after those of ``.gitignore``, so that ``!pattern``
+takes back what git ignores. A file deeper down decides before one above it; a directory that is ignored is not entered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from attrs import define, field, frozen
+
+IGNORE_FILES = (".gitignore", ".klawignore")
+
+_MAX_BYTES = 1_000_000
+# The parts of a pattern; what is none of these stands for itself.
+_PART = re.compile(
+    r"(?P<any_depth>/\*\*(?=/))|(?P<inside>/\*\*\Z)|(?P<above>\A\*\*/)|(?P<stars>\*+)|(?P<one>\?)"
+    r"|\[(?P<not>[!^]?)(?P<set>\]?(?:\\.|[^\]\\])*)\]|\\(?P<escaped>.)",
+    re.DOTALL,
+)
+
+
+@frozen
+class _Rule:
+    """One line. ``expression`` matches a name, or if ``anchored`` the path from the file's directory."""
+
+    expression: re.Pattern[str]
+    ignores: bool
+    anchored: bool
+    directories_only: bool
+
+    def decides(self, relative: str, *, is_directory: bool) -> bool:
+        if self.directories_only and not is_directory:
+            return False
+        return self.expression.fullmatch(relative if self.anchored else relative.rpartition("/")[2]) is not None
+
+
+@define(eq=False)
+class IgnoreRules:
+    """The ignore files of a directory and of all below it, each read when it first matters."""
+
+    root: Path
+    _rules: dict[str, list[_Rule]] = field(factory=dict, init=False)
+
+    def ignores(self, relative: str, *, is_directory: bool) -> bool:
+        """Return whether a path below the root is ignored; the directories above it are taken not to be."""
+        for directory, rest in _places(relative):
+            for rule in self._of(directory):
+                if rule.decides(rest, is_directory=is_directory):
+                    return rule.ignores
+        return False
+
+    def ignores_file(self, relative: str) -> bool:
+        """Return whether a file is ignored, or a directory above it."""
+        return self.ignores(relative, is_directory=False) or any(
+            self.ignores(directory, is_directory=True) for directory, _ in _places(relative) if directory
+        )
+
+    def _of(self, directory: str) -> list[_Rule]:
+        """Return the rules of a directory's own files, the last line first: it decides before those above it."""
+        if directory not in self._rules:
+            lines = [line for name in IGNORE_FILES for line in _lines(self.root / directory / name)]
+            self._rules[directory] = [rule for line in reversed(lines) if (rule := _parse(line)) is not None]
+        return self._rules[directory]
+
+
+def _places(relative: str) -> Iterator[tuple[str, str]]:
+    """Yield each directory above a path, the nearest first, and the path from there; the root is ``""``."""
+    parts = relative.split("/")
+    for depth in range(len(parts) - 1, -1, -1):
+        yield "/".join(parts[:depth]), "/".join(parts[depth:])
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        if not file.is_file() or file.stat().st_size > _MAX_BYTES:  # a FIFO would not end
+            return []
+        return file.read_text("utf-8-sig", errors="replace").splitlines()
+    except (OSError, ValueError):  # not readable: as if it were not there
+        return []
+
+
+def _parse(line: str) -> _Rule | None:
+    """Return what a line means (gitignore(5)); None for a comment, an empty line and one that is no pattern."""
+    pattern = re.sub(r"(?<!\\) +\Z", "", line)
+    if pattern.startswith("#"):
+        return None
+    ignores = not pattern.startswith("!")
+    pattern = pattern.removeprefix("!")
+    directories_only = pattern.endswith("/")
+    pattern = pattern.removesuffix("/")
+    if not pattern:
+        return None
+    try:
+        expression = re.compile(_expression(pattern), re.DOTALL)
+    except re.error:
+        return None
+    return _Rule(expression, ignores, "/" in pattern, directories_only)
+
+
+def _expression(pattern: str) -> str:
+    """Return the regular expression of a pattern."""
+    text = pattern.removeprefix("/")
+    parts, done = [], 0
+    for found in _PART.finditer(text):
+        parts += [re.escape(text[done : found.start()]), _translate(found)]
+        done = found.end()
+    return "".join([*parts, re.escape(text[done:])])
+
+
+def _translate(found: re.Match[str]) -> str:
+    kind = found.lastgroup
+    if kind == "set":
+        members = re.sub(r"\\(.)", r"\1", found["set"]).replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
+        return f"(?!/)[{'^' if found['not'] else ''}{members}]"
+    if kind == "escaped":
+        return re.escape(found["escaped"])
+    return {"any_depth": "(?:/.*)?", "inside": "/.+", "above": "(?:.*/)?", "stars": "[^/]*", "one": "[^/]"}[str(kind)]

@@ -1,0 +1,118 @@
+"""``klaw list``: what is remembered, by path: documents, saved memories, chats, workspaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from klaw_core.cli.listings import Listing, chosen_format, format_option, show
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+if TYPE_CHECKING:
+    from klaw_core.memory import Memory
+    from klaw_core.values.tools import Json
+
+_PAGE = 1000
+
+
+@click.command("list", short_help="List documents, saved memories, chats or workspaces.")
+@click.argument("prefix", required=False, default="")
+@click.option("--saved", "kind", flag_value="saved", help="Saved memories, the newest first, with their beginning.")
+@click.option("--chats", "kind", flag_value="chats", help="Chats, the one that spoke last first.")
+@click.option("--workspaces", "kind", flag_value="workspaces", help="Directories of notes.")
+@click.option("-c", "--collection", metavar="NAME", help="Only this collection. [default: all]")
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N. [default: all]")
+@click.option("--after", metavar="PATH", default="", help="Only documents behind this path: the last of a page.")
+@format_option
+@common_options
+@pass_settings
+def command(
+    settings: Settings,
+    *,
+    prefix: str,
+    kind: str | None,
+    collection: str | None,
+    limit: int | None,
+    after: str,
+    form: str | None,
+) -> None:
+    """List the indexed documents in order of path: all, or those whose path begins with PREFIX (notes/2026/)."""
+    form = chosen_format(settings, form)
+    if kind is not None and (prefix or after or collection):
+        raise click.UsageError(f"--{kind} lists all of them; PREFIX, --after and --collection are about documents")
+    if kind == "workspaces":
+        from klaw_core.cli.workspace import show_workspaces
+
+        show_workspaces(settings, form, limit)
+        return
+    with settings.open_memory() as memory:
+        if kind == "saved":
+            from klaw_core.cli.recent import listing_of
+
+            listing = listing_of(memory.recent(limit, origin="saved"), "nothing is saved yet: klaw save TEXT")
+        elif kind == "chats":
+            listing = _chats(memory, limit)
+        else:
+            listing = _documents(memory, prefix, collection, after, limit)
+    show(settings, listing, form)
+
+
+def _documents(memory: Memory, prefix: str, collection: str | None, after: str, limit: int | None) -> Listing:
+    from klaw_core.cli.output import StyledText
+    from klaw_core.values.collections import MEMORY
+
+    names = memory.collections() if collection is None else (collection,)
+    rows = [row for name in names for row in _rows(memory, name, prefix, after, limit)][:limit]
+    other = any(row["collection"] != MEMORY for row in rows)
+    what = f"no document's path begins with {prefix!r}" if prefix else "nothing is indexed yet: klaw index DIR"
+    return Listing(
+        rows,
+        ("path", "origin", "collection", "created_at"),
+        "path",
+        lambda row: [
+            StyledText(row["created_at"][:10], "dim"),
+            StyledText(row["path"], "bold cyan"),
+            *([StyledText(row["collection"], "dim")] if other else []),
+        ],
+        "no document is behind that path" if after else what,
+    )
+
+
+def _rows(memory: Memory, collection: str, prefix: str, after: str, limit: int | None) -> Iterator[Json]:
+    """Yield a collection's documents, page by page."""
+    from klaw_core.extensions.json_forms import to_json
+
+    left = limit
+    while left is None or left > 0:
+        size = _PAGE if left is None else min(left, _PAGE)
+        page = memory.documents(collection=collection, prefix=prefix, after=after, limit=size)
+        for record in page:
+            yield {
+                "path": record.path,
+                "origin": record.origin,
+                "collection": collection,
+                "created_at": to_json(record.created_at),
+            }
+        if len(page) < size:
+            return
+        after = page[-1].path
+        left = None if left is None else left - len(page)
+
+
+def _chats(memory: Memory, limit: int | None) -> Listing:
+    from klaw_core.cli.output import StyledText, counted
+    from klaw_core.extensions.json_forms import to_json
+
+    return Listing(
+        [to_json(chat) for chat in memory.conversations.chats()[:limit]],
+        ("name", "first_day", "last_day", "days"),
+        "name",
+        lambda row: [
+            StyledText(row["last_day"], "dim"),
+            StyledText(row["name"], "bold cyan"),
+            StyledText(f"{counted(row['days'], 'day')} since {row['first_day']}", "dim"),
+        ],
+        "there are no chats yet",
+    )

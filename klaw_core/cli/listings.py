@@ -1,0 +1,103 @@
+"""How a list looks: aligned columns for people, and as JSON, Markdown, CSV or one path a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from attrs import field, frozen
+
+from klaw_core.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from klaw_core.cli.output import StyledText
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+FORMATS = ("text", "json", "md", "csv", "files")
+
+
+def format_option(function: Decorated) -> Decorated:
+    """Add ``--format`` to a command that lists."""
+    return click.option("--format", "form", type=click.Choice(FORMATS), help="Print in this form. [default: text]")(
+        function
+    )
+
+
+@frozen
+class Listing:
+    """Rows to show. Each is an object for JSON; ``columns`` are its keys for Markdown and CSV, ``path`` that of a path.
+
+    ``cells`` gives the parts of a line for people, ``below`` a line under it, ``empty`` what to say of no rows.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    columns: Sequence[str]
+    path: str
+    cells: Callable[[Mapping[str, Any]], Sequence[StyledText | str]]
+    empty: str
+    right: Sequence[int] = ()
+    below: Callable[[Mapping[str, Any]], str] = field(default=lambda _row: "")
+
+
+def chosen_format(settings: Settings, form: str | None) -> str:
+    """Return the form that the options ask for. Raise UsageError if they contradict each other."""
+    if settings.json and form not in {None, "json"}:
+        raise click.UsageError(f"--json and --format {form} contradict each other")
+    return "json" if settings.json else form or "text"
+
+
+def show(settings: Settings, listing: Listing, form: str) -> None:
+    """Print a list on stdout; that there is nothing is a notice on stderr, except in JSON."""
+    from klaw_core.cli.output import notify, print_json
+    from klaw_core.cli.streams import echo
+
+    if form == "json":
+        print_json(listing.rows)
+    elif not listing.rows:
+        notify(settings, listing.empty)
+    elif form == "text":
+        _show_text(listing)
+    elif form == "files":
+        echo("".join(f"{path}\n" for path in dict.fromkeys(row[listing.path] for row in listing.rows)), nl=False)
+    else:
+        echo({"md": _markdown, "csv": _csv}[form](listing), nl=False)
+
+
+def _show_text(listing: Listing) -> None:
+    from klaw_core.cli.output import StyledText, data
+
+    out = data()
+    if not any(map(listing.below, listing.rows)):
+        out.rows([listing.cells(row) for row in listing.rows], right=listing.right)
+        return
+    for row in listing.rows:
+        out.rows([listing.cells(row)])
+        if text := listing.below(row):
+            out.line(StyledText(text, "dim"), indent=4)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def _markdown(listing: Listing) -> str:
+    def row(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |\n"
+
+    body = (row([_text(item[name]) for name in listing.columns]) for item in listing.rows)
+    return row(listing.columns) + row(["---"] * len(listing.columns)) + "".join(body)
+
+
+def _csv(listing: Listing) -> str:
+    import csv
+    import io
+
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(listing.columns)
+    writer.writerows([_text(item[name]) for name in listing.columns] for item in listing.rows)
+    return text.getvalue()

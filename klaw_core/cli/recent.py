@@ -1,0 +1,58 @@
+"""``klaw recent``: what is newest in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from klaw_core.cli.dates import since as parse_since
+from klaw_core.cli.listings import Listing, chosen_format, format_option, show
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+if TYPE_CHECKING:
+    from klaw_core.values.listings import ListedDocument
+
+
+@click.command("recent", short_help="Show the newest documents.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Show at most N."
+)
+@click.option("--since", metavar="WHEN", callback=parse_since, help="Only from then on: 2026-02-24, 7d, yesterday.")
+@click.option("-c", "--collection", metavar="NAME", help="Only this collection. [default: all]")
+@format_option
+@common_options
+@pass_settings
+def command(
+    settings: Settings, *, limit: int, since: datetime | None, collection: str | None, form: str | None
+) -> None:
+    """Show the newest notes, saved memories and conversations, and how each begins.
+
+    A note's date is the one in its name or front matter, else when its file last changed.
+    """
+    form = chosen_format(settings, form)
+    with settings.open_memory() as memory:
+        found = memory.recent(limit, since=since, collection=collection)
+    empty = "nothing is indexed yet: klaw index DIR" if since is None else f"nothing since {since.date().isoformat()}"
+    show(settings, listing_of(found, empty), form)
+
+
+def listing_of(documents: Sequence[ListedDocument], empty: str) -> Listing:
+    """Return documents as a list with the beginning of each."""
+    from klaw_core.cli.output import StyledText
+    from klaw_core.extensions.json_forms import to_json
+
+    return Listing(
+        [to_json(document) for document in documents],
+        ("path", "created_at", "source", "title", "preview"),
+        "path",
+        lambda row: [
+            StyledText(row["created_at"][:10], "dim"),
+            StyledText(row["path"], "bold cyan"),
+            *([StyledText(row["title"], "dim")] if row["title"] else []),
+        ],
+        empty,
+        below=lambda row: row["preview"],
+    )

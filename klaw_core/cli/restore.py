@@ -1,0 +1,24 @@
+"""``klaw restore``: take back a note that was forgotten."""
+
+from __future__ import annotations
+
+import click
+
+from klaw_core.cli.completion import forgotten_notes
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+
+@click.command("restore", short_help="Take back a note that was forgotten.")
+@click.argument("path", shell_complete=forgotten_notes)
+@common_options
+@pass_settings
+def command(settings: Settings, *, path: str) -> None:
+    """Index the note PATH (notes/a.md, or its file) again after klaw forget has excluded it.
+
+    A saved memory that was forgotten cannot be restored: its text was deleted.
+    """
+    from klaw_core.cli.reports import report_run
+
+    with settings.open_memory() as memory:
+        report = memory.restore(path)
+    report_run(settings, path, report)

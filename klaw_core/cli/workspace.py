@@ -1,0 +1,130 @@
+"""``klaw workspace``: the directories of notes that are indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from klaw_core.cli.completion import workspace_names
+from klaw_core.cli.listings import Listing, chosen_format, format_option, show
+from klaw_core.cli.settings import Settings, common_options, pass_settings
+
+if TYPE_CHECKING:
+    from klaw_core.cli.output import StyledText
+
+
+@click.group("workspace", short_help="List, rename, remove and restrict indexed directories.")
+@common_options
+def command() -> None:
+    """List, rename, remove and restrict the directories of notes that klaw index remembers."""
+
+
+@command.command("list", short_help="List the indexed directories.")
+@format_option
+@common_options
+@pass_settings
+def list_command(settings: Settings, *, form: str | None) -> None:
+    """List the indexed directories with what each leaves out."""
+    show_workspaces(settings, chosen_format(settings, form), None)
+
+
+@command.command("rename", short_help="Give a workspace another name.")
+@click.argument("name", shell_complete=workspace_names)
+@click.argument("new_name")
+@common_options
+@pass_settings
+def rename_command(settings: Settings, *, name: str, new_name: str) -> None:
+    """Rename the workspace NAME: the paths of its notes begin with NEW_NAME from now on. Nothing is embedded again."""
+    from klaw_core.cli.progress import progress_bar
+    from klaw_core.cli.reports import report_run
+
+    with settings.open_memory() as memory, progress_bar(settings) as on_progress:
+        report = memory.workspaces.rename(name, new_name, on_progress=on_progress)
+    report_run(settings, new_name, report)
+
+
+@command.command("remove", short_help="Forget a workspace and what was indexed from it.")
+@click.argument("name", shell_complete=workspace_names)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@common_options
+@pass_settings
+def remove_command(settings: Settings, *, name: str, yes: bool) -> None:
+    """Remove the workspace NAME from memory, as klaw forget NAME/ does. Its directory stays."""
+    from klaw_core.cli.forget import ask_to_forget, report_forgotten
+
+    with settings.open_memory() as memory:
+        if not yes:
+            ask_to_forget(memory, f"{name}/")
+        gone = memory.workspaces.remove(name)
+    report_forgotten(settings, gone)
+
+
+@command.command("exclude", short_help="Leave files of a workspace out, or take them back.")
+@click.argument("name", shell_complete=workspace_names)
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+@click.option("--remove", is_flag=True, help="Exclude these patterns no longer.")
+@common_options
+@pass_settings
+def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...], remove: bool) -> None:
+    """Leave out of the workspace NAME what matches a PATTERN, a path below its directory such as 'drafts/*'.
+
+    * matches / as well; a PATTERN that matches a directory leaves out all of it. Without a PATTERN, print those there
+    are.
+    """
+    from klaw_core.cli.progress import progress_bar
+    from klaw_core.cli.reports import report_run
+
+    if not patterns:
+        if remove:
+            raise click.UsageError("--remove needs a PATTERN")
+        _show_patterns(settings, name)
+        return
+    with settings.open_memory() as memory, progress_bar(settings) as on_progress:
+        added, removed = ((), patterns) if remove else (patterns, ())
+        report = memory.workspaces.exclude(name, *added, remove=removed, on_progress=on_progress)
+    report_run(settings, name, report)
+
+
+def _show_patterns(settings: Settings, name: str) -> None:
+    from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.extensions.workspaces import workspaces_in
+
+    patterns = workspaces_in(settings.load_config().data_dir).named(name).exclude
+    if settings.json:
+        print_json(patterns)
+    elif not patterns:
+        notify(settings, f"{name} excludes nothing")
+    for pattern in () if settings.json else patterns:
+        data().line(pattern)
+
+
+def show_workspaces(settings: Settings, form: str, limit: int | None) -> None:
+    """Print the indexed directories."""
+    from klaw_core.extensions.json_forms import to_json
+
+    with settings.open_memory() as memory:
+        rows = [to_json(workspace) for workspace in memory.workspaces.list()[:limit]]
+    columns = ("name", "root", "collection", "version", "include", "exclude", "documents", "chunks")
+    show(settings, Listing(rows, columns, "root", _cells, "nothing is indexed yet: klaw index DIR", right=(1, 2)), form)
+
+
+def _cells(row: Mapping[str, Any]) -> list[StyledText | str]:
+    from klaw_core.builtin.workspace import DEFAULT_INCLUDE
+    from klaw_core.cli.output import StyledText, counted, tilde
+
+    remarks = [
+        *([f"(in the collection {row['collection']})"] if row["collection"] != "memory" else []),
+        *([f"(version {row['version']})"] if row["version"] else []),
+        *([f"(reads {' '.join(row['include'])})"] if tuple(row["include"]) not in {DEFAULT_INCLUDE, ()} else []),
+        *([f"(excludes {', '.join(row['exclude'])})"] if row["exclude"] else []),
+        *(["(configured)"] if row["configured"] else []),
+        *([] if row["is_there"] else ["(is not there)"]),
+    ]
+    return [
+        StyledText(row["name"], "bold cyan"),
+        counted(row["documents"], "note"),
+        counted(row["chunks"], "chunk"),
+        StyledText(" ".join((tilde(row["root"]), *remarks)), "dim"),
+    ]

@@ -1,0 +1,71 @@
+"""Lists of what is indexed, for people who look through it."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from klaw_core.interfaces.store import Snapshot, Store
+from klaw_core.values.documents import DocumentRecord
+from klaw_core.values.listings import ListedDocument
+
+_PREVIEW = 160  # characters
+_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
+
+
+def recent_documents(
+    store: Store[Any],
+    limit: int | None,
+    *,
+    since: datetime | None = None,
+    origin: str | None = None,
+    collections: Sequence[str] | None = None,
+) -> tuple[ListedDocument, ...]:
+    """Return the newest documents, the newest first; of equal dates in order of path."""
+    with store.read() as snapshot:
+        names = snapshot.collections() if collections is None else collections
+        found = [
+            (record, name)
+            for name in names
+            for record in _records(snapshot, name, origin)
+            if since is None or record.created_at >= since
+        ]
+        newest = heapq.nsmallest(len(found) if limit is None else limit, found, key=_age)
+        listed = (_listed(snapshot, record, name) for record, name in newest)
+        return tuple(document for document in listed if document is not None)
+
+
+def _age(item: tuple[DocumentRecord, str]) -> tuple[float, str]:
+    record, _ = item
+    return -record.created_at.timestamp(), record.path
+
+
+def _records(snapshot: Snapshot[Any], collection: str, origin: str | None) -> Iterator[DocumentRecord]:
+    for name in snapshot.counts(collection):
+        if origin is None or name == origin:
+            yield from snapshot.manifest(collection, name).values()
+
+
+def _listed(snapshot: Snapshot[Any], record: DocumentRecord, collection: str) -> ListedDocument | None:
+    """Return a document as a list shows it; None for one without chunks, which nothing could be said of."""
+    chunks = snapshot.outline(collection, record.path)
+    if not chunks:
+        return None
+    first = chunks[0]
+    heading = first.chunk.heading
+    text = " ".join(_HEADINGS.sub("", first.chunk.text).split())
+    preview = text if len(text) <= _PREVIEW else f"{text[:_PREVIEW]}…"
+    return ListedDocument(
+        record.path,
+        record.origin,
+        collection,
+        record.created_at,
+        first.source,
+        first.chat_id,
+        heading[0] if heading else "",
+        preview,
+        len(chunks),
+    )

@@ -1,0 +1,52 @@
+"""What lists show: documents, chats and workspaces, one value a row."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+
+from attrs import field, frozen
+
+
+@frozen
+class ListedDocument:
+    """An indexed document. ``title`` is its outermost heading, if it has one; ``preview`` how its text begins."""
+
+    path: str
+    origin: str
+    collection: str
+    created_at: datetime
+    source: str
+    chat_id: str | None
+    title: str
+    preview: str = field(repr=False)
+    chunks: int
+
+
+@frozen
+class ListedChat:
+    """A chat with the first and the last day (of UTC) on which something was said, and how many days there are."""
+
+    name: str
+    first_day: date
+    last_day: date
+    days: int
+
+
+@frozen
+class ListedWorkspace:
+    """A directory of notes. ``include`` are patterns of file names, ``exclude`` of paths below ``root``.
+
+    ``configured``: it stands in ``[[memory.sources]]``. ``is_there``: the directory exists.
+    """
+
+    name: str
+    root: Path
+    collection: str
+    version: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    documents: int
+    chunks: int
+    configured: bool
+    is_there: bool

@@ -1,0 +1,166 @@
+"""``klaw list``, ``recent``, ``restore`` and ``workspace``, and ``klaw index`` with files and patterns."""
+
+import csv
+import io
+import json
+
+import pytest
+
+
+class TestList:
+    def test_documents_in_order_of_path(self, indexed):
+        lines = indexed("list").stdout.splitlines()
+        assert [line.split()[1] for line in lines] == ["notes/2026-02-24.md", "notes/auth.md", "notes/sub/tls.md"]
+        assert lines[0].startswith("2026-02-24")
+        assert indexed("ls", "notes/sub/").stdout.split()[1] == "notes/sub/tls.md"
+
+    def test_page_by_page(self, indexed):
+        first = json.loads(indexed("list", "--limit", "2", "--json").stdout)
+        rest = json.loads(indexed("list", "--after", first[-1]["path"], "--json").stdout)
+        assert [row["path"] for row in first + rest] == ["notes/2026-02-24.md", "notes/auth.md", "notes/sub/tls.md"]
+
+    def test_every_collection_unless_one_is_named(self, indexed, user_home):
+        (user_home / "manual").mkdir()
+        (user_home / "manual" / "m.md").write_text("usage", "utf-8")
+        indexed("index", str(user_home / "manual"), "-c", "docs")
+        assert indexed("list").stdout.splitlines()[-1].split()[1:] == ["manual/m.md", "docs"]
+        assert indexed("list", "--collection", "docs", "--format", "files").stdout == "manual/m.md\n"
+        assert indexed("list", "--collection", "nope").exit_code == 1
+
+    def test_forms(self, indexed):
+        files = ["notes/2026-02-24.md", "notes/auth.md", "notes/sub/tls.md"]
+        rows = list(csv.DictReader(io.StringIO(indexed("list", "--format", "csv").stdout)))
+        assert [row["path"] for row in rows] == files
+        table = indexed("list", "--format", "md").stdout.splitlines()
+        assert table[0] == "| path | origin | collection | created_at |"
+        assert len(table) == 5
+        assert indexed("list", "--format", "files").stdout.split() == files
+        assert indexed("list", "--json", "--format", "md").exit_code == 2
+
+    def test_saved_memories(self, indexed):
+        indexed("save", "The ferry leaves at seven.")
+        shown = indexed("list", "--saved").stdout
+        assert "saved/" in shown
+        assert "The ferry leaves at seven." in shown
+        assert json.loads(indexed("list", "--saved", "--json").stdout)[0]["preview"] == "The ferry leaves at seven."
+
+    def test_chats(self, indexed, user_home):
+        place = user_home / "data" / "klaw" / "conversations" / "telegram_1"
+        place.mkdir(parents=True)
+        (place / "2026-02-24.jsonl").write_text("{}\n", "utf-8")
+        assert "telegram_1  1 day since 2026-02-24" in indexed("list", "--chats").stdout
+
+    def test_workspaces(self, indexed, user_home):
+        assert indexed("list", "--workspaces").stdout == indexed("workspace", "list").stdout
+        assert indexed("list", "--workspaces", "--format", "files").stdout == f"{user_home / 'notes'}\n"
+
+    @pytest.mark.parametrize("kind", [(), ("--saved",), ("--chats",), ("--workspaces",)])
+    def test_nothing_is_an_empty_list_and_a_notice(self, klaw, kind):
+        result = klaw("list", *kind)
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert result.stderr.startswith("klaw: ")
+        assert json.loads(klaw("list", *kind, "--json").stdout) == []
+
+    def test_a_prefix_is_about_documents(self, indexed):
+        assert indexed("list", "notes/", "--saved").exit_code == 2
+        assert "zzz" in indexed("list", "zzz").stderr
+
+
+class TestRecent:
+    def test_the_newest_first_with_their_beginning(self, indexed):
+        assert indexed("recent", "--format", "files").stdout.split()[-1] == "notes/2026-02-24.md"
+        assert "Baked rye bread with buttermilk." in indexed("recent").stdout
+        assert len(json.loads(indexed("recent", "--limit", "2", "--json").stdout)) == 2
+
+    def test_since_and_collection(self, indexed):
+        shown = indexed("recent", "--since", "2026-02-25", "--collection", "memory").stdout
+        assert "2026-02-24.md" not in shown
+        assert "notes/auth.md" in shown
+
+    def test_nothing(self, klaw):
+        assert "nothing is indexed yet" in klaw("recent").stderr
+        assert json.loads(klaw("recent", "--json").stdout) == []
+
+
+class TestRestore:
+    def test_it_undoes_forget(self, indexed):
+        told = indexed("forget", "--yes", "notes/auth.md")
+        assert "klaw restore notes/auth.md" in told.stderr
+        assert "klaw restore notes/auth.md" in indexed("index", "../notes/auth.md").stderr
+        assert indexed("restore", "notes/auth.md").stdout.startswith("notes/auth.md: 1 new; 1 chunk")
+        assert "auth.md" in indexed("search", "OIDC").stdout
+
+    def test_json(self, indexed):
+        indexed("forget", "--yes", "notes/auth.md")
+        assert json.loads(indexed("restore", "notes/auth.md", "--json").stdout)["added"] == 1
+        assert "was not forgotten" in json.loads(indexed("restore", "notes/auth.md", "--json").stderr)["error"]
+
+    def test_a_saved_memory_is_gone(self, indexed):
+        path = indexed("save", "The ferry leaves at seven.").stdout.strip()
+        told = indexed("forget", "--yes", path)
+        assert "restore" not in told.stderr
+        assert "deleted" in indexed("restore", path).stderr
+
+
+class TestWorkspace:
+    def test_list(self, indexed):
+        (row,) = json.loads(indexed("workspace", "list", "--json").stdout)
+        assert (row["name"], row["documents"], row["is_there"]) == ("notes", 3, True)
+        assert indexed("workspace", "list", "--format", "csv").stdout.startswith("name,root,")
+
+    def test_rename(self, indexed):
+        assert indexed("workspace", "rename", "notes", "vault").stdout.startswith("vault: 3 new")
+        assert indexed("list", "--format", "files").stdout.startswith("vault/")
+        assert indexed("workspace", "rename", "notes", "x").exit_code == 1
+
+    def test_exclude(self, indexed):
+        assert "excludes nothing" in indexed("workspace", "exclude", "notes").stderr
+        assert "1 removed" in indexed("workspace", "exclude", "notes", "sub/*").stdout
+        assert indexed("workspace", "exclude", "notes").stdout == "sub/*\n"
+        assert json.loads(indexed("workspace", "exclude", "notes", "--json").stdout) == ["sub/*"]
+        assert "(excludes sub/*)" in indexed("workspace", "list").stdout
+        assert "1 new" in indexed("workspace", "exclude", "notes", "sub/*", "--remove").stdout
+        assert indexed("workspace", "exclude", "notes", "--remove").exit_code == 2
+
+    def test_remove_asks_unless_told_not_to(self, indexed, user_home):
+        assert indexed("workspace", "remove", "notes").exit_code == 2
+        assert "forgot 3 documents" in indexed("workspace", "remove", "notes", "--yes").stdout
+        assert (user_home / "notes" / "auth.md").exists()
+
+
+class TestIndexing:
+    def test_a_file_of_an_indexed_directory(self, indexed, notes):
+        (notes / "new.md").write_text("a gull", "utf-8")
+        assert indexed("index", str(notes / "new.md")).stdout.startswith(f"{notes / 'new.md'}: 1 new")
+        (notes / "code.py").write_text("print()", "utf-8")
+        assert "is not named *.md" in indexed("index", str(notes / "code.py")).stderr
+
+    def test_a_file_of_no_indexed_directory_is_refused(self, indexed, user_home):
+        (user_home / "x.md").write_text("text", "utf-8")
+        assert "belongs to no source" in indexed("index", str(user_home / "x.md")).stderr
+
+    def test_patterns(self, klaw, notes):
+        (notes / "code.py").write_text("gull = 1", "utf-8")
+        klaw("index", str(notes), "--include", "*.py", "--include", "*.md", "--exclude", "sub/*")
+        shown = klaw("list", "--format", "files").stdout.split()
+        assert shown == ["notes/2026-02-24.md", "notes/auth.md", "notes/code.py"]
+        assert "(reads *.py *.md)" in klaw("workspace", "list").stdout
+        assert klaw("index", "--include", "*.py").exit_code == 2
+
+    def test_status_and_doctor_name_what_is_skipped(self, indexed, notes):
+        (notes / "latin.md").write_bytes("café".encode("latin-1"))
+        assert "latin.md: is not valid UTF-8" in indexed("index").stderr
+        assert "(1 skipped: 1 not valid UTF-8)" in indexed("status").stdout.replace(":  ", ": ")
+        assert "skipped notes/latin.md: is not valid UTF-8" in indexed("status", "-v").stdout
+        assert "iconv" in indexed("doctor").stdout
+
+
+def test_a_shell_completes_workspaces_and_forgotten_notes(indexed, spawn):
+    def complete(words: str, at: int) -> str:
+        variables = {"_KLAW_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+        return spawn(environment=variables).stdout
+
+    indexed("forget", "--yes", "notes/auth.md")
+    assert "plain,notes" in complete("klaw workspace rename no", 3)
+    assert "plain,notes/auth.md" in complete("klaw restore no", 2)
+    assert complete("klaw restore zz", 2).strip() == ""

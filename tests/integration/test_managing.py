@@ -1,0 +1,240 @@
+"""What a person keeps in order: lists, workspaces and their patterns, notes taken back, files that are left out."""
+
+import json
+import shutil
+from datetime import UTC, datetime
+
+import pytest
+
+from klaw_core import NewDocument, NotFoundError, QueryError, WorkspaceError
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
+from klaw_core.sources.skipped import SkippedFiles
+from klaw_core.values.runs import SkippedEntry
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def home(request, make_home):
+    return make_home(request.param)
+
+
+@pytest.fixture
+def memory(home):
+    home.write("a.md", "# Alpha\n\nthe harbour at night\n", hours=1)
+    home.write("sub/b.md", "a lantern on the pier\n", hours=3)
+    home.write("c.txt", "a buoy\n", hours=2)
+    with home.open() as opened:
+        opened.index(home.notes)
+        yield opened
+
+
+def paths(memory):
+    return [record.path for record in memory.documents()]
+
+
+class TestRecent:
+    def test_the_newest_come_first(self, memory):
+        assert [item.path for item in memory.recent()] == ["notes/sub/b.md", "notes/c.txt", "notes/a.md"]
+        assert [item.path for item in memory.recent(1)] == ["notes/sub/b.md"]
+
+    def test_each_shows_its_title_and_its_beginning(self, memory):
+        by_path = {item.path: item for item in memory.recent()}
+        assert (by_path["notes/a.md"].title, by_path["notes/a.md"].preview) == ("Alpha", "the harbour at night")
+        assert by_path["notes/c.txt"].preview == "a buoy"
+
+    def test_saved_texts_and_other_collections_are_there(self, memory):
+        memory.save("The ferry leaves at seven.", created_at=datetime(2030, 1, 1, tzinfo=UTC))
+        memory.add([NewDocument("x", "a rope", created_at=datetime(2029, 1, 1, tzinfo=UTC))], collection="shed")
+        first, second, *_ = memory.recent()
+        assert (first.origin, first.preview, first.source) == ("saved", "The ferry leaves at seven.", "manual")
+        assert (second.path, second.collection) == ("documents/x", "shed")
+        assert [item.path for item in memory.recent(collection="shed")] == ["documents/x"]
+        assert [item.origin for item in memory.recent(origin="saved")] == ["saved"]
+        assert len(memory.recent(None)) == 5
+        assert memory.collections() == ("memory", "docs", "shed")
+
+    def test_since_leaves_out_what_is_older(self, memory):
+        assert [item.path for item in memory.recent(since=datetime(2026, 2, 24, 15, tzinfo=UTC))] == ["notes/sub/b.md"]
+
+    def test_an_unknown_collection_is_named(self, memory):
+        with pytest.raises(QueryError, match="nope"):
+            memory.recent(collection="nope")
+
+
+def test_chats_are_listed_by_the_day_they_last_spoke(memory):
+    assert memory.conversations.chats() == ()
+    for name, days in (("1", (3, 5)), ("2", (4, 4))):
+        for day in days:
+            meta = Chat("telegram", name).meta
+            memory.conversations.append(Message("user", "ahoy", datetime(2026, 2, day, 9, tzinfo=UTC), meta=meta))
+    first, second = memory.conversations.chats()
+    assert (first.name, first.first_day.day, first.last_day.day, first.days) == ("telegram_1", 3, 5, 2)
+    assert (second.name, second.days) == ("telegram_2", 1)
+
+
+class TestRestore:
+    def test_a_forgotten_note_comes_back(self, memory, check):
+        memory.forget("notes/a.md")
+        assert memory.index().added == 0
+        report = memory.restore("notes/a.md")
+        assert (report.added, report.lacking) == (1, 0)
+        assert memory.search("harbour")[0].path == "notes/a.md"
+        assert memory.index().unchanged == 3
+        assert memory.status().excluded == {}
+        check(memory)
+
+    def test_it_can_be_named_by_its_file(self, home, memory):
+        memory.forget("notes/sub/b.md")
+        memory.restore(str(home.notes / "sub" / "b.md"))
+        assert "notes/sub/b.md" in paths(memory)
+
+    def test_a_name_with_characters_of_patterns(self, home, memory):
+        home.write("[x] *?.md", "a gull")
+        memory.index()
+        memory.forget("notes/[x] *?.md")
+        assert memory.restore("notes/[x] *?.md").added == 1
+
+    def test_one_whose_file_is_gone_is_indexed_when_it_comes_back(self, home, memory):
+        memory.forget("notes/a.md")
+        (home.notes / "a.md").unlink()
+        assert "is not there now" in memory.restore("notes/a.md").notices[0]
+        home.write("a.md", "the harbour")
+        assert memory.index().added == 1
+
+    @pytest.mark.parametrize("path", ["notes/a.md", "notes/nope.md", "elsewhere/a.md", "saved/2026-01-01/abc", "", "/"])
+    def test_anything_else_is_refused(self, memory, path):
+        with pytest.raises(NotFoundError):
+            memory.restore(path)
+
+    def test_one_that_a_pattern_excludes_is_named_with_the_pattern(self, memory):
+        memory.workspaces.exclude("notes", "sub/*")
+        with pytest.raises(NotFoundError, match="sub/"):
+            memory.restore("notes/sub/b.md")
+
+
+class TestWorkspaces:
+    def test_list(self, home, memory):
+        (listed,) = memory.workspaces.list()
+        assert (listed.name, listed.root, listed.documents, listed.is_there) == ("notes", home.notes, 3, True)
+        assert listed.include == ("*.md", "*.markdown", "*.txt")
+
+    def test_rename_keeps_vectors_and_removes_the_old_paths(self, home, memory, check):
+        home.recorder.take()
+        report = memory.workspaces.rename("notes", "vault")
+        assert (report.added, report.embedded) == (3, 0)
+        assert home.recorder.take() == []
+        assert paths(memory) == ["vault/a.md", "vault/c.txt", "vault/sub/b.md"]
+        assert memory.index().unchanged == 3
+        assert not memory.status().problems
+        check(memory)
+
+    def test_a_taken_or_unusable_name_is_refused_and_nothing_changes(self, memory, tmp_path):
+        (tmp_path / "other").mkdir()
+        memory.index(tmp_path / "other")
+        for name in ("other", "saved", "a/b", ".x", "", "notes"):
+            with pytest.raises(WorkspaceError):
+                memory.workspaces.rename("notes", name)
+        with pytest.raises(NotFoundError):
+            memory.workspaces.rename("nope", "vault")
+        assert paths(memory) == ["notes/a.md", "notes/c.txt", "notes/sub/b.md"]
+
+    def test_one_that_is_not_there_is_not_renamed(self, home, memory):
+        shutil.rmtree(home.notes)
+        with pytest.raises(WorkspaceError, match="is not there"):
+            memory.workspaces.rename("notes", "vault")
+        assert [item.name for item in memory.workspaces.list()] == ["notes"]
+        assert not memory.workspaces.list()[0].is_there
+
+    def test_remove_is_to_forget_all_of_it(self, home, memory):
+        home.write("bad.md", "\0")
+        memory.index()
+        assert len(memory.workspaces.remove("notes").paths) == 3
+        assert memory.workspaces.list() == ()
+        assert paths(memory) == []
+        assert "bad" not in (memory.config.data_dir / "skipped.json").read_text("utf-8")
+        with pytest.raises(NotFoundError):
+            memory.workspaces.remove("notes")
+
+    def test_exclude_removes_at_once_and_remove_takes_back(self, memory, check):
+        assert memory.workspaces.exclude("notes", "sub", "*.txt").removed == 2
+        assert paths(memory) == ["notes/a.md"]
+        assert memory.workspaces.list()[0].exclude == ("sub", "*.txt")
+        assert memory.workspaces.exclude("notes", remove=["sub"]).added == 1
+        with pytest.raises(NotFoundError, match="does not exclude"):
+            memory.workspaces.exclude("notes", remove=["sub"])
+        check(memory)
+
+
+class TestPatternsOfARun:
+    def test_they_are_remembered(self, home):
+        for name in ("a.md", "b.py", "c.org", "build/d.py"):
+            home.write(name, "a gull")
+        with home.open() as memory:
+            memory.index(home.notes, include=["*.py", "*.md"], exclude=["build/*"])
+            assert paths(memory) == ["notes/a.md", "notes/b.py"]
+            memory.index(home.notes)
+            assert paths(memory) == ["notes/a.md", "notes/b.py"]
+            memory.index(home.notes, include=["*.org"], exclude=["a*"])
+            assert paths(memory) == ["notes/c.org"]
+            assert memory.workspaces.list()[0].exclude == ("build/*", "a*")
+
+    def test_the_list_of_before_is_read(self, home):
+        home.write("a.md", "a gull")
+        file = home.root / "data" / "workspaces.json"
+        file.parent.mkdir()
+        file.write_text(json.dumps({"notes": {"path": str(home.notes), "exclude": []}}), "utf-8")
+        with home.open() as memory:
+            assert memory.index().added == 1
+
+
+class TestLeftOut:
+    @pytest.fixture
+    def odd(self, home, memory):
+        home.write("latin.md", "")
+        (home.notes / "latin.md").write_bytes("café".encode("latin-1"))
+        home.write("binary.txt", "\0\1")
+        home.write("empty.md", "\n")
+        memory.index()
+        return memory
+
+    def test_status_names_what_the_last_run_skipped(self, home, odd):
+        reasons = {item.path: item.reason for item in odd.status().skipped["notes"]}
+        assert reasons == {
+            "notes/latin.md": "is not valid UTF-8 (byte 3)",
+            "notes/binary.txt": "is binary",
+            "notes/empty.md": "is empty",
+        }
+        home.write("latin.md", "café")
+        odd.index(paths=[home.notes / "latin.md"])
+        assert "notes/latin.md" not in {item.path for item in odd.status().skipped["notes"]}
+        home.write("binary.txt", "text")
+        home.write("empty.md", "text")
+        odd.index()
+        assert odd.status().skipped == {}
+
+    def test_doctor_names_it_with_a_remedy(self, odd):
+        found = {item.what: item for item in odd.doctor().findings if item.check == "skipped"}
+        (latin,) = [item for what, item in found.items() if "UTF-8" in what]
+        assert latin.severity == "warning"
+        assert "iconv" in latin.hint
+        assert latin.items == ("notes/latin.md: is not valid UTF-8 (byte 3)",)
+        (empty,) = [item for what, item in found.items() if "empty" in what]
+        assert empty.severity == "note"
+
+    def test_a_run_over_a_file_says_why_it_is_left_out(self, home, memory):
+        home.write("code.py", "print()")
+        home.write(".hidden.md", "text")
+        memory.forget("notes/a.md")
+        named = [home.notes / "code.py", home.notes / ".hidden.md", home.notes / "a.md", home.notes / "nope.md"]
+        reasons = {item.path: item.reason for item in memory.index(paths=named).skipped}
+        assert set(reasons) == {"notes/code.py", "notes/.hidden.md", "notes/a.md"}
+        assert "*.md" in reasons["notes/code.py"]
+        assert "klaw restore notes/a.md" in reasons["notes/a.md"]
+        assert memory.status().skipped == {}, "what a person left out is no trouble"
+
+    def test_a_list_that_cannot_be_read_or_written_is_no_trouble(self, tmp_path):
+        skipped = SkippedFiles(tmp_path / "skipped.json")
+        for text in ("", "[]", '{"notes": 1}', '{"notes": [{}]}', "\udcff"):
+            skipped.file.write_text(text, "utf-8", errors="surrogateescape")
+            assert skipped.all() == {}
+        SkippedFiles(tmp_path / "skipped.json" / "x" / "y").replace("notes", [SkippedEntry("notes/a", "b", keep=True)])

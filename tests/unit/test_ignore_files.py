@@ -1,0 +1,126 @@
+"""What .gitignore and .klawignore leave out: the patterns of git."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from klaw_core import Entry
+from klaw_core.builtin.ignore_files import IgnoreRules
+from klaw_core.builtin.workspace import Workspace
+
+FILES = ("a.md", "b.md", "private/c.md", "private/deep/d.md", "sub/a.md", "sub/keep/e.md", "sub/log.txt", "log.txt")
+
+
+@pytest.fixture
+def root(tmp_path):
+    for name in FILES:
+        path = tmp_path / "notes" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text", "utf-8")
+    return (tmp_path / "notes").resolve()
+
+
+@pytest.fixture
+def found(root):
+    workspace = Workspace(root, "notes")
+    return lambda: [item.path.removeprefix("notes/") for item in workspace.scan() if isinstance(item, Entry)]
+
+
+def test_without_such_a_file_nothing_is_ignored(found):
+    assert found() == sorted(FILES)
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        ("private/", ["a.md", "b.md", "log.txt", "sub/a.md", "sub/keep/e.md", "sub/log.txt"]),
+        ("*.txt\nprivate", ["a.md", "b.md", "sub/a.md", "sub/keep/e.md"]),
+        ("/a.md\n*.txt\nprivate/", ["b.md", "sub/a.md", "sub/keep/e.md"]),
+        ("# a comment\n*\n!b.md", ["b.md"]),
+        ("**/deep/\n*.txt\nsub", ["a.md", "b.md", "private/c.md"]),
+        ("!\n\n*.txt\nsub/\nprivate/", ["a.md", "b.md"]),  # a line that is no pattern
+    ],
+)
+def test_patterns_are_those_of_git(root, found, lines, left):
+    (root / ".gitignore").write_text(lines, "utf-8")
+    assert found() == left
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "private/",
+        "*\n!*/\n!*.md",
+        "*\n!*/\n!sub/**",
+        "sub/*\n!sub/keep",
+        "private\n!private/c.md",
+        "log.txt\n!/log.txt",
+        "a.*\n!a.md",
+        "deep/\n!private/",
+        "**/keep\nprivate/**",
+        "private/**/d.md",
+        "/private/*/d.md\nsub/**/e.md",
+        "[ab].md\n[!a-y]*",
+        "?.md",
+        "l*g.tx?",
+        "a.md   \n\\#b\nsub\\/a.md",
+        "[]x]\n[a\n\\*",
+        "sub/a.md\nkeep/e.md",
+        "**",
+        "**/\n!**",
+        "*/a.md",
+    ],
+)
+def test_git_agrees(root, found, lines):
+    (root / ".gitignore").write_text(lines, "utf-8")
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", "init", "-q"], cwd=root, env=environment, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "--others", "--exclude-standard", "*.md", "*.txt"],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found() == sorted(listed.stdout.split())
+
+
+def test_a_file_deeper_down_decides(root, found):
+    (root / ".gitignore").write_text("*.txt\nprivate/\n", "utf-8")
+    (root / "sub" / ".gitignore").write_text("!log.txt\na.md\n", "utf-8")
+    assert found() == ["a.md", "b.md", "sub/keep/e.md", "sub/log.txt"]
+
+
+def test_klawignore_comes_after_gitignore(root, found):
+    (root / ".gitignore").write_text("private/\n*.txt\n", "utf-8")
+    (root / ".klawignore").write_text("!private/\nsub/\n", "utf-8")
+    assert found() == ["a.md", "b.md", "private/c.md", "private/deep/d.md"]
+
+
+def test_what_is_ignored_is_no_note_by_its_path_either(root):
+    (root / ".gitignore").write_text("private/\n", "utf-8")
+    workspace = Workspace(root, "notes")
+    assert workspace.locate(str(root / "private" / "c.md")) is None
+    assert workspace.file_of("notes/private/deep/d.md") is None
+    assert workspace.file_of("notes/a.md") == root / "a.md"
+    assert "is ignored" in workspace.why_left_out("notes/private/c.md")
+    assert workspace.why_left_out("notes/a.md") == ""
+    assert workspace.why_left_out("notes/nope.md") == ""
+
+
+def test_an_ignore_file_that_cannot_be_read_ignores_nothing(root, found):
+    os.mkfifo(root / ".gitignore")
+    (root / "sub" / ".gitignore").mkdir()
+    (root / ".klawignore").write_bytes(b"\xff\xfe*.txt\nsub/\nprivate/\n")
+    assert "a.md" in found()
+    assert "sub/a.md" not in found()
+
+
+def test_nothing_is_read_where_there_is_no_such_file(root):
+    rules = IgnoreRules(root)
+    assert not rules.ignores_file("private/deep/d.md")
+    assert not any(rules._rules.values())
