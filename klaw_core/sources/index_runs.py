@@ -181,7 +181,7 @@ class IndexRuns:
                         named.left_out.append(SkippedEntry(document, reason, keep=False))
                     break
             else:
-                raise NotFoundError(f"{path} belongs to no source", hint="klaw index DIR")
+                raise NotFoundError(f"{path} belongs to no source", hint=f"klaw index {Path(path).parent}")
         return found
 
 

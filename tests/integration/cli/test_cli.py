@@ -79,7 +79,10 @@ class TestTree:
     def test_an_alias_is_the_same_command(self):
         context = click.Context(cli)
 
-        assert {cli.get_command(context, alias) for alias in ALIASES} == {ALL["klaw index"]}
+        assert {alias: cli.get_command(context, alias) for alias in ALIASES} == {
+            "add": ALL["klaw index"],
+            "ls": ALL["klaw list"],
+        }
 
     def test_the_version_is_the_distributions(self, spawn):
         from importlib.metadata import version

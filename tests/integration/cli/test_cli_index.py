@@ -71,7 +71,7 @@ class TestInit:
             header = "[memory.formats.NAME]" if key == "formats" else header
             assert header in text, key
         assert "# max_entries = 250000" in text
-        assert '# include = ["*.md", "*.markdown"]' in text
+        assert '# include = ["*.md", "*.markdown", "*.txt"]' in text
 
     def test_changing_a_type_alone_is_enough(self, bare, user_home):
         bare("init")
@@ -225,7 +225,7 @@ class TestIndex:
 
         assert (nothing.exit_code, nothing.stderr) == (1, "klaw: nothing has been indexed yet → klaw index DIR\n")
         assert file.exit_code == 1
-        assert file.stderr.endswith(f"auth.md is a file, not a directory → klaw index {notes}\n")
+        assert file.stderr.endswith(f"auth.md belongs to no source → klaw index {notes}\n")
 
     def test_reindex(self, indexed):
         assert indexed("reindex").stdout.startswith("reindexed: 3 new; 3 chunks in ")
