@@ -15,6 +15,7 @@ from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.conversations.redaction import Redactor
 from klaw_core.conversations.row_sync import RowSync, SyncReport
 from klaw_core.conversations.source import document_path
+from klaw_core.conversations.summary_source import summaries_path
 from klaw_core.errors import StoreLockedError
 from klaw_core.files.atomic import sync_directory, writing_failed
 from klaw_core.interfaces.store import Store
@@ -159,7 +160,7 @@ class Conversations:
             raise writing_failed(directory, error) from error
         with self._store.write() as transaction:
             removed = transaction.messages.purge(chat.name)
-        self.forget_documents([document_path(file) for file in files])
+        self.forget_documents([*(document_path(file) for file in files), summaries_path(chat)])
         return removed
 
     @property

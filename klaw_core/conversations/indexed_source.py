@@ -1,4 +1,4 @@
-"""Conversations as the index sees them: transcripts as documents, messages as rows."""
+"""Conversations as the index sees them: transcripts and summaries as documents, messages as rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 
 from klaw_core.conversations.row_sync import RowSync, SyncReport
 from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
+from klaw_core.conversations.summary_source import SummarySource
 from klaw_core.interfaces.store import Store
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.runs import SkippedEntry
@@ -29,13 +30,19 @@ class IndexedConversations:
     def _documents(self) -> ConversationSource:
         return ConversationSource(self.row_sync.journal, self.roles, self.row_sync.redactor)
 
+    @property
+    def _summaries(self) -> SummarySource:
+        return SummarySource(self.row_sync.summaries, self.row_sync.redactor)
+
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Yield the files of every chat, by chat and day."""
-        return self._documents.scan()
+        """Yield the files of every chat, by chat and day, and the summaries of each."""
+        yield from self._documents.scan()
+        yield from self._summaries.scan()
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
-        """Render one file as a transcript."""
-        return self._documents.read(entry)
+        """Render one file as a transcript, or a chat's summaries."""
+        summaries = self._summaries
+        return summaries.read(entry) if summaries.holds(entry.path) else self._documents.read(entry)
 
     def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
         """Bring the rows of messages in a store up to date. Raise StoreError."""
@@ -62,14 +69,17 @@ class IndexedConversations:
         return [path for path in paths if path not in kept]
 
     def watch_paths(self) -> Sequence[Path]:
-        """Return the directory of the journals."""
-        return (self.row_sync.journal.root,)
+        """Return the directories of the journals and of the summaries."""
+        return (self.row_sync.journal.root, self.row_sync.summaries.root)
 
     def why_not_forgotten(self, path: str) -> tuple[str, str]:
         """Return why a day of a conversation cannot be forgotten, and what to do instead."""
-        file = self.row_sync.journal.root.parent / path
+        is_summary = self._summaries.holds(path)
+        directory = self.row_sync.summaries.root if is_summary else self.row_sync.journal.root
+        file = directory / path.removeprefix(f"{CONVERSATIONS}/")
+        what = "the summaries" if is_summary else "a day"
         return (
-            f"{path} is a day of a conversation, whose file would bring it back",
+            f"{path} is {what} of a conversation, whose file would bring it back",
             f"remove {file}, then `klaw index`",
         )
 

@@ -112,8 +112,8 @@ class ConversationsExtension:
         )
 
     def sources(self) -> Sequence[Source]:
-        """Return the journals as a source, once there are any."""
-        if not self.directory.conversations.exists():
+        """Return the journals and summaries as a source, once there are any."""
+        if not (self.directory.conversations.exists() or self.directory.summaries.exists()):
             return ()
         return (IndexedConversations(self.archive.row_sync, self.settings.include_roles),)
 

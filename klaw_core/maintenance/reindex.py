@@ -103,7 +103,8 @@ def _carry_over(store: Store[Any], fresh: Collection, source: IsolatedSource, sk
         lost = [path for path in snapshot.manifest(fresh.name, source.origin) if path not in there]
         for chunks in (snapshot.outline(fresh.name, path) for path in lost if stays(path, skipped)):
             if chunks:
-                fresh.replace([(_as_indexed(chunks[0], source), [stored.chunk for stored in chunks])])
+                dated = [evolve(stored.chunk, created_at=stored.created_at) for stored in chunks]
+                fresh.replace([(_as_indexed(chunks[0], source), dated)])
 
 
 def _as_indexed(stored: StoredChunk, source: IsolatedSource) -> Document:
@@ -118,6 +119,7 @@ def _as_indexed(stored: StoredChunk, source: IsolatedSource) -> Document:
         source.version,
         recipe="carried over",
         metadata=stored.metadata,
+        title=stored.chunk.title,
     )
 
 

@@ -213,6 +213,25 @@ class TestPassages:
         everything = memory.search("kiln early", filters=Filters(until=NOON + timedelta(hours=9)))
         assert {item.created_at for item in everything} == {said(number).ts for number in range(3)}
 
+    def test_a_summary_is_found_until_a_later_one_replaces_it(self, memory):
+        conversations = memory.conversations
+        conversations.add_summary(CHAT, f"They plan the zebra\nmigration. {SECRET}", created_at=NOON)
+        conversations.add_summary(CHAT, "They fired the kiln.", from_message_id="m9", created_at=NOON)
+        memory.index()
+        (found,) = memory.search("zebra", mode="fts")
+        assert found.content.startswith(f"They plan the zebra migration. {REDACTED}")
+        assert (found.source, found.chat_id, found.created_at) == ("summary", CHAT.name, NOON)
+        assert found.path == f"conversations/{CHAT.name}/summaries.jsonl"
+        assert memory.get(found.path, found.start_line, 1).content.startswith("They plan the zebra")
+        conversations.add_summary(CHAT, "They plan nothing.", created_at=NOON + timedelta(hours=1))
+        memory.index()
+        assert not memory.search("zebra", mode="fts")
+        (result,) = memory.search("kiln", mode="fts")
+        assert (result.start_line, result.end_line) == (2, 3)
+        assert result.content == "They fired the kiln.\nThey plan nothing."
+        conversations.purge(CHAT)
+        assert not memory.search("kiln nothing", mode="fts")
+
     def test_day_speaker_and_chat_find_a_passage(self, memory):
         memory.conversations.append(said(1, "The ferry leaves.", name="Caroline"))
         memory.conversations.append(said(1, "Another thing.", days=30, chat=Chat("matrix", "room")))
@@ -336,7 +355,7 @@ class TestRedaction:
             conversations.add_summary(CHAT, f"They exchanged {SECRET}.")
             memory.index()
             memory.reindex()
-            (result,) = memory.search("key word")
+            result = memory.search("key word")[0]
             assert result.content == f"User: my key is {REDACTED} and the word is {REDACTED}"
             assert SECRET in conversations.window(CHAT)[0].content, "the journal is what was said"
         data = b"".join(path.read_bytes() for path in (home.root / "data").glob("klaw.db*"))

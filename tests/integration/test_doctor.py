@@ -423,12 +423,14 @@ class TestOwnedFiles:
         memory.conversations.add_summary(Chat("telegram", "1"), "They spoke of piers.")
         root = home.root / "data" / "summaries"
         path = root / "telegram_1" / "summaries.jsonl"
+        memory.index()
         assert memory.doctor() == Diagnosis()
         path.chmod(0o644)
         expect(memory, "permissions", where=str(path), fixable=True)
         path.write_bytes(path.read_bytes() + b"{}\n")
         expect(memory, "conversation-lines", where=str(path), fixable=False)
         path.unlink()
+        memory.index()
         (root / "foo").mkdir()
         expect(memory, "conversation-files", where=str(root), severity="warning", fixable=False)
 

@@ -1,0 +1,97 @@
+"""Summaries of chats as documents, so that they are found as what was said is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attrs import field, frozen
+
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.redaction import Redactor
+from klaw_core.conversations.source import CONVERSATIONS, TRANSCRIPT
+from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.errors import RecordError
+from klaw_core.files.jsonl import BadLine
+from klaw_core.values.chat_rows import Summary
+from klaw_core.values.documents import Document, Entry
+from klaw_core.values.runs import SkippedEntry
+
+#: What results show as their source.
+LABEL = "summary"
+_FILE = "summaries.jsonl"
+
+
+def summaries_path(chat: Chat) -> str:
+    """Return the path of the document of a chat's summaries: ``conversations/telegram_123456/summaries.jsonl``."""
+    return f"{CONVERSATIONS}/{chat.name}/{_FILE}"
+
+
+@frozen
+class SummarySource:
+    """The summaries of each chat as one document, a line each; what a later one replaces is left out.
+
+    A summary replaces those before it that begin at the same message, or at none as it does.
+    """
+
+    files: SummaryFiles
+    redactor: Redactor = field(factory=Redactor)
+
+    origin = CONVERSATIONS
+
+    def scan(self) -> Iterable[Entry | SkippedEntry]:
+        """Yield the chats that have summaries."""
+        for item in self.files.listing():
+            if isinstance(item, SkippedEntry):
+                name = item.path.rpartition("/")[2]
+                yield SkippedEntry(f"{CONVERSATIONS}/{name}", item.reason, keep=True)
+                continue
+            path = self.files.path(item)
+            try:
+                if path.exists():
+                    yield Entry(summaries_path(item), path.stat().st_size)
+            except OSError as error:
+                yield SkippedEntry(summaries_path(item), f"cannot be read: {error.strerror}", keep=True)
+
+    def holds(self, path: str) -> bool:
+        """Return whether a path is that of such a document."""
+        return path.endswith(f"/{_FILE}")
+
+    def read(self, entry: Entry, /) -> Document | SkippedEntry:
+        """Render the summaries of one chat. Return a SkippedEntry if they cannot be read, or are none."""
+        try:
+            chat = Chat.parse(entry.path.split("/")[1])
+        except (IndexError, RecordError):
+            return SkippedEntry(entry.path, "is not named as a chat", keep=False)
+        lines = list(self.files.lines(chat))
+        unread = next((line for line in lines if isinstance(line, BadLine) and line.ends_reading), None)
+        if unread is not None:
+            return SkippedEntry(entry.path, unread.reason, keep=True)
+        current = {line.from_message_id: line for line in lines if isinstance(line, Summary)}
+        shown = [
+            (number, line, self._line(line))
+            for number, line in enumerate(lines, start=1)
+            if isinstance(line, Summary) and current[line.from_message_id] is line
+        ]
+        shown = [(number, line, text) for number, line, text in shown if text]
+        if not shown:
+            return SkippedEntry(entry.path, "holds nothing that is shown", keep=False)
+        return Document(
+            path=entry.path,
+            text=_text([(number, text) for number, _, text in shown]),
+            source=LABEL,
+            origin=CONVERSATIONS,
+            created_at=shown[-1][1].created_at,
+            chat_id=chat.name,
+            format=TRANSCRIPT,
+            heading=(chat.name, "summary"),
+            times=tuple((number, line.created_at) for number, line, _ in shown),
+        )
+
+    def _line(self, summary: Summary) -> str:
+        return " ".join(self.redactor.text(summary.content).split())
+
+
+def _text(lines: Sequence[tuple[int, str]]) -> str:
+    """Return lines at their numbers, with empty ones between them."""
+    by_number = dict(lines)
+    return "\n".join(by_number.get(number, "") for number in range(1, lines[-1][0] + 1))
