@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar, overload
 
+from attrs import evolve
+
 from klaw_core.assembly import Assembly, option_problems
 from klaw_core.config.load import load_config
 from klaw_core.config.model import Config, Selection, named_embedding
@@ -274,6 +276,7 @@ class Memory:
         """
         names = (collection,) if isinstance(collection, str) else tuple(dict.fromkeys(collection))
         self._check_collections(names)
+        outdated = self._runs.refresh(names) if self.config.sync.on_search else ()
         results = self._searcher.search(
             query,
             limit=limit,
@@ -284,6 +287,8 @@ class Memory:
             vector=vector,
             duplicates=duplicates,
         )
+        if outdated:
+            results = evolve(results, notices=(*outdated, *results.notices))
         if self._is_listened_to:
             from klaw_core.values.events import SearchEvent
 

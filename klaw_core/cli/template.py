@@ -49,6 +49,7 @@ _ABOUT = {
 _ABOUT_SETTINGS = {
     "conversations": "Whose messages can be found, and patterns of what must not reach the index.",
     "cache": "How many vectors are kept for texts that come again.",
+    "sync": "When the index is brought up to date by itself: before each search.",
 }
 
 

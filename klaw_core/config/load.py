@@ -30,6 +30,7 @@ from klaw_core.config.model import (
     CacheSettings,
     Config,
     Selection,
+    SyncSettings,
     extension_selection,
 )
 from klaw_core.config.places import user_directory
@@ -145,6 +146,7 @@ def _unknown_keys(layer: Layer) -> list[str]:
     if isinstance(memory, Mapping):
         tables.append(("memory.conversations", memory.get("conversations"), KEYS))
         tables.append(("memory.cache", memory.get("cache"), ("max_entries",)))
+        tables.append(("memory.sync", memory.get("sync"), ("on_search",)))
     return [
         f"{layer.name}: unknown key {join(place, key)}{nearest(key, known)}"
         for place, table, known in (*tables, ("plugins", layer.table.get("plugins"), ("disabled",)))
@@ -187,6 +189,7 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
     chosen["extensions"] = _extensions(table.get("extensions"), problems)
     chosen["conversations"] = conversation_settings(memory.get("conversations"), problems)
     chosen["cache"] = _cache(memory.get("cache"), problems)
+    chosen["sync"] = _sync(memory.get("sync"), problems)
     if not chosen.get("retrieval"):
         problems.append("memory.retrieval: at least one retriever is needed")
     for key in ("retrieval", "reranking"):  # an explanation tells their parts in a score by name
@@ -274,6 +277,17 @@ def _cache(table: Any, problems: list[str]) -> CacheSettings:
         problems.append(f"memory.cache.max_entries: expected a whole number of at least 0, got {shown(entries)}")
         return CacheSettings()
     return CacheSettings(entries)
+
+
+def _sync(table: Any, problems: list[str]) -> SyncSettings:
+    if not isinstance(table, Mapping):
+        problems.append(f"memory.sync: expected a table, got {shown(table)}")
+        return SyncSettings()
+    on_search = table.get("on_search")
+    if not isinstance(on_search, bool):
+        problems.append(f"memory.sync.on_search: expected true or false, got {shown(on_search)}")
+        return SyncSettings()
+    return SyncSettings(on_search)
 
 
 def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...] | None:

@@ -20,6 +20,16 @@ class CacheSettings:
 
 
 @frozen
+class SyncSettings:
+    """The table ``memory.sync``: when the index is brought up to date without being told to.
+
+    ``on_search``: before each search, the sources of the collections that it searches.
+    """
+
+    on_search: bool = False
+
+
+@frozen
 class ConversationSettings:
     """The table ``memory.conversations``: what of the journals reaches klaw.db.
 
@@ -56,6 +66,7 @@ DEFAULTS: Mapping[str, Any] = {
         "formats": {},
         "conversations": _table(ConversationSettings()),
         "cache": _table(CacheSettings()),
+        "sync": _table(SyncSettings()),
     },
     "extensions": {},
     "plugins": {"disabled": []},
@@ -72,7 +83,7 @@ COMPONENTS: Mapping[str, Kind[Any]] = {kind.table: kind for kind in KINDS.values
 COMPONENT_ARRAYS: Mapping[str, Kind[Any]] = {kind.table: kind for kind in KINDS.values() if kind.many}
 
 #: What else stands under ``memory``.
-OTHER_TABLES = ("formats", "conversations", "cache")
+OTHER_TABLES = ("formats", "conversations", "cache", "sync")
 
 
 @frozen
@@ -125,6 +136,7 @@ class Config:
     extensions: Mapping[str, Selection] = field(factory=dict)
     conversations: ConversationSettings = ConversationSettings()
     cache: CacheSettings = CacheSettings()
+    sync: SyncSettings = SyncSettings()
     disabled_plugins: tuple[str, ...] = ()
     offline: bool = False
     agent: str = ""

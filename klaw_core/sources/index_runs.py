@@ -10,7 +10,7 @@ from attrs import define, evolve, field, frozen
 
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
-from klaw_core.errors import NotFoundError, PluginContractError, WorkspaceError
+from klaw_core.errors import KlawError, NotFoundError, PluginContractError, WorkspaceError
 from klaw_core.files.layout import DataDirectory
 from klaw_core.indexing.flow import Indexer, ProgressCallback, turn_to_embed
 from klaw_core.plugins.isolation import IsolatedSource
@@ -21,6 +21,9 @@ from klaw_core.values.collections import MEMORY
 from klaw_core.values.documents import Document, Entry, is_path_of
 from klaw_core.values.events import Event, ForgetEvent, IndexEvent
 from klaw_core.values.runs import ForgetReport, IndexReport, SkippedEntry
+
+# A person waits: more is left to `klaw embed` or the next run.
+_MOST_BEFORE_SEARCH = 64
 
 
 def no_progress(_progress: object) -> None:
@@ -68,6 +71,37 @@ class IndexRuns:
         report = self.finish(report, run, collections, on_progress, patient=_has_work(run))
         self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources))))
         return report
+
+    def refresh(self, collections: Sequence[str]) -> tuple[str, ...]:
+        """Bring collections up to date before a search; return what kept them from it.
+
+        Nobody is waited for, and few chunks are embedded: words find all that is new. Raise nothing of Klaw's.
+        """
+        run = EmbeddingRun()
+        report = IndexReport()
+        failures: list[str] = []
+        try:
+            sources = [source for source in self.sources.all() if source.collection in collections]
+        except KlawError as error:
+            return (f"the index may be out of date: {error}",)
+        for source in sources:
+            try:
+                written = self._write(source, run, force=False, on_progress=no_progress)
+            except KlawError as error:
+                failures.append(f"{source.origin} may be out of date: {error}")
+                continue
+            if source.root is not None:
+                self.skipped.replace(source.origin, written.skipped)
+            report += written
+        if report.added or report.changed or report.removed:
+            try:
+                report = self.finish(report, run, collections, no_progress, _MOST_BEFORE_SEARCH, patient=False)
+            except KlawError as error:
+                failures.append(f"what is new is found by words alone: {error}")
+            self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources))))
+        if report.lacking:
+            failures.append(f"{report.lacking:,} chunks are found by words alone: run `klaw embed`")
+        return tuple(failures)
 
     def over_files(
         self,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from klaw_core import NewDocument, NotFoundError, QueryError, WorkspaceError
+from klaw_core import ConfigError, NewDocument, NotFoundError, QueryError, WorkspaceError
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
 from klaw_core.sources.skipped import SkippedFiles
@@ -238,3 +238,51 @@ class TestLeftOut:
             skipped.file.write_text(text, "utf-8", errors="surrogateescape")
             assert skipped.all() == {}
         SkippedFiles(tmp_path / "skipped.json" / "x" / "y").replace("notes", [SkippedEntry("notes/a", "b", keep=True)])
+
+
+class TestSyncOnSearch:
+    @pytest.fixture
+    def eager(self, home):
+        with home.open(sync={"on_search": True}) as opened:
+            opened.index(home.notes)
+            yield opened
+
+    def test_off_by_default(self, home, memory):
+        home.write("new.md", "a gull on the mast")
+        assert not [result for result in memory.search("gull", mode="fts") if result.path == "notes/new.md"]
+
+    def test_a_search_finds_what_is_new_changed_and_gone(self, home, eager, check):
+        home.write("new.md", "a gull on the mast")
+        assert eager.search("gull")[0].path == "notes/new.md"
+        home.write("new.md", "a heron on the mast")
+        assert eager.search("heron", mode="vector")[0].path == "notes/new.md"
+        (home.notes / "new.md").unlink()
+        assert eager.search("heron", mode="fts").results == ()
+        check(eager)
+
+    def test_it_embeds_few_and_says_so(self, home, eager, monkeypatch):
+        monkeypatch.setattr("klaw_core.sources.index_runs._MOST_BEFORE_SEARCH", 2)
+        for number in range(5):
+            home.write(f"{number}.md", f"gull number{number}")
+        found = eager.search("number4", mode="fts")
+        assert found[0].path == "notes/4.md"
+        assert "3 chunks are found by words alone" in found.notices[0]
+        assert eager.index().lacking == 0
+
+    def test_it_waits_for_no_other_run(self, home, eager):
+        home.write("new.md", "a gull on the mast")
+        with eager._assembly.store.lock("embedding"):
+            assert eager.search("gull", mode="fts")[0].path == "notes/new.md"
+
+    def test_a_source_that_is_gone_is_a_notice(self, home, eager):
+        home.write("new.md", "a gull on the mast")
+        eager.index()
+        home.notes.rename(home.root / "elsewhere")
+        found = eager.search("gull")
+        assert found[0].path == "notes/new.md"
+        assert "notes may be out of date" in found.notices[0]
+
+    @pytest.mark.parametrize("table", ["yes", {"on_search": 1}, {"on_serch": True}])
+    def test_a_wrong_table_is_named(self, home, table):
+        with pytest.raises(ConfigError, match=r"memory\.sync"):
+            home.config(sync=table)
