@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -134,10 +137,21 @@ def _end(keep: Path | None) -> None:
     out.line()
     if keep is not None:
         out.line("The sample stays. Ask it something:")
-        out.line(
-            StyledText(f'klaw --data-dir {keep / "data"} search --explain "what is Ida allergic to"', "bold"), indent=2
-        )
+        place = shlex.quote(str(keep.expanduser().absolute() / "data"))
+        question = 'search --explain "what is Ida allergic to"'
+        out.line(StyledText(f"{program()} --data-dir {place} {question}", "bold"), indent=2)
         return
-    out.line("Now with your own notes:")
-    out.line(StyledText("klaw init; klaw index DIR", "bold"), indent=2)
-    out.line(StyledText('klaw search --explain "what did we decide about auth"', "bold"), indent=2)
+    out.line("Now with your own notes, in their directory:")
+    for words in ("init", "index .", 'search --explain "what did we decide about auth"'):
+        out.line(StyledText(f"{program()} {words}", "bold"), indent=2)
+
+
+def program() -> str:
+    """Return what starts this program in the shell that it was started from: ``klaw``, where the shell finds it."""
+    started = Path(sys.argv[0])
+    if started.name == "klaw" and started.is_file():
+        found = shutil.which("klaw")
+        # nox puts its environment first in the PATH, and only while it runs.
+        is_found = found is not None and Path(found).samefile(started) and "NOX_CURRENT_SESSION" not in os.environ
+        return "klaw" if is_found else shlex.quote(str(started.absolute()))
+    return f"{shlex.quote(sys.executable)} -m klaw_core"

@@ -12,9 +12,9 @@ from typing import BinaryIO
 
 from attrs import field, frozen
 
-from klaw_core.errors import RecordError, isolated
+from klaw_core.errors import RecordError, StoreError, isolated
 from klaw_core.extensions.host import having
-from klaw_core.files.atomic import make_private_directory, sync_directory, writing_failed
+from klaw_core.files.atomic import sync_directory, writing_failed
 from klaw_core.files.jsonl import encode
 from klaw_core.files.layout import DataDirectory
 from klaw_core.interfaces.extension import Extension, RecordedExtension
@@ -74,7 +74,8 @@ def _items(extensions: Mapping[str, Extension], data_dir: Path) -> Iterator[Reco
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     """Give a stream to a private file that takes the place of ``path`` at the end of the block, whole or not at all."""
     place = Path(os.path.realpath(path))
-    make_private_directory(place.parent)
+    if not place.parent.is_dir():
+        raise StoreError(f"{path} cannot be written: there is no directory {place.parent}", hint="make it first")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".klaw-{place.name}-", dir=place.parent)
         try:

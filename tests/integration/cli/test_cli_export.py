@@ -60,3 +60,15 @@ def test_an_export_needs_no_sound_database(indexed, user_home):
     (user_home / "data" / "klaw" / "klaw.db").write_bytes(b"rubbish" * 1000)
     assert indexed("export").exit_code == 0
     assert os.stat("klaw-export.jsonl").st_mode & 0o777 == 0o600  # noqa: PTH116  # relative to the working directory
+
+
+def test_no_directory_is_made(klaw, user_home):
+    result = klaw("export", "nowhere/deep/x.jsonl")
+    assert result.exit_code == 1
+    assert f"there is no directory {user_home / 'work' / 'nowhere' / 'deep'}" in result.stderr
+    assert list((user_home / "work").iterdir()) == []
+
+
+def test_an_export_of_nothing_makes_no_data_directory(klaw, user_home):
+    assert klaw("export").exit_code == 0
+    assert not (user_home / "data").exists()

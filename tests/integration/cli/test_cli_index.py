@@ -1,12 +1,16 @@
 """``klaw init``, ``index``, ``reindex``, ``status``, ``plugins`` and ``demo``: the first five minutes."""
 
 import json
+import os
 import re
 import stat
+import subprocess
+import sys
 import tomllib
 
 import pytest
 
+from klaw_core.cli.demo import program
 from klaw_core.cli.reports import by_reason, records, summary
 from klaw_core.config.load import load_config
 from klaw_core.config.model import DEFAULTS
@@ -319,14 +323,53 @@ class TestDemo:
         assert "1. notes/postmortems/2026-01-17-gates.md" in result.stdout
         assert "why: fts5 ranked it 1st (+0.0164)" in result.stdout
         assert "дача.md" in result.stdout
-        assert "klaw index DIR" in result.stdout
         assert not (user_home / "data").exists()
+
+    @pytest.mark.parametrize("options", [(), ("--keep", "my sample")])
+    def test_the_commands_it_ends_with_run_as_printed(self, klaw, notes, monkeypatch, options):
+        monkeypatch.chdir(notes)
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        shown = klaw("demo", *options).stdout
+        commands = [line.strip() for line in shown.splitlines()[-4:] if re.match(r"  \S", line)]
+
+        assert len(commands) == (1 if options else 3)
+        for command in commands:
+            done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+        assert "auth.md" in done.stdout or "Ida" in done.stdout
+
+    def test_it_names_the_program_as_the_shell_finds_it(self, tmp_path, monkeypatch):
+        script = tmp_path / "bin dir" / "klaw"
+        script.parent.mkdir()
+        script.write_text("#!/bin/sh\n")
+        script.chmod(0o700)
+        monkeypatch.setattr(sys, "argv", [str(script)])
+        monkeypatch.delenv("NOX_CURRENT_SESSION", raising=False)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert program() == f"'{script}'"
+        monkeypatch.setenv("PATH", str(script.parent))
+        assert program() == "klaw"
+        monkeypatch.setenv("NOX_CURRENT_SESSION", "demo")
+        assert program() == f"'{script}'"
+
+    def test_the_question_of_the_readme_is_answered_by_the_decision(self, klaw, user_home):
+        klaw("demo", "--keep", str(user_home / "sample"))
+        found = klaw(
+            "--data-dir", str(user_home / "sample" / "data"), "search", "what did we decide about auth", "--json"
+        )
+        best = json.loads(found.stdout)[0]
+        assert best["path"] == "notes/decisions/sign-in.md"
+        assert "We decided on server-side sessions" in best["content"]
+        assert (
+            "We decided on server-side sessions"
+            in klaw("--data-dir", str(user_home / "sample" / "data"), "get", "notes/decisions/sign-in.md:20-24").stdout
+        )
 
     def test_kept_it_can_be_searched(self, klaw, user_home):
         result = klaw("demo", "--keep", str(user_home / "sample"))
         data = str(user_home / "sample" / "data")
 
-        assert f"klaw --data-dir {data} search" in result.stdout
+        assert f"--data-dir {data} search" in result.stdout
         best = json.loads(klaw("--data-dir", data, "search", "why no message broker", "--json").stdout)[0]
         assert best["path"] == "notes/decisions/queue.md"
 
