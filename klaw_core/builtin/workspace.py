@@ -126,6 +126,7 @@ class Workspace:
             format=DEFAULT_FORMAT if relative.lower().endswith(_MARKDOWN) else PLAIN_FORMAT,
             metadata=metadata,
             title=note_title(relative, metadata),
+            is_note=True,
         )
 
     def file_text(self, path: str, /) -> str | SkippedEntry:

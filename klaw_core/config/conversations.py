@@ -11,7 +11,7 @@ _ROLES = ("user", "assistant", "system", "tool")
 _SMALLEST_PASSAGE = 8
 
 #: The keys of the table.
-KEYS = ("include_roles", "redact", "redact_secrets", "max_tokens", "packed_tokens", "context_tokens")
+KEYS = ("include_roles", "redact", "redact_secrets", "redact_notes", "max_tokens", "packed_tokens", "context_tokens")
 
 
 def conversation_settings(table: Any, problems: list[str]) -> ConversationSettings:
@@ -70,6 +70,7 @@ _CHECKS: Mapping[str, Callable[[Any], str]] = {
     "include_roles": _roles,
     "redact": _strings,
     "redact_secrets": _truth,
+    "redact_notes": _truth,
     "max_tokens": _whole(_SMALLEST_PASSAGE),
     "packed_tokens": _whole(0),
     "context_tokens": _whole(0),

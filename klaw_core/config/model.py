@@ -36,12 +36,14 @@ class ConversationSettings:
     Chunks are made of messages whose role is in ``include_roles``, of at most ``max_tokens`` each. Messages share one
     while together they have at most ``packed_tokens``, and each is also found by the ``context_tokens`` said before
     it. Text that matches a pattern in ``redact`` (of the library ``regex``) is struck out of everything, and so are
-    keys and tokens of known shapes while ``redact_secrets`` is true.
+    keys and tokens of known shapes while ``redact_secrets`` is true: of conversations, saved memories and whatever
+    other sources bring, and of notes if ``redact_notes`` is true.
     """
 
     include_roles: tuple[str, ...] = ("user", "assistant")
     redact: tuple[str, ...] = ()
     redact_secrets: bool = True
+    redact_notes: bool = False
     max_tokens: int = 256
     packed_tokens: int = 64
     context_tokens: int = 96

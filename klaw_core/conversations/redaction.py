@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from attrs import define, field
 
+from klaw_core.config.model import ConversationSettings
 from klaw_core.values.text import text_hash
 
 #: Stands where a secret stood.
@@ -15,6 +16,7 @@ REDACTED = "[redacted]"
 #: Stands for a whole text in which a pattern could not be looked for in time: rather too little than a secret.
 UNREADABLE = "[redacted: a pattern took too long]"
 _TIMEOUT_SECONDS = 0.5
+_CHARACTERS_PER_SECOND = 500_000
 
 #: Keys and tokens as their makers document them, each told by its own prefix or shape.
 BUILTIN_PATTERNS = (
@@ -52,9 +54,17 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return the text with every match replaced."""
+        return self._replaced(text, REDACTED)
+
+    def lines(self, text: str) -> str:
+        """Return the text with every match replaced, each line at its number. Longer texts are given more time."""
+        found = self._replaced(text, _replace_lines, max(_TIMEOUT_SECONDS, len(text) / _CHARACTERS_PER_SECOND))
+        return found if found != UNREADABLE else UNREADABLE + "\n" * text.count("\n")
+
+    def _replaced(self, text: str, by: str | Callable[[Any], str], timeout: float = _TIMEOUT_SECONDS) -> str:
         for pattern in self._compiled:
             try:
-                text = pattern.sub(REDACTED, text, timeout=_TIMEOUT_SECONDS)
+                text = pattern.sub(by, text, timeout=timeout)
             except TimeoutError:
                 return UNREADABLE
         return text
@@ -75,3 +85,14 @@ class Redactor:
         import regex  # type: ignore[import-untyped]  # it ships no types
 
         return [regex.compile(pattern) for pattern in self.patterns]
+
+
+def _replace_lines(match: Any) -> str:
+    secret: str = match[0]
+    return REDACTED + "\n" * secret.count("\n")
+
+
+def redactor_of(settings: ConversationSettings) -> Redactor:
+    """Return what strikes out what is configured to be struck out."""
+    patterns = (*(BUILTIN_PATTERNS if settings.redact_secrets else ()), *settings.redact)
+    return Redactor(patterns)

@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 from klaw_core.config.model import ConversationSettings
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
-from klaw_core.conversations.redaction import BUILTIN_PATTERNS, Redactor
+from klaw_core.conversations.redaction import Redactor, redactor_of
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular
@@ -54,8 +54,7 @@ class RowSync:
     @classmethod
     def over(cls, store: Store[Any], journal: Journal, summaries: SummaryFiles, settings: ConversationSettings) -> Self:
         """Return the rows of these files in a store."""
-        patterns = (*(BUILTIN_PATTERNS if settings.redact_secrets else ()), *settings.redact)
-        return cls(store, journal, summaries, Redactor(patterns))
+        return cls(store, journal, summaries, redactor_of(settings))
 
     def sync(self) -> SyncReport:
         """Bring the rows of every chat up to date. Raise StoreError; nothing that a file can hold raises."""

@@ -20,6 +20,7 @@ from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import EmbeddingError, PluginError
 from klaw_core.indexing.chunking import FormatChunker, TokenMeter, make_chunks
 from klaw_core.indexing.collection import BATCH, Collection, Manifest
+from klaw_core.indexing.redacting import DocumentRedactor
 from klaw_core.interfaces.source import Source
 from klaw_core.interfaces.store import Store
 from klaw_core.values.documents import Document, DocumentRecord, Entry
@@ -90,33 +91,39 @@ class Cutter:
     """How the documents of a collection become chunks, and how one that was cut so is recognised.
 
     ``chunker_of`` gives the chunker of a ``Document.format``, ``model`` names whose tokens are counted. A document is
-    cut again when its chunker, the chunker's options or the model change.
+    cut again when its chunker, the chunker's options, the model or what is struck out change.
     """
 
     chunker_of: Callable[[str], FormatChunker]
     model: str
     meter: TokenMeter
+    redactor: DocumentRedactor
 
     def cut(self, document: Document) -> tuple[Document, tuple[Chunk, ...]]:
         """Return the document, with the recipe that it was cut by, and its chunks."""
         found = self.chunker_of(document.format)
-        chunks = make_chunks(document, found.chunker, self.meter)
-        return evolve(document, recipe=self._recipe(found, estimated=self.meter.estimated)), chunks
+        document = self.redactor.redact_labels(document)
+        # The document keeps the text that was read, of which only the hash is stored: it tells the next run whether
+        # that has changed, before anything is looked for in it.
+        shown = evolve(document, text=self.redactor.text_of(document))
+        chunks = make_chunks(shown, found.chunker, self.meter)
+        return evolve(document, recipe=self._recipe(found, document, estimated=self.meter.estimated)), chunks
 
     def recognise(self, document: Document, record: DocumentRecord) -> Document | None:
         """Return the document with the recipe that it was cut by; None if it has changed, or is to be cut again."""
         found = self.chunker_of(document.format)
-        cut = evolve(document, recipe=self._recipe(found, estimated=False))
+        document = self.redactor.redact_labels(document)
+        cut = evolve(document, recipe=self._recipe(found, document, estimated=False))
         if record.content_hash == cut.content_hash:
             return cut
-        cut = evolve(document, recipe=self._recipe(found, estimated=True))
+        cut = evolve(document, recipe=self._recipe(found, document, estimated=True))
         if record.content_hash != cut.content_hash:
             return None
         self.meter(["a"])  # it was cut by estimate: is there a tokenizer now?
         return cut if self.meter.estimated else None
 
-    def _recipe(self, found: FormatChunker, *, estimated: bool) -> str:
-        return f"{found.recipe} {self.model}{' estimated' if estimated else ''}"
+    def _recipe(self, found: FormatChunker, document: Document, *, estimated: bool) -> str:
+        return f"{found.recipe} {self.model}{' estimated' if estimated else ''}{self.redactor.recipe(document)}"
 
 
 class _TakenError(Exception):
@@ -156,6 +163,7 @@ class Indexer:
 
     collection: Collection
     chunker_of: Callable[[str], FormatChunker]
+    redactor: DocumentRedactor
 
     def sync(
         self, source: Source, *, force: bool = False, on_progress: ProgressCallback = lambda _: None
@@ -324,7 +332,7 @@ class Indexer:
         except (EmbeddingError, PluginError):  # nothing is embedded yet, and no model can be asked its name
             model = "unknown"
         meter = TokenMeter(self.collection.embedder)
-        return Cutter(self.chunker_of, model, meter)
+        return Cutter(self.chunker_of, model, meter, self.redactor)
 
     def _manifest(self, source: Source) -> Manifest:
         with self.collection.store.read() as snapshot:

@@ -36,6 +36,7 @@ class Document:
     all of it, outermost first. ``title`` is what the document is called outside its text, such as the name of its file
     and its folders: words find every chunk by it, and a chunk without a heading is embedded with it. ``times`` are
     pairs of a line and the moment that the text from there on was written, in order of lines, where that is known.
+    ``is_note``: it is a person's own file, from which secrets are struck out only where that is configured.
     """
 
     path: str
@@ -51,6 +52,7 @@ class Document:
     metadata: Metadata = field(factory=dict)
     title: str = ""
     times: tuple[tuple[int, datetime], ...] = field(default=(), repr=False)
+    is_note: bool = False
 
     @property
     def content_hash(self) -> str:

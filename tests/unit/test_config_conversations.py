@@ -26,7 +26,7 @@ def test_what_is_written_is_taken():
     settings = load(
         include_roles=["tool"], redact=["a+"], redact_secrets=False, max_tokens=100, packed_tokens=50, context_tokens=0
     )
-    assert settings == ConversationSettings(("tool",), ("a+",), False, 100, 50, 0)
+    assert settings == ConversationSettings(("tool",), ("a+",), False, False, 100, 50, 0)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,7 @@ def test_what_is_written_is_taken():
         ({"redact": ["ok", "(("]}, r"memory.conversations.redact\[1\]: not a regular expression"),
         ({"redact": ["a*"]}, r"memory.conversations.redact\[0\]: the pattern matches the empty text"),
         ({"redact_secrets": 1}, "memory.conversations.redact_secrets: expected true or false"),
+        ({"redact_notes": "yes"}, "memory.conversations.redact_notes: expected true or false"),
         ({"max_tokens": 7}, "memory.conversations.max_tokens: expected a whole number of at least 8"),
         ({"max_tokens": True}, "memory.conversations.max_tokens: expected a whole number"),
         ({"packed_tokens": -1}, "memory.conversations.packed_tokens: expected a whole number of at least 0"),

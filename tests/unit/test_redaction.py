@@ -35,6 +35,15 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("secret", SECRETS)
+def test_each_line_of_a_document_keeps_its_number(secret):
+    text = f"one\ntwo ({secret}) too\n\nthree"
+    found = Redactor().lines(text)
+    assert secret.split("\n")[0] not in found
+    assert len(found.split("\n")) == len(text.split("\n"))
+    assert "\nthree" in found or "END" not in secret
+
+
+@pytest.mark.parametrize("secret", SECRETS)
 def test_a_secret_is_struck_out_and_what_stands_around_it_stays(secret):
     assert Redactor().text(f"Use ({secret}) soon.") in {f"Use ({REDACTED}) soon.", f"Use ({REDACTED}"}
 

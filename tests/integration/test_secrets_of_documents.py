@@ -1,0 +1,78 @@
+"""Secrets of known shapes reach klaw.db from no source but notes, and not from those where that is configured."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from klaw_core import Document, Entry, NewDocument
+from klaw_core.conversations.redaction import REDACTED
+
+SECRET = "sk-ant-" + "a1B2" * 10
+
+
+class Transcripts:
+    """A plugin's source of transcripts."""
+
+    origin = "sessions"
+
+    def scan(self):
+        return [Entry("sessions/1.jsonl", 10)]
+
+    def read(self, entry):
+        text = f"User: first\nUser: the key is {SECRET}\nUser: last"
+        moment = datetime(2026, 2, 24, tzinfo=UTC)
+        metadata = {"command": f"export KEY={SECRET}", "tags": (SECRET, "x")}
+        return Document(
+            entry.path, text, "session", self.origin, moment, format="transcript", title=SECRET, metadata=metadata
+        )
+
+
+@pytest.fixture
+def home(make_home):
+    return make_home("sqlite")
+
+
+def in_database(home):
+    return SECRET.encode() in b"".join(path.read_bytes() for path in (home.root / "data").glob("klaw.db*"))
+
+
+def test_a_saved_memory_and_a_document_of_a_program_are_kept_without_secrets(home):
+    with home.open() as memory:
+        memory.save(f"The key is {SECRET}.")
+        memory.add([NewDocument("d", f"Another key: {SECRET}", {"note": SECRET})])
+        memory.index()
+        found = {result.content for result in memory.search("key", mode="fts")}
+        assert found == {f"The key is {REDACTED}.", f"Another key: {REDACTED}"}
+        report = memory.index()
+        assert (report.changed, report.unchanged) == (0, 2)
+        assert memory.doctor().findings == ()
+    assert not in_database(home)
+    assert SECRET in (home.root / "data" / "saved.jsonl").read_text("utf-8"), "the journal is what was said"
+
+
+def test_a_source_of_a_plugin_is_redacted_and_its_lines_stay(home):
+    with home.open() as memory:
+        indexer = memory._assembly.indexer("memory")
+        indexer.sync(Transcripts())
+        (result,) = memory.search("last", mode="fts")
+        assert result.content.split("\n") == ["User: first", f"User: the key is {REDACTED}", "User: last"]
+        assert result.metadata == {"command": f"export KEY={REDACTED}", "tags": (REDACTED, "x")}
+        assert indexer.sync(Transcripts()).unchanged == 1
+    assert not in_database(home)
+
+
+def test_notes_are_redacted_where_that_is_configured_and_again_when_patterns_change(home):
+    home.write("a.md", f"# Keys\n\nthe key is {SECRET}\n\nand hunter2\n")
+    with home.open() as memory:
+        memory.index(home.notes)
+        assert SECRET in memory.search("key", mode="fts")[0].content
+    with home.open(conversations={"redact_notes": True}) as memory:
+        assert memory.index().changed == 1
+        (result,) = memory.search("key", mode="fts")
+        assert result.content == f"# Keys\n\nthe key is {REDACTED}\n\nand hunter2"
+        assert (result.start_line, result.end_line) == (1, 5)
+        assert SECRET in memory.get(result.path).content, "the file is as it is"
+        assert memory.index().changed == 0
+    with home.open(conversations={"redact_notes": True, "redact": ["hunter2"]}) as memory:
+        assert memory.index().changed == 1
+        assert "hunter2" not in memory.search("key", mode="fts")[0].content
