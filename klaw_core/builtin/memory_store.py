@@ -93,6 +93,11 @@ class MemorySnapshot:
         own = (chunk for _, chunk in self._chunks(collection) if chunk.path == path)
         return tuple(sorted(own, key=lambda stored: stored.chunk.start))
 
+    def damaged(self, collection: str, path: str | None = None, /) -> Sequence[int]:
+        """Return nothing: there are no files that could be damaged."""
+        del collection, path
+        return ()
+
     def find(self, collection: str, chunk_id: str, /) -> Sequence[StoredChunk]:
         """Return the chunks whose id begins with ``chunk_id``."""
         return tuple(chunk for _, chunk in self._chunks(collection) if chunk.chunk.chunk_id.startswith(chunk_id))
@@ -217,6 +222,22 @@ class MemoryTransaction(MemorySnapshot):
             del self.resource.vectors[entry]
         return len(gone)
 
+    def note_documents(self, space: VectorSpace, documents: Mapping[tuple[str, str], Sequence[str]], /) -> None:
+        """Note which cached vectors were computed for which documents."""
+        for place, hashes in documents.items():
+            held = self.resource.noted.get(place, frozenset())
+            self.resource.noted[place] = held | {(space.identity, digest) for digest in hashes}
+
+    def forget_documents(self, collection: str, paths: Sequence[str], /) -> None:
+        """Remove the cached vectors that were noted for these documents."""
+        for path in paths:
+            for entry in self.resource.noted.pop((collection, path), frozenset()):
+                self.resource.vectors.pop(entry, None)
+
+    def forget_unused(self) -> None:
+        """Remove the cached vectors of the collections' spaces whose text no chunk has."""
+        self.resource.vectors = _used_vectors(self.resource, set())
+
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
         """Remove these chunk hashes from the embedding cache, in every space."""
         gone = set(hashes)
@@ -296,6 +317,7 @@ class MemoryStore:
             for owner, index in self._indexes.items():
                 fresh.enlist(owner, index)
             fresh._tables.vectors.update(self._tables.vectors)
+            fresh._tables.noted.update(self._tables.noted)
             fresh._tables.extensions.update(self._tables.extensions)
             fresh._tables.migrations |= {step for step in self._tables.migrations if step[0].startswith(_EXTENSION)}
             fresh._locks = self._locks

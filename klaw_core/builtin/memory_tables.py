@@ -34,6 +34,7 @@ class Tables:
     summaries: dict[str, tuple[Summary, ...]] = field(factory=dict)
     collections: set[str] = field(factory=set)
     extensions: dict[tuple[str, str], Any] = field(factory=dict)
+    noted: dict[tuple[str, str], frozenset[tuple[str, str]]] = field(factory=dict)
 
     def copy(self) -> Tables:
         """Return tables whose changes do not show in these."""
@@ -50,4 +51,5 @@ class Tables:
             dict(self.summaries),
             set(self.collections),
             dict(self.extensions),
+            dict(self.noted),
         )

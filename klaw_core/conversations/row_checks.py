@@ -1,19 +1,29 @@
 """Whether the rows of conversations agree with the journal, message by message."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import date
+from typing import Any, TypeAlias
 
 from klaw_core.conversations.chat import Chat
-from klaw_core.conversations.journal import Journal, JournalEntry
+from klaw_core.conversations.journal import JournalEntry
 from klaw_core.conversations.row_sync import RowSync
 from klaw_core.errors import RecordError
+from klaw_core.values.chat_rows import StoredMessage
 from klaw_core.values.findings import FIX, Finding, named
 
 ROWS = "conversation-rows"
 
+#: A message, for comparing: its id and place, and what else is to be compared.
+_Row: TypeAlias = tuple[Any, ...]
+
 
 def check_rows(row_sync: RowSync) -> Iterator[Finding]:
-    """Compare the messages of every chat with its rows, by id and place; ids are held for one chat at a time."""
+    """Compare the messages of every chat with its rows, one chat at a time.
+
+    By place only where the rows were made with other patterns of redaction: the next index makes them again.
+    """
     with row_sync.store.read() as snapshot:
         rows = snapshot.messages
         known = rows.chats()
@@ -21,10 +31,14 @@ def check_rows(row_sync: RowSync) -> Iterator[Finding]:
         behind: list[str] = []
         wrong: list[str] = []
         for name in sorted({*known, *journal}):
-            held = [(row.id, row.day, row.position) for row in rows.all(name)]
-            said = _said(row_sync.journal, journal[name]) if name in journal else []
+            recipe = row_sync.redactor.recipe
+            files = rows.files(name)
+            days = {day for day, state in files.items() if state.recipe == recipe}
+            held = [_key(row, days) for row in rows.all(name)]
+            said = [_key(row, days) for row in _said(row_sync, journal[name])] if name in journal else []
             if held != said:
-                (behind if _is_behind(held, said) else wrong).append(name)
+                ends = {day: state.end for day, state in files.items()}
+                (behind if _is_behind(held, said, ends) else wrong).append(name)
     if behind:
         what = f"messages of {len(behind):,} chats are not in the database yet: {named(behind)}"
         yield Finding("conversation-behind", "warning", what, str(row_sync.journal.root), "klaw index", tuple(behind))
@@ -44,15 +58,23 @@ def fix_rows(row_sync: RowSync, found: Sequence[Finding]) -> None:
     row_sync.sync()
 
 
-def _said(journal: Journal, chat: Chat) -> list[tuple[str, object, int]]:
-    lines = journal.read(chat)
-    return [
-        (line.message.id, line.file.day, line.offset)
-        for line in lines
-        if isinstance(line, JournalEntry) and not line.duplicate
-    ]
+def _said(row_sync: RowSync, chat: Chat) -> list[StoredMessage]:
+    lines = row_sync.journal.read(chat)
+    return [row_sync.row(line) for line in lines if isinstance(line, JournalEntry) and not line.duplicate]
 
 
-def _is_behind(held: Sequence[object], said: Sequence[object]) -> bool:
-    """Return whether only messages are missing that come after what is held of their file or chat."""
-    return len(held) < len(said) and set(held) <= set(said) and list(said[: len(held)]) == list(held)
+def _key(row: StoredMessage, days: Container[date]) -> _Row:
+    """Return what two rows of one message agree in: of these days in all that they hold."""
+    place = (row.id, row.day, row.position)
+    if row.day not in days:
+        return place
+    metadata = json.dumps(dict(row.metadata), sort_keys=True)
+    return (*place, row.channel, row.role, row.type, row.content, row.created_at, metadata)
+
+
+def _is_behind(held: Sequence[_Row], said: Sequence[_Row], ends: Mapping[date, int]) -> bool:
+    """Return whether only messages are missing that stand where their file is not mirrored yet."""
+    missing = set(said) - set(held)
+    return [row for row in said if row not in missing] == list(held) and all(
+        position >= ends.get(day, 0) for _, day, position, *_ in missing
+    )

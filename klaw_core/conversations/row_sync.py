@@ -11,6 +11,7 @@ from datetime import date
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
+from zlib import crc32
 
 from attrs import evolve, frozen
 
@@ -28,6 +29,7 @@ from klaw_core.values.runs import SkippedEntry
 
 # Messages of one transaction.
 _BATCH = 1000
+_BLOCK = 1 << 20
 
 
 @frozen
@@ -70,7 +72,8 @@ class RowSync:
             files = found.get(name, ())
             if files or readable:
                 chat = _chat(name)
-                report += SyncReport() if chat is None else self._sync_chat(chat, files, complete=readable)
+                if chat is not None:
+                    report += self._sync_chat(chat, files, complete=readable, verified=True)
         return report
 
     def sync_chat(self, chat: Chat) -> SyncReport:
@@ -84,11 +87,18 @@ class RowSync:
         file = ChatFile(chat, day, self.journal.path(chat, day))
         return self._sync_chat(chat, [file], complete=False)
 
-    def _sync_chat(self, chat: Chat, files: Sequence[ChatFile], *, complete: bool) -> SyncReport:
-        """RowSync files of a chat: all of them, if ``complete``. Summaries come with all of them."""
+    def _sync_chat(
+        self, chat: Chat, files: Sequence[ChatFile], *, complete: bool, verified: bool = False
+    ) -> SyncReport:
+        """RowSync files of a chat: all of them, if ``complete``. Summaries come with all of them.
+
+        With ``verified`` every byte that was mirrored is looked at, since a file may have been edited by hand.
+        """
         report = SyncReport()
         recorded = self._recorded(chat)
-        if (complete and recorded.keys() - {file.day for file in files}) or self._stale(files, recorded):
+        if (complete and recorded.keys() - {file.day for file in files}) or self._stale(
+            files, recorded, verified=verified
+        ):
             files = files if complete else self.journal.files(chat).files
             with self.store.write() as transaction:
                 transaction.messages.purge(chat.name)
@@ -138,7 +148,7 @@ class RowSync:
             if isinstance(line, BadLine):
                 bad.append(line)
             else:
-                messages.append(self._row(line))
+                messages.append(self.row(line))
             if len(messages) == _BATCH:
                 yield messages, end, bad
                 messages, bad = [], []
@@ -152,11 +162,16 @@ class RowSync:
             known = transaction.messages.files(file.chat.name).get(file.day)
             if start != (0 if known is None else known.end):
                 return None
+            checksum = 0 if known is None else known.checksum
+            if checksum is not None:
+                checksum = _checksum(file.path, start, end, checksum)
             new = transaction.messages.insert(messages)
-            transaction.messages.put_file(JournalFileState(file.chat.name, file.day, end, self.redactor.recipe))
+            state = JournalFileState(file.chat.name, file.day, end, self.redactor.recipe, checksum)
+            transaction.messages.put_file(state)
         return new
 
-    def _row(self, entry: JournalEntry) -> StoredMessage:
+    def row(self, entry: JournalEntry) -> StoredMessage:
+        """Return a message of the journal as its row."""
         message, file = entry.message, entry.file
         return StoredMessage(
             id=message.id,
@@ -175,10 +190,12 @@ class RowSync:
         with self.store.read() as snapshot:
             return snapshot.messages.files(chat.name)
 
-    def _stale(self, files: Sequence[ChatFile], recorded: Mapping[date, JournalFileState]) -> bool:
+    def _stale(self, files: Sequence[ChatFile], recorded: Mapping[date, JournalFileState], *, verified: bool) -> bool:
         """Return whether rows of these files were made by another recipe, or of a file that was another then."""
         return any(
-            known.recipe != self.redactor.recipe or not _continues(file.path, known.end)
+            known.recipe != self.redactor.recipe
+            or not _continues(file.path, known.end)
+            or (verified and not _is_as_mirrored(file.path, known))
             for file in files
             if (known := recorded.get(file.day)) is not None
         )
@@ -197,6 +214,24 @@ def _size(path: Path) -> int | None:
         return path.stat().st_size
     except OSError:
         return None
+
+
+def _is_as_mirrored(path: Path, known: JournalFileState) -> bool:
+    """Return whether the bytes that were mirrored are those that stand there; so it is said of what cannot be read."""
+    found = _checksum(path, 0, known.end, 0)
+    return found is None or found == known.checksum
+
+
+def _checksum(path: Path, start: int, end: int, before: int) -> int | None:
+    """Return the checksum of a file's bytes up to ``end``, given that up to ``start``; None if it cannot be read."""
+    try:
+        with open_regular(path) as file:
+            file.seek(start)
+            while start < end and (block := file.read(min(_BLOCK, end - start))):
+                before, start = crc32(block, before), start + len(block)
+    except OSError:
+        return None
+    return before
 
 
 def _continues(path: Path, end: int) -> bool:

@@ -197,19 +197,29 @@ class Collection:
         With a ``manifest`` those stay that another run has written since, as in :meth:`replace`.
         """
         removed: list[int] = []
+        damaged = False
         with self._write() as transaction:
             for path in paths:
                 if manifest is not None and self._overtaken(transaction, manifest[path].origin, path, manifest):
                     continue
                 hashes = {stored.chunk.embedding_hash for stored in transaction.outline(self.name, path)}
+                damaged = damaged or (forget and bool(transaction.damaged(self.name, path)))
                 removed += transaction.delete(self.name, path)
                 if forget:
                     transaction.forget_vectors(sorted(hashes))
+                    transaction.forget_documents(self.name, [path])
+            if damaged:  # a damaged row does not tell what its vector is cached under
+                transaction.forget_unused()
             for _, index in self.indexes:
                 index.remove(transaction.resource, self.name, removed)
                 if forget and isinstance(index, ErasingIndex):
                     index.erase(transaction.resource, self.name)
         return len(removed)
+
+    def forget_cached(self, paths: Sequence[str]) -> None:
+        """Remove the vectors that a run which makes an index in another space has cached for these documents."""
+        with self._write() as transaction:
+            transaction.forget_documents(self.name, paths)
 
     def backfill(
         self, run: EmbeddingRun, on_progress: OnProgress = lambda _done, _total: None, *, limit: int | None = None
@@ -251,18 +261,23 @@ class Collection:
 
     def cache(
         self,
-        chunks: Sequence[Chunk],
+        documents: Mapping[str, Sequence[Chunk]],
         run: EmbeddingRun,
         record: SpaceRecord,
         on_progress: OnProgress = lambda _done, _total: None,
+        *,
+        gone: Callable[[Sequence[str]], Container[str]] = lambda _paths: (),
     ) -> None:
-        """Put the vectors of these chunks, in the space of ``record``, into the cache, and nowhere else.
+        """Put the vectors of these documents' chunks, in the space of ``record``, into the cache, and nowhere else.
 
+        ``documents`` are chunks by path. ``gone`` tells which of them are not what was read any more: it is asked in
+        the transaction, so that what was forgotten meanwhile is kept nowhere, and what is forgotten later finds it.
         ``on_progress`` counts texts, those that were cached among them. For what is committed when, see
         :func:`~klaw_core.embedding.run.gathered`.
         """
         space = record.space
-        passages = {chunk.embedding_hash: chunk.embedding_text for chunk in chunks}
+        hashes = {path: [chunk.embedding_hash for chunk in chunks] for path, chunks in documents.items()}
+        passages = {chunk.embedding_hash: chunk.embedding_text for chunks in documents.values() for chunk in chunks}
         with self._read() as snapshot:
             known = snapshot.cached_vectors(space, list(passages))
         run.cached += len(known)
@@ -271,7 +286,12 @@ class Collection:
         on_progress(done, len(passages))
         for part in gathered(embed_chunk_texts(missing, self.embedder, run, record), self.embedder):
             with self._write() as transaction:
-                transaction.cache_vectors(space, part)
+                left = gone(list(documents))
+                there = {path: digests for path, digests in hashes.items() if path not in left}
+                wanted = {digest for digests in there.values() for digest in digests}
+                transaction.cache_vectors(space, {digest: row for digest, row in part.items() if digest in wanted})
+                noted = {(self.name, path): [one for one in digests if one in part] for path, digests in there.items()}
+                transaction.note_documents(space, noted)
             done += len(part)
             on_progress(done, len(passages))
 

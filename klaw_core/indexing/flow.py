@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from klaw_core.errors import EmbeddingError, PluginError
 from klaw_core.indexing.chunking import FormatChunker, TokenMeter, make_chunks
 from klaw_core.indexing.collection import BATCH, Collection, Manifest
 from klaw_core.indexing.redacting import DocumentRedactor
-from klaw_core.interfaces.source import Source
+from klaw_core.interfaces.source import ForgetfulSource, Source
 from klaw_core.interfaces.store import Store
 from klaw_core.values.documents import Document, DocumentRecord, Entry
 from klaw_core.values.runs import VANISHED, IndexReport, Progress, SkippedEntry
@@ -252,7 +252,9 @@ class Indexer:
         for batch in _batches(self._changed(source, entries, {}, counts, force=True), self._call_size(run)):
             with alone():
                 found = partial(counts.report_part, batch)
-                self.collection.cache([chunk for cut in batch for chunk in cut.chunks], run, record, found)
+                cuts = {cut.document.path: cut for cut in batch}
+                documents = {path: cut.chunks for path, cut in cuts.items()}
+                self.collection.cache(documents, run, record, found, gone=partial(_gone, source, cuts))
             if run.failing and run.error is not None:
                 raise run.error
             counts.count(batch)
@@ -407,6 +409,16 @@ class Indexer:
                     snapshot.record(self.collection.name, record.origin, path) is None
                     for path, record in missing.items()
                 )
+
+
+def _gone(source: Source, cuts: Mapping[str, _ChunkedDocument], paths: Sequence[str]) -> set[str]:
+    """Return the documents that were forgotten, or have another text, since they were read."""
+    gone = set(source.forgotten(paths)) if isinstance(source, ForgetfulSource) else set()
+    for path in paths:
+        now = source.read(cuts[path].entry)
+        if not isinstance(now, Document) or now.text != cuts[path].document.text:
+            gone.add(path)
+    return gone
 
 
 def stays(path: str, skipped: Iterable[SkippedEntry]) -> bool:

@@ -65,6 +65,12 @@ class Snapshot(VectorCacheReader, Protocol[R_co]):
     def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
         """Return one document's chunks in order of position; empty if it is not indexed."""
 
+    def damaged(self, collection: str, path: str | None = None, /) -> Sequence[int]:
+        """Return the keys of the chunks that are not what was written: of one document, or (None) of all.
+
+        No other method returns such a chunk. A store that cannot be damaged unnoticed returns none.
+        """
+
     def find(self, collection: str, chunk_id: str, /) -> Sequence[StoredChunk]:
         """Return the chunks whose id begins with ``chunk_id``."""
 

@@ -38,5 +38,18 @@ class VectorCacheWriter(VectorCacheReader, Protocol):
         days. ``found`` and ``computed`` are added to the statistics: vectors that were cached, and were not.
         """
 
+    def note_documents(self, space: VectorSpace, documents: Mapping[tuple[str, str], Sequence[str]], /) -> None:
+        """Note which cached vectors, by chunk hash, were computed for which documents, by collection and path.
+
+        For a space that is being moved to: it may cut a document otherwise than it stands in the index, so that its
+        chunks there do not tell the hashes.
+        """
+
+    def forget_documents(self, collection: str, paths: Sequence[str], /) -> None:
+        """Remove the cached vectors that were noted for these documents."""
+
+    def forget_unused(self) -> None:
+        """Remove the cached vectors of the collections' spaces whose text no chunk has."""
+
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
         """Remove these chunk hashes from the embedding cache, in every space."""

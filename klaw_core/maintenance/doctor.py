@@ -28,6 +28,9 @@ from klaw_core.values.findings import Diagnosis, Finding
 
 _WORST_FIRST = ("error", "warning", "note")
 _OUTDATED = {"stale", "ghosts", "never-indexed"}
+#: The check of a store whose rows of chunks are not what was written: once it was asked to fix them, their documents
+#: count as changed.
+_DAMAGED = "damaged-chunks"
 
 
 @frozen(eq=False)
@@ -124,9 +127,10 @@ class Doctor:
         sources, collection = self.sources.of(name), self.assembly.collection(name)
         remove_unknown_origins(collection, sources, self.sources.reserved())
         outdated = {finding.where for finding in found if finding.check in _OUTDATED}
+        damaged = any(finding.check == _DAMAGED for finding in found)
         indexer = self.assembly.indexer(name)
         for source in sources:
-            if source.origin in outdated:
+            if damaged or source.origin in outdated:
                 _attempt(indexer.sync, source)
 
 

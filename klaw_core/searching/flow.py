@@ -25,6 +25,7 @@ from klaw_core.errors import (
 from klaw_core.searching.contracts import check_hits
 from klaw_core.searching.scope import Scope, Target
 from klaw_core.values.collections import MEMORY
+from klaw_core.values.findings import FIX
 from klaw_core.values.search import Filters, Hit, Query, Ranking, SearchResults, check_filters
 from klaw_core.values.text import StoredChunk
 
@@ -146,6 +147,8 @@ class Searcher:
             _overlook_empty(snapshot, [name for name, _, _, space in plans if space is None], notices)
             scope = Scope(snapshot, targets, collapse)
             found = self._find(scope, limit, notices)
+            if scope.unreadable:
+                notices.append(f"chunks that are damaged were left out: {len(scope.unreadable):,}; `{FIX}`")
             if not found:
                 self._explain_nothing(scope, filters, notices)
         if self.stages and found:

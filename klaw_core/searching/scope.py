@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from klaw_core.errors import RetrievalError, as_klaw_error
 from klaw_core.searching.contracts import check_hits
@@ -38,6 +38,8 @@ class Scope:
     snapshot: Snapshot[Any]
     targets: Sequence[Target]
     collapse: bool = True
+    # Keys that were found and have no chunk that can be read.
+    unreadable: set[int] = field(factory=set, init=False)
 
     def ask(self, depth: int, notices: list[str]) -> list[Ranking]:
         """Return one ranking per retriever, best first by its own scores, of at most ``depth`` hits.
@@ -96,6 +98,7 @@ class Scope:
             for hit in part:
                 found = stored.get(hit.key)
                 if found is None:
+                    self.unreadable.add(hit.key)
                     continue
                 if self.collapse:
                     others = shown.setdefault((self.collection_of(hit.key), found.path), [])

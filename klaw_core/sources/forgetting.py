@@ -44,7 +44,11 @@ class Forgetter:
             waiting = self.reader.waiting(target)
             if waiting is None or not waiting.can_forget:
                 raise
-            waiting.forget([target])  # it was not indexed yet
+            # It was not indexed yet, or no chunk of it can be read; and an index in the making may have its vectors.
+            home = self.get_collection(waiting.collection)
+            home.remove([target], forget=True)
+            waiting.forget([target])
+            drop_what_came_back(home, waiting.origin, [target])
             return ForgetReport((target,), 0)
         found = [source for source in sources if (source.origin, source.collection) == (origin, collection)]
         if found and not found[0].can_forget:
@@ -93,3 +97,4 @@ def drop_what_came_back(collection: Collection, origin: str, paths: Sequence[str
         back = [path for path in paths if snapshot.record(collection.name, origin, path) is not None]
     if back:
         collection.remove(back, forget=True)
+    collection.forget_cached(paths)

@@ -8,11 +8,12 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core.errors import NotFoundError, QueryError
+from klaw_core.errors import NotFoundError, QueryError, StoreCorruptError
 from klaw_core.interfaces.store import Store
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.values.documents import Entry
+from klaw_core.values.findings import FIX
 from klaw_core.values.lines import count_lines, line_starts, take_lines
 from klaw_core.values.runs import Excerpt, SkippedEntry
 from klaw_core.values.text import StoredChunk
@@ -96,7 +97,12 @@ class Reader:
             found = self._file_of(path)
         if found is None:
             with self.store.read() as snapshot:
-                return path, joined(snapshot.outline(collection, path)), None
+                if not snapshot.damaged(collection, path):
+                    return path, joined(snapshot.outline(collection, path)), None
+            source = self.waiting(path)
+            if source is None:
+                raise StoreCorruptError(f"{path} is damaged in {self.store.location}", hint=FIX)
+            return path, _read(source, path), None
         source, path, file = found
         return path, _read(source, path), file
 

@@ -66,9 +66,13 @@ class Summary:
 
 @frozen
 class JournalFileState:
-    """How far a file of the journal is mirrored: up to byte ``end``, by a ``recipe`` (what was redacted)."""
+    """How far a file of the journal is mirrored: up to byte ``end``, by a ``recipe`` (what was redacted).
+
+    ``checksum`` is that of the bytes up to there; None if it is not known.
+    """
 
     chat_id: str
     day: date
     end: int
     recipe: str = ""
+    checksum: int | None = None

@@ -38,6 +38,8 @@ def copy_cache(transaction: SqliteTransaction, other: apsw.Connection, location:
     spaces = "SELECT id, model, revision, dimension, metric, pooling FROM vector_spaces"
     cached = f"SELECT hash, {VECTOR_COLUMN} FROM embedding_cache WHERE space_id = ?"
     uses = "SELECT used_at, ?, hash FROM cache_uses AS uses JOIN embedding_cache AS cache USING (id) WHERE space_id = ?"
+    documents = """SELECT noted.collection, noted.path, ?, cache.hash
+                   FROM cache_documents AS noted JOIN embedding_cache AS cache USING (id) WHERE cache.space_id = ?"""
     for theirs, *names in list(read(spaces)):
         space = VectorSpace(*names)
         own = transaction.put_space(space)
@@ -50,6 +52,11 @@ def copy_cache(transaction: SqliteTransaction, other: apsw.Connection, location:
             """INSERT INTO cache_uses (id, used_at)
                SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ? ON CONFLICT DO NOTHING""",
             read(uses, own, theirs),
+        )
+        mine.executemany(
+            """INSERT OR IGNORE INTO cache_documents (collection, path, id)
+               SELECT ?, ?, id FROM embedding_cache WHERE space_id = ? AND hash = ?""",
+            read(documents, own, theirs),
         )
     mine.execute("DELETE FROM cache_counts")
     mine.executemany("INSERT INTO cache_counts VALUES (?, ?, ?)", read("SELECT * FROM cache_counts"))
@@ -86,6 +93,8 @@ def prune_cache(transaction: SqliteTransaction, left: AbstractSet[VectorSpace]) 
     connection = transaction.resource
     for space in left - used_spaces(transaction):
         connection.execute("DELETE FROM vector_spaces WHERE id = ?", (transaction.space_id(space),))  # cascades
+    in_use = "(SELECT id FROM embedding_cache WHERE space_id IN (SELECT space_id FROM collection_spaces))"
+    connection.execute(f"DELETE FROM cache_documents WHERE id IN {in_use}")  # their chunks say whose they are
     held = _chunk_hashes(transaction)
     rows: list[Any] = connection.execute(
         "SELECT id, hash FROM embedding_cache WHERE space_id IN (SELECT space_id FROM collection_spaces)"

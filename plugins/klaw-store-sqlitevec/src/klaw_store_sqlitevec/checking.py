@@ -10,6 +10,8 @@ import apsw
 from klaw_core import Finding
 from klaw_store_sqlitevec.errors import FIX_PAGES
 from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES
+from klaw_store_sqlitevec.schema import chunk_table
+from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
 # After a checkpoint the log is cut to 64 MiB (journal_size_limit); one this large was not checkpointed for long.
@@ -110,6 +112,25 @@ def check_messages(connection: apsw.Connection, location: str) -> Iterator[Findi
     if problem:
         what = f"the words of messages do not agree with the messages: {problem}"
         yield Finding("messages-index", "error", what, location, _FIX)
+
+
+def check_chunks(snapshot: SqliteSnapshot, location: str) -> Iterator[Finding]:
+    """Look whether the rows of chunks are what was written."""
+    for collection in snapshot.collections():
+        keys = snapshot.damaged(collection)
+        if keys:
+            what = f"{len(keys):,} chunks of {collection!r} are not what was written; searches leave them out"
+            yield Finding("damaged-chunks", "error", what, location, _FIX, tuple(map(str, keys[:_MOST_PROBLEMS])))
+
+
+def renew_damaged(snapshot: SqliteSnapshot) -> None:
+    """Let documents with damaged rows count as changed, so that the next index run writes them again."""
+    for collection in snapshot.collections():
+        table = chunk_table(collection).name
+        snapshot.resource.executemany(
+            f"UPDATE documents SET content_hash = '' WHERE id = (SELECT document_id FROM {table} WHERE id = ?)",
+            ((key,) for key in snapshot.damaged(collection)),
+        )
 
 
 def check_cache(connection: apsw.Connection, location: str) -> Iterator[Finding]:

@@ -8,20 +8,23 @@ may change on VACUUM.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
-from attrs import frozen
+from attrs import field, frozen
 
 from klaw_core import Migration
 from klaw_core.words.query import Term, match_expression, render
 from klaw_core.words.treatment import index_text
+from klaw_store_sqlitevec.limits import clamp
 from klaw_store_sqlitevec.timestamps import from_text, to_text
 
 if TYPE_CHECKING:
     from klaw_core import JournalFileState, Session, StoredMessage, Summary
+
+T = TypeVar("T")
 
 _TABLES = """
 CREATE TABLE messages (
@@ -110,7 +113,10 @@ def fill_words(connection: apsw.Connection) -> None:
     """Index the words of every message, none of which are indexed."""
     rows: list[Any] = connection.execute("SELECT key FROM messages").fetchall()
     for (key,) in rows:
-        content = connection.execute("SELECT content FROM messages WHERE key = ?", (key,)).get
+        try:
+            content = connection.execute("SELECT content FROM messages WHERE key = ?", (key,)).get
+        except UnicodeDecodeError:  # a damaged row, which the doctor finds
+            continue
         connection.execute(_INSERT_WORDS, (key, index_text(content)))
 
 
@@ -124,6 +130,8 @@ class SqliteMessages:
     """The rows of conversations, read and written through one connection's transaction."""
 
     resource: apsw.Connection
+    # Not empty once something is to leave no trace in the bytes of the files either.
+    erasing: set[str] = field(factory=set)
 
     def all(self, chat_id: str, /) -> Sequence[StoredMessage]:
         """Return every message of a chat."""
@@ -134,14 +142,12 @@ class SqliteMessages:
         match = match_expression(text, self._has)
         if not match:
             return ()
-        columns = ", ".join(f"messages.{name}" for name in _COLUMNS.split(", "))
-        cursor = self.resource.execute(
-            f"SELECT {columns} FROM messages_fts JOIN messages ON messages.key = messages_fts.rowid "
-            "WHERE messages_fts MATCH ?1 AND (?2 IS NULL OR messages.chat_id = ?2) "
-            "ORDER BY bm25(messages_fts), chat_id, day, position LIMIT ?3",
-            (match, chat_id, max(limit, 0)),
+        where = (
+            "messages_fts MATCH ?1 AND (?2 IS NULL OR messages.chat_id = ?2) "
+            "ORDER BY bm25(messages_fts), chat_id, day, position LIMIT ?3"
         )
-        return tuple(_message(row) for row in cursor)
+        joined = "messages_fts JOIN messages ON messages.key = messages_fts.rowid"
+        return self._rows(where, (match, chat_id, clamp(limit)), joined)
 
     def _has(self, term: Term) -> bool:
         sql = "SELECT 1 FROM messages_fts WHERE messages_fts MATCH ? LIMIT 1"
@@ -166,21 +172,24 @@ class SqliteMessages:
         """Return a chat's summaries, oldest first."""
         from klaw_core import Summary
 
-        rows = self.resource.execute(
-            "SELECT content, file_path, created_at, from_message_id, to_message_id FROM summaries "
-            "WHERE chat_id = ? ORDER BY id",
-            (chat_id,),
-        )
-        return tuple(
-            Summary(chat_id, content, path, from_text(created), *between) for content, path, created, *between in rows
-        )
+        def made(row: Any) -> Summary:
+            content, path, created, *between = row
+            return Summary(chat_id, content, path, from_text(created), *between)
+
+        sql = "SELECT content, file_path, created_at, from_message_id, to_message_id FROM summaries WHERE id = ?"
+        keys: list[Any] = self.resource.execute(
+            "SELECT id FROM summaries WHERE chat_id = ? ORDER BY id", (chat_id,)
+        ).fetchall()
+        found = (_readable(made, self.resource, sql, key) for (key,) in keys)
+        return tuple(summary for summary in found if summary is not None)
 
     def files(self, chat_id: str, /) -> Mapping[date, JournalFileState]:
         """Return how far each file of a chat is mirrored, by day."""
         from klaw_core import JournalFileState
 
-        rows = self.resource.execute("SELECT day, end, recipe FROM message_files WHERE chat_id = ?", (chat_id,))
-        files = (JournalFileState(chat_id, date.fromisoformat(day), end, recipe) for day, end, recipe in rows)
+        sql = "SELECT day, end, recipe, checksum FROM message_files WHERE chat_id = ?"
+        rows = self.resource.execute(sql, (chat_id,))
+        files = (JournalFileState(chat_id, date.fromisoformat(day), *state) for day, *state in rows)
         return {file.day: file for file in files}
 
     def insert(self, messages: Sequence[StoredMessage], /) -> int:
@@ -205,9 +214,10 @@ class SqliteMessages:
     def put_file(self, file: JournalFileState, /) -> None:
         """Record how far a file is mirrored."""
         self.resource.execute(
-            "INSERT INTO message_files (chat_id, day, end, recipe) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (chat_id, day) DO UPDATE SET end = excluded.end, recipe = excluded.recipe",
-            (file.chat_id, file.day.isoformat(), file.end, file.recipe),
+            "INSERT INTO message_files (chat_id, day, end, recipe, checksum) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (chat_id, day) DO UPDATE "
+            "SET end = excluded.end, recipe = excluded.recipe, checksum = excluded.checksum",
+            (file.chat_id, file.day.isoformat(), file.end, file.recipe, file.checksum),
         )
 
     def put_summaries(self, chat_id: str, summaries: Sequence[Summary], /) -> None:
@@ -231,10 +241,15 @@ class SqliteMessages:
 
     def purge(self, chat_id: str, /) -> int:
         """Remove everything of a chat; return how many messages that were."""
-        rows: list[Any] = self.resource.execute(
-            "SELECT key, content FROM messages WHERE chat_id = ?", (chat_id,)
-        ).fetchall()
-        self._delete(rows)
+        self.erasing.add("messages")
+        where, values = "WHERE chat_id = ?", (chat_id,)
+        rows: list[Any] = self.resource.execute(f"SELECT key FROM messages {where}", values).fetchall()
+        try:
+            whole: list[Any] = self.resource.execute(f"SELECT key, content FROM messages {where}", values).fetchall()
+            self._delete(whole)
+        except UnicodeDecodeError:  # what cannot be read cannot be taken out of the index of words alone
+            self.resource.execute(f"DELETE FROM messages {where}", values)
+            refill_words(self.resource)
         for table in ("sessions", "summaries", "message_files"):
             self.resource.execute(f"DELETE FROM {table} WHERE chat_id = ?", (chat_id,))
         return len(rows)
@@ -284,9 +299,25 @@ class SqliteMessages:
             (chat_id,),
         )
 
-    def _rows(self, where: str, values: tuple[object, ...]) -> tuple[StoredMessage, ...]:
-        sql = f"SELECT {_COLUMNS} FROM messages WHERE {where}"
-        return tuple(_message(row) for row in self.resource.execute(sql, values))
+    def _rows(self, where: str, values: tuple[object, ...], joined: str = "messages") -> tuple[StoredMessage, ...]:
+        """Return messages; those that are damaged are left out."""
+        sql = f"SELECT {{}} FROM {joined} WHERE {where}"
+        columns = ", ".join(f"messages.{name}" for name in _COLUMNS.split(", "))
+        try:
+            return tuple(_message(row) for row in self.resource.execute(sql.format(columns), values))
+        except ValueError:  # of a damaged row; the others are read one by one
+            keys: list[Any] = self.resource.execute(sql.format("messages.key"), values).fetchall()
+            alone = f"SELECT {columns} FROM messages WHERE key = ?"
+            found = (_readable(_message, self.resource, alone, key) for (key,) in keys)
+            return tuple(message for message in found if message is not None)
+
+
+def _readable(make: Callable[[Any], T], connection: apsw.Connection, sql: str, key: int) -> T | None:
+    """Return what is made of one row; None if it is damaged."""
+    try:
+        return make(connection.execute(sql, (key,)).fetchone())
+    except ValueError:
+        return None
 
 
 def _message(row: tuple[Any, ...]) -> StoredMessage:

@@ -40,6 +40,8 @@ def store_errors(location: str) -> Iterator[None]:
     except (apsw.CorruptError, apsw.NotADBError) as error:
         hint = FIX_PAGES if isinstance(error, apsw.CorruptError) else _START_OVER
         raise StoreCorruptError(f"{location} is not a sound database: {error}", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise StoreCorruptError(f"{location} holds text that is damaged: {error.reason}", hint=FIX_PAGES) from error
     except apsw.ThreadingViolationError as error:
         raise StoreError(f"{location}: a snapshot or transaction was used by two threads at once") from error
     except apsw.Error as error:

@@ -10,6 +10,7 @@ import apsw
 from attrs import evolve, frozen
 
 from klaw_core import Migration, StoreError
+from klaw_store_sqlitevec.checksums import add_checksums
 from klaw_store_sqlitevec.conversations import CONVERSATIONS, WORDS
 from klaw_store_sqlitevec.metadata import TABLES as METADATA_TABLES
 from klaw_store_sqlitevec.names import table_name
@@ -141,7 +142,7 @@ CREATE TABLE {table} (
     source TEXT NOT NULL,
     chat_id TEXT,
     content TEXT NOT NULL,
-    {shared}, context TEXT NOT NULL DEFAULT ''
+    {shared}, context TEXT NOT NULL DEFAULT '', checksum INTEGER
 );
 CREATE INDEX {table}_document ON {table} (document_id, start_offset);
 CREATE INDEX {table}_chunk_id ON {table} (chunk_id);
@@ -158,6 +159,19 @@ INSERT INTO collections (name)
     SELECT collection FROM documents UNION SELECT collection FROM collection_spaces
     UNION SELECT 'memory' FROM sqlite_sequence WHERE name = 'memory_chunks'
     UNION SELECT 'docs' FROM sqlite_sequence WHERE name = 'doc_chunks';
+"""
+
+
+# Of a vector that was computed for an index in another space: which documents have the text. Such a text may be cut
+# otherwise than in the index in use, so that forgetting a document cannot tell it by the chunks that are there.
+_CACHE_DOCUMENTS = """
+CREATE TABLE cache_documents (
+    collection TEXT NOT NULL,
+    path TEXT NOT NULL,
+    id INTEGER NOT NULL REFERENCES embedding_cache (id) ON DELETE CASCADE,
+    PRIMARY KEY (collection, path, id)
+) WITHOUT ROWID;
+CREATE INDEX cache_documents_id ON cache_documents (id);
 """
 
 
@@ -204,6 +218,15 @@ def _add_metadata(connection: apsw.Connection) -> None:
     connection.execute(METADATA_TABLES)
 
 
+def _add_checksums(connection: apsw.Connection) -> None:
+    names: list[Any] = connection.execute("SELECT name FROM collections").fetchall()
+    others = {chunk_table(name).name for (name,) in names}
+    for table in dict.fromkeys(("memory_chunks", "doc_chunks", *sorted(others))):
+        add_checksums(connection, table)
+    connection.execute("ALTER TABLE message_files ADD COLUMN checksum INTEGER")
+    connection.execute(_CACHE_DOCUMENTS)
+
+
 #: Append-only: a step that has been released is never changed.
 MIGRATIONS = (
     Migration("0001-documents-chunks-spaces-cache", _begin),
@@ -216,6 +239,7 @@ MIGRATIONS = (
     Migration("0008-metadata", _add_metadata),
     Migration("0009-titles", _add_titles),
     WORDS,
+    Migration("0011-checksums", _add_checksums),
 )
 
 

@@ -14,7 +14,9 @@ import apsw
 from attrs import field, frozen
 
 from klaw_core import Chunk, KeySelection, SpaceRecord, StoredChunk, VectorSpace
+from klaw_store_sqlitevec.checksums import checksum
 from klaw_store_sqlitevec.filtering import LAST_CHARACTER, no_keys, path_range, read_keys, select
+from klaw_store_sqlitevec.limits import clamp
 from klaw_store_sqlitevec.metadata import from_json
 from klaw_store_sqlitevec.names import has_table
 from klaw_store_sqlitevec.schema import STANDARD_CHUNKS, ChunkTable, chunk_table
@@ -25,10 +27,13 @@ if TYPE_CHECKING:
     from klaw_core import ChunkSelection, DocumentRecord, Filters, KeyDigest, Keys, Vector
     from klaw_store_sqlitevec.conversations import SqliteMessages
 
+# Chunks that are checked at once: some megabytes.
+_CHECKED_AT_ONCE = 1024
+
 _CHUNK_COLUMNS = """
     chunk.id, chunk.chunk_id, chunk.content, chunk.start_offset, chunk.end_offset, chunk.start_line, chunk.end_line,
-    chunk.heading, chunk.continues, chunk.context, document.path, {source}, chunk.created_at, {chat}, document.origin,
-    document.metadata, document.title
+    chunk.heading, chunk.continues, chunk.context, chunk.checksum,
+    document.path, {source}, chunk.created_at, {chat}, document.origin, document.metadata, document.title
 """
 
 
@@ -64,7 +69,7 @@ class SqliteSnapshot:
         rows = self.resource.execute(
             "SELECT path, origin, content_hash, created_at FROM documents "
             "WHERE collection = ? AND path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?",
-            (collection, after, first, end, max(limit, 0)),
+            (collection, after, first, end, clamp(limit)),
         )
         return tuple(DocumentRecord(path, origin, digest, from_text(created)) for path, origin, digest, created in rows)
 
@@ -115,6 +120,23 @@ class SqliteSnapshot:
         """Return one document's chunks in order of position; empty if it is not indexed."""
         where = "document.collection = ? AND document.path = ? ORDER BY chunk.start_offset, chunk.id"
         return self._rows(collection, where, (collection, path))
+
+    def damaged(self, collection: str, path: str | None = None, /) -> Sequence[int]:
+        """Return the keys of the chunks whose rows are not what was written: of one document, or of all."""
+        table = self._table(collection)
+        if table is None:
+            return ()
+        joined = f"{table.name} AS chunk JOIN documents AS document ON document.id = chunk.document_id"
+        where, values = (
+            ("TRUE", ()) if path is None else ("document.collection = ? AND document.path = ?", (collection, path))
+        )
+        sql = f"SELECT chunk.id FROM {joined} WHERE {where} ORDER BY chunk.id"
+        rows: list[Any] = self.resource.execute(sql, values).fetchall()
+        keys = [key for (key,) in rows]
+        sound: set[int] = set()
+        for first in range(0, len(keys), _CHECKED_AT_ONCE):
+            sound.update(stored.key for stored in self.chunks(collection, keys[first : first + _CHECKED_AT_ONCE]))
+        return [key for key in keys if key not in sound]
 
     def find(self, collection: str, chunk_id: str, /) -> Sequence[StoredChunk]:
         """Return the chunks whose id begins with ``chunk_id``."""
@@ -188,7 +210,19 @@ class SqliteSnapshot:
         columns = _CHUNK_COLUMNS.format(source=table.source, chat=table.chat)
         joined = f"{table.name} AS chunk JOIN documents AS document ON document.id = chunk.document_id"
         sql = f"SELECT {columns} FROM {joined} WHERE {where}"
-        return tuple(_stored(row) for row in self.resource.execute(sql, values))
+        try:
+            found = [_stored(row) for row in self.resource.execute(sql, values)]
+        except UnicodeDecodeError:  # of one row; the others are read one by one
+            keys: list[Any] = self.resource.execute(f"SELECT chunk.id FROM {joined} WHERE {where}", values).fetchall()
+            sql = f"SELECT {columns} FROM {joined} WHERE chunk.id = ?"
+            found = [self._alone(sql, key) for (key,) in keys]
+        return tuple(stored for stored in found if stored is not None)
+
+    def _alone(self, sql: str, key: int) -> StoredChunk | None:
+        try:
+            return _stored(self.resource.execute(sql, (key,)).fetchone())
+        except UnicodeDecodeError:
+            return None
 
     def _table(self, collection: str) -> ChunkTable | None:
         """Return the table of a collection's chunks; None if nothing was ever written to the collection."""
@@ -208,9 +242,16 @@ def to_vector(blob: bytes) -> Vector:
     return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
 
 
-def _stored(row: tuple[Any, ...]) -> StoredChunk:
-    key, chunk_id, content, start, end, first, last, headings, continues, context, *place = row
-    heading = () if headings == "[]" else tuple(json.loads(headings))  # most have none, and parsing takes a while
-    path, source, created, chat, origin, metadata, title = place
-    chunk = Chunk(chunk_id, content, start, end, first, last, heading, continues, context, title)
-    return StoredChunk(key, chunk, path, source, from_text(created), chat, origin, from_json(metadata))
+def _stored(row: Any) -> StoredChunk | None:
+    """Return the chunk of a row; None if it is not what was written."""
+    key, chunk_id, content, start, end, first, last, headings, continues, context, written, *place = row
+    own = (content, chunk_id, start, end, first, last, headings, continues, context)
+    try:
+        if checksum(own) != written:
+            return None
+        heading = () if headings == "[]" else tuple(json.loads(headings))  # most have none, and parsing takes a while
+        path, source, created, chat, origin, metadata, title = place
+        chunk = Chunk(chunk_id, content, start, end, first, last, heading, continues, context, title)
+        return StoredChunk(key, chunk, path, source, from_text(created), chat, origin, from_json(metadata))
+    except (TypeError, ValueError):  # a value of another type, a date that is none
+        return None

@@ -107,9 +107,9 @@ class SqliteStore:
         with self._connections.writer() as connection:
             transaction = SqliteTransaction(connection)
             yield transaction
-            if transaction.forgotten:
+            if transaction.erasing:
                 _remove_database(self._rebuild_path)  # what a rebuild left; while this writes, none can be going on
-        if transaction.forgotten:
+        if transaction.erasing:
             self._connections.empty_log()
 
     @contextmanager
@@ -227,6 +227,7 @@ class SqliteStore:
             findings += checking.check_rows(snapshot.resource, self.location)
             if not any(finding.check == "integrity" for finding in findings):
                 findings += checking.check_cache(snapshot.resource, self.location)
+                findings += checking.check_chunks(SqliteSnapshot(snapshot.resource), self.location)
         return findings
 
     def _writing_problem(self) -> Finding | None:
@@ -242,7 +243,7 @@ class SqliteStore:
             return Finding("writing", "error", error.message, self.location, error.hint)
 
     def _fix_files(self) -> None:
-        from klaw_store_sqlitevec.checking import bad_cache_rows, check_messages
+        from klaw_store_sqlitevec.checking import bad_cache_rows, check_messages, renew_damaged
         from klaw_store_sqlitevec.conversations import refill_words
 
         with suppress(StoreError):
@@ -250,6 +251,7 @@ class SqliteStore:
                 with closing(RebuildLock(self._path)) as lock, lock.exclusive():  # so that they are nobody's
                     _remove_database(self._rebuild_path)
             with self._connections.writer() as connection:
+                renew_damaged(SqliteSnapshot(connection))
                 bad = bad_cache_rows(connection)
                 connection.executemany("DELETE FROM embedding_cache WHERE id = ?", ((key,) for key in bad))
                 if any(check_messages(connection, self.location)):

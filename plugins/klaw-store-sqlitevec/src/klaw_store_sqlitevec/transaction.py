@@ -1,40 +1,51 @@
 """Writing: everything in a transaction is kept, or nothing."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 from attrs import evolve, field, frozen
 
 from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
 from klaw_store_sqlitevec.cache import count_lookups, evict, note_use
+from klaw_store_sqlitevec.checksums import COLUMNS, checksum
 from klaw_store_sqlitevec.metadata import add_entries, remove_entries, to_json
 from klaw_store_sqlitevec.schema import chunk_table, create_chunks
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.timestamps import to_text
 from klaw_store_sqlitevec.vector_codec import encode_vector
 
+if TYPE_CHECKING:
+    from klaw_store_sqlitevec.conversations import SqliteMessages
+
 # The columns of every table of chunks that hold what is the chunk's own.
-_CHUNK_COLUMNS = (
-    *("content", "chunk_id", "start_offset", "end_offset", "start_line", "end_line"),
-    *("heading", "continues", "context"),
-)
+_CHUNK_COLUMNS = (*COLUMNS, "checksum")
 
 
 @frozen
 class SqliteTransaction(SqliteSnapshot):
     """A write transaction; what it has changed it also sees.
 
-    ``forgotten`` are the hashes of the chunks that are to leave no trace.
+    ``erasing`` is not empty once something is to leave no trace in the bytes of the files either.
     """
 
-    forgotten: set[str] = field(factory=set, init=False)
+    erasing: set[str] = field(factory=set, init=False)
     _written: set[str] = field(factory=set, init=False)
+
+    @property
+    def messages(self) -> SqliteMessages:
+        """Return the rows of conversations, to be changed."""
+        from klaw_store_sqlitevec.conversations import SqliteMessages
+
+        return SqliteMessages(self.resource, self.erasing)
 
     def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
         """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
         self._open(collection)
+        keys = self._document_keys(collection, document.path)
         held = {stored.chunk.chunk_id: stored for stored in self.outline(collection, document.path)}
         is_renamed = self._title(collection, document.path) != document.title
         document_id = self._put_document(collection, document)
@@ -44,7 +55,8 @@ class SqliteTransaction(SqliteSnapshot):
             if old is not None and old.chunk.says_the_same(chunk):
                 kept.append((chunk, old.key))
                 del held[chunk.chunk_id]
-        removed = tuple(sorted(stored.key for stored in held.values()))
+        stay = {key for _, key in kept}
+        removed = tuple(key for key in keys if key not in stay)
         self._delete_chunks(collection, removed)
         if kept:
             self._move(collection, document, kept)
@@ -61,7 +73,7 @@ class SqliteTransaction(SqliteSnapshot):
 
     def delete(self, collection: str, path: str, /) -> Sequence[int]:
         """Remove one document and its chunks; return their keys (none if it is not indexed)."""
-        keys = tuple(sorted(stored.key for stored in self.outline(collection, path)))
+        keys = self._document_keys(collection, path)
         self._delete_chunks(collection, keys)
         sql = "DELETE FROM documents WHERE collection = ? AND path = ? RETURNING id, metadata"
         rows: list[Any] = self.resource.execute(sql, (collection, path)).fetchall()
@@ -113,10 +125,34 @@ class SqliteTransaction(SqliteSnapshot):
 
     def forget_vectors(self, hashes: Sequence[str], /) -> None:
         """Remove these chunk hashes from the embedding cache, in every space."""
-        self.forgotten.update(hashes)
+        self.erasing.add("vectors")
         if hashes:
             array = apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))
             self.resource.execute("DELETE FROM embedding_cache WHERE hash IN (SELECT value FROM carray(?))", (array,))
+
+    def note_documents(self, space: VectorSpace, documents: Mapping[tuple[str, str], Sequence[str]], /) -> None:
+        """Note which cached vectors, by chunk hash, were computed for which documents, by collection and path."""
+        space_id = self.space_id(space)
+        sql = """INSERT OR IGNORE INTO cache_documents (collection, path, id)
+                 SELECT ?, ?, id FROM embedding_cache WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))"""
+        for place, hashes in documents.items():
+            if hashes:
+                digests = apsw.carray(tuple(bytes.fromhex(digest) for digest in hashes))
+                self.resource.execute(sql, (*place, space_id, digests))
+
+    def forget_documents(self, collection: str, paths: Sequence[str], /) -> None:
+        """Remove the cached vectors that were noted for these documents."""
+        self.erasing.add("documents")
+        sql = """DELETE FROM embedding_cache
+                 WHERE id IN (SELECT id FROM cache_documents WHERE collection = ? AND path = ?)"""
+        self.resource.executemany(sql, ((collection, path) for path in paths))
+
+    def forget_unused(self) -> None:
+        """Remove the cached vectors of the collections' spaces whose text no chunk has."""
+        from klaw_store_sqlitevec.cache_transfer import prune_cache
+
+        self.erasing.add("vectors")
+        prune_cache(self, set())
 
     def put_space(self, space: VectorSpace) -> int:
         """Return the row of a vector space, adding it if it is new."""
@@ -166,6 +202,16 @@ class SqliteTransaction(SqliteSnapshot):
             add_entries(self.resource, collection, document_id, metadata)
         return int(document_id)
 
+    def _document_keys(self, collection: str, path: str) -> tuple[int, ...]:
+        """Return the keys of a document's chunks, ascending, those of damaged rows as well."""
+        table = self._table(collection)
+        if table is None:
+            return ()
+        sql = f"""SELECT chunk.id FROM {table.name} AS chunk JOIN documents ON documents.id = chunk.document_id
+                  WHERE documents.collection = ? AND documents.path = ? ORDER BY chunk.id"""
+        rows: list[Any] = self.resource.execute(sql, (collection, path)).fetchall()
+        return tuple(key for (key,) in rows)
+
     def _delete_chunks(self, collection: str, keys: Sequence[int]) -> None:
         if keys:
             sql = f"DELETE FROM {chunk_table(collection).name} WHERE id = ?"
@@ -176,12 +222,14 @@ class SqliteTransaction(SqliteSnapshot):
         sql = f"""
             UPDATE {chunk_table(collection).name}
             SET start_offset = ?1, end_offset = ?2, start_line = ?3, end_line = ?4, continues = ?5,
-                created_at = COALESCE(?6, created_at), updated_at = ?7
-            WHERE id = ?8 AND (start_offset, end_offset, start_line, end_line, continues, created_at)
+                created_at = COALESCE(?6, created_at), updated_at = ?7, checksum = ?8
+            WHERE id = ?9 AND (start_offset, end_offset, start_line, end_line, continues, created_at)
                 IS NOT (?1, ?2, ?3, ?4, ?5, COALESCE(?6, created_at))
         """
         updated = to_text(document.created_at)
-        self.resource.executemany(sql, ((*_place_values(chunk), updated, key) for chunk, key in kept))
+        self.resource.executemany(
+            sql, ((*_place_values(chunk), updated, _chunk_values(chunk)[-1], key) for chunk, key in kept)
+        )
 
     def _relabel(self, collection: str, document: Document, document_id: int) -> None:
         table = chunk_table(collection)
@@ -238,4 +286,5 @@ def _chunk_values(chunk: Chunk) -> tuple[object, ...]:
     """Return what the columns of every table of chunks hold of a chunk."""
     heading = json.dumps(chunk.heading, ensure_ascii=False) if chunk.heading else "[]"
     place = (chunk.start, chunk.end, chunk.start_line, chunk.end_line)
-    return (chunk.text, chunk.chunk_id, *place, heading, chunk.continues, chunk.context)
+    values = (chunk.text, chunk.chunk_id, *place, heading, chunk.continues, chunk.context)
+    return (*values, checksum(values))
