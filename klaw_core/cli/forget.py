@@ -22,9 +22,9 @@ _SHOWN = 60  # characters of a memory in the question
 @common_options
 @pass_settings
 def command(settings: Settings, *, target: str, yes: bool) -> None:
-    """Forget TARGET: a saved memory (path or chunk id), a note (notes/a.md), or a workspace (notes/).
+    """Forget TARGET: a saved memory (path or chunk id), a note (notes/a.md), a message (CHAT/ID), a workspace (notes/).
 
-    No file is touched: a forgotten note is excluded from its workspace from now on.
+    No note is touched: a forgotten note is excluded from its workspace from now on.
     """
     with settings.open_memory() as memory:
         if not yes:

@@ -10,13 +10,13 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.conversations.chat import Chat
-from klaw_core.conversations.journal import Journal, JournalLine
+from klaw_core.conversations.journal import Journal, JournalEntry, JournalLine
 from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.conversations.redaction import Redactor
 from klaw_core.conversations.row_sync import RowSync, SyncReport
 from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summary_source import summaries_path
-from klaw_core.errors import StoreLockedError
+from klaw_core.errors import NotFoundError, StoreLockedError
 from klaw_core.files.atomic import sync_directory, writing_failed
 from klaw_core.interfaces.store import Store
 from klaw_core.values.chat_rows import Session, StoredMessage, Summary
@@ -123,6 +123,27 @@ class Conversations:
     def sync(self) -> SyncReport:
         """Bring the rows up to date with the journal. Raise StoreError."""
         return self.row_sync.sync()
+
+    def find(self, chat: Chat, message_id: str) -> Message | None:
+        """Return a message as it was said; None if the journal has none of this id."""
+        for line in self.journal.read(chat):
+            if isinstance(line, JournalEntry) and line.message.id == message_id:
+                return line.message
+        return None
+
+    def forget(self, chat: Chat, ids: str | Collection[str]) -> int:
+        """Forget single messages for good, as :meth:`remove` does; return how many there were.
+
+        Raise NotFoundError, and forget nothing, if the journal has none of one id, StoreError.
+        """
+        wanted = {ids} if isinstance(ids, str) else set(ids)
+        said = [line.message.id for line in self.journal.read(chat) if isinstance(line, JournalEntry)]
+        if missing := wanted - set(said):
+            raise NotFoundError(
+                f"{chat.name} has no message {min(missing)!r:.200}", hint="`klaw logs --json` shows ids"
+            )
+        self.remove(chat, wanted)
+        return sum(name in wanted for name in said)
 
     def remove(self, chat: Chat, ids: Collection[str]) -> int:
         """Remove single messages for good: from the files, the rows, the chunks and the cache.

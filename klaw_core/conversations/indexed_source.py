@@ -8,23 +8,32 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from klaw_core.conversations.archive import Conversations
+from klaw_core.conversations.chat import Chat
+from klaw_core.conversations.message import Message
 from klaw_core.conversations.row_sync import RowSync, SyncReport
 from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
 from klaw_core.conversations.summary_source import SummarySource
+from klaw_core.errors import RecordError
 from klaw_core.interfaces.store import Store
 from klaw_core.values.documents import Document, Entry
-from klaw_core.values.runs import SkippedEntry
+from klaw_core.values.runs import ForgetReport, SkippedEntry
 
 
 @frozen(eq=False)
 class IndexedConversations:
     """The journals as a source that also keeps the rows of messages in step."""
 
-    row_sync: RowSync
+    archive: Conversations
     roles: tuple[str, ...]
 
     origin = CONVERSATIONS
     forgets_missing = True
+
+    @property
+    def row_sync(self) -> RowSync:
+        """What keeps the rows in step."""
+        return self.archive.row_sync
 
     @property
     def _documents(self) -> ConversationSource:
@@ -68,6 +77,29 @@ class IndexedConversations:
         kept = {item.path for item in now}
         return [path for path in paths if path not in kept]
 
+    def part(self, target: str, /) -> str | None:
+        """Return what a message says that is named by chat and id: ``telegram_123456/msg_001``."""
+        found = self._message(target)
+        return None if found is None else found[1].content
+
+    def forget_part(self, target: str, /) -> ForgetReport | None:
+        """Forget a message that is named by chat and id. Raise StoreError."""
+        found = self._message(target)
+        if found is None:
+            return None
+        chat, message = found
+        self.archive.forget(chat, message.id)
+        return ForgetReport((target,), 0)
+
+    def _message(self, target: str) -> tuple[Chat, Message] | None:
+        name, _, message_id = target.partition("/")
+        try:
+            chat = Chat.parse(name)
+        except RecordError:
+            return None
+        message = self.archive.find(chat, message_id) if message_id else None
+        return None if message is None else (chat, message)
+
     def watch_paths(self) -> Sequence[Path]:
         """Return the directories of the journals and of the summaries."""
         return (self.row_sync.journal.root, self.row_sync.summaries.root)
@@ -80,7 +112,7 @@ class IndexedConversations:
         what = "the summaries" if is_summary else "a day"
         return (
             f"{path} is {what} of a conversation, whose file would bring it back",
-            f"remove {file}, then `klaw index`",
+            f"`klaw forget {path.split('/')[1]}/MESSAGE` forgets one message; or remove {file}, then `klaw index`",
         )
 
 

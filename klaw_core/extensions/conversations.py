@@ -115,7 +115,7 @@ class ConversationsExtension:
         """Return the journals and summaries as a source, once there are any."""
         if not (self.directory.conversations.exists() or self.directory.summaries.exists()):
             return ()
-        return (IndexedConversations(self.archive.row_sync, self.settings.include_roles),)
+        return (IndexedConversations(self.archive, self.settings.include_roles),)
 
     def check(self) -> Iterator[Finding]:
         """Look for broken lines, for files that are no journals, and whether the rows agree with the journals."""

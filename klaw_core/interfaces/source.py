@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from klaw_core.interfaces.store import Store
     from klaw_core.values.documents import Document, Entry
-    from klaw_core.values.runs import SkippedEntry
+    from klaw_core.values.runs import ForgetReport, SkippedEntry
 
 
 class Source(Protocol):
@@ -118,3 +118,14 @@ class RowSource(Protocol):
 
     def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
         """Copy the rows of what a reindex had to skip from the store in use to the new one."""
+
+
+@runtime_checkable
+class DivisibleSource(Protocol):
+    """A source whose documents have parts that a person can name, such as the messages of a conversation."""
+
+    def part(self, target: str, /) -> str | None:
+        """Return the text of a part; None if this source has none of this name."""
+
+    def forget_part(self, target: str, /) -> ForgetReport | None:
+        """Forget a part of a document for good; None if this source has none of this name. Raise StoreError."""

@@ -16,6 +16,7 @@ from attrs import frozen
 from klaw_core.errors import KlawError, PluginContractError, PluginError, WorkspaceError, isolated
 from klaw_core.interfaces.source import (
     CollectedSource,
+    DivisibleSource,
     ForgetfulSource,
     ForgettableSource,
     LocatingSource,
@@ -30,7 +31,7 @@ from klaw_core.interfaces.store import Store
 from klaw_core.values.collections import MEMORY, check_collection_name
 from klaw_core.values.documents import Document, Entry, is_path_of
 from klaw_core.values.metadata import check_metadata
-from klaw_core.values.runs import SkippedEntry
+from klaw_core.values.runs import ForgetReport, SkippedEntry
 
 
 @frozen(eq=False)
@@ -153,6 +154,20 @@ class IsolatedSource:
             f"{path} comes from {where}, which would bring it back",
             f"remove {relative!r} where it comes from, then `klaw index`",
         )
+
+    def part(self, target: str, /) -> str | None:
+        """Return the text of a part of a document that has a name of its own. Raise WorkspaceError."""
+        if not isinstance(self.source, DivisibleSource):
+            return None
+        with self._alone():
+            return self.source.part(target)
+
+    def forget_part(self, target: str, /) -> ForgetReport | None:
+        """Forget a part of a document that has a name of its own. Raise StoreError, WorkspaceError."""
+        if not isinstance(self.source, DivisibleSource):
+            return None
+        with self._alone():
+            return self.source.forget_part(target)
 
     @property
     def can_remove(self) -> bool:

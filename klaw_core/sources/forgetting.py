@@ -26,7 +26,10 @@ class Forgetter:
     sources: Sources
 
     def forget(self, target: str) -> ForgetReport:
-        """Forget a document (by path or chunk id), or a whole source (``notes/``). Raise NotFoundError, QueryError."""
+        """Forget a document (by path or chunk id), a part of one (a message), or a whole source (``notes/``).
+
+        Raise NotFoundError, QueryError.
+        """
         sources = self.sources.all()
         name = target.rstrip("/")
         if name != target:
@@ -41,6 +44,9 @@ class Forgetter:
         try:
             collection, path, origin = self.reader.locate(target, unique=True)
         except NotFoundError:
+            for source in sources:
+                if (report := source.forget_part(target)) is not None:
+                    return report
             waiting = self.reader.waiting(target)
             if waiting is None or not waiting.can_forget:
                 raise

@@ -90,6 +90,9 @@ class Reader:
             try:
                 collection, path, _ = self.locate(target)
             except NotFoundError:
+                parts = (source.part(target) for source in self.sources.known())
+                if (text := next((part for part in parts if part is not None), None)) is not None:
+                    return target, text, None
                 source = self.waiting(target)
                 if source is None:
                     raise

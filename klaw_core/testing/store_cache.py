@@ -48,6 +48,41 @@ class CacheLaws:
             assert snapshot.cached_vectors(SPACE, [digest, other]).keys() == {other}
             assert snapshot.cached_vectors(OTHER, [digest]) == {}
 
+    def test_law_of_documents(self, store: Store[Any]) -> None:
+        """What was cached for a document in a space to come goes with the document, whatever its chunks are now."""
+        one, two, both = (text_hash(text) for text in ("one", "two", "both"))
+        with store.write() as transaction:
+            transaction.set_space(C, SpaceRecord(OTHER, vector(1, 0, 0, 0)))
+            transaction.cache_vectors(SPACE, {digest: vector(1, 2, 3, 4) for digest in (one, two, both)})
+            transaction.note_documents(SPACE, {(C, "notes/a.md"): [one, both], (C, "notes/b.md"): [two, both]})
+            transaction.note_documents(SPACE, {(C, "notes/c.md"): [], ("docs", "notes/b.md"): [two]})
+        with store.write() as transaction:
+            transaction.forget_documents(C, ["notes/a.md", "notes/unknown.md"])
+        with store.read() as snapshot:
+            assert snapshot.cached_vectors(SPACE, [one, two, both]).keys() == {two}
+        with store.rebuild() as fresh, fresh.write() as transaction:
+            transaction.set_space(C, SpaceRecord(OTHER, vector(1, 0, 0, 0)))
+        with store.write() as transaction:
+            transaction.forget_documents("docs", ["notes/b.md"])
+        with store.read() as snapshot:
+            assert snapshot.cached_vectors(SPACE, [one, two, both]) == {}
+
+    def test_what_no_chunk_has_can_be_forgotten(self, store: Store[Any]) -> None:
+        document = make_document("notes/a.md", "one")
+        (chunk,) = cut_lines(document)
+        put(store, document)
+        unused = text_hash("unused")
+        with store.write() as transaction:
+            transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0)))
+            rows = {chunk.embedding_hash: vector(1, 2, 3, 4), unused: vector(1, 2, 3, 4)}
+            transaction.cache_vectors(SPACE, rows)
+            transaction.cache_vectors(OTHER, {unused: vector(1, 2, 3, 4)})
+        with store.write() as transaction:
+            transaction.forget_unused()
+        with store.read() as snapshot:
+            assert snapshot.cached_vectors(SPACE, list(rows)).keys() == {chunk.embedding_hash}
+            assert snapshot.cached_vectors(OTHER, [unused]).keys() == {unused}, "a space that is being built"
+
     def test_of_a_full_cache_the_least_recently_used_leave_first(self, store: Store[Any]) -> None:
         hashes = [text_hash(str(number)) for number in range(6)]
         with store.write() as transaction:

@@ -1,6 +1,7 @@
 """Conversations from the journal to rows and chunks, over each store, with a real index and a counting embedder."""
 
 import json
+import os
 import shutil
 import threading
 from datetime import UTC, datetime, timedelta
@@ -457,3 +458,38 @@ class TestHistory:
         for key in ("telegram", "", ":x", "a:"):
             with pytest.raises(RecordError):
                 history.append(key, "user", "hello")
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_a_file_that_was_edited_by_hand_to_the_same_length_is_mirrored_anew(home, beyond):
+    with home.open() as memory:
+        memory.conversations.append_many([said(1, "the password is hunter2"), said(2, "thank you")])
+        memory.index()
+        path = home.root / "data" / DAY
+        before = path.stat()
+        path.write_bytes(path.read_bytes().replace(b"hunter2", b"XXXXXXX"))
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert "conversation-rows" in [finding.check for finding in memory.doctor().findings]
+        if beyond:
+            memory.conversations.append(said(3, "and another"))
+        memory.index()
+        assert [row.content for row in memory.conversations.search("password")] == ["the password is XXXXXXX"]
+        assert memory.conversations.search("hunter2") == ()
+        assert memory.doctor().findings == ()
+    if home.backend == "sqlite":
+        files = [path for path in (home.root / "data").rglob("klaw.db*") if path.is_file()]
+        assert not any(b"password is hunter2" in path.read_bytes() for path in files)
+
+
+def test_rows_of_before_checksums_are_mirrored_once_more(home):
+    with home.open() as memory:
+        memory.conversations.append(said(1, "the harbour"))
+        memory.index()
+        with memory._assembly.store.write() as transaction:
+            ((day, state),) = transaction.messages.files(CHAT.name).items()
+            assert state.checksum is not None
+            transaction.messages.put_file(evolve(state, checksum=None))
+        memory.index()
+        with memory._assembly.store.read() as snapshot:
+            assert snapshot.messages.files(CHAT.name) == {day: state}
+            assert len(snapshot.messages.all(CHAT.name)) == 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from klaw_core import ErasingIndex, PluginError
+from klaw_core import Chat, EmbeddingError, ErasingIndex, Message, NotFoundError, PluginError
+from klaw_core.testing.values import MOMENT
 from klaw_core.values.text import text_hash
 from klaw_fts5.index import Fts5Index
 
@@ -103,3 +104,197 @@ def test_the_index_is_asked_in_the_transaction_that_removes(home, monkeypatch):
 
 def test_the_full_text_index_erases():
     assert isinstance(Fts5Index(), ErasingIndex)
+
+
+CHAT = Chat("telegram", "1")
+
+
+def said(text, name=""):
+    return Message("user", text, MOMENT, id=name, meta=CHAT.meta)
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_chat_leaves_no_bytes(home, indexed):
+    """Also one that was never indexed, of which there are rows and no chunks."""
+    with home.open() as memory:
+        memory.save("the harbour")
+        memory.conversations.append(said(f"the secret is {WORD}"))
+        if indexed:
+            memory.index()
+        assert left_behind(home), "it was there"
+        memory.conversations.purge(CHAT)
+        assert left_behind(home) == []
+    assert left_behind(home) == []
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_chat_leaves_no_bytes_in_what_an_interrupted_rebuild_left(home, indexed):
+    with home.open() as memory:
+        memory.save("the harbour")
+        memory.conversations.append(said(f"the secret is {WORD}"))
+        if indexed:
+            memory.index()
+        store = memory._assembly.store
+        with pytest.raises(EmbeddingError):
+            interrupt_rebuild(store)
+        assert any("rebuild" in name for name in left_behind(home)), "it was there"
+        memory.conversations.purge(CHAT)
+        assert left_behind(home) == []
+
+
+def interrupt_rebuild(store):
+    with store.rebuild() as fresh:
+        with fresh.write() as transaction, store.read() as snapshot:
+            transaction.messages.insert(snapshot.messages.all(CHAT.name))
+        raise EmbeddingError("killed")
+
+
+@pytest.mark.parametrize("way", ["forget", "conversations", "remove"])
+def test_a_message_leaves_no_bytes(home, check, way):
+    with home.open() as memory:
+        memory.conversations.append_many([said("the harbour", "one"), said(f"a secret: {WORD}", "two")])
+        memory.conversations.append(said("the gulls", "three"))
+        memory.index()
+        assert memory.get("telegram_1/two").content == f"a secret: {WORD}"
+        if way == "forget":
+            assert memory.forget("telegram_1/two").paths == ("telegram_1/two",)
+        elif way == "conversations":
+            assert memory.conversations.forget(CHAT, "two") == 1
+        else:
+            assert memory.conversations.remove(CHAT, ["two"]) == 1
+        assert left_behind(home) == []
+        assert [line.message.content for line in memory.conversations.read(CHAT)] == ["the harbour", "the gulls"]
+        assert [row.content for row in memory.conversations.search("harbour gulls secret")] != []
+        assert memory.search("gulls", mode="fts")
+        check(memory)
+        for target in ("telegram_1/two", "telegram_1/unknown", "telegram_2/one", "telegram_1/"):
+            with pytest.raises(NotFoundError):
+                memory.forget(target)
+        with pytest.raises(NotFoundError, match="no message 'two'"):
+            memory.conversations.forget(CHAT, ["one", "two"])
+        assert len(list(memory.conversations.read(CHAT))) == 2
+    assert left_behind(home) == []
+
+
+def digests(home, *texts):
+    """Return which of these texts the database still has the hash of."""
+    found = database(home)
+    return {text for text in texts if bytes.fromhex(text_hash(text)) in found}
+
+
+def moving(home, during, texts):
+    """Return a component of another model; ``during`` is called while it embeds, and then it fails."""
+    other = home.component("other", "other-model")
+
+    def factory(options, place):
+        embedder = other.factory(options, place)
+
+        class Stalling(type(embedder)):
+            def embed_documents(self, given, /):
+                if any(text in given for text in texts):
+                    during()
+                return super().embed_documents(given)
+
+        return Stalling(embedder.options, embedder.recorder, embedder.name)
+
+    return other.__class__(other.name, other.options, factory, other.api)
+
+
+@pytest.mark.parametrize("kind", ["saved", "note", "message", "chat", "document"])
+def test_what_is_forgotten_beside_a_reindex_is_not_in_the_cache(home, kind):
+    """A run that had read the text before must not put its vector, and its hash, into the cache after."""
+    from klaw_core import NewDocument
+
+    text = f"the secret is {WORD}"
+    home.write("a.md", text if kind == "note" else "nothing here")
+    done = []
+
+    def forget():
+        if done:
+            return
+        done.append(True)
+        with home.open() as beside:
+            target = {"saved": path, "note": "notes/a.md", "message": "telegram_1/one"}.get(kind)
+            if target is not None:
+                beside.forget(target)
+            elif kind == "chat":
+                beside.conversations.purge(CHAT)
+            else:
+                beside.delete(["one"])
+
+    with home.open() as memory:
+        memory.index(home.notes)
+        path = memory.save(text if kind == "saved" else "something else").path
+        if kind in {"message", "chat"}:
+            memory.conversations.append(said(text, "one"))
+        if kind == "document":
+            memory.add([NewDocument("one", text)])
+        memory.index()
+        with memory._assembly.store.read() as snapshot:
+            stored = snapshot.chunks("memory", snapshot.keys("memory").tolist())
+        (embedded,) = (item.chunk.embedding_text for item in stored if WORD in item.chunk.text)
+        assert digests(home, embedded)
+    home.extra.append(("embedder", moving(home, forget, [embedded])))
+    with home.open(embedding={"type": "other"}) as memory:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(memory._assembly.store), "rebuild", _killed)
+            with pytest.raises(EmbeddingError, match="killed"):
+                memory.reindex()
+        assert done
+        assert digests(home, embedded) == set()
+        assert left_behind(home) == []
+
+
+def _killed(_store):
+    raise EmbeddingError("killed")
+
+
+def test_what_a_reindex_that_was_killed_has_cached_goes_with_the_text(home):
+    """The other model counts tokens otherwise, so that its chunks are not those of the index."""
+    sentences = [f"Sentence {number} about the {WORD}." for number in range(60)]
+    with home.open() as memory:
+        path = memory.save("\n\n".join(sentences)).path
+        kept = memory.save("\n\n".join(f"The harbour of day {number}." for number in range(60))).path
+        first = {item.chunk.embedding_text for item in chunks_of(memory, path)}
+    greedy = home.component("other", "other-model")
+
+    def factory(options, place):
+        embedder = greedy.factory(options, place)
+
+        class Greedy(type(embedder)):
+            def count_tokens(self, texts, /):
+                return [7 * count for count in super().count_tokens(texts)]
+
+        return Greedy(embedder.options, embedder.recorder, embedder.name)
+
+    home.extra.append(("embedder", greedy.__class__(greedy.name, greedy.options, factory, greedy.api)))
+    with home.open(embedding={"type": "other"}) as memory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(memory._assembly.store), "rebuild", _killed)
+        with pytest.raises(EmbeddingError, match="killed"):
+            memory.reindex()
+    cached = cached_hashes(home)
+    with home.open() as memory:
+        memory.forget(path)
+        left = cached_hashes(home)
+        assert first.isdisjoint(digests(home, *first))
+        others = {text_hash(item.chunk.embedding_text) for item in chunks_of(memory, kept)}
+    gone = cached - left
+    assert len(gone) > 2 * len(first), "its chunks in the space to come are smaller, and more"
+    assert others <= left
+    with home.open(embedding={"type": "other"}) as memory:
+        memory.reindex()
+
+
+def chunks_of(memory, path):
+    with memory._assembly.store.read() as snapshot:
+        return snapshot.outline("memory", path)
+
+
+def cached_hashes(home):
+    import apsw
+
+    connection = apsw.Connection(str(home.root / "data" / "klaw.db"))
+    try:
+        return {digest.hex() for (digest,) in connection.execute("SELECT hash FROM embedding_cache")}
+    finally:
+        connection.close()
