@@ -19,6 +19,7 @@ from attrs import field, frozen, validators
 from klaw_core.builtin.front_matter import read_front_matter, written_date
 from klaw_core.builtin.ignore_files import IgnoreRules
 from klaw_core.builtin.titles import note_title
+from klaw_core.builtin.unreadable import blank_unreadable
 from klaw_core.errors import WorkspaceError
 from klaw_core.values.days import leading_day
 from klaw_core.values.documents import Document, Entry
@@ -118,7 +119,7 @@ class Workspace:
         relative = entry.path.removeprefix(f"{self.origin}/")
         return Document(
             entry.path,
-            text,
+            blank_unreadable(text),
             relative,
             self.origin,
             _written_at(relative, metadata) or modified,

@@ -1,0 +1,96 @@
+"""What stands in a note and nobody wrote to be read: encoded files, and the addresses of links that the text uses.
+
+In the text that is chunked it is replaced by spaces, as front matter is, so that it is neither found nor embedded, and
+every offset and line number stays true. ``klaw get`` reads the file, where it stands as ever.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_WIDTH_OF_ROWS = 60
+# So long is no word, and a path or an address has other characters in it.
+_SHORTEST_RUN = 120
+_RUN = re.compile(r"(?<![\w+/-])[A-Za-z0-9+/_-]{120,}+={0,2}")
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]+")
+_SHORTEST_HEXADECIMAL = 256  # of 128 digits is a hash, which somebody may look for
+_DATA_ADDRESS = re.compile(r"data:[\w.+-]{1,80}/[\w.+-]{1,80}(?:;[\w=.+-]{1,80}){0,5}?;base64,[A-Za-z0-9+/=%_-]{16,}+")
+# Three lines or more of one width, as MIME and PEM have them, and the rest below.
+_ROWS = re.compile(
+    r"^[ \t]*[A-Za-z0-9+/]{60,80}[ \t]*(?:\r\n?|\n)(?:[ \t]*[A-Za-z0-9+/]{60,80}[ \t]*(?:\r\n?|\n)){2,}+"
+    r"(?:[ \t]*[A-Za-z0-9+/]{1,80}={0,2}[ \t]*$)?",
+    re.MULTILINE,
+)
+# Of random bits these shares are .41, .41 and .16; words and identifiers have hardly ever all three.
+_LEAST_LETTERS, _LEAST_DIGITS = 0.15, 0.05
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_DEFINITION = re.compile(
+    r""" {0,3}\[(?!\^)([^\[\]]{1,200})\]:[ \t]*+(?:<[^<>]*>|[^\s<]\S*)"""
+    r"""(?:[ \t]++(?:"[^"]*"|'[^']*'|\([^()]*\)))?[ \t]*"""
+)
+_BEGINNINGS = frozenset("`~[")
+_LABEL = re.compile(r"\[([^\[\]]{1,200})\]")
+_SOLID = re.compile(r"[^\r\n]")
+
+
+def blank_unreadable(text: str) -> str:
+    """Return the text with spaces in place of what nobody wrote to be read. Time is linear in the text."""
+    if "base64," in text:
+        text = _DATA_ADDRESS.sub(_blank, text)
+    # To look at every word is a fraction of the work of looking for the pattern at every character.
+    longest = max(map(len, text.split()), default=0)
+    if longest >= _SHORTEST_RUN:
+        text = _RUN.sub(_blank_code, text)
+    if longest >= _WIDTH_OF_ROWS:
+        text = _ROWS.sub(_blank_code, text)
+    return _without_definitions(text) if "]:" in text else text
+
+
+def _blank(match: re.Match[str]) -> str:
+    return _SOLID.sub(" ", match[0])
+
+
+def _blank_code(match: re.Match[str]) -> str:
+    """Blank a run of characters that looks random; a row of words in capitals, say, stays."""
+    run = "".join(match[0].split())
+    if _HEXADECIMAL.fullmatch(run) and not run.isdigit():
+        return _blank(match) if len(run) >= _SHORTEST_HEXADECIMAL else match[0]
+    upper, lower, digits = (sum(map(kind, run)) / len(run) for kind in (str.isupper, str.islower, str.isdigit))
+    is_random = min(upper, lower) >= _LEAST_LETTERS and digits >= _LEAST_DIGITS
+    return _blank(match) if is_random else match[0]
+
+
+def _without_definitions(text: str) -> str:
+    """Blank the lines that say where a link of the text leads; one that nothing refers to was written to be read."""
+    lines = text.splitlines(keepends=True)
+    found = dict(_definitions(lines))
+    if not found:
+        return text
+    rest = "".join(line for number, line in enumerate(lines) if number not in found)
+    used = {_normal(label) for label in _LABEL.findall(rest)}
+    blanked = (
+        _SOLID.sub(" ", line) if number in found and found[number] in used else line
+        for number, line in enumerate(lines)
+    )
+    return "".join(blanked)
+
+
+def _definitions(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the number and the label of each line that is a link's definition, outside of fenced code."""
+    fence = ""
+    for number, line in enumerate(lines):
+        if line.lstrip(" ")[:1] not in _BEGINNINGS:
+            continue
+        if mark := _FENCE.match(line):
+            if not fence:
+                fence = mark[1]
+            elif mark[1].startswith(fence) and not line[mark.end() :].strip():
+                fence = ""
+        elif not fence and (match := _DEFINITION.fullmatch(line.rstrip("\r\n"))):
+            yield number, _normal(match[1])
+
+
+def _normal(label: str) -> str:
+    return " ".join(label.split()).casefold()
