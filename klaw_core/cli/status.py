@@ -86,13 +86,11 @@ def _show_origins(out: Output, status: Status) -> None:
 
 def _remarks(status: Status, name: str) -> Iterator[str]:
     """Say what is not as usual about an origin: where a plain search does not find it, and what is left out of it."""
-    from klaw_core.cli.output import counted
-
     collection = status.collections.get(name, _USUAL)
     if collection != _USUAL:
         yield f"(in the collection {collection})"
     if excluded := status.excluded.get(name):
-        yield f"({counted(excluded, 'note')} excluded)"
+        yield f"({excluded:,} excluded)"
     if skipped := status.skipped.get(name):
         from klaw_core.cli.reports import by_reason
 

@@ -13,7 +13,8 @@ from klaw_core.values.documents import DocumentRecord
 from klaw_core.values.listings import ListedDocument
 
 _PREVIEW = 160  # characters
-_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
+_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")  # those that the title repeats
+_HASHES = re.compile(r"^ {0,3}#{1,6}[ \t]+", re.MULTILINE)
 
 
 def recent_documents(
@@ -56,7 +57,7 @@ def _listed(snapshot: Snapshot[Any], record: DocumentRecord, collection: str) ->
         return None
     first = chunks[0]
     heading = first.chunk.heading
-    text = " ".join(_HEADINGS.sub("", first.chunk.text).split())
+    text = " ".join(_HASHES.sub("", _HEADINGS.sub("", first.chunk.text)).split())
     preview = text if len(text) <= _PREVIEW else f"{text[:_PREVIEW]}…"
     return ListedDocument(
         record.path,

@@ -277,7 +277,7 @@ class TestStatus:
     def test_what_was_forgotten_counts_as_excluded_until_it_is_taken_back(self, indexed, user_home):
         indexed("forget", "--yes", "notes/auth.md")
 
-        assert "~/notes (1 note excluded)" in indexed("status").stdout
+        assert "~/notes (1 excluded)" in indexed("status").stdout
         assert json.loads(indexed("status", "--json").stdout)["excluded"] == {"notes": 1}
 
         listed = user_home / "data" / "klaw" / "workspaces.json"
