@@ -12,7 +12,6 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 if TYPE_CHECKING:
     from klaw_core.indexing.flow import ProgressCallback
     from klaw_core.memory import Memory
-    from klaw_core.values.runs import IndexReport
 
 
 @click.command("index", short_help="Index directories or files, or bring the index up to date.")
@@ -58,10 +57,11 @@ def command(
     if not places and (version is not None or collection != "memory" or include or exclude):
         what = "--collection, --version, --include and --exclude"
         raise click.UsageError(f"{what} are about directories; give at least one")
-    from klaw_core.cli.output import print_json
+    from klaw_core.cli.output import notify, print_json
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import as_dict, interruptible, report_run
     from klaw_core.cli.roots import workspace_of
+    from klaw_core.values.runs import IndexReport
 
     def run(memory: Memory, place: str | None, on_progress: ProgressCallback) -> tuple[str, IndexReport]:
         if place is not None and _is_file(place):
@@ -90,6 +90,8 @@ def command(
             reports.append(as_dict(title, report))
             if not settings.json:
                 report_run(settings, title, report)
+            if place is not None and report == IndexReport(seconds=report.seconds):
+                notify(settings, f"no file below {place} has a name that is read: `--include PATTERN` reads others")
     if settings.json:
         print_json(reports if len(reports) != 1 else reports[0])
 

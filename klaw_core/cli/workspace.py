@@ -73,6 +73,7 @@ def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...],
     * matches / as well; a PATTERN that matches a directory leaves out all of it. Without a PATTERN, print those there
     are.
     """
+    from klaw_core.cli.output import notify
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import report_run
 
@@ -85,6 +86,8 @@ def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...],
         added, removed = ((), patterns) if remove else (patterns, ())
         report = memory.workspaces.exclude(name, *added, remove=removed, on_progress=on_progress)
     report_run(settings, name, report)
+    if added and not report.removed:
+        notify(settings, "nothing that is indexed matches; a PATTERN is a path below the workspace's directory")
 
 
 def _show_patterns(settings: Settings, name: str) -> None:

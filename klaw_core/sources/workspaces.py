@@ -120,8 +120,8 @@ class _Changes:
         return evolve(
             workspace,
             version=workspace.version if self.version is None else self.version,
-            include=workspace.include if self.include is None else tuple(self.include),
-            exclude=tuple(dict.fromkeys((*workspace.exclude, *self.exclude))),
+            include=workspace.include if self.include is None else as_patterns(self.include),
+            exclude=tuple(dict.fromkeys((*workspace.exclude, *as_patterns(self.exclude)))),
         )
 
 
@@ -260,7 +260,11 @@ class Workspaces:
                 self._write(known)
 
     def change_patterns(self, name: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Workspace:
-        """Add patterns to what a workspace leaves out, and remove others; return it. Raise NotFoundError."""
+        """Add patterns to what a workspace leaves out, and remove others; return it.
+
+        Raise NotFoundError, WorkspaceError for an empty pattern.
+        """
+        add = as_patterns(add)
         with locked(self.file.parent):
             known = self.all()
             workspace = self._named(name, known)
@@ -300,6 +304,18 @@ class Workspaces:
         text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
         # What is not UTF-8 in a directory's name is a lone surrogate here; `\udcff` is JSON for it.
         write_atomically(self.file, text.encode("utf-8", "backslashreplace").decode())
+
+
+def as_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return patterns as they are kept; a lone string is one. ``./drafts/`` and ``/drafts`` mean ``drafts``.
+
+    Raise WorkspaceError for an empty one.
+    """
+    given = (patterns,) if isinstance(patterns, str) else patterns
+    found = tuple(pattern.removeprefix("./").strip("/") for pattern in given)
+    if not all(found):
+        raise WorkspaceError("a pattern of files is empty", hint="'*.md' or 'drafts/*', for example")
+    return found
 
 
 def workspace_entry(workspace: Workspace) -> dict[str, Any]:

@@ -178,6 +178,14 @@ class TestPatternsOfARun:
             assert paths(memory) == ["notes/c.org"]
             assert memory.workspaces.list()[0].exclude == ("build/*", "a*")
 
+    def test_a_lone_string_is_one_pattern(self, home):
+        for name in ("a.py", "drafts/b.py"):
+            home.write(name, "a gull")
+        with home.open() as memory:
+            memory.index(home.notes, include="*.py", exclude="drafts/")
+            assert paths(memory) == ["notes/a.py"]
+            assert memory.workspaces.list()[0].exclude == ("drafts",)
+
     def test_the_list_of_before_is_read(self, home):
         home.write("a.md", "a gull")
         file = home.root / "data" / "workspaces.json"

@@ -121,6 +121,9 @@ class TestWorkspace:
         assert "(excludes sub/*)" in indexed("workspace", "list").stdout
         assert "1 new" in indexed("workspace", "exclude", "notes", "sub/*", "--remove").stdout
         assert indexed("workspace", "exclude", "notes", "--remove").exit_code == 2
+        assert "matches" in indexed("workspace", "exclude", "notes", "notes/sub").stderr
+        assert "1 removed" in indexed("workspace", "exclude", "notes", "./sub/").stdout
+        assert indexed("workspace", "exclude", "notes", "").exit_code == 1
 
     def test_remove_asks_unless_told_not_to(self, indexed, user_home):
         assert indexed("workspace", "remove", "notes").exit_code == 2
@@ -146,6 +149,13 @@ class TestIndexing:
         assert shown == ["notes/2026-02-24.md", "notes/auth.md", "notes/code.py"]
         assert "(reads *.py *.md)" in klaw("workspace", "list").stdout
         assert klaw("index", "--include", "*.py").exit_code == 2
+
+    def test_a_directory_without_notes_is_told_of(self, klaw, user_home):
+        place = user_home / "code"
+        place.mkdir()
+        (place / "a.py").write_text("print()", "utf-8")
+        assert "`--include PATTERN` reads others" in klaw("index", str(place)).stderr
+        assert klaw("index", str(place), "--include", "*.py").stderr == ""
 
     def test_status_and_doctor_name_what_is_skipped(self, indexed, notes):
         (notes / "latin.md").write_bytes("café".encode("latin-1"))
