@@ -85,3 +85,16 @@ def test_the_date_of_a_note_is_that_of_its_front_matter(memory):
     assert found == {"notes/a.md": "2020-01-05", "notes/2021-02-03.md": "2021-02-03"}
     early = Filters(until=memory.search("sleep", mode="fts")[0].created_at.replace(year=2021))
     assert [item.path for item in memory.search("marmots", mode="fts", filters=early)] == ["notes/a.md"]
+
+
+def test_what_nobody_wrote_to_be_read_is_not_found_and_can_be_got(memory):
+    home = memory.home
+    picture = "iVBORw0KGgoAAAANSUhEUgAAAAUA9Zk" * 40
+    image = f"![p](data:image/png;base64,{picture})"
+    home.write("a.md", f"# Kiln\n\nSee [the book].\n\n{image}\n\n[the book]: https://x.org/yonder\n")
+    memory.index(home.notes)
+    (result,) = memory.search("kiln", mode="fts")
+    assert result.content.split() == ["#", "Kiln", "See", "[the", "book].", "![p](", ")"]
+    assert not memory.search("yonder", mode="fts")
+    assert picture in memory.get(result.path).content
+    assert memory.get(result.path, 7, 1).content == "[the book]: https://x.org/yonder"
