@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import date
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # what only vectors or stages need is imported with them
     from klaw_core.embedding.query_vectors import QueryVectors
     from klaw_core.interfaces.components import Embedder, Fusion
     from klaw_core.interfaces.store import Snapshot, Store
+    from klaw_core.searching.days import DayPreference
     from klaw_core.searching.reranking import Stage
     from klaw_core.searching.retrievers import ConfiguredRetriever
     from klaw_core.values.vectors import SpaceRecord, Vector
@@ -47,6 +49,10 @@ MAX_QUERY_CHARACTERS = 10_000
 _DEEPEST = 4096
 _UNIT_TOLERANCE = 1e-3
 _NOTHING_EMBEDDED = "searched without vectors: nothing is embedded yet: klaw embed"
+
+
+# Without one of these, or a digit, no day is named.
+_DAY_WORDS = frozenset(("today", "today?", "yesterday", "yesterday?", "ago", "ago?", "last", "past", "this"))
 
 
 class _OutdatedError(Exception):
@@ -146,7 +152,12 @@ class Searcher:
                 targets.append(Target(Query(text, name, embedded, within), retrievers))
             _overlook_empty(snapshot, [name for name, _, _, space in plans if space is None], notices)
             scope = Scope(snapshot, targets, collapse)
-            found = self._find(scope, limit, notices)
+            preference = _preferred_days(text)
+            found = self._find(scope, limit, notices, deep=bool(self.stages) or preference is not None)
+            if preference is not None:
+                from klaw_core.searching.days import prefer_days
+
+                found = prefer_days(preference, found)
             if scope.unreadable:
                 notices.append(f"chunks that are damaged were left out: {len(scope.unreadable):,}; `{FIX}`")
             if not found:
@@ -238,13 +249,13 @@ class Searcher:
         self._spaces[os.getpid(), collection] = record
         return True
 
-    def _find(self, scope: Scope, limit: int, notices: list[str]) -> Sequence[tuple[StoredChunk, Hit]]:
+    def _find(self, scope: Scope, limit: int, notices: list[str], *, deep: bool) -> Sequence[tuple[StoredChunk, Hit]]:
         """Ask and fuse; where copies of one text leave too few results, ask again for more.
 
-        Without a reranking stage ``limit`` are all that anybody will look at: no others are fetched.
+        Unless it is to look ``deep``, ``limit`` are all that anybody will look at: no others are fetched.
         """
         depth = _depth(self.fusion, limit)
-        wanted = None if self.stages else limit
+        wanted = None if deep else limit
         while True:
             rankings = scope.ask(depth, notices)
             found = self._first(scope, rankings, depth * len(rankings), wanted)
@@ -265,6 +276,15 @@ class Searcher:
             if len(found) == wanted:
                 return found
         return scope.hydrate(_fuse(self.fusion, rankings, most), wanted) if rankings else ()
+
+
+def _preferred_days(text: str) -> DayPreference | None:
+    """Return the day that a question asks about. Most name none, and need no more than a look at their words."""
+    if not (_DAY_WORDS.intersection(text.casefold().split()) or any(map(str.isdigit, text))):
+        return None
+    from klaw_core.searching.days import preferred_days
+
+    return preferred_days(text, date.today())  # noqa: DTZ011  # a person's yesterday is that of the clock on the wall
 
 
 def _checked_vector(vector: Vector, record: SpaceRecord) -> Vector:

@@ -98,3 +98,16 @@ def test_what_nobody_wrote_to_be_read_is_not_found_and_can_be_got(memory):
     assert not memory.search("yonder", mode="fts")
     assert picture in memory.get(result.path).content
     assert memory.get(result.path, 7, 1).content.strip() == "[the book]: https://x.org/yonder"
+
+
+@pytest.mark.parametrize("question", ["2025-05-10", "what did I do on 10 May 2025", "May 10"])
+def test_a_day_means_the_note_of_that_day_before_one_that_links_to_it(memory, question):
+    home = memory.home
+    home.write("Daily/2025-05-10.md", "Fired the kiln with Ben, who brought the new cones.\n")
+    home.write("Daily/2025-05-11.md", "[[2025-05-10]] was a day in May 2025: what did I do? May 10 was odd.\n")
+    home.write("Daily/2025-04-10.md", "What did I do? Nothing.\n")
+    memory.index(home.notes)
+    result = memory.search(question)[0]
+    assert result.path == "notes/Daily/2025-05-10.md"
+    assert [part.component for part in result.explain][-1] == "date"
+    assert sum(part.value for part in result.explain) == pytest.approx(result.score)

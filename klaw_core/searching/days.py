@@ -1,0 +1,181 @@
+"""A day in a question: what is of that day is preferred, and ``--explain`` shows by how much.
+
+A day that is written out (``2025-05-20``, ``10 May 2025``, ``May 10``) means the note of that day: its name, a heading
+or its front matter says so; so does the time of what was said in a conversation. A day that is told from today
+(``yesterday``, ``last Tuesday``, ``two weeks ago``) or a month is only a hint: people remember such days badly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from functools import cache
+
+from attrs import evolve, frozen
+
+from klaw_core.values.search import Contribution, Hit
+from klaw_core.values.text import StoredChunk
+
+#: The component that the explanation names.
+COMPONENT = "date"
+
+# In parts of the best score: the note of a day that is all that was asked for stands first.
+_ALONE, _NAMED, _HINT = 1.0, 0.5, 0.2
+_DATE_KEYS = ("date", "created", "created_at")
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTH = (
+    r"(?P<{0}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
+# Words of a question that ask for nothing but the day itself.
+_EMPTY_WORDS = """
+a about an and at day did do diary entry for from happened have i in is it journal log me my note notes of on show that
+the there to was we were what which who with monday tuesday wednesday thursday friday saturday sunday
+"""
+_EMPTY = frozenset(_EMPTY_WORDS.split())
+
+
+@frozen
+class DayPreference:
+    """The days that a question asks about: ``first`` to ``last``, in any year if ``yearless``.
+
+    ``weight`` says what being of them counts, in parts of the best score; ``is_named``: they were written out.
+    """
+
+    first: date
+    last: date
+    weight: float
+    is_named: bool = True
+    yearless: bool = False
+
+    def holds(self, day: date) -> bool:
+        """Return whether a day is one of them."""
+        if self.yearless:
+            return (day.month, day.day) == (self.first.month, self.first.day)
+        return self.first <= day <= self.last
+
+
+def preferred_days(question: str, today: date) -> DayPreference | None:
+    """Return the day or days that a question asks about; None if it names none."""
+    text = question.casefold()
+    for start, end, day, yearless in _written(text):
+        rest = re.findall(r"\w+", text[:start] + text[end:])
+        weight = _ALONE if _EMPTY.issuperset(rest) else _NAMED
+        return DayPreference(day, day, weight, yearless=yearless)
+    found = _month(text) or _relative(text, today)
+    return None if found is None else DayPreference(*found, _HINT, is_named=False)
+
+
+def prefer_days(
+    preference: DayPreference, found: Sequence[tuple[StoredChunk, Hit]]
+) -> Sequence[tuple[StoredChunk, Hit]]:
+    """Return results with those of the preferred days moved up."""
+    if not found:
+        return found
+    bonus = preference.weight * max(hit.score for _, hit in found)
+    if bonus <= 0:
+        return found
+    rank = 0
+    preferred: list[tuple[StoredChunk, Hit]] = []
+    for stored, hit in found:
+        if any(map(preference.holds, _days_of(stored, named=preference.is_named))):
+            rank += 1
+            part = Contribution(COMPONENT, rank, 1.0, preference.weight, bonus)
+            hit = evolve(hit, score=hit.score + bonus, contributions=(*hit.contributions, part))  # noqa: PLW2901  # the same hit, moved up
+        preferred.append((stored, hit))
+    return sorted(preferred, key=lambda item: -item[1].score)
+
+
+def _days_of(stored: StoredChunk, *, named: bool) -> Iterator[date]:
+    """Yield the days that a chunk is of; ``named``: not those of which only the file's time says so."""
+    if not named or stored.chat_id is not None:
+        yield stored.created_at.date()
+    chunk = stored.chunk
+    for text in (chunk.title, *chunk.heading):
+        yield from (day for *_, day, yearless in _written(text.casefold()) if not yearless)
+    for key in _DATE_KEYS:
+        value = stored.metadata.get(key)
+        if isinstance(value, str):
+            yield from (day for *_, day, _ in _written(value))
+
+
+def _written(text: str) -> Iterator[tuple[int, int, date, bool]]:
+    """Yield the days that are written out: from where to where, the day, and whether it is without a year."""
+    for match in _days().finditer(text):
+        found = match.groupdict()
+        year = next((int(found[name]) for name in ("year", "year2", "year3", "year4") if found[name]), 0)
+        number = next(int(found[name]) for name in ("day", "day2", "day3", "day4") if found[name])
+        word = found["name"] or found["name2"]
+        month = _MONTHS.index(word[:3]) + 1 if word else int(found["month"] or found["month2"])
+        try:  # 29 February is a day in some years
+            yield match.start(), match.end(), date(year or 2000, month, number), not year
+        except ValueError:
+            continue
+
+
+@cache
+def _days() -> re.Pattern[str]:
+    year, day = r"(?P<year{0}>(?:19|20)\d\d)", r"(?P<day{0}>\d{{1,2}})"
+    return re.compile(
+        rf"(?<!\d){year.format('')}[-/.](?P<month>\d{{1,2}})[-/.]{day.format('')}(?!\d)"
+        rf"|(?<![\d.]){day.format('2')}(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH.format('name')}(?:,?\s+{year.format('2')})?(?!\d)"
+        rf"|\b{_MONTH.format('name2')}\s+{day.format('3')}(?:st|nd|rd|th)?(?!\d)(?:,?\s+{year.format('3')}(?!\d))?"
+        rf"|(?<![\d.]){day.format('4')}\.(?P<month2>\d{{1,2}})\.{year.format('4')}(?!\.?\d)"
+    )
+
+
+def _month(text: str) -> tuple[date, date] | None:
+    """Return the first and last day of a month that is named with its year."""
+    match = re.search(rf"\b{_MONTH.format('name')},?\s+(?P<year>(?:19|20)\d\d)(?!\d)", text)
+    if match is None:
+        match = re.search(r"(?<!\d)(?P<year>(?:19|20)\d\d)-(?P<number>\d\d)(?![\d-])", text)
+        if match is None or not 1 <= int(match["number"]) <= len(_MONTHS):
+            return None
+        first = date(int(match["year"]), int(match["number"]), 1)
+    else:
+        first = date(int(match["year"]), _MONTHS.index(match["name"][:3]) + 1, 1)
+    return first, _next_month(first) - timedelta(days=1)
+
+
+def _relative(text: str, today: date) -> tuple[date, date] | None:
+    """Return the first and last day of what is told from today."""
+    words = " ".join(re.findall(r"\w+", text))
+    for phrase, days in (("day before yesterday", 2), ("yesterday", 1), ("today", 0)):
+        if re.search(rf"\b{phrase}\b", words):
+            return today - timedelta(days=days), today - timedelta(days=days)
+    if match := re.search(rf"\b(?:last|past|this) ({'|'.join(_WEEKDAYS)})\b", words):
+        back = (today.weekday() - _WEEKDAYS.index(match[1]) - 1) % 7 + 1
+        return today - timedelta(days=back), today - timedelta(days=back)
+    if match := re.search(rf"\b(\d{{1,3}}|{'|'.join(_NUMBERS)}) (day|week|month)s? ago\b", words):
+        count = int(match[1]) if match[1].isdigit() else _NUMBERS[match[1]]
+        return _ago(today, count, match[2])
+    if match := re.search(r"\b(last|this) (week|month|year)\b", words):
+        return _span(today, match[2], back=match[1] == "last")
+    return None
+
+
+def _ago(today: date, count: int, unit: str) -> tuple[date, date]:
+    """Return about when that was: the longer ago, the less exactly people know."""
+    days = {"day": 1, "week": 7, "month": 30}[unit]
+    middle, slack = today - timedelta(days=count * days), timedelta(days=days // 2)
+    return middle - slack, middle + slack
+
+
+def _span(today: date, unit: str, *, back: bool) -> tuple[date, date]:
+    if unit == "week":
+        first = today - timedelta(days=today.weekday() + (7 if back else 0))
+        return first, first + timedelta(days=6)
+    if unit == "month":
+        first = today.replace(day=1)
+        first = (first - timedelta(days=1)).replace(day=1) if back else first
+        return first, _next_month(first) - timedelta(days=1)
+    year = today.year - back
+    return date(year, 1, 1), date(year, 12, 31)
+
+
+def _next_month(first: date) -> date:
+    return (first + timedelta(days=31)).replace(day=1)

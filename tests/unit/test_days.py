@@ -1,0 +1,125 @@
+"""What day a question asks about, and what is preferred for it."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klaw_core.searching.days import prefer_days, preferred_days
+from klaw_core.values.days import named_day
+from klaw_core.values.search import Hit
+from klaw_core.values.text import Chunk, StoredChunk
+
+TODAY = date(2026, 11, 23)  # a Monday
+DAY = date(2025, 5, 10)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "2025-05-10",
+        "2025/5/10",
+        "what did I do on 10 May 2025?",
+        "10th of May, 2025",
+        "May 10, 2025: the kiln",
+        "what was decided on 10.05.2025",
+        "Saturday 10 MAY 2025",
+    ],
+)
+def test_a_day_that_is_written_out_is_that_day(question):
+    preference = preferred_days(question, TODAY)
+    assert (preference.first, preference.last, preference.is_named) == (DAY, DAY, True)
+
+
+@pytest.mark.parametrize("question", ["10 May", "on May 10th"])
+def test_a_day_without_its_year_is_that_day_of_any_year(question):
+    preference = preferred_days(question, TODAY)
+    assert preference.holds(DAY)
+    assert preference.holds(DAY.replace(year=2019))
+    assert not preference.holds(DAY + timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "last"),
+    [
+        ("what happened yesterday?", (2026, 11, 22), (2026, 11, 22)),
+        ("the day before yesterday", (2026, 11, 21), (2026, 11, 21)),
+        ("today", (2026, 11, 23), (2026, 11, 23)),
+        ("what did she say last Tuesday", (2026, 11, 17), (2026, 11, 17)),
+        ("last monday", (2026, 11, 16), (2026, 11, 16)),
+        ("3 days ago", (2026, 11, 20), (2026, 11, 20)),
+        ("two weeks ago", (2026, 11, 6), (2026, 11, 12)),
+        ("this week", (2026, 11, 23), (2026, 11, 29)),
+        ("last week", (2026, 11, 16), (2026, 11, 22)),
+        ("last month", (2026, 10, 1), (2026, 10, 31)),
+        ("last year", (2025, 1, 1), (2025, 12, 31)),
+        ("in February 2024", (2024, 2, 1), (2024, 2, 29)),
+        ("plans for 2024-12", (2024, 12, 1), (2024, 12, 31)),
+    ],
+)
+def test_a_day_told_from_today_or_a_month_is_a_hint(question, first, last):
+    preference = preferred_days(question, TODAY)
+    assert (preference.first, preference.last) == (date(*first), date(*last))
+    assert not preference.is_named
+    assert preference.weight < preferred_days("notes of 2025-05-10 about kilns", TODAY).weight
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "how do kilns work",
+        "RFC 2094",
+        "version 1.2.2025.7",
+        "2025-13-45",
+        "127.0.0.1:2025",
+        "5 mayors",
+    ],
+)
+def test_other_questions_ask_about_no_day(question):
+    assert preferred_days(question, TODAY) is None
+
+
+@given(st.text(max_size=40) | st.from_regex(r"\d{1,4}[-./ ](\d|may|feb){1,3}[-./ ]\d{1,4}"))
+def test_no_question_is_too_odd(question):
+    preferred_days(question, TODAY)
+
+
+def chunk(key, *, title="", heading=(), metadata=None, created=date(2026, 1, 1), chat=None):
+    moment = datetime(created.year, created.month, created.day, 9, tzinfo=UTC)
+    text = Chunk(f"{key}", "text", 0, 4, 1, 1, heading, title=title)
+    return StoredChunk(key, text, f"notes/{key}.md", "s", moment, chat, metadata=metadata or {})
+
+
+@pytest.mark.parametrize(
+    "preferred",
+    [
+        chunk(9, title=named_day(DAY)),
+        chunk(9, heading=("Log", "10 May 2025")),
+        chunk(9, heading=("2025-05-10",)),
+        chunk(9, metadata={"date": "2025-05-10T08:00:00"}),
+        chunk(9, created=DAY, chat="telegram_1"),
+    ],
+)
+def test_what_is_of_the_day_stands_before_what_links_to_it(preferred):
+    others = [(chunk(key, created=DAY), Hit(key, 1 / key)) for key in (1, 2)]
+    found = [*others, (preferred, Hit(9, 0.1))]
+    ordered = prefer_days(preferred_days("2025-05-10", TODAY), found)
+    assert [stored.key for stored, _ in ordered] == [9, 1, 2]
+    (part,) = ordered[0][1].contributions
+    assert (part.component, part.rank) == ("date", 1)
+    assert ordered[0][1].score == pytest.approx(0.1 + part.value)
+    assert ordered[1:] == others
+
+
+def test_a_hint_does_not_outweigh_what_fits_much_better():
+    found = [(chunk(1), Hit(1, 1.0)), (chunk(2), Hit(2, 0.9)), (chunk(3), Hit(3, 0.3))]
+    yesterday = TODAY - timedelta(days=1)
+    found[1:] = [(chunk(key, created=yesterday), hit) for key, (_, hit) in enumerate(found[1:], start=2)]
+    ordered = prefer_days(preferred_days("yesterday", TODAY), found)
+    assert [stored.key for stored, _ in ordered] == [2, 1, 3]
+
+
+def test_nothing_found_stays_nothing():
+    assert prefer_days(preferred_days("2025-05-10", TODAY), ()) == ()
