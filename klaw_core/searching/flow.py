@@ -26,7 +26,6 @@ from klaw_core.errors import (
 from klaw_core.searching.contracts import check_hits
 from klaw_core.searching.scope import Scope, Target
 from klaw_core.values.collections import MEMORY
-from klaw_core.values.findings import FIX
 from klaw_core.values.search import Filters, Hit, Query, Ranking, SearchResults, check_filters
 from klaw_core.values.text import StoredChunk
 
@@ -159,6 +158,8 @@ class Searcher:
 
                 found = prefer_days(preference, found)
             if scope.unreadable:
+                from klaw_core.values.findings import FIX  # seldom needed
+
                 notices.append(f"chunks that are damaged were left out: {len(scope.unreadable):,}; `{FIX}`")
             if not found:
                 self._explain_nothing(scope, filters, notices)
