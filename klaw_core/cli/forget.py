@@ -64,7 +64,8 @@ def _ask(question: str) -> None:
 
 def _question(memory: Memory, target: str) -> str:
     """Return what to ask, saying what would go. Raise NotFoundError if there is no such thing."""
-    from klaw_core.cli.output import clean, counted
+    from klaw_core.cli.neutral import neutral
+    from klaw_core.cli.output import counted
 
     if target.endswith("/"):
         name, status = target.rstrip("/"), memory.status()
@@ -76,5 +77,5 @@ def _question(memory: Memory, target: str) -> str:
     excerpt = memory.get(target)
     if excerpt.file is not None:
         return f"Forget {excerpt.path} and exclude it from now on (the file stays)?"
-    text = clean(" ".join(excerpt.content.split()))
+    text = neutral(" ".join(excerpt.content.split()))
     return f'Forget {excerpt.path}: "{text[:_SHOWN]}{"…" if len(text) > _SHOWN else ""}"?'

@@ -26,16 +26,15 @@ def command(settings: Settings, *, target: str) -> None:
         raise click.UsageError("TARGET is empty; give a path such as notes/a.md:40:20")
     with settings.open_memory() as memory:
         excerpt = _excerpt(memory, target)
-    from klaw_core.cli.output import clean, data, print_json
+    from klaw_core.cli.output import print_json
     from klaw_core.cli.streams import echo
     from klaw_core.extensions.json_forms import to_json
 
     if settings.json:
         print_json(to_json(excerpt))
         return
-    # A pipe gets the note as it is; a terminal must not be driven by it.
-    content = clean(excerpt.content) if data().is_terminal else excerpt.content
-    echo(content, nl=not content.endswith("\n"))
+    # A pipe gets the note as it is.
+    echo(excerpt.content, nl=not excerpt.content.endswith("\n"))
 
 
 def _excerpt(memory: Memory, target: str) -> Excerpt:

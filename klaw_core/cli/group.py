@@ -12,7 +12,7 @@ import click
 
 from klaw_core.cli.extensions import installed, load_command, official
 from klaw_core.cli.settings import Settings
-from klaw_core.cli.streams import OutputError, ReaderGoneError, guarded_streams
+from klaw_core.cli.streams import OutputError, ReaderGoneError, guarded_streams, trusted
 from klaw_core.errors import ConfigError, KlawError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -158,11 +158,14 @@ def _complain(message: str, hint: str = "", *, program: str = "klaw", as_json: b
 
         click.echo(json.dumps({"error": message, "hint": hint}), file=sys.stderr)
         return
+    from klaw_core.cli.neutral import neutral
+
     plain = not sys.stderr.isatty() or bool(os.environ.get("NO_COLOR"))
     name = f"{program}:" if plain else click.style(f"{program}:", fg="red", bold=True)
-    shown = f" → {hint}" if hint else ""
+    shown = f" → {neutral(hint)}" if hint else ""
     shown = shown if plain else click.style(shown, fg="cyan")
-    click.echo(f"{name} {message}{shown}", file=sys.stderr, color=not plain)
+    text = f"{name} {neutral(message)}{shown}"
+    click.echo(text, file=trusted(sys.stderr), color=not plain)
 
 
 def _accept_every_character() -> None:

@@ -28,7 +28,7 @@ from klaw_core.cli.output import (
 )
 from klaw_core.cli.progress import progress_bar
 from klaw_core.cli.settings import Settings, common_options, pass_settings
-from klaw_core.cli.streams import echo
+from klaw_core.cli.streams import echo, trusted
 
 __all__ = [
     "Output",
@@ -46,4 +46,5 @@ __all__ = [
     "progress_bar",
     "size",
     "tilde",
+    "trusted",
 ]

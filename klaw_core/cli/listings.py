@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from attrs import field, frozen
 
+from klaw_core.cli.neutral import csv_cell, one_line
 from klaw_core.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -60,7 +61,10 @@ def show(settings: Settings, listing: Listing, form: str) -> None:
     elif form == "text":
         _show_text(listing)
     elif form == "files":
-        echo("".join(f"{path}\n" for path in dict.fromkeys(row[listing.path] for row in listing.rows)), nl=False)
+        echo(
+            "".join(f"{one_line(path)}\n" for path in dict.fromkeys(row[listing.path] for row in listing.rows)),
+            nl=False,
+        )
     else:
         echo({"md": _markdown, "csv": _csv}[form](listing), nl=False)
 
@@ -86,7 +90,7 @@ def _text(value: Any) -> str:
 
 def _markdown(listing: Listing) -> str:
     def row(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |\n"
+        return "| " + " | ".join(one_line(" ".join(cell.split())).replace("|", "\\|") for cell in cells) + " |\n"
 
     body = (row([_text(item[name]) for name in listing.columns]) for item in listing.rows)
     return row(listing.columns) + row(["---"] * len(listing.columns)) + "".join(body)
@@ -99,5 +103,5 @@ def _csv(listing: Listing) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(listing.columns)
-    writer.writerows([_text(item[name]) for name in listing.columns] for item in listing.rows)
+    writer.writerows([csv_cell(_text(item[name])) for name in listing.columns] for item in listing.rows)
     return text.getvalue()

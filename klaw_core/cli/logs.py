@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from klaw_core.cli.dates import since as parse_moment
+from klaw_core.cli.neutral import escaped_json
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
             if torn or not line.torn:
                 notify(settings, str(line))
         elif settings.json:
-            echo(json.dumps(line.message.record(), ensure_ascii=False))
+            echo(escaped_json(json.dumps(line.message.record(), ensure_ascii=False)))
         else:
             _print(line.message)
 

@@ -16,18 +16,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from klaw_core.cli.neutral import escaped_json, neutral
 from klaw_core.cli.settings import Settings
-from klaw_core.cli.streams import echo
+from klaw_core.cli.streams import echo, trusted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-# C0 and C1 controls, DEL, and the overrides that reorder text: a note must not be able to drive the terminal.
-_CONTROLS = {
-    code: "\N{REPLACEMENT CHARACTER}"
-    for code in (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-    if chr(code) not in "\n\t"
-}
 _NARROWEST = 20  # columns; below this lines run over
 
 
@@ -49,11 +44,11 @@ class Output:
 
     def line(self, *parts: StyledText | str, indent: int = 0) -> None:
         """Print one line of parts, each paragraph indented; a terminal wraps it at its width."""
-        pieces = [StyledText(clean(part)) if isinstance(part, str) else part for part in parts]
+        pieces = [StyledText(neutral(part)) if isinstance(part, str) else part for part in parts]
         if self.is_terminal:
             self._styled(pieces, indent)
             return
-        text = "".join(clean(piece.text) for piece in pieces)
+        text = "".join(neutral(piece.text) for piece in pieces)
         margin = " " * indent
         # An empty line stays empty: no margin that an editor would complain of.
         echo("\n".join(f"{margin}{row}" if row else "" for row in text.split("\n")), stream=self.stream)
@@ -84,7 +79,7 @@ class Output:
         text = Text()
         for piece in pieces:
             style = Style.parse(piece.style) + Style(link=piece.link or None)
-            text.append(clean(piece.text), style)
+            text.append(neutral(piece.text), style)
         # Wrapped here and not by a rich container, which would pad every line with spaces to the full width.
         for line in text.wrap(self._console, max(self._console.width - indent, _NARROWEST)) or [text]:
             line.rstrip()
@@ -95,7 +90,7 @@ class Output:
         from rich.console import Console
 
         # The terminal was recognised already; rich still reads NO_COLOR, TERM and the width by itself.
-        return Console(file=self.stream, force_terminal=True, highlight=False, markup=False, emoji=False)
+        return Console(file=trusted(self.stream), force_terminal=True, highlight=False, markup=False, emoji=False)
 
 
 def data() -> Output:
@@ -119,7 +114,7 @@ def notify(settings: Settings, *messages: str) -> None:
 def print_json(value: Any) -> None:
     """Print a value as JSON on stdout, in UTF-8, or in ASCII where stdout cannot do that."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
-    echo(json.dumps(value, ensure_ascii=encoding != "utf8", indent=2, default=_plain))
+    echo(escaped_json(json.dumps(value, ensure_ascii=encoding != "utf8", indent=2, default=_plain)))
 
 
 def _plain(value: Any) -> Any:
@@ -135,11 +130,6 @@ def _plain(value: Any) -> Any:
 def timestamp(moment: datetime) -> str:
     """Return an aware moment as ISO 8601; UTC as ``Z``."""
     return moment.isoformat().replace("+00:00", "Z")
-
-
-def clean(text: str) -> str:
-    """Return text in which no character can control the terminal; line breaks and tabs stay."""
-    return text.replace("\r\n", "\n").translate(_CONTROLS)
 
 
 def display_width(text: str) -> int:

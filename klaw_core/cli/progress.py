@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from klaw_core.cli.output import counted, notify, size
 from klaw_core.cli.settings import Settings
+from klaw_core.cli.streams import trusted
 from klaw_core.values.runs import Progress
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _make_bar() -> Bar:
         TextColumn("{task.fields[counts]}", style="dim"),
         TextColumn("{task.fields[rate]}", style="dim"),
         TimeLeft(),
-        console=Console(stderr=True),
+        console=Console(file=trusted(sys.stderr)),
         transient=True,
         refresh_per_second=8,
     )

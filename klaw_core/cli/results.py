@@ -8,7 +8,8 @@ from pathlib import Path
 
 import attrs
 
-from klaw_core.cli.output import Output, StyledText, clean
+from klaw_core.cli.neutral import csv_cell, neutral, one_line, plain_lines
+from klaw_core.cli.output import Output, StyledText
 from klaw_core.searching.snippets import find_marks, make_snippet
 from klaw_core.values.search import Contribution, SearchResult
 
@@ -50,17 +51,17 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
         StyledText(f"  {result.score:.4f}", "green"),
     )
     if result.heading:
-        heading = clean(" > ".join(result.heading))
+        heading = neutral(" > ".join(result.heading))
         out.line(*_marked(heading, find_marks(heading, look.query), "dim"), indent=indent)
-    context = clean(result.context)
+    context = neutral(result.context)
     if context and (look.full or find_marks(context, look.query)):
         before = context if look.full else make_snippet(context, look.query).text
         out.line(*_marked(before, find_marks(before, look.query), "dim"), indent=indent)
     if look.full:
-        content = clean(result.content.strip("\n"))
+        content = neutral(result.content.strip("\n"))
         out.line(*_marked(content, find_marks(content, look.query)), indent=indent)
     else:
-        snippet = make_snippet(clean(_body(result)), look.query)
+        snippet = make_snippet(neutral(_body(result)), look.query)
         out.line(*_marked(snippet.text, snippet.marks), indent=indent)
     if look.explain:
         out.rows(_reasons(result), indent=indent, right=(2, 4, 6))
@@ -115,17 +116,20 @@ def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
     """Return results as Markdown, each quoted under a heading that says where it stands."""
     blocks = []
     for rank, result in enumerate(results, start=1):
-        heading = f"*{' > '.join(result.heading)}*\n\n" if result.heading else ""
+        heading = f"*{one_line(' > '.join(result.heading))}*\n\n" if result.heading else ""
         whole = "\n".join(filter(None, (result.context, result.content.strip("\n"))))
         text = whole if look.full else make_snippet(_body(result), look.query).text
-        quoted = "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+        quoted = "\n".join(f"> {line}".rstrip() for line in plain_lines(text).split("\n"))
         why = f"\n\n{reason(result.explain)}" if look.explain else ""
-        blocks.append(f"### {rank}. {place(result)} ({result.score:.4f})\n\n{heading}{quoted}{why}\n")
+        blocks.append(f"### {rank}. {one_line(place(result))} ({result.score:.4f})\n\n{heading}{quoted}{why}\n")
     return "\n".join(blocks)
 
 
 def as_csv(results: Sequence[SearchResult], _look: ResultStyle) -> str:
-    """Return results as CSV (RFC 4180) with a header line; headings are joined by `` > ``."""
+    """Return results as CSV (RFC 4180) with a header line; headings are joined by `` > ``.
+
+    A text that a spreadsheet would take for a formula has an apostrophe before it.
+    """
     import csv
     import io
 
@@ -136,13 +140,14 @@ def as_csv(results: Sequence[SearchResult], _look: ResultStyle) -> str:
     writer.writeheader()
     for rank, result in enumerate(results, start=1):
         fields = result_to_json(result, explain=False)
-        writer.writerow({**fields, "rank": rank, "heading": " > ".join(result.heading)})
+        cells = {**fields, "rank": rank, "heading": " > ".join(result.heading)}
+        writer.writerow({name: csv_cell(cell) if isinstance(cell, str) else cell for name, cell in cells.items()})
     return text.getvalue()
 
 
 def as_files(results: Sequence[SearchResult], _look: ResultStyle) -> str:
     """Return each path once, best first, one a line."""
-    return "".join(f"{path}\n" for path in dict.fromkeys(result.path for result in results))
+    return "".join(f"{one_line(path)}\n" for path in dict.fromkeys(result.path for result in results))
 
 
 FORMATS: Mapping[str, Callable[[Sequence[SearchResult], ResultStyle], str]] = {

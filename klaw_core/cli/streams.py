@@ -20,22 +20,31 @@ class ReaderGoneError(Exception):
 
 
 class _NamedStream:
-    """A standard stream whose errors say which stream it is; whatever prints, click and rich included."""
+    """A standard stream whose errors say which stream it is; whatever prints, click and rich included.
 
-    def __init__(self, stream: Any, *, for_notices: bool = False) -> None:
+    What is written to a terminal cannot drive it, unless it ``is_trusted``: made harmless and then styled.
+    """
+
+    def __init__(self, stream: Any, *, for_notices: bool = False, is_trusted: bool = False) -> None:
         self._stream = stream
         self._for_notices = for_notices
+        self._drives_terminal = stream.isatty() and not is_trusted
 
     @property
     def buffer(self) -> _NamedStream:
         """The stream of bytes below, around which click puts a stream of its own if the encoding is ASCII."""
         return _NamedStream(self._stream.buffer, for_notices=self._for_notices)
 
+    @property
+    def rich_proxied_file(self) -> _NamedStream:
+        """The stream that rich writes to, by the name that it looks for: what it writes is styled."""
+        return _NamedStream(self._stream, for_notices=self._for_notices, is_trusted=True)
+
     def write(self, data: str | bytes) -> int:
         if data == "":  # with which click tries what kind of stream this is, and swallows the error
             return 0
         with _writing(self._stream, for_notices=self._for_notices):
-            self._stream.write(data)
+            self._stream.write(_neutral(data) if self._drives_terminal else data)
         return len(data)
 
     def flush(self) -> None:
@@ -44,6 +53,17 @@ class _NamedStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def trusted(stream: Any) -> Any:
+    """Return the stream for text that is harmless and styled."""
+    return getattr(stream, "rich_proxied_file", stream)
+
+
+def _neutral(data: str | bytes) -> str | bytes:
+    from klaw_core.cli.neutral import neutral  # only a terminal needs it
+
+    return neutral(data) if isinstance(data, str) else neutral(bytes(data).decode("utf-8", "replace")).encode()
 
 
 @contextmanager

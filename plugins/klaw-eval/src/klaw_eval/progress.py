@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from klaw_core.cli.kit import Settings, progress_bar
+from klaw_core.cli.kit import Settings, progress_bar, trusted
 from klaw_eval.running import ProgressBars
 
 
@@ -31,6 +31,6 @@ def _asking(settings: Settings, total: int) -> Iterator[Callable[[], None]]:
         TextColumn("questions", style="dim"),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=8) as bar:
+    with Progress(*columns, console=Console(file=trusted(sys.stderr)), transient=True, refresh_per_second=8) as bar:
         task = bar.add_task("asking", total=total)
         yield partial(bar.advance, task)

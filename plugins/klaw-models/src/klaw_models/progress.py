@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from klaw_core.cli.kit import Settings
+from klaw_core.cli.kit import Settings, trusted
 
 
 @contextmanager
@@ -19,6 +19,6 @@ def bytes_progress(settings: Settings, total: int) -> Iterator[Callable[[int], N
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
     columns = (BarColumn(bar_width=30), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(compact=True))
-    with Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=8) as bar:
+    with Progress(*columns, console=Console(file=trusted(sys.stderr)), transient=True, refresh_per_second=8) as bar:
         task = bar.add_task("", total=total)
         yield lambda done: bar.update(task, completed=done)
