@@ -13,6 +13,8 @@ from klaw_core.cli.settings import Settings
 if TYPE_CHECKING:
     from klaw_core.builtin.workspace import Workspace
 
+_MOST = 200  # proposals
+
 
 def workspace_names(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of workspaces that begin as typed."""
@@ -25,6 +27,16 @@ def forgotten_notes(context: click.Context, _parameter: click.Parameter, incompl
     return [path for path in paths if path.startswith(incomplete)]
 
 
+def document_paths(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the paths of indexed documents that begin as typed."""
+    from klaw_core.errors import KlawError
+
+    with suppress(KlawError), _settings(context).open_memory() as memory:
+        pages = (memory.documents(collection=name, prefix=incomplete, limit=_MOST) for name in memory.collections())
+        return [record.path for page in pages for record in page]
+    return []
+
+
 def _literal(pattern: str) -> str:
     """Return the name that ``glob.escape`` made a pattern of."""
     return pattern.replace("[*]", "*").replace("[?]", "?").replace("[[]", "[")
@@ -34,6 +46,9 @@ def _workspaces(context: click.Context) -> Iterator[Workspace]:
     from klaw_core.errors import KlawError
     from klaw_core.extensions.workspaces import workspaces_in
 
-    settings = context.find_object(Settings) or Settings()
     with suppress(KlawError):  # a shell that completes a word hears of no error
-        yield from workspaces_in(settings.load_config().data_dir).all().values()
+        yield from workspaces_in(_settings(context).load_config().data_dir).all().values()
+
+
+def _settings(context: click.Context) -> Settings:
+    return context.find_object(Settings) or Settings()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from klaw_core.cli.completion import document_paths
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _SHOWN = 60  # characters of a memory in the question
 
 
 @click.command("forget", short_help="Remove a memory, a note or a workspace from the index.")
-@click.argument("target")
+@click.argument("target", shell_complete=document_paths)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @common_options
 @pass_settings

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from klaw_core.cli.completion import document_paths
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("get", short_help="Print a note, or some of its lines.")
-@click.argument("target")
+@click.argument("target", shell_complete=document_paths)
 @common_options
 @pass_settings
 def command(settings: Settings, *, target: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from klaw_core.cli.completion import document_paths
 from klaw_core.cli.listings import Listing, chosen_format, format_option, show
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
@@ -18,7 +19,7 @@ _PAGE = 1000
 
 
 @click.command("list", short_help="List documents, saved memories, chats or workspaces.")
-@click.argument("prefix", required=False, default="")
+@click.argument("prefix", required=False, default="", shell_complete=document_paths)
 @click.option("--saved", "kind", flag_value="saved", help="Saved memories, the newest first, with their beginning.")
 @click.option("--chats", "kind", flag_value="chats", help="Chats, the one that spoke last first.")
 @click.option("--workspaces", "kind", flag_value="workspaces", help="Directories of notes.")

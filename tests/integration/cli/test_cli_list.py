@@ -174,3 +174,6 @@ def test_a_shell_completes_workspaces_and_forgotten_notes(indexed, spawn):
     assert "plain,notes" in complete("klaw workspace rename no", 3)
     assert "plain,notes/auth.md" in complete("klaw restore no", 2)
     assert complete("klaw restore zz", 2).strip() == ""
+    assert len(complete("klaw list ", 2).split()) == 2
+    assert complete("klaw get notes/s", 2).split() == ["plain,notes/sub/tls.md"]
+    assert complete("klaw forget notes/2", 2).split() == ["plain,notes/2026-02-24.md"]
