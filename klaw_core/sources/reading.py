@@ -74,6 +74,8 @@ class Reader:
         if any(source.origin == target for source in self.sources.known()):
             whole = f"`klaw search --path {target}/` looks in it, `klaw forget {target}/` forgets it"
             raise NotFoundError(f"{target} is a whole workspace", hint=whole)
+        if reason := next(filter(None, (source.why_left_out(target) for source in self._by_name(target))), ""):
+            raise NotFoundError(f"{target} is not indexed: it {reason}")
         raise NotFoundError(f"nothing is indexed under {target!r}", hint="`klaw search` shows paths and ids")
 
     def waiting(self, target: str) -> IsolatedSource | None:

@@ -240,6 +240,13 @@ class TestLeftOut:
         assert "klaw restore notes/a.md" in reasons["notes/a.md"]
         assert memory.status().skipped == {}, "what a person left out is no trouble"
 
+    def test_who_asks_for_a_file_that_is_left_out_is_told_why(self, memory):
+        memory.workspaces.exclude("notes", "sub")
+        with pytest.raises(NotFoundError, match="excluded by the pattern 'sub'"):
+            memory.get("notes/sub/b.md")
+        with pytest.raises(NotFoundError, match="nothing is indexed under"):
+            memory.get("notes/nope.md")
+
     def test_a_list_that_cannot_be_read_or_written_is_no_trouble(self, tmp_path):
         skipped = SkippedFiles(tmp_path / "skipped.json")
         for text in ("", "[]", '{"notes": 1}', '{"notes": [{}]}', "\udcff"):
