@@ -71,12 +71,16 @@ class Reader:
             return found.pop()
         if found:
             raise NotFoundError(f"{target!r} begins the ids of chunks in {len(found)} documents; give more of it")
+        raise self._not_found(target)
+
+    def _not_found(self, target: str) -> NotFoundError:
+        """Return the error of a target that names nothing, with the reason if that is known."""
         if any(source.origin == target for source in self.sources.known()):
             whole = f"`klaw search --path {target}/` looks in it, `klaw forget {target}/` forgets it"
-            raise NotFoundError(f"{target} is a whole workspace", hint=whole)
+            return NotFoundError(f"{target} is a whole workspace", hint=whole)
         if reason := next(filter(None, (source.why_left_out(target) for source in self._by_name(target))), ""):
-            raise NotFoundError(f"{target} is not indexed: it {reason}")
-        raise NotFoundError(f"nothing is indexed under {target!r}", hint="`klaw search` shows paths and ids")
+            return NotFoundError(f"{target} is not indexed: it {reason}")
+        return NotFoundError(f"nothing is indexed under {target!r}", hint="`klaw search` shows paths and ids")
 
     def waiting(self, target: str) -> IsolatedSource | None:
         """Return the source of a document that is not indexed yet, None if no source has it."""
