@@ -8,13 +8,14 @@ import codecs
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from attrs import field, frozen, validators
+from attrs import evolve, field, frozen, validators
 
 from klaw_core.builtin.front_matter import read_front_matter, written_date
 from klaw_core.builtin.ignore_files import IgnoreRules
@@ -155,6 +156,13 @@ class Workspace:
             return path.is_file() and self._contains(path)
         except (OSError, ValueError):  # a name too long, or with a NUL
             return False
+
+    def unread(self) -> Mapping[str, int]:
+        """Count the files of other kinds than those that are read, by the ending of their names, the most first."""
+        found = evolve(self, include=("*",))._walk()  # noqa: SLF001  # of the same class
+        names = (PurePosixPath(item.path).name for item in found if isinstance(item, Entry))
+        counts = Counter(PurePosixPath(name).suffix.lower() or name for name in names if not self._includes(name))
+        return dict(sorted(counts.items(), key=lambda kind: (-kind[1], kind[0])))
 
     def why_left_out(self, path: str) -> str:
         """Return why a scan does not find the file of a document path, and what changes that; empty if it does.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 if TYPE_CHECKING:
     from klaw_core.indexing.flow import ProgressCallback
     from klaw_core.memory import Memory
+    from klaw_core.values.runs import IndexReport
+
+
+_KINDS = 4  # endings of names that are counted one by one
 
 
 @click.command("index", short_help="Index directories or files, or bring the index up to date.")
@@ -61,7 +66,6 @@ def command(
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import as_dict, interruptible, report_run
     from klaw_core.cli.roots import workspace_of
-    from klaw_core.values.runs import IndexReport
 
     def run(memory: Memory, place: str | None, on_progress: ProgressCallback) -> tuple[str, IndexReport]:
         if place is not None and _is_file(place):
@@ -90,10 +94,25 @@ def command(
             reports.append(as_dict(title, report))
             if not settings.json:
                 report_run(settings, title, report)
-            if place is not None and report == IndexReport(seconds=report.seconds):
-                notify(settings, f"no file below {place} has a name that is read: `--include PATTERN` reads others")
+            if place is not None and not _is_file(place) and (settings.verbose or not report.unchanged):
+                notify(settings, *_unread(memory, title))
     if settings.json:
         print_json(reports if len(reports) != 1 else reports[0])
+
+
+def _unread(memory: Memory, name: str) -> Iterator[str]:
+    """Say which other kinds of files a directory has, so that nobody waits for them to be found."""
+    from klaw_core.cli.output import counted
+    from klaw_core.errors import NotFoundError
+
+    try:
+        counts = memory.workspaces.unread(name)
+    except NotFoundError:  # a source of the configuration, which says there what it reads
+        return
+    if counts:
+        kinds = [f"{count:,} {ending}" for ending, count in list(counts.items())[:_KINDS]]
+        more = f", {counted(len(counts) - _KINDS, 'other kind')}" if len(counts) > _KINDS else ""
+        yield f"other files in {name}, not read: {', '.join(kinds)}{more}; `--include PATTERN` reads what it names"
 
 
 def _is_file(place: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,13 @@ class WorkspaceManager:
         counts = self.runs.sources.counts()
         found = [source for source in self.runs.sources.all() if source.root is not None]
         return tuple(_listed(source, counts) for source in sorted(found, key=lambda source: source.origin))
+
+    def unread(self, name: str) -> Mapping[str, int]:
+        """Count the files of a workspace whose kind is not read, by the ending of their names, the most first.
+
+        Raise NotFoundError.
+        """
+        return self.get_registry().named(name).unread()
 
     def rename(self, name: str, new: str, *, on_progress: ProgressCallback = no_progress) -> IndexReport:
         """Give a workspace another name: paths of its notes begin with it from now on.

@@ -28,6 +28,10 @@ def memory(home):
         yield opened
 
 
+def _interrupt(*_args, **_options):
+    raise KeyboardInterrupt
+
+
 def paths(memory):
     return [record.path for record in memory.documents()]
 
@@ -137,6 +141,17 @@ class TestWorkspaces:
         with pytest.raises(NotFoundError):
             memory.workspaces.rename("nope", "vault")
         assert paths(memory) == ["notes/a.md", "notes/c.txt", "notes/sub/b.md"]
+
+    def test_an_interrupted_rename_loses_nothing_and_can_be_cleaned_up(self, memory, monkeypatch, check):
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr("klaw_core.indexing.collection.Collection.remove", _interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                memory.workspaces.rename("notes", "vault")
+        assert {"notes/a.md", "vault/a.md"} <= set(paths(memory))
+        assert any("klaw forget notes/" in problem for problem in memory.status().problems)
+        assert memory.doctor(fix=True).healthy
+        assert paths(memory) == ["vault/a.md", "vault/c.txt", "vault/sub/b.md"]
+        check(memory)
 
     def test_one_that_is_not_there_is_not_renamed(self, home, memory):
         shutil.rmtree(home.notes)

@@ -154,8 +154,21 @@ class TestIndexing:
         place = user_home / "code"
         place.mkdir()
         (place / "a.py").write_text("print()", "utf-8")
-        assert "`--include PATTERN` reads others" in klaw("index", str(place)).stderr
+        told = "klaw: other files in code, not read: 1 .py; `--include PATTERN` reads what it names\n"
+        assert klaw("index", str(place)).stderr == told
         assert klaw("index", str(place), "--include", "*.py").stderr == ""
+
+    def test_other_files_are_told_of_once(self, klaw, user_home):
+        place = user_home / "code"
+        (place / "build").mkdir(parents=True)
+        for name in ("a.md", "a.py", "b.PY", "c.csv", "Makefile", "x.png", "y.org", "build/z.o", ".hidden.rst"):
+            (place / name).write_text("a gull", "utf-8")
+        (place / ".gitignore").write_text("build/\n", "utf-8")
+        told = klaw("index", str(place)).stderr
+        assert "not read: 2 .py, 1 .csv, 1 .org, 1 .png, 1 other kind;" in told
+        assert klaw("index", str(place)).stderr == ""
+        assert "2 .py" in klaw("index", str(place), "-v").stderr
+        assert klaw("index").stderr == ""
 
     def test_status_and_doctor_name_what_is_skipped(self, indexed, notes):
         (notes / "latin.md").write_bytes("café".encode("latin-1"))
