@@ -107,7 +107,7 @@ class Workspace:
         # Of several names of one file the first in this order stands for it: MEMORY.md, though a link, before others.
         distinct: dict[str, Entry] = {}
         for entry in files:
-            distinct.setdefault(os.path.realpath(self._path(entry)), entry)
+            distinct.setdefault(_real(self._path(entry)), entry)
         return [*distinct.values(), *(item for item in found if isinstance(item, SkippedEntry))]
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
@@ -247,11 +247,11 @@ class Workspace:
     def _walk(self) -> Iterator[Entry | SkippedEntry]:
         """Walk the directories, each real one once, however many links lead to it; links come after the rest."""
         pending, links = [self.root], list[Path]()
-        seen: set[Path] = set()
+        seen: set[str] = set()
         rules = IgnoreRules(self.root)
         while pending or links:
             directory = pending.pop() if pending else links.pop()
-            if (real := directory.resolve()) in seen:
+            if (real := _real(directory)) in seen:
                 continue
             seen.add(real)
             try:
@@ -343,6 +343,14 @@ def _moment(seconds: float) -> datetime:
         return datetime.fromtimestamp(int(seconds), UTC)
     except (OverflowError, ValueError, OSError):
         return datetime.fromtimestamp(0, UTC)
+
+
+def _real(path: Path) -> str:
+    """Return where a path leads; the path itself if that cannot be said, as of a file that becomes a link just now."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return str(path)
 
 
 def _written_at(relative: str, metadata: Metadata) -> datetime | None:

@@ -5,7 +5,7 @@ not know in it is kept.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -23,8 +23,13 @@ SECTIONS: tuple[str, ...] = get_args(Section)
 MAX_KEY_CHARACTERS = 200
 MAX_VALUE_CHARACTERS = 10_000
 
+_NAMED = 20  # keys of a message
+
 _IMPORTED = "user_md_imported"  # the file's field that remembers it
+# Klaw writes no more; by hand it may be more, which is read, and beyond that can still be made smaller.
+_MAX_WRITTEN_BYTES = 1 << 20
 _MAX_FILE_BYTES = 16 << 20
+_MAX_REPAIRED_BYTES = 1 << 30
 
 
 @frozen
@@ -71,26 +76,34 @@ class CoreMemory:
         """Set one key; it is on the disk when this returns.
 
         Raise NotFoundError for an unknown section, RecordError for an empty key, one of several lines or over 200
-        characters, or a value over 10,000; StoreCorruptError, StoreError.
+        characters, or a value over 10,000, or what core memory has no room for; StoreCorruptError, StoreError.
         """
-        _check_section(section)
-        _check(key, value)
+        self.update_all([(section, key, value)])
+
+    def update_all(self, facts: Iterable[tuple[str, str, str]]) -> None:
+        """Set several keys, given as section, key and value, at once; as :meth:`update`, all of them or none."""
+        facts = tuple(facts)
+        for section, key, value in facts:
+            _check_section(section)
+            _check(key, value)
         with locked(self.path.parent):
-            table = self._load()
-            if table[section].get(key) != value:
+            table, size = self._load_any()
+            new = [fact for fact in facts if table[fact[0]].get(fact[1]) != fact[2]]
+            for section, key, value in new:
                 table[section][key] = value
-                self._save(table)
+            if new:
+                self._save(table, size)
 
     def delete(self, section: str, key: str) -> None:
         """Remove one key. Raise NotFoundError if it is not there, StoreCorruptError, StoreError."""
         _check_section(section)
         with locked(self.path.parent):
-            table = self._load()
+            table, size = self._load_any()
             if key not in table[section]:
-                known = ", ".join(table[section]) or "nothing yet"
+                known = ", ".join(list(table[section])[:_NAMED]) or "nothing yet"
                 raise NotFoundError(f"core memory has no {key!r} about the {section}", hint=f"it knows: {known}")
             del table[section][key]
-            self._save(table)
+            self._save(table, size)
 
     def init_from_user_md(self, text: str) -> Mapping[str, str]:
         """Fill ``user`` from a USER.md, once, where it has no value yet; return the facts that were added.
@@ -99,7 +112,7 @@ class CoreMemory:
         the text is not looked at again. Raise RecordError, and change nothing, if a fact is too long.
         """
         with locked(self.path.parent):
-            table = self._load()
+            table, size = self._load_any()
             facts = parse_user_md(text)
             if not facts or table.get(_IMPORTED):
                 return {}
@@ -108,20 +121,26 @@ class CoreMemory:
                 _check(key, value)
             table["user"].update(added)
             table[_IMPORTED] = True
-            self._save(table)
+            self._save(table, size)
         return added
 
     def _load(self) -> dict[str, Any]:
         """Return the file's object, with both sections in it. Raise StoreCorruptError, StoreError."""
+        table, _ = self._load_any(_MAX_FILE_BYTES)
+        return table
+
+    def _load_any(self, most: int = _MAX_REPAIRED_BYTES) -> tuple[dict[str, Any], int]:
+        """Return the object of a file of at most so many bytes, and how many it has."""
         try:
             with open_regular(self.path) as file:
-                data = file.read(_MAX_FILE_BYTES + 1)
+                data = file.read(most + 1)
         except FileNotFoundError:
-            return {section: {} for section in SECTIONS}
+            return {section: {} for section in SECTIONS}, 0
         except OSError as error:
             raise StoreError(f"{self.path} cannot be read: {error.strerror}") from error
-        if len(data) > _MAX_FILE_BYTES:
-            raise StoreCorruptError(f"{self.path} has over {_MAX_FILE_BYTES >> 20} MiB", hint="move it away")
+        if len(data) > most:
+            hint = "`klaw core delete` makes it smaller" if most < _MAX_REPAIRED_BYTES else "move it away"
+            raise StoreCorruptError(f"{self.path} has over {most >> 20} MiB", hint=hint)
         try:
             table = decode(data)
         except RecordError as error:
@@ -129,10 +148,18 @@ class CoreMemory:
         for section in SECTIONS:
             if not isinstance(table.setdefault(section, {}), dict):
                 raise self._broken(data, f"its {section!r} is not an object")
-        return table
+        return table, len(data)
 
-    def _save(self, table: Mapping[str, Any]) -> None:
-        write_atomically(self.path, json.dumps(table, ensure_ascii=False, indent=2) + "\n")
+    def _save(self, table: Mapping[str, Any], before: int) -> None:
+        """Write the file, unless it would be too large and larger than it was. Raise RecordError, StoreError."""
+        text = json.dumps(table, ensure_ascii=False, indent=2) + "\n"
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if size > max(before, _MAX_WRITTEN_BYTES):
+            raise RecordError(
+                f"core memory is full: it would have {size:,} bytes, at most {_MAX_WRITTEN_BYTES:,} are kept",
+                hint="it is for the few facts that always apply: save others with `klaw save`, delete what is outdated",
+            )
+        write_atomically(self.path, text)
 
     def _broken(self, data: bytes, reason: str) -> StoreCorruptError:
         """Keep a copy of what the file holds, and return the error that names both files."""

@@ -126,6 +126,14 @@ class FallbackEmbedder:
         return bool(getattr(embedder, "remote", False))
 
     @property
+    def model(self) -> str:
+        """Return the name of the model that is tried first, where it is known; otherwise empty. No server is asked."""
+        try:
+            return str(getattr(self._options[0].build(), "model", ""))
+        except Exception:  # noqa: BLE001  # as above
+            return ""
+
+    @property
     def serving(self) -> Embedder:
         """The one that serves."""
         return self._serve().embedder

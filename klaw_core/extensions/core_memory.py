@@ -74,21 +74,29 @@ class CoreMemoryExtension:
     def add(self, records: Iterator[Record], /) -> ImportCounts:
         """Add keys; one that has another value here stays as it is here."""
         counts = ImportCounts()
+        facts = self.core.get()
+        new: list[tuple[str, str, str]] = []
         for record in records:
             section, key, value = (record.value[name] for name in ("section", "key", "value"))
-            here = getattr(self.core.get(), section).get(key)
+            here = getattr(facts, section).get(key)
             if here is None:
-                try:
-                    self.core.update(section, key, value)
-                except RecordError as error:
-                    counts += ImportCounts(kept=(error.message,))
-                    continue
-                counts += ImportCounts(added=1)
+                new.append((section, key, value))
             elif here == value:
                 counts += ImportCounts(present=1)
             else:
                 counts += ImportCounts(kept=(f"core memory {section}.{key} is different here",))
-        return counts
+        return counts + self._add_new(new)
+
+    def _add_new(self, new: Sequence[tuple[str, str, str]]) -> ImportCounts:
+        """Add keys that are not here: all at once, or one by one where one of them cannot be kept."""
+        try:
+            self.core.update_all(new)
+        except RecordError as error:
+            if len(new) == 1:
+                return ImportCounts(kept=(error.message,))
+            middle = len(new) // 2
+            return self._add_new(new[:middle]) + self._add_new(new[middle:])
+        return ImportCounts(added=len(new))
 
     def offer(self, _question: ContextQuestion, /) -> Iterable[ContextItem]:
         """Offer everything, as the stable part of the context."""

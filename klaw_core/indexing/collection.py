@@ -103,7 +103,10 @@ class Collection:
         collection to its own space yet, is no reason to cut everything anew. Raise EmbeddingError if it cannot say.
         """
         record = self.record()
-        return (self.embedder.space if record is None else record.space).model
+        if record is not None:
+            return record.space.model
+        # A server may stall, and words come first.
+        return getattr(self.embedder, "model", "") or self.embedder.space.model
 
     def prepare_space(self) -> SpaceRecord:
         """Record the embedder's vector space if there is none yet; refuse another.

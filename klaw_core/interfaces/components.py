@@ -18,10 +18,12 @@ class Embedder(Protocol):
     ``max_tokens`` is the model's window without special tokens: a longer text is embedded in windows and
     pooled, never cut in silence. Constructing an embedder is cheap; the model loads at the first call.
 
-    Two attributes are optional. ``texts_per_call`` (64): how many texts one call of ``embed_documents`` holds at most;
-    to a local model 80,000 characters as well. ``remote`` (False): it asks a server. What a server answers is kept
-    before the next call is made, because it may have been paid for; what a local model answers, once a second. And a
-    question that waits a minute for a server has waited too long; a model may be loading.
+    Three attributes are optional. ``model``: the model's name as ``space`` will say it, where that is known without
+    asking a server; words are then indexed before the server is asked. ``texts_per_call`` (64): how many texts one call
+    of ``embed_documents`` holds at most; to a local model 80,000 characters as well. ``remote`` (False): it asks a
+    server. What a server answers is kept before the next call is made, because it may have been paid for; what a local
+    model answers, once a second. And a question that waits a minute for a server has waited too long; a model may be
+    loading.
 
     EmbedderUnavailableError, ModelNotFoundError and ModelCorruptError mean that the next call would fail as well: a
     run then stops asking, and a fallback takes over. Any other EmbeddingError is this call's alone.

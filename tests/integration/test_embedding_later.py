@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from attrs import evolve
 
-from klaw_core import EmbedderUnavailableError, EmbeddingError
+from klaw_core import Chat, EmbedderUnavailableError, EmbeddingError, Message
 from klaw_core.embedding.run import PROBE
+from klaw_core.testing.values import MOMENT
 
 
 @pytest.fixture
@@ -354,3 +356,47 @@ def test_a_rebuild_tells_its_progress_within_a_batch(memory, notes, monkeypatch)
     assert [now.done for now in ahead] == sorted(now.done for now in ahead)
     assert max(now.chunks for now in ahead) == 200
     assert all(0 <= now.done <= now.total for now in ahead)
+
+
+def other_embedder(home, **attributes):
+    """Offer another embedder, with these attributes besides those of every embedder of these tests."""
+    plain = home.component("other")
+
+    def factory(options, place):
+        embedder = plain.factory(options, place)
+        kind = type("Other", (type(embedder),), attributes)
+        return kind(embedder.options, embedder.recorder, embedder.name)
+
+    home.extra.append(("embedder", evolve(plain, factory=factory)))
+
+
+@pytest.mark.parametrize("way", ["index", "save", "append"])
+def test_at_the_very_first_run_words_come_before_the_server_is_asked_anything(home, way):
+    """Not even what its model is called, or how long its vectors are: a server that stalls would hold the words up."""
+    words = []
+
+    def stall(_embedder):
+        with home.open() as beside:
+            words.append(len(beside.search("harbour", mode="fts")))
+        raise EmbedderUnavailableError("the server does not answer")
+
+    other_embedder(home, remote=True, model="other", space=property(stall))
+    home.write("a.md", "the harbour")
+    with home.open(embedding={"type": "other"}) as memory:
+        if way == "save":
+            memory.save("the harbour")
+        elif way == "index":
+            memory.index(home.notes)
+        else:
+            memory.conversations.append(Message("user", "the harbour", MOMENT, meta=Chat("telegram", "1").meta))
+            memory.index()
+    assert words
+    assert all(words), "the server was asked before the words were there"
+
+
+def test_what_was_cut_before_the_server_was_asked_is_unchanged_when_it_answers(home):
+    other_embedder(home, remote=True, model="other")
+    home.write("a.md", "the harbour")
+    with home.open(embedding={"type": "other"}) as memory:
+        assert memory.index(home.notes).added == 1
+        assert memory.index().unchanged == 1

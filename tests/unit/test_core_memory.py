@@ -398,3 +398,59 @@ def test_the_power_cut_at_every_point_of_a_change(tmp_path):
     for crash in crashes:
         check_crash(crash)
     assert crashes[-1].acknowledged == ("1", "2", "3")
+
+
+def fill(core, size):
+    """Write so many bytes by hand: keys of 10,000 characters each."""
+    facts = {f"key {number}": "x" * 10_000 for number in range(size // 10_000)}
+    core.path.parent.mkdir(parents=True, exist_ok=True)
+    core.path.write_text(json.dumps({"user": facts, "agent": {}}))
+
+
+@pytest.mark.parametrize("text", ["内" * 10_000, "x" * 10_000])
+def test_core_memory_cannot_be_filled_until_it_cannot_be_read(tmp_path, text):
+    core = CoreMemory(tmp_path / "core_memory.json")
+    acknowledged = 0
+    for number in range(200):
+        try:
+            core.update("agent", f"rule {number}", text)
+            acknowledged += 1
+        except RecordError as error:
+            assert "core memory is full" in error.message  # noqa: PT017  # how many were kept is asked too
+    assert 10 < acknowledged < 200
+    assert len(core.get().agent) == acknowledged, "what was acknowledged is there, and nothing else"
+    core.update("agent", "rule 0", "short")
+    core.delete("agent", "rule 1")
+    core.update("agent", "another", "short")
+    assert core.get().agent["rule 0"] == "short"
+
+
+@pytest.mark.parametrize("size", [2 << 20, 20 << 20])
+def test_a_file_that_is_too_large_can_be_made_smaller(tmp_path, size):
+    core = CoreMemory(tmp_path / "core_memory.json")
+    fill(core, size)
+    with pytest.raises(RecordError, match="core memory is full"):
+        core.update("user", "one more", "x" * 100)
+    core.delete("user", "key 0")
+    core.update("user", "key 1", "short")
+    with pytest.raises(RecordError, match="core memory is full"):
+        core.update("user", "key 1", "x" * 10_000)
+
+
+def test_what_is_too_large_to_be_read_says_how_to_repair_it(tmp_path):
+    core = CoreMemory(tmp_path / "core_memory.json")
+    fill(core, 17 << 20)
+    with pytest.raises(StoreCorruptError) as caught:
+        core.get()
+    assert caught.value.hint == "`klaw core delete` makes it smaller"
+    for number in range(150):
+        core.delete("user", f"key {number}")
+    assert len(core.get().user) > 1000
+
+
+def test_several_keys_are_set_together_or_not_at_all(tmp_path):
+    core = CoreMemory(tmp_path / "core_memory.json")
+    core.update_all([("user", "name", "Ada"), ("agent", "tone", "calm")])
+    with pytest.raises(RecordError):
+        core.update_all([("user", "name", "Bea"), ("user", "", "x")])
+    assert (dict(core.get().user), dict(core.get().agent)) == ({"name": "Ada"}, {"tone": "calm"})

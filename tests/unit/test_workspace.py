@@ -1,5 +1,6 @@
 """A directory of notes: everything odd in it is a named SkippedEntry, never an exception and never a way out."""
 
+import errno
 import os
 import socket
 from datetime import UTC, datetime
@@ -366,3 +367,23 @@ class TestLookup:
         scanned = set(names(workspace))
         every = {path.relative_to(root).as_posix() for path in root.rglob("*")}
         assert {relative for relative in every if workspace.holds(relative)} == scanned
+
+
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_what_becomes_another_thing_while_it_is_looked_at_ends_no_scan(tmp_path, monkeypatch, kind):
+    """Between the look at a link and the reading of it it may have become a file: EINVAL."""
+    (tmp_path / "there.md").write_text("one")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "b.md").write_text("two")
+    place = tmp_path / ("link.md" if kind == "file" else "link")
+    place.symlink_to(tmp_path / ("there.md" if kind == "file" else "sub"))
+    readlink = os.readlink
+
+    def changed(path, *more, **options):
+        if os.fspath(path).endswith(place.name):
+            raise OSError(errno.EINVAL, "Invalid argument", path)
+        return readlink(path, *more, **options)
+
+    monkeypatch.setattr(os, "readlink", changed)
+    found = [entry.path for entry in Workspace(tmp_path, "notes").scan()]
+    assert {"notes/there.md", "notes/sub/b.md"} <= set(found)

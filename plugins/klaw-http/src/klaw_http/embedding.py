@@ -99,6 +99,11 @@ class RemoteEmbedder:
     bulk: Bulk | None = None
     remote: ClassVar[bool] = True
 
+    @property
+    def model(self) -> str:
+        """The model's name, as ``space`` will say it. No server is asked."""
+        return str(getattr(self.options, "model", ""))
+
     @cached_property
     def space(self) -> VectorSpace:
         """What these vectors may be compared with. Raise EmbeddingError."""
