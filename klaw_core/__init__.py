@@ -32,7 +32,7 @@ _MODULES = {
     "extensions.json_forms": "to_json",
     "extensions.owned_files": "check_lines check_private make_private",
     "extensions.tools": "run_tool",
-    "files.atomic": "locked write_atomically",
+    "files.atomic": "locked require_own_link write_atomically",
     "files.timestamps": "format_ts parse_ts",
     "hookspecs": "API AutoChoice Component ComponentContext hookimpl",
     "interfaces.components": "Chunker Embedder Fusion Reranker",

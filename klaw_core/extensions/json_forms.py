@@ -94,6 +94,7 @@ def result_for_model(result: SearchResult) -> Json:
     return {
         "content": result.content,
         **({"context": result.context} if result.context else {}),
+        "origin": result.origin,
         "source": result.source,
         "created_at": to_json(result.created_at),
         "path": f"{result.path}:{result.start_line}-{result.end_line}",

@@ -13,6 +13,7 @@ from klaw_core.values.findings import FIX, Finding, Severity, named
 from klaw_core.values.journals import BrokenRecord
 
 _PRIVATE = 0o600
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def check_private(paths: Iterable[Path]) -> Iterator[Finding]:
@@ -29,6 +30,20 @@ def make_private(paths: Iterable[Path]) -> None:
         if _mode(path) & ~_PRIVATE:
             with suppress(OSError):  # another's file, or a disk that cannot be written
                 path.chmod(_PRIVATE)
+
+
+def check_directory(path: Path) -> Iterator[Finding]:
+    """Look whether only the owner may write a directory: who may write it can put other files in the place of these."""
+    if _mode(path) & _OTHERS_WRITE:
+        what = f"others than you may put files there (mode {_mode(path):03o})"
+        yield Finding("permissions", "error", what, str(path), FIX)
+
+
+def make_directory_private(path: Path) -> None:
+    """Let nobody but the owner write a directory, as far as that is possible."""
+    if _mode(path) & _OTHERS_WRITE:
+        with suppress(OSError):
+            path.chmod(_mode(path) & ~_OTHERS_WRITE)
 
 
 def check_readable(check: str, path: Path, read: Callable[[], object]) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import count
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from klaw_core.errors import KlawError
+from klaw_core.errors import KlawError, RecordError
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.extensions.schemas import string
 from klaw_core.files.layout import DataDirectory
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _BATCH = 100
 _MAX_CONTENT_CHARACTERS = 100_000
 _MAX_LABEL_CHARACTERS = 200
+# Of a note the source is its path: what a model saves must not pass for one.
+_NAMES_A_FILE = re.compile(r"[./\\]")
 
 
 @define(eq=False)
@@ -155,7 +158,11 @@ class SavedExtension:
         return (Tool("memory_save", description, properties, self._save, ("content",), aliases=aliases),)
 
     def _save(self, arguments: Json) -> Json:
-        saved = self.save(arguments["content"], arguments.get("source", "manual"), None, None)
+        source = arguments.get("source", "manual")
+        if _NAMES_A_FILE.search(source):
+            problem = f"a saved memory cannot have the source {source!r:.80}, which is the name of a file"
+            raise RecordError(problem, hint="use manual or conversation, and name the file in the content")
+        saved = self.save(arguments["content"], source, None, None)
         return {"saved": saved.path, **({"notice": saved.notice} if saved.notice else {})}
 
 

@@ -17,6 +17,7 @@ _TEMPORARY = ".klaw-"
 _BLOCK = 1 << 20
 # A temporary file this old is a crash's; a younger one may be what another process is about to rename.
 _LEFTOVER_SECONDS = 3600
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def make_private_directory(path: Path) -> None:
@@ -40,9 +41,10 @@ def write_atomically(path: Path, text: str) -> None:
     A temporary file beside it, fsync, rename, fsync of the directory; left-overs of earlier crashes are swept.
     A link stays one: what it leads to is replaced.
     """
-    path = Path(os.path.realpath(path))
-    make_private_directory(path.parent)
     try:
+        require_own_link(path)
+        path = Path(os.path.realpath(path))
+        make_private_directory(path.parent)
         _sweep(path)
         descriptor, name = _temporary(path)
         try:
@@ -63,6 +65,10 @@ def keep_ranges(path: Path, ranges: Callable[[int], Iterable[tuple[int, int]]]) 
     ``ranges`` is given the open file and returns what stays, (start, end) in order. The caller holds the lock that
     keeps others from writing meanwhile. A link stays one: what it leads to is replaced.
     """
+    try:
+        require_own_link(path)
+    except OSError as error:
+        raise writing_failed(path, error) from error
     path = Path(os.path.realpath(path))
     # One name, under the lock: a crash leaves at most one such file, and the next call begins with it.
     temporary = path.with_name(f"{_TEMPORARY}{path.name}-rewrite")
@@ -114,6 +120,22 @@ def writing_failed(path: Path, error: OSError) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StoreFullError(message, hint="free some space, then try again")
     return StoreReadOnlyError(message, hint="check the directory's permissions")
+
+
+def require_own_link(path: Path) -> None:
+    """Raise OSError if a path to be written to is a link that somebody else may have put there.
+
+    A link of one's own, in a directory that nobody else may write, is followed: people keep their files elsewhere.
+    """
+    try:
+        link, directory = path.lstat(), path.parent.stat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISLNK(link.st_mode):
+        return
+    others_write = directory.st_mode & _OTHERS_WRITE and not directory.st_mode & stat.S_ISVTX
+    if others_write or link.st_uid not in {os.geteuid(), 0} or directory.st_uid not in {os.geteuid(), 0}:
+        raise OSError(errno.ELOOP, "it is a link that others than you may have put there")
 
 
 def open_regular(path: Path) -> BinaryIO:

@@ -1,5 +1,6 @@
 """An append-only file of JSON lines: durable before it is acknowledged, readable whatever else is in it."""
 
+import errno
 import fcntl
 import json
 import os
@@ -17,6 +18,7 @@ from klaw_core.files.atomic import (
     keep_ranges,
     make_private_directory,
     open_regular,
+    require_own_link,
     require_regular,
     sync_directory,
     write_all,
@@ -212,11 +214,17 @@ class JsonLines:
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-        try:
-            return os.open(self.path, flags, 0o600)
-        except FileNotFoundError:
-            make_private_directory(self.path.parent)
-            return os.open(self.path, flags, 0o600)
+        for look in (os.O_NOFOLLOW, 0):
+            try:
+                return os.open(self.path, flags | look, 0o600)
+            except FileNotFoundError:
+                make_private_directory(self.path.parent)
+                return os.open(self.path, flags | look, 0o600)
+            except OSError as error:
+                if error.errno not in {errno.ELOOP, errno.EMLINK} or not look:
+                    raise
+                require_own_link(self.path)
+        raise AssertionError  # the loop returns or raises
 
     def _lay_out(self, records: tuple[Appendable, ...], offset: int) -> list[tuple[bytes, Record]]:
         """Return each record's line and place, the first at ``offset``. Raise RecordError."""

@@ -18,6 +18,7 @@ from klaw_core.config.model import Config
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import KlawError, as_klaw_error
 from klaw_core.extensions.host import Extensions, build_extensions, having
+from klaw_core.extensions.owned_files import check_directory, make_directory_private
 from klaw_core.interfaces.extension import CheckedExtension, Extension
 from klaw_core.interfaces.index import Index
 from klaw_core.maintenance.checks.indexes import check_indexes, check_model, check_space, damaged_indexes
@@ -53,7 +54,9 @@ class Doctor:
         return diagnosis([*left, *fixed])
 
     def _examine(self) -> list[Finding]:
-        findings = [*guarded("store", self.assembly.store.location, self.assembly.store.check)]
+        directory = self.assembly.config.data_dir
+        findings = guarded("permissions", str(directory), check_directory, directory)
+        findings += guarded("store", self.assembly.store.location, self.assembly.store.check)
         findings += check_extensions(self.extensions.all())
         for name, error in self.extensions.problems().items():
             findings.append(Finding("extension", "error", error.message, name, error.hint or "klaw plugins"))
@@ -102,6 +105,7 @@ class Doctor:
 
     def _fix(self, found: Sequence[Finding]) -> None:
         """Fix what can be; what fails is found again by the second examination."""
+        _attempt(make_directory_private, self.assembly.config.data_dir)
         _attempt(partial(self.assembly.store.check, fix=True))
         for _, extension in self.extensions.having(CheckedExtension):
             _attempt(extension.fix, found)

@@ -146,6 +146,7 @@ class Scope:
             collection=self.collection_of(stored.key),
             metadata=stored.metadata,
             similarity=self._similarity(hit),
+            origin=stored.origin,
         )
 
     def _similarity(self, hit: Hit) -> float | None:

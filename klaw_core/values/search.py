@@ -100,6 +100,8 @@ class Ranking:
 class SearchResult:
     """A chunk that was found, where it stands and why it ranked.
 
+    ``origin`` is where the text came from, which no text can choose: a workspace's name, ``saved``, ``conversations``,
+    ``documents``; of what was saved, ``source`` is what whoever saved it says.
     ``context`` is what was said just before it. ``similarity`` is the raw score that the retriever of vectors gave the
     chunk (for the default metric the cosine of question and chunk), None if that retriever did not return it.
     """
@@ -119,6 +121,7 @@ class SearchResult:
     collection: str = MEMORY
     metadata: Metadata = field(factory=dict)
     similarity: float | None = None
+    origin: str = ""
 
 
 @frozen

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from klaw_core import Chat, Message, NewDocument
 from klaw_core.extensions.tools import all_tools, call, run_tool, tools
+from klaw_core.testing.values import MOMENT
 
 NAMES = [
     "memory_search",
@@ -277,6 +279,7 @@ class TestWrongArguments:
             "lines",
             "message",
             "budget",
+            "origin",
             "source",
             "since",
             "until",
@@ -308,3 +311,27 @@ def test_a_toolbox_says_which_tools_only_read_and_runs_as_the_memory_does(memory
         "memory_search", {"query": "lighthouse"}
     )
     assert run_tool(few, "memory_save", {"content": "no"})["hint"] == "known: memory_search"
+
+
+@pytest.mark.parametrize("source", ["MEMORY.md", "notes/a.md", "memory\\\\a", "a.b"])
+def test_a_model_cannot_save_under_the_name_of_a_file(memory, source):
+    answer = memory.call_tool("memory_save", {"content": "EVIL harbour", "source": source})
+    assert "is the name of a file" in answer["error"]
+    contents = [result["content"] for result in memory.call_tool("memory_search", {"query": "harbour"})["results"]]
+    assert "EVIL harbour" not in contents
+
+
+def test_every_result_says_where_its_text_came_from(home, memory):
+    home.write("a.md", "the harbour of the note")
+    memory.index(home.notes)
+    memory.save("the harbour, saved as if from a note", source="a.md")
+    memory.add([NewDocument("x", "the harbour of a program")])
+    memory.conversations.append(Message("user", "the harbour of a chat", MOMENT, meta=Chat("telegram", "1").meta))
+    memory.index()
+    found = {result.origin: result.path for result in memory.search("harbour")}
+    assert {origin: path.partition("/")[0] for origin, path in found.items()} == {
+        name: name for name in ("notes", "saved", "documents", "conversations")
+    }
+    results = memory.call_tool("memory_search", {"query": "harbour"})["results"]
+    assert {result["origin"] for result in results} == set(found)
+    assert {result["origin"] for result in results if result["source"] == "a.md"} == {"notes", "saved"}

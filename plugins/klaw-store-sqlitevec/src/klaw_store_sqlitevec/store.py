@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError
+from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError, require_own_link
 from klaw_store_sqlitevec.cache import cache_statistics
 from klaw_store_sqlitevec.connections import Connections, check_version
+from klaw_store_sqlitevec.errors import store_errors
 from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import (
     MIGRATIONS,
@@ -48,6 +49,8 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0) -> None:
         check_version()
+        with store_errors(str(path)):
+            _refuse_planted(path)
         self._path = path = path.resolve()  # through a link: SQLite keeps the log next to the file itself
         self._busy_timeout_seconds = busy_timeout_seconds
         self._indexes: dict[str, Index[apsw.Connection]] = {}
@@ -292,6 +295,15 @@ class SqliteStore:
                 f"{self.location} was made by an older version and must be brought up to date before it can be read",
                 hint="open it once where it may be written, for instance with `klaw status`",
             ) from error
+
+
+def _refuse_planted(path: Path) -> None:
+    """Raise CantOpenError if the database, or a file beside it, is a link that somebody else may have put there."""
+    try:
+        for suffix in SIDE_FILES:
+            require_own_link(Path(f"{path}{suffix}"))
+    except OSError as error:
+        raise apsw.CantOpenError(error.strerror) from error
 
 
 def _remove_database(path: Path) -> None:
