@@ -14,7 +14,7 @@ import apsw
 import pytest
 from attrs import frozen
 
-from klaw_core import StoreFullError
+from klaw_core import StoreError, StoreFullError
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
 from klaw_core.testing.index import stored
@@ -200,6 +200,29 @@ def test_rebuilding(disk, home, memory, check, dump):
     check(memory)
     assert dump(memory) == before
     whole(memory, home, check, dump)
+
+
+def test_rebuilding_under_every_limit_is_told_as_a_full_disk(home, check):
+    """Wherever the limit meets it: in the rebuild, in its place being taken, in the log being emptied."""
+    for number in range(30):
+        home.write(f"{number}.md", " ".join(f"n{number}w{word}" for word in range(150)))
+    with home.open() as memory:
+        memory.index(home.notes)
+    largest = max(path.stat().st_size for path in (home.root / "data").rglob("*"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    told = []
+    for limit in range(16 * 1024, 3 * largest, max(largest // 12, 4096)):
+        with home.open() as memory:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+            try:
+                memory.reindex()
+                told.append("")
+            except StoreError as error:
+                told.append(type(error).__name__)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            check(memory)
+    assert set(told) == {"", "StoreFullError"}, told
 
 
 def test_forgetting(disk, home, memory, check, dump):

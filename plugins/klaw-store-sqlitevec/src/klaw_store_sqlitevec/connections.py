@@ -21,6 +21,7 @@ _CACHE_KIB = 16 * 1024
 # While the log is emptied, writers wait: well below what they wait at most.
 _EMPTYING_MS = 1000
 _RETRY_SECONDS = 0.01
+_LOG_BYTES = 256 * 1024
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -78,7 +79,9 @@ class Connections:
         """Lend the writing connection outside of any transaction, for SQLite's backup to write through."""
         self._check_usable()
         with self._writing, store_errors(str(self._path)):
-            yield self._open_writer()
+            connection = self._open_writer()
+            with full_disks(connection):
+                yield connection
 
     def empty_log(self) -> None:
         """Move everything from the log into the file, unless readers of older snapshots are, for long, in the way."""
@@ -94,14 +97,11 @@ class Connections:
         connection = self._open_writer()
         connection.execute("BEGIN IMMEDIATE")
         try:
-            yield connection
-            connection.execute("COMMIT")
-        except BaseException as error:
-            # SQLite calls only ENOSPC a full disk. Read at once: the roll-back may set another.
-            full = isinstance(error, apsw.IOError) and connection.system_errno in _NO_SPACE
+            with full_disks(connection):
+                yield connection
+                connection.execute("COMMIT")
+        except BaseException:
             _roll_back(connection)
-            if full:
-                raise apsw.FullError(str(error)) from error
             raise
 
     def _open_writer(self) -> apsw.Connection:
@@ -193,6 +193,41 @@ class Connections:
                 f"{self._path} was opened by process {self._process}, this is {os.getpid()}",
                 hint="open a Memory of your own after the fork",
             )
+
+
+@contextmanager
+def full_disks(*connections: apsw.Connection) -> Iterator[None]:
+    """Raise FullError for an error of one of these connections that means it: SQLite calls only ENOSPC a full disk."""
+    try:
+        yield
+    except apsw.IOError as error:
+        if any(connection.system_errno in _NO_SPACE for connection in connections):
+            raise apsw.FullError(str(error)) from error
+        raise
+
+
+@contextmanager
+def lacking_room(path: Path, source: Path) -> Iterator[None]:
+    """Raise FullError for an I/O error of which SQLite says no more, if ``source`` does not fit beside ``path``."""
+    try:
+        yield
+    except apsw.IOError as error:
+        # In the log each page has a header besides, and it begins with what stood in it before.
+        if not _has_room(path.parent, source.stat().st_size * 21 // 20 + _LOG_BYTES):
+            raise apsw.FullError(str(error)) from error
+        raise
+
+
+def _has_room(directory: Path, size: int) -> bool:
+    """Return whether a file of so many bytes can be made: neither the disk nor a quota is in the way."""
+    from tempfile import TemporaryFile
+
+    try:
+        with TemporaryFile(dir=directory) as file:
+            os.posix_fallocate(file.fileno(), 0, max(size, 1))
+    except OSError as error:
+        return error.errno not in _NO_SPACE
+    return True
 
 
 def _roll_back(connection: apsw.Connection) -> None:

@@ -12,7 +12,7 @@ import apsw
 
 from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError, require_own_link
 from klaw_store_sqlitevec.cache import cache_statistics
-from klaw_store_sqlitevec.connections import Connections, check_version
+from klaw_store_sqlitevec.connections import Connections, check_version, lacking_room
 from klaw_store_sqlitevec.errors import store_errors
 from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES, RebuildLock
 from klaw_store_sqlitevec.schema import (
@@ -187,8 +187,10 @@ class SqliteStore:
         ):
             backup = target.backup("main", source, "main")
             try:
-                backup.step(-1)  # in one go: page by page it would start again at every change
-                backup.finish()
+                # An error of a backup says neither whose it is nor what the system said.
+                with store_errors(self.location), lacking_room(self._path, other._path):
+                    backup.step(-1)  # in one go: page by page it would start again at every change
+                    backup.finish()
             except BaseException:
                 # Where the file fails still, apsw's own error for that would hide the one that tells what happened.
                 with suppress(SystemError):
