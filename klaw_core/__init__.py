@@ -37,9 +37,9 @@ _MODULES = {
     "hookspecs": "API AutoChoice Component ComponentContext hookimpl",
     "interfaces.components": "Chunker Embedder Fusion Reranker",
     "interfaces.extension": (
-        "ArrangingExtension AttachedExtension CheckedExtension ContextExtension Extension GatingExtension "
-        "Host ListeningExtension RecordedExtension SourcedExtension StatusExtension TabledExtension "
-        "ToolExtension"
+        "ArrangingExtension AttachedExtension CheckedExtension ConsentExtension ContextExtension Extension "
+        "GatingExtension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "
+        "TabledExtension ToolExtension"
     ),
     "interfaces.index": "CheckedIndex ErasingIndex Index KeyDigestIndex NoticingRetriever OutdatedIndex Retriever",
     "interfaces.journal": "RecordJournal",

@@ -498,15 +498,17 @@ class Memory:
         place = Path(target) if isinstance(target, str) else target
         return export(self.extensions.all(), self.config.data_dir, place)
 
-    def import_(self, source: str | Path) -> ImportReport:
+    def import_(self, source: str | Path, *, workspaces: bool = False) -> ImportReport:
         """Add what an export holds; what is here stays, and importing it again changes nothing.
 
+        Its workspaces say which directories are indexed, and what of them is not. An export may be somebody else's:
+        they are added only with ``workspaces``; otherwise the report's ``kept`` says what they would change.
         What was saved is indexed at once, everything else by the next :meth:`index`. Raise RecordError with nothing
         changed if the file is not a whole export, NotFoundError if it is not there, StoreError.
         """
         from klaw_core.maintenance.importing import import_
 
-        return import_(self.extensions.all(), Path(source))
+        return import_(self.extensions.all(), Path(source), workspaces=workspaces)
 
     def _part(self, name: str) -> Any:
         """Return an extension that ships with the core."""

@@ -16,16 +16,17 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 @click.command("import", short_help="Add what an export holds.")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--workspaces", is_flag=True, help="Also index its directories, and exclude what it excludes.")
 @common_options
 @pass_settings
-def command(settings: Settings, *, file: str) -> None:
+def command(settings: Settings, *, file: str, workspaces: bool) -> None:
     """Add what FILE holds, as `klaw export` wrote it; - reads standard input. What is here already stays as it is."""
     from klaw_core.cli.output import data, notify, print_json
     from klaw_core.cli.reports import records
     from klaw_core.extensions.json_forms import to_json
 
     with _whole(file) as source, settings.open_memory() as memory:
-        report = memory.import_(source)
+        report = memory.import_(source, workspaces=workspaces)
     if settings.json:
         print_json(to_json(report))
     elif not settings.quiet:

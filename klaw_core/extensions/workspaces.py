@@ -75,6 +75,17 @@ class WorkspacesExtension:
         """Raise RecordError unless this is a workspace."""
         _parse(record.value)
 
+    def effect(self, record: Record, /) -> str:
+        """Return which directory would be indexed, or what a workspace that is here would exclude. Raise StoreError."""
+        workspace = _parse(record.value)
+        here = self.registry.all().get(workspace.origin)
+        if here is None:
+            return f"{workspace.root} would be indexed as the workspace {workspace.origin!r}"
+        new = [pattern for pattern in workspace.exclude if pattern not in here.exclude]
+        if here.root != workspace.root or not new:
+            return ""
+        return f"the workspace {workspace.origin!r} would exclude {', '.join(map(repr, new))}"
+
     def add(self, records: Iterator[Record], /) -> ImportCounts:
         """Add workspaces; one that clashes with what is here is kept as it is here."""
         counts = ImportCounts()

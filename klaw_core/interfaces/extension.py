@@ -190,6 +190,17 @@ class RecordedExtension(Protocol):
 
 
 @runtime_checkable
+class ConsentExtension(RecordedExtension, Protocol):
+    """An extension whose records do more than keep a text: they say what is indexed from now on, for instance.
+
+    An export may be somebody else's. Such records are imported only if the person asks for them.
+    """
+
+    def effect(self, record: Record, /) -> str:
+        """Return what adding a record would change, for people; empty if it would change nothing."""
+
+
+@runtime_checkable
 class ListeningExtension(Protocol):
     """An extension that is told of events; its component names them in ``listens``."""
 

@@ -15,9 +15,9 @@ from attrs import field, frozen
 from klaw_core.errors import KlawError, NotFoundError, RecordError, isolated
 from klaw_core.extensions.host import having
 from klaw_core.files.jsonl import BadLine, JsonLines
-from klaw_core.interfaces.extension import Extension, RecordedExtension
+from klaw_core.interfaces.extension import ConsentExtension, Extension, RecordedExtension
 from klaw_core.maintenance.records import MAX_EXPORT_LINE_BYTES, check_header, is_frame, parse_line
-from klaw_core.values.records import Record
+from klaw_core.values.records import ImportCounts, Record
 
 
 @frozen
@@ -33,9 +33,10 @@ class ImportReport:
     notices: tuple[str, ...] = ()
 
 
-def import_(extensions: Mapping[str, Extension], source: Path) -> ImportReport:
+def import_(extensions: Mapping[str, Extension], source: Path, *, workspaces: bool = False) -> ImportReport:
     """Add what an export holds to what the extensions keep; nothing that is there is changed or removed.
 
+    Records that say what is indexed, and what is not any more, are only listed, unless ``workspaces`` is set.
     Raise RecordError, with nothing changed, if any line cannot be understood or the end is missing; NotFoundError
     if there is no such file. Raise StoreError if a file cannot be written: it says what was added until then, and
     importing again goes on from there.
@@ -51,7 +52,7 @@ def import_(extensions: Mapping[str, Extension], source: Path) -> ImportReport:
     try:
         for kind, group in groupby(_records(source), key=lambda record: record.kind):
             with isolated(f"importing {kind!r}"):
-                counts = owners[kind].add(group)
+                counts = _add(owners[kind], group, consented=workspaces)
             added[kind] += counts.added
             present[kind] += counts.present
             kept += counts.kept
@@ -62,6 +63,19 @@ def import_(extensions: Mapping[str, Extension], source: Path) -> ImportReport:
         error.hint = f"{error.hint}; then import again, what is there is passed over".removeprefix("; ")
         raise
     return ImportReport(dict(+added), dict(+present), tuple(kept), tuple(dict.fromkeys(notices)))
+
+
+def _add(owner: RecordedExtension, records: Iterator[Record], *, consented: bool) -> ImportCounts:
+    """Add records, without those that need a person's consent and have none."""
+    if consented or not isinstance(owner, ConsentExtension):
+        return owner.add(records)
+    held: list[Record] = []
+    refused: list[str] = []
+    for record in records:
+        effect = owner.effect(record)
+        refused += [f"{effect}; `klaw import --workspaces` does that"] if effect else []
+        held += [] if effect else [record]
+    return owner.add(iter(held)) + ImportCounts(kept=tuple(refused))
 
 
 def check(source: Path, owners: Mapping[str, RecordedExtension]) -> None:

@@ -156,7 +156,7 @@ def imports(home: Path) -> Target:
         shutil.rmtree(here, ignore_errors=True)
         file.write_bytes(data)
         try:
-            import_(shipped_extensions(here), file)
+            import_(shipped_extensions(here), file, workspaces=True)
         except KlawError:
             changed = [path for path in here.rglob("*") if path.is_file()] if here.exists() else []
             assert not changed, changed

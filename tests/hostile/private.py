@@ -77,7 +77,7 @@ def live() -> None:
         walk()
         memory.export(home / "own" / "deep" / "export.jsonl")
         memory.export(io.BytesIO())
-        memory.import_(home / "own" / "deep" / "export.jsonl")
+        memory.import_(home / "own" / "deep" / "export.jsonl", workspaces=True)
         memory.forget(path)
         memory.doctor(fix=True)
         walk()

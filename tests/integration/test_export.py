@@ -68,7 +68,7 @@ def test_the_lines_say_what_they_are(exported):
 def test_it_is_all_there_in_an_empty_place_and_can_be_found(exported, make_home, home):
     other = make_home("sqlite")
     with other.open() as memory:
-        report = memory.import_(exported)
+        report = memory.import_(exported, workspaces=True)
         assert report.added == {"workspace": 1, "core": 1, "saved": 1, "message": 1}
         assert [hit.content for hit in memory.search("ferry")] == ["The ferry leaves at seven."]
         assert memory.core.get().user == {"name": "Ada"}
@@ -86,7 +86,7 @@ def test_a_model_that_does_not_work_costs_only_the_vectors(exported, make_home):
     other = make_home("sqlite")
     other.recorder.fail_at = 0
     with other.open() as memory:
-        report = memory.import_(exported)
+        report = memory.import_(exported, workspaces=True)
         assert report.added["saved"] == 1
         assert any("told to fail" in notice for notice in report.notices)
 
@@ -94,7 +94,7 @@ def test_a_model_that_does_not_work_costs_only_the_vectors(exported, make_home):
 def test_what_is_different_here_stays_and_is_named(exported, tmp_path):
     here = tmp_path / "here"
     CoreMemory(here / "core_memory.json").update("user", "name", "Grace")
-    report = import_(shipped_extensions(here), exported)
+    report = import_(shipped_extensions(here), exported, workspaces=True)
     assert report.kept == ("core memory user.name is different here",)
     assert CoreMemory(here / "core_memory.json").get().user == {"name": "Grace"}
 
@@ -122,7 +122,7 @@ def test_what_is_different_here_stays_and_is_named(exported, tmp_path):
 def test_what_is_not_understood_changes_nothing(exported, tmp_path, spoil, reason):
     exported.write_text("".join(json.dumps(line) + "\n" for line in spoil(lines(exported))))
     with pytest.raises(RecordError) as caught:
-        import_(shipped_extensions(tmp_path / "here"), exported)
+        import_(shipped_extensions(tmp_path / "here"), exported, workspaces=True)
     assert reason in str(caught.value)
     assert "nothing was imported" in str(caught.value)
     assert not (tmp_path / "here").exists()
@@ -133,25 +133,25 @@ def test_an_export_cut_at_any_byte_is_refused(exported, tmp_path):
     for size in range(0, len(data), 7):
         exported.write_bytes(data[:size])
         with pytest.raises(RecordError):
-            import_(shipped_extensions(tmp_path / "here"), exported)
+            import_(shipped_extensions(tmp_path / "here"), exported, workspaces=True)
     assert not (tmp_path / "here").exists()
 
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(NotFoundError):
-        import_(shipped_extensions(tmp_path / "here"), tmp_path / "missing.jsonl")
+        import_(shipped_extensions(tmp_path / "here"), tmp_path / "missing.jsonl", workspaces=True)
     with pytest.raises(RecordError):
-        import_(shipped_extensions(tmp_path / "here"), tmp_path)
+        import_(shipped_extensions(tmp_path / "here"), tmp_path, workspaces=True)
 
 
 def test_a_failure_half_way_says_what_was_done_and_the_next_import_goes_on(exported, tmp_path):
     here = tmp_path / "here"
     (here / "saved.jsonl").mkdir(parents=True)
     with pytest.raises(KlawError) as caught:
-        import_(shipped_extensions(here), exported)
+        import_(shipped_extensions(here), exported, workspaces=True)
     assert "imported until then: 1 × workspace, 1 × core" in str(caught.value)
     (here / "saved.jsonl").rmdir()
-    report = import_(shipped_extensions(here), exported)
+    report = import_(shipped_extensions(here), exported, workspaces=True)
     assert (report.added, report.present) == ({"saved": 1, "message": 1}, {"workspace": 1, "core": 1})
 
 
@@ -184,7 +184,9 @@ def test_summaries_are_exported_and_what_is_none_is_named_and_left_out(home, tmp
     ]  # fmt: skip
     (told,) = [line for line in lines(tmp_path / "again.jsonl") if line["kind"] == "summary"]
     assert (told["chat"], told["value"]) == ("telegram_1", json.loads(good))
-    assert import_(shipped_extensions(tmp_path / "there"), tmp_path / "again.jsonl").added["summary"] == 1
+    assert (
+        import_(shipped_extensions(tmp_path / "there"), tmp_path / "again.jsonl", workspaces=True).added["summary"] == 1
+    )
     assert (tmp_path / "there" / "summaries" / "telegram_1" / "summaries.jsonl").read_bytes() == good
 
 
@@ -203,7 +205,7 @@ def test_a_line_that_holds_no_summary_is_refused(exported, tmp_path, value):
     told = {"kind": "summary", "chat": "telegram_1", "value": value}
     exported.write_text("".join(json.dumps(line) + "\n" for line in [*found[:-1], told, found[-1] | {"records": 5}]))
     with pytest.raises(RecordError, match="line 6"):
-        import_(shipped_extensions(tmp_path / "here"), exported)
+        import_(shipped_extensions(tmp_path / "here"), exported, workspaces=True)
 
 
 def test_core_memory_that_is_broken_leaves_an_older_export_as_it_is(exported, home):
@@ -221,7 +223,7 @@ def test_many_memories_are_written_in_batches_of_their_order(tmp_path):
     ]
     SavedJournal.at(tmp_path / "a" / "saved.jsonl").append(*texts)
     export(shipped_extensions(tmp_path / "a"), tmp_path / "a", tmp_path / "export.jsonl")
-    import_(shipped_extensions(tmp_path / "b"), tmp_path / "export.jsonl")
+    import_(shipped_extensions(tmp_path / "b"), tmp_path / "export.jsonl", workspaces=True)
     assert SavedJournal.at(tmp_path / "b" / "saved.jsonl").read().memories == tuple(texts)
 
 
@@ -251,6 +253,35 @@ def test_notes_that_are_not_here_are_named_and_come_back_under_their_name(export
     home.notes.rename(tmp_path / "moved")
     (tmp_path / "moved" / "b.md").write_text("The lighthouse.", "utf-8")
     with make_home("sqlite").open() as memory:
-        assert [f"{home.notes} is not here" in notice for notice in memory.import_(exported).notices] == [True]
+        assert [
+            f"{home.notes} is not here" in notice for notice in memory.import_(exported, workspaces=True).notices
+        ] == [True]
         memory.index(tmp_path / "moved", name="notes")
         assert [result.path for result in memory.search("lighthouse harbour", mode="fts")] == ["notes/b.md"]
+
+
+def test_an_export_of_somebody_else_does_not_say_what_is_indexed(exported, make_home, tmp_path):
+    """Neither a directory of this machine that is to be read, nor that notes which are here leave the index."""
+    other = make_home("sqlite")
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "a.md").write_text("the secret harbour")
+    told = lines(exported)
+    evil = [
+        {"kind": "workspace", "name": "secret", "value": {"path": str(secret), "exclude": []}},
+        {"kind": "workspace", "name": "notes", "value": {"path": str(other.notes), "exclude": ["*"]}},
+    ]
+    exported.write_text("".join(json.dumps(line) + "\n" for line in [told[0], *evil, {"kind": "end", "records": 2}]))
+    other.write("b.md", "the harbour here")
+    with other.open() as memory:
+        memory.index(other.notes)
+        report = memory.import_(exported)
+        assert (report.added, len(report.kept)) == ({}, 2)
+        assert str(secret) in report.kept[0]
+        assert "would exclude '*'" in report.kept[1]
+        assert "--workspaces" in report.kept[0]
+        memory.index()
+        assert [hit.path for hit in memory.search("harbour", mode="fts")] == ["notes/b.md"]
+        assert memory.import_(exported, workspaces=True).added == {"workspace": 2}
+        memory.index()
+        assert [hit.path for hit in memory.search("harbour", mode="fts")] == ["secret/a.md"]

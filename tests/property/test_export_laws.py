@@ -93,14 +93,14 @@ def test_a_round_trip_is_equal_and_a_second_import_changes_nothing(home):
         there = Path(name) / "there"
         file = Path(name) / "export.jsonl"
         report = export(shipped_extensions(here), here, file)
-        first = import_(shipped_extensions(there), file)
+        first = import_(shipped_extensions(there), file, workspaces=True)
         assert first.kept == ()
         assert first.added == report.counts
         assert dump(there) == dump(here) == file.read_bytes()
-        again = import_(shipped_extensions(there), file)
+        again = import_(shipped_extensions(there), file, workspaces=True)
         assert (again.added, again.present, again.kept) == ({}, report.counts, ())
         assert dump(there) == file.read_bytes()
-        assert dict(import_(shipped_extensions(here), file).added) == {}, (
+        assert dict(import_(shipped_extensions(here), file, workspaces=True).added) == {}, (
             "an export adds nothing to where it comes from"
         )
 
@@ -113,7 +113,7 @@ def test_what_is_here_stays_and_what_is_missing_comes(mine, theirs):
         file = Path(name) / "export.jsonl"
         counts = export(shipped_extensions(there), there, file).counts
         before = dump(here).splitlines()[1:-1]
-        report = import_(shipped_extensions(here), file)
+        report = import_(shipped_extensions(here), file, workspaces=True)
         after = dump(here).splitlines()[1:-1]
         # A workspace that is here may gain what is excluded there: that is added, and no line more.
         unchanged = [line for line in before if b'"kind":"workspace"' not in line]
@@ -123,7 +123,7 @@ def test_what_is_here_stays_and_what_is_missing_comes(mine, theirs):
         total = sum(report.added.values()) + sum(report.present.values()) + len(report.kept)
         assert total == sum(counts.values())
         merged = dump(here)
-        assert import_(shipped_extensions(here), file).added == {}
+        assert import_(shipped_extensions(here), file, workspaces=True).added == {}
         assert dump(here) == merged
 
 
@@ -133,7 +133,7 @@ def test_a_hand_written_message_stays_in_its_file(tmp_path):
     path.parent.mkdir(parents=True)
     path.write_text('{"id":"m","ts":"2020-01-01T00:00:00Z","role":"user","content":"hello"}\n' * 2)
     export(shipped_extensions(tmp_path / "here"), tmp_path / "here", tmp_path / "export.jsonl")
-    import_(shipped_extensions(tmp_path / "there"), tmp_path / "export.jsonl")
+    import_(shipped_extensions(tmp_path / "there"), tmp_path / "export.jsonl", workspaces=True)
     entries = list(Journal(tmp_path / "there" / "conversations").read(Chat("telegram", "1")))
     assert [(entry.file.day, entry.message.content, entry.duplicate) for entry in entries] == [
         (date(2026, 2, 24), "hello", False),

@@ -12,19 +12,21 @@ def test_to_a_file_and_back(indexed, user_home):
     assert "exported 1 workspace, 1 fact of core memory, 1 saved memory to klaw-export.jsonl" in result.stderr
     assert result.stdout == ""
     other = str(user_home / "other")
-    result = indexed("import", "klaw-export.jsonl", "--data-dir", other)
+    result = indexed("import", "--workspaces", "klaw-export.jsonl", "--data-dir", other)
     assert result.exit_code == 0, result.output
     assert result.stdout == "imported 1 workspace, 1 fact of core memory, 1 saved memory\n"
     assert "`klaw index` makes notes" in result.stderr
     assert "ferry" in indexed("search", "ferry", "--data-dir", other).stdout
-    again = indexed("import", "klaw-export.jsonl", "--data-dir", other)
+    again = indexed("import", "--workspaces", "klaw-export.jsonl", "--data-dir", other)
     assert again.stdout == "imported nothing new; 3 here already\n"
 
 
 def test_json(indexed, user_home):
     report = json.loads(indexed("export", "here.jsonl", "--json").stdout)
     assert report == {"file": "here.jsonl", "counts": {"workspace": 1}, "skipped": []}
-    report = json.loads(indexed("import", "here.jsonl", "--json", "--data-dir", str(user_home / "other")).stdout)
+    report = json.loads(
+        indexed("import", "--workspaces", "here.jsonl", "--json", "--data-dir", str(user_home / "other")).stdout
+    )
     assert report == {"added": {"workspace": 1}, "present": {}, "kept": [], "notices": []}
 
 
@@ -33,7 +35,9 @@ def test_through_a_pipe(indexed, spawn, user_home):
     written = spawn("export", "-")
     assert written.returncode == 0, written.stderr
     assert written.stdout.splitlines()[-1] == '{"kind":"end","records":2}'
-    taken = spawn("import", "-", stdin=written.stdout, environment={"KLAW_DATA_DIR": str(user_home / "other")})
+    taken = spawn(
+        "import", "--workspaces", "-", stdin=written.stdout, environment={"KLAW_DATA_DIR": str(user_home / "other")}
+    )
     assert taken.returncode == 0, taken.stderr
     assert taken.stdout == "imported 1 workspace, 1 saved memory\n"
 
@@ -51,7 +55,7 @@ def test_what_is_different_here_is_named(klaw):
     klaw("core", "set", "user", "name", "Ada")
     klaw("export", "--quiet")
     klaw("core", "set", "user", "name", "Grace")
-    result = klaw("import", "klaw-export.jsonl")
+    result = klaw("import", "--workspaces", "klaw-export.jsonl")
     assert "not imported: core memory user.name is different here" in result.stderr
     assert klaw("core", "get", "user", "name").stdout == "Grace\n"
 
