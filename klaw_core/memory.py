@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar, overload
 
@@ -47,6 +50,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def _renew_locks() -> None:
+    """In a child of a fork: a thread of the parent may have been working out a cached property, under its lock.
+
+    Until Python 3.12 that is one lock for all objects (https://github.com/python/cpython/issues/87634).
+    """
+    for module in [module for name, module in list(sys.modules.items()) if name.startswith("klaw_")]:
+        for kind in [value for value in list(vars(module).values()) if isinstance(value, type)]:
+            for value in list(vars(kind).values()):
+                if isinstance(value, cached_property) and hasattr(value, "lock"):
+                    value.lock = RLock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
+
+
 def _several(ids: Iterable[str]) -> list[str]:
     """Return the ids. Raise QueryError for a single string, which would be read as one id a character."""
     if isinstance(ids, str):
@@ -71,6 +89,7 @@ class Memory:
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
+        self._process = os.getpid()
 
     @classmethod
     def open(
@@ -104,7 +123,8 @@ class Memory:
 
     def close(self) -> None:
         """Release the store; closing twice is allowed."""
-        if "extensions" in self.__dict__:
+        is_own = self._process == os.getpid()  # in a child of a fork threads of the parent may hold any lock of it
+        if is_own and "extensions" in self.__dict__:
             from klaw_core.values.events import CloseEvent
 
             self.extensions.emit(CloseEvent())

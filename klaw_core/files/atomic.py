@@ -158,6 +158,35 @@ def require_regular(descriptor: int) -> None:
         raise OSError(errno.EINVAL, "it is not a regular file")
 
 
+# Descriptors that hold locks.
+_HELD: set[int] = set()
+
+
+def _let_go() -> None:
+    """In a child of a fork: close the copies of what the parent holds, or its locks would last as long as the child."""
+    for descriptor in _HELD:
+        with suppress(OSError):
+            os.close(descriptor)
+    _HELD.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
+
+
+@contextmanager
+def holding(descriptor: int) -> Iterator[None]:
+    """Close a descriptor that locks are held through at the end of the block, and in a child of a fork at once."""
+    _HELD.add(descriptor)
+    try:
+        yield
+    finally:
+        if descriptor in _HELD:  # otherwise this is a child, which has closed it
+            _HELD.discard(descriptor)
+            with suppress(OSError):  # a child that was forked before this was known has a copy, which would hold it
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+
 @contextmanager
 def locked(directory: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold a directory's lock, so that what is read from a file in it is still true when it is written back.
@@ -173,11 +202,9 @@ def locked(directory: Path, on_wait: Callable[[], None] = lambda: None) -> Itera
         raise StoreReadOnlyError(
             f"{directory} cannot be opened: {error.strerror}", hint="check the directory's permissions"
         ) from error
-    try:
+    with holding(descriptor):
         _lock(descriptor, directory, on_wait)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _lock(descriptor: int, directory: Path, on_wait: Callable[[], None]) -> None:

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import (
+    holding,
     keep_ranges,
     make_private_directory,
     open_regular,
@@ -203,14 +204,12 @@ class JsonLines:
         """Hold the file's lock and yield its descriptor, opened for appending. Raise OSError."""
         while True:
             descriptor = self._open()
-            try:
+            with holding(descriptor):
                 require_regular(descriptor)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
                 if _is_still_at(descriptor, self.path):  # not replaced while this waited
                     yield descriptor
                     return
-            finally:
-                os.close(descriptor)
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK

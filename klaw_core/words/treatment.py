@@ -14,6 +14,7 @@ Changing any of this changes the words of every index: it takes a migration that
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Callable
@@ -52,6 +53,15 @@ _RUN = r"(?<![0-9A-Za-z])[0-9A-Za-z]*+[^\x00-\x7f][0-9A-Za-z\x80-\U0010ffff]*"
 # Words repeat and sentences do not: longer runs would only fill the cache.
 _CACHED_LENGTH = 32
 _stemming = Lock()
+
+
+def _renew_lock() -> None:
+    """In a child of a fork: a thread of the parent may have held it."""
+    global _stemming  # noqa: PLW0603  # of this process
+    _stemming = Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 class CharacterTable(dict[int, str]):

@@ -12,6 +12,7 @@ import apsw
 
 from klaw_core import StoreError
 from klaw_store_sqlitevec.errors import store_errors
+from klaw_store_sqlitevec.forking import GATE, Forked
 from klaw_store_sqlitevec.read_only import may_be_written, open_for_reading, refuse_changes
 from klaw_store_sqlitevec.rebuild_lock import RebuildLock
 from klaw_store_sqlitevec.schema import OLDEST_SQLITE
@@ -42,6 +43,7 @@ class Connections:
         self._lending = threading.Lock()
         self._process = os.getpid()
         self._closed = False
+        self._forked = Forked(self._forget_parent)
 
     @contextmanager
     def reader(self) -> Iterator[apsw.Connection]:
@@ -49,7 +51,8 @@ class Connections:
         self._check_usable()
         idle = self._take_idle()
         # One that was kept was opened for writing: nothing that it reads can be changed behind SQLite's back.
-        with store_errors(str(self._path)), nullcontext() if idle else refuse_changes(self._path):
+        unchanged = nullcontext() if idle else refuse_changes(self._path)
+        with GATE.inside(), store_errors(str(self._path)), unchanged:
             connection = self._open() if idle is None else idle
             try:
                 connection.execute("BEGIN")
@@ -57,8 +60,9 @@ class Connections:
                 connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
                 yield connection
             finally:
-                _roll_back(connection)
-                self._give_back(connection)
+                if self._process == os.getpid():  # a child that was forked in the block leaves it to its parent
+                    _roll_back(connection)
+                    self._give_back(connection)
 
     @contextmanager
     def writer(self) -> Iterator[apsw.Connection]:
@@ -68,7 +72,7 @@ class Connections:
         a full disk with the error of its own rollback.
         """
         self._check_usable()
-        with self._writing, store_errors(str(self._path)):
+        with self._writing, GATE.inside(), store_errors(str(self._path)):
             if self._writer is not None and self._writer.in_transaction:
                 raise StoreError(f"{self._path}: a transaction was begun inside another")
             with self._lock.shared(), self._transaction() as connection:
@@ -78,7 +82,7 @@ class Connections:
     def overwriter(self) -> Iterator[apsw.Connection]:
         """Lend the writing connection outside of any transaction, for SQLite's backup to write through."""
         self._check_usable()
-        with self._writing, store_errors(str(self._path)):
+        with self._writing, GATE.inside(), store_errors(str(self._path)):
             connection = self._open_writer()
             with full_disks(connection):
                 yield connection
@@ -101,7 +105,8 @@ class Connections:
                 yield connection
                 connection.execute("COMMIT")
         except BaseException:
-            _roll_back(connection)
+            if self._process == os.getpid():
+                _roll_back(connection)
             raise
 
     def _open_writer(self) -> apsw.Connection:
@@ -116,16 +121,21 @@ class Connections:
 
     def renew(self) -> None:
         """Close idle connections, so that the next ones are prepared again."""
-        with self._writing, self._lending:
+        with self._writing, GATE.inside(), self._lending:
             self._close_all()
 
     def close(self) -> None:
-        """Close everything; connections on loan are closed when they come back."""
-        with self._writing, self._lending:
+        """Close everything; connections on loan are closed when they come back. Those of a parent are left alone."""
+        with self._writing, GATE.inside(), self._lending:
             self._closed = True
             self._lock.close()
             if self._process == os.getpid():
                 self._close_all()
+
+    def _forget_parent(self) -> None:
+        """In a child of a fork: hold none of the locks that threads of the parent held, nor that of its file."""
+        self._writing, self._lending = threading.RLock(), threading.Lock()
+        self._lock.close()
 
     def _take_idle(self) -> apsw.Connection | None:
         with self._lending:
