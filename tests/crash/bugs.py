@@ -26,9 +26,9 @@ def _bug(function: Callable[[], None]) -> Callable[[], None]:
 @_bug
 def acknowledge_before_commit() -> None:
     """What is saved is written when the memory is closed."""
-    append, add, close = SavedJournal.append, Indexer.put, Memory.close
+    keep, add, close = SavedJournal.add, Indexer.put, Memory.close
     waiting: list[Callable[[], object]] = []
-    SavedJournal.append = lambda *arguments: waiting.append(lambda: append(*arguments))
+    SavedJournal.add = lambda *arguments: waiting.append(lambda: keep(*arguments)) or frozenset()
     Indexer.put = lambda *arguments: waiting.append(lambda: add(*arguments)) or IndexReport()
 
     def close_late(memory: Memory) -> None:

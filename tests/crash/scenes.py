@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 from attrs import evolve, field, frozen
 
-from klaw_core import API, Component, Memory, Progress, VectorSpace, estimate_tokens
+from klaw_core import API, Agents, BackgroundIndexer, Component, Memory, Progress, VectorSpace, estimate_tokens
 from klaw_core.config.load import load_config
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
@@ -23,6 +23,8 @@ from klaw_core.plugins.registry import Offer
 
 NOON = datetime(2026, 2, 24, 12, tzinfo=UTC)
 CHAT = Chat("telegram", "123456")
+#: What is exported, and what is to be imported, below the root of the home.
+EXPORTED, IMPORTED = "exported.jsonl", "import.jsonl"
 
 #: ``say("begin" or "done", what, name, text)``
 Say = Callable[[str, str, str, str], None]
@@ -70,25 +72,33 @@ class Home:
 
     root: Path
     registry: object
+    #: Postings packed and vectors quantized from the first chunk on, as they are by default beyond 5,000 chunks.
+    compact: bool = False
+    #: The agent whose memory it is, if there are several.
+    agent: str = ""
     opened: list[Memory] = field(factory=list)  # referred to, or they would be closed as they are forgotten
 
     @property
     def data(self) -> Path:
-        return self.root / "data"
+        return self.root / "agents" / self.agent if self.agent else self.root / "data"
 
     @property
     def notes(self) -> Path:
         return self.root / "notes"
 
-    def open(self, dimension: int = 16) -> Memory:
+    def config(self, directory: Path, dimension: int = 16):
+        vectors, words = ({"search": "quantized"}, {"search": "packed"}) if self.compact else ({}, {})
         tables = {
             "store": {"type": "sqlite"},
-            "retrieval": [{"type": "sqlite-vec", "weight": 0.5}, {"type": "fts5"}],
+            "retrieval": [{"type": "sqlite-vec", "weight": 0.5, **vectors}, {"type": "fts5", **words}],
             "embedding": {"type": "hashing", "dimension": dimension},
             "chunking": {"type": "markdown", "max_tokens": 60, "overlap_tokens": 0},
         }
-        config = load_config(data_dir=self.data, environment={"KLAW_CONFIG": os.devnull}, overrides={"memory": tables})
-        memory = Memory.open(config, registry=self.registry)
+        environment = {"KLAW_CONFIG": os.devnull}
+        return load_config(data_dir=directory, environment=environment, overrides={"memory": tables})
+
+    def open(self, dimension: int = 16) -> Memory:
+        memory = Memory.open(self.config(self.data, dimension), registry=self.registry)
         self.opened.append(memory)
         return memory
 
@@ -99,12 +109,18 @@ class Home:
 
 @frozen
 class Scene:
-    """Something that Klaw does, and that a crash may interrupt. ``dimension`` is the embedder's while it acts."""
+    """Something that Klaw does, and that a crash may interrupt. ``dimension`` is the embedder's while it acts.
+
+    ``steady``: it makes the same calls each time. ``compact`` and ``agent`` are those of the :class:`Home`.
+    """
 
     name: str
     prepare: Callable[[Home, Say], None]
     act: Callable[[Memory, Home, Say], None]
     dimension: int = 16
+    steady: bool = True
+    compact: bool = False
+    agent: str = ""
 
 
 def word(kind: str, number: int) -> str:
@@ -215,6 +231,66 @@ def _act_reindex(memory: Memory, _home: Home, say: Say) -> None:
     say("done", "reindex", "", "")
 
 
+def _many(home: Home, say: Say) -> None:
+    """Make enough chunks that packed postings have several segments, then what :func:`_edited` makes."""
+    for part in range(6):
+        firsts = [f"# Part {number}\n\n{word(f'many{part}x', number)} stands here." for number in range(40)]
+        home.write(f"many{part}.md", "\n\n".join(firsts))
+        home.open().index(home.notes)
+    _edited(home, say)
+
+
+def _act_in_background(memory: Memory, home: Home, say: Say) -> None:
+    """Save and write notes while an indexer works in a thread of its own."""
+    say("begin", "index", "", "")
+    with BackgroundIndexer(memory, debounce_seconds=0.0) as indexer:
+        for number in range(20, 24):
+            _save(memory, say, number)
+            _note(home, number)
+            indexer.request()
+            _say_message(memory, say, number)
+            indexer.request("conversations")
+        indexer.wait()
+    memory.index()
+    say("done", "index", "", "")
+
+
+def _act_as_agents(_memory: Memory, home: Home, say: Say) -> None:
+    """Let two agents save in turns; what is looked at is the memory of one."""
+    with Agents(home.config(home.root), registry=home.registry) as agents:
+        for number in range(20, 23):
+            other, own = agents.memory("other"), agents.memory(home.agent)
+            other.save(f"{word('other', number)} is another's", created_at=NOON)
+            _save(own, say, number)
+            _say_message(own, say, number)
+
+
+def _act_export(memory: Memory, home: Home, say: Say) -> None:
+    for _ in range(2):  # the second over the first
+        memory.export(home.root / EXPORTED)
+        say("done", "export", "", "")
+        _save(memory, say, 20)
+
+
+def _to_import(home: Home, say: Say) -> None:
+    """Write an export of another memory, beside one that has lived."""
+    _lived(home, say)
+    other = evolve(home, root=home.root / "elsewhere", agent="")
+    other.data.mkdir(parents=True)
+    with other.open() as memory:
+        for number in range(60, 66):
+            memory.save(f"{word('imported', number)} is a thing to bring, number {number}", created_at=NOON)
+            memory.core.update("user", f"key {number}", "a fact")
+            memory.conversations.append(Message("user", f"said elsewhere {number}", NOON, meta=CHAT.meta))
+        memory.export(home.root / IMPORTED)
+
+
+def _act_import(memory: Memory, home: Home, say: Say) -> None:
+    say("begin", "import", "", "")
+    memory.import_(home.root / IMPORTED)
+    say("done", "import", "", "")
+
+
 SCENES = {
     scene.name: scene
     for scene in (
@@ -225,5 +301,13 @@ SCENES = {
         Scene("forget", _left_over, _act_forget),
         Scene("reindex", _edited, _act_reindex),
         Scene("move", _lived, _act_reindex, dimension=24),
+        Scene("compact-index", _many, _act_index, compact=True),
+        Scene("compact-save", _many, _act_save, compact=True),
+        Scene("compact-forget", _left_over, _act_forget, compact=True),
+        Scene("compact-reindex", _many, _act_reindex, compact=True),
+        Scene("background", _lived, _act_in_background, steady=False),
+        Scene("agents", _lived, _act_as_agents, agent="one"),
+        Scene("export", _lived, _act_export),
+        Scene("import", _to_import, _act_import),
     )
 }

@@ -3,11 +3,12 @@
 In four steps: before anything is opened, as it was found, after the next ``klaw index``, and while life goes on.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from attrs import define, field
-from scenes import CHAT, NOON, Home, word
+from scenes import CHAT, EXPORTED, IMPORTED, NOON, Home, word
 
 from klaw_core import Memory
 from klaw_core.conversations.journal import JournalEntry
@@ -32,9 +33,12 @@ class Story:
     indexed: bool = False
     reindexing: bool = False
     reindexed: bool = False
+    exported: bool = False
+    importing: bool = False
+    imported: bool = False
 
     @classmethod
-    def of(cls, lines: Sequence[tuple[str, str, str, str]]) -> "Story":
+    def of(cls, lines: Sequence[tuple[str, str, str, str]]) -> "Story":  # noqa: C901  # one case a line
         """Replay what was said."""
         story = cls()
         for line in lines:
@@ -53,6 +57,10 @@ class Story:
                     story.excluded[name] = text
                 case stage, "index", *_:
                     story.indexed = stage == "done"
+                case "done", "export", *_:
+                    story.exported = True
+                case stage, "import", *_:
+                    story.importing, story.imported = True, stage == "done"
                 case stage, "reindex", *_:
                     story.reindexing, story.reindexed = True, stage == "done"
         return story
@@ -61,6 +69,7 @@ class Story:
 def examine(home: Home, story: Story, dimension: int) -> Iterator[str]:
     """Yield everything that is not as it was promised."""
     yield from _bytes(home, story)
+    yield from _exported(home, story)
     yield from _as_found(home, story, dimension)
     with home.open(dimension) as memory:
         with memory._assembly.store.read() as snapshot:
@@ -71,6 +80,10 @@ def examine(home: Home, story: Story, dimension: int) -> Iterator[str]:
             kept = {saved.id for saved in SavedJournal.at(home.data / "saved.jsonl").read().memories}
             story.forgotten |= {name: text for name, text in story.forgetting.items() if name not in kept}
             yield from _bytes(home, story)
+            if story.importing:
+                memory.import_(home.root / IMPORTED)  # again: what is there is passed over
+                memory.index()
+                yield from _imported(memory, home)
             yield from _whole(memory, home, story, "after index")
         memory.reindex()
         yield from _whole(memory, home, story, "after reindex")
@@ -88,6 +101,31 @@ def _bytes(home: Home, story: Story) -> Iterator[str]:
             for name, text in {**story.forgotten, **story.excluded}.items():
                 if text.split()[0].encode() in data:
                     yield f"the text of {name}, which was forgotten, is in {path.name}"
+
+
+def _exported(home: Home, story: Story) -> Iterator[str]:
+    """An export is whole, or there is none."""
+    path = home.root / EXPORTED
+    if not path.exists():
+        if story.exported:
+            yield "the export was acknowledged, and is not there"
+        return
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    if lines[-1] != {"kind": "end", "records": len(lines) - 2}:
+        yield f"the export ends with {lines[-1]}"
+
+
+def _imported(memory: Memory, home: Home) -> Iterator[str]:
+    """Everything that was to be imported is there, once."""
+    lines = [json.loads(line) for line in (home.root / IMPORTED).read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "saved" and memory.get(line["value"]["id"]).content != line["value"]["text"]:
+            yield f"{line['value']['id']} was not imported"
+        if line["kind"] == "core" and memory.core.get().user.get(line["key"]) != line["value"]:
+            yield f"{line['key']} was not imported"
+    said = [line["value"]["id"] for line in lines if line["kind"] == "message"]
+    if missing := set(said) - _journal(memory):
+        yield f"messages were not imported: {missing}"
 
 
 def _as_found(home: Home, story: Story, dimension: int) -> Iterator[str]:
