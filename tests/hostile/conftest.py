@@ -53,3 +53,15 @@ def make_target(targets: ModuleType, tmp_path_factory: pytest.TempPathFactory) -
     yield make
     for target in made.values():
         target.close()  # type: ignore[attr-defined]  # a Target, of a module without a name to import
+
+
+@pytest.fixture(scope="session")
+def campaign() -> ModuleType:
+    """What campaigns share: how many cases, how bytes are damaged, children that may die."""
+    path = Path(__file__).with_name("campaign.py")
+    spec = importlib.util.spec_from_file_location("klaw_campaign", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
