@@ -431,8 +431,7 @@ class Memory:
         from klaw_core.values.events import ForgetEvent
 
         report = Forgetter(self._assembly.collection, self._reader, self._sources).forget(target)
-        if target.endswith("/"):
-            self._runs.skipped.replace(target.rstrip("/"), ())
+        self._runs.skipped.forget(target, report.paths)
         self.extensions.emit(ForgetEvent(report.paths))
         return report
 

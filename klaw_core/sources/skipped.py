@@ -40,6 +40,14 @@ class SkippedFiles:
         kept = (item for item in self.all().get(origin, ()) if item.path not in paths)
         self._change(origin, (*kept, *skipped))
 
+    def forget(self, target: str, paths: Sequence[str]) -> None:
+        """Drop what was forgotten: a whole source (``notes/``), or documents."""
+        if target.endswith("/"):
+            self.replace(target.rstrip("/"), ())
+            return
+        for path in paths:
+            self.update(path.partition("/")[0], [path], ())
+
     def _change(self, origin: str, skipped: tuple[SkippedEntry, ...]) -> None:
         if self.all().get(origin, ()) == skipped:
             return

@@ -235,6 +235,11 @@ class TestLeftOut:
         odd.index()
         assert odd.status().skipped == {}
 
+    def test_what_is_forgotten_leaves_the_list(self, odd):
+        odd.forget("notes/latin.md")
+        assert "latin" not in (odd.config.data_dir / "skipped.json").read_text("utf-8")
+        assert "notes/binary.txt" in {item.path for item in odd.status().skipped["notes"]}
+
     def test_doctor_names_it_with_a_remedy(self, odd):
         found = {item.what: item for item in odd.doctor().findings if item.check == "skipped"}
         (latin,) = [item for what, item in found.items() if "UTF-8" in what]
