@@ -18,21 +18,26 @@ UNREADABLE = "[redacted: a pattern took too long]"
 _TIMEOUT_SECONDS = 0.5
 _CHARACTERS_PER_SECOND = 500_000
 
+# Where a key may begin: after no letter or digit of ASCII (in Chinese no space stands before it), or after the escape
+# of a character in JSON or in a URL, whose last sign may be a letter: a tool answers in JSON, with "\\n" for line ends.
+_BEGINS = r"(?:(?<![A-Za-z0-9_])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
+_ENDS = r"(?![A-Za-z0-9_])"
+
 #: Keys and tokens as their makers document them, each told by its own prefix or shape.
 BUILTIN_PATTERNS = (
-    r"\bsk-[A-Za-z0-9_-]{20,}",  # OpenAI, Anthropic
-    r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{22,}",
-    r"\bglpat-[A-Za-z0-9_-]{20,}",  # GitLab
-    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",  # AWS
-    r"\bAIza[0-9A-Za-z_-]{35}",  # Google
-    r"\bxox[a-z]-[A-Za-z0-9-]{10,}",  # Slack
-    r"\b(?:sk|rk|pk)_(?:live|test)_[0-9A-Za-z]{16,}",  # Stripe
-    r"\bhf_[A-Za-z0-9]{30,}",  # Hugging Face
-    r"\bnpm_[A-Za-z0-9]{36}\b",
-    r"\bpypi-[A-Za-z0-9_-]{50,}",
-    r"\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b",  # Telegram's bots
-    r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",  # JSON Web Token
-    r"(?i)\bbearer[ ]+\K[A-Za-z0-9._~+/-]{20,}=*",
+    rf"{_BEGINS}sk-[A-Za-z0-9_-]{{20,}}",  # OpenAI, Anthropic
+    rf"{_BEGINS}(?:gh[pousr]_[A-Za-z0-9]{{36,}}|github_pat_[A-Za-z0-9_]{{22,}})",
+    rf"{_BEGINS}glpat-[A-Za-z0-9_-]{{20,}}",  # GitLab
+    rf"{_BEGINS}(?:AKIA|ASIA)[0-9A-Z]{{16}}{_ENDS}",  # AWS
+    rf"{_BEGINS}AIza[0-9A-Za-z_-]{{35}}",  # Google
+    rf"{_BEGINS}xox[a-z]-[A-Za-z0-9-]{{10,}}",  # Slack
+    rf"{_BEGINS}(?:sk|rk|pk)_(?:live|test)_[0-9A-Za-z]{{16,}}",  # Stripe
+    rf"{_BEGINS}hf_[A-Za-z0-9]{{30,}}",  # Hugging Face
+    rf"{_BEGINS}npm_[A-Za-z0-9]{{36}}{_ENDS}",
+    rf"{_BEGINS}pypi-[A-Za-z0-9_-]{{50,}}",
+    rf"{_BEGINS}[0-9]{{8,10}}:[A-Za-z0-9_-]{{35}}{_ENDS}",  # Telegram's bots
+    rf"{_BEGINS}eyJ[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}",  # JSON Web Token
+    rf"(?i){_BEGINS}bearer(?:[ ]+|%20|\+)\K[A-Za-z0-9._~+/-]{{20,}}=*",
     r"(?<=://)[^/\s:@]{1,100}:[^/\s@]{1,100}(?=@)",  # a password in a URL
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
 )

@@ -1,0 +1,97 @@
+"""Secrets in every place of a message, and patterns that never end: no secret reaches klaw.db, and nothing hangs."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import pytest
+
+from klaw_core import Chat, Memory, Message
+from klaw_core.config.load import load_config
+from klaw_core.conversations.redaction import BUILTIN_PATTERNS, UNREADABLE, Redactor
+from klaw_core.testing.values import MOMENT
+
+CHAT = Chat("telegram", "1")
+WORDS_ONLY = {"embedding": {"type": "none"}, "retrieval": [{"type": "fts5"}]}
+TAIL = "Zq7Yw3Xv9Ut5Sr1Pn8Mk4Lj6Hg2Fd0Ca"  # 32 characters that are found in no other place
+SECRETS = {
+    "openai": f"sk-{TAIL}",
+    "anthropic": f"sk-ant-api03-{TAIL}",
+    "github": f"ghp_{TAIL}abcdef",
+    "github-fine": f"github_pat_{TAIL}",
+    "gitlab": f"glpat-{TAIL}",
+    "google": f"AIza{TAIL}abc",
+    "slack": f"xoxb-{TAIL}",
+    "stripe": f"sk_live_{TAIL}",
+    "hugging-face": f"hf_{TAIL}",
+    "npm": f"npm_{TAIL}abcd",
+    "pypi": f"pypi-{TAIL}{TAIL}",
+    "telegram": f"1234567890:{TAIL}abc",
+    "jwt": f"eyJ{TAIL}.{TAIL}.{TAIL}",
+    "bearer": f"Authorization: Bearer {TAIL}",
+    "url": f"postgres://user:{TAIL}@host/db",
+    "private-key": f"-----BEGIN RSA PRIVATE KEY-----\n{TAIL}\n-----END RSA PRIVATE KEY-----",
+    "torn-key": f"-----BEGIN OPENSSH PRIVATE KEY-----\n{TAIL}\n",
+}
+#: What may stand around a secret, so that a person still reads it as one.
+AROUND = (
+    "{}", "key={}", '"{}"', "`{}`", "({})", "{},", "<{}>", "my key is {} ok", "内{}内", "\u200b{}\u200b", "\t{}\n",
+    "export KEY={}; run", "[{}](x)", "#{}", "\u00a0{}", "*{}*", "\x00{}\x00",
+    "https://host/?a=%20{}&b=%3D{}", '{{"a":"\\n{}","b":"\\u4e2d{}"}}', "密钥是{}。",
+)  # fmt: skip
+#: Patterns that a person may configure, and on which a matcher that backtracks takes for ever.
+CATASTROPHIC = (
+    r"(a+)+$", r"(a|aa)+$", r"(a|a?)+$", r"(.*a){20}$", r"(a*)*b", r"^(([a-z])+.)+[A-Z]([a-z])+$", r"(x+x+)+y",
+    r"(?:a?){40}a{40}", r"((a{1,20}){1,20}){1,20}$", r"(\w+\s?)+$", r"(?s)(.+)+!",
+)  # fmt: skip
+
+LONG = ("sk-" * 100_000, "eyJ" + "a." * 200_000, "://" + "a" * 500_000, "-----BEGIN " * 50_000, "%41" * 100_000)
+
+
+def everything(root) -> bytes:
+    return b"".join(path.read_bytes() for path in (root / "data").rglob("klaw.db*") if path.is_file())
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_no_secret_of_a_conversation_reaches_the_database(tmp_path, around):
+    environment = {"KLAW_CONFIG": os.devnull}
+    config = load_config(data_dir=tmp_path / "data", environment=environment, overrides={"memory": WORDS_ONLY})
+    with Memory.open(config) as memory:
+        for number, secret in enumerate(SECRETS.values()):
+            text = around.format(secret, secret)
+            meta = {**CHAT.meta, "name": text, "tool": text, "deep": {"list": [text, {"inner": text}]}}
+            memory.conversations.append(Message("user", f"{number} {text}", MOMENT, meta=meta))
+            memory.conversations.append(Message("tool", json.dumps({"result": text}), MOMENT, meta=meta))
+        memory.conversations.add_summary(CHAT, around.format(SECRETS["openai"], SECRETS["openai"]), created_at=MOMENT)
+        memory.index()
+        found = everything(tmp_path)
+    leaked = TAIL.encode() in found or TAIL.lower().encode() in found
+    assert not leaked, "in klaw.db"
+    assert TAIL.encode() not in everything(tmp_path)
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("around", AROUND)
+def test_a_secret_is_struck_out_wherever_it_stands(name, around):
+    assert TAIL not in Redactor().text(around.format(SECRETS[name], SECRETS[name])), around
+
+
+@pytest.mark.parametrize("pattern", CATASTROPHIC)
+@pytest.mark.parametrize("text", ["a" * 5_000 + "!", "x" * 5_000, "ab " * 5_000, "a" * 200_000])
+def test_a_pattern_that_never_ends_hides_the_text_and_goes_on(pattern, text):
+    redactor = Redactor((pattern,))
+    began = time.process_time()
+    found = redactor.text(text)
+    assert time.process_time() - began < 10, "it hangs"
+    assert found == UNREADABLE or isinstance(found, str)
+
+
+@pytest.mark.parametrize(
+    "text", ["sk-" * 100_000, "eyJ" + "a." * 200_000, "://" + "a" * 500_000, "-----BEGIN " * 50_000]
+)
+def test_the_patterns_that_ship_end_on_any_text(text):
+    began = time.process_time()
+    Redactor(BUILTIN_PATTERNS).text(text)
+    assert time.process_time() - began < 10
