@@ -1,5 +1,6 @@
 """Standard streams that are full, closed, or left by their reader; each in a process of its own."""
 
+import json
 import os
 import subprocess
 import sys
@@ -34,6 +35,11 @@ def in_shell(redirection, *arguments, stdin=None):
     )
 
 
+def told(done, arguments):
+    """Return the message of an error, which is an object where JSON was asked for."""
+    return json.loads(done.stderr)["error"] if "--json" in arguments else done.stderr.removeprefix("klaw: ").rstrip()
+
+
 @pytest.mark.usefixtures("indexed")
 class TestOutput:
     @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
@@ -42,7 +48,7 @@ class TestOutput:
         done = in_shell(f">{FULL}", *arguments)
 
         assert done.returncode == 1
-        assert done.stderr == "klaw: cannot write to standard output: No space left on device\n"
+        assert told(done, arguments) == "cannot write to standard output: No space left on device"
 
     @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
     def test_a_full_disk_is_named_when_there_is_more_than_a_buffer(self, user_home):
@@ -57,7 +63,7 @@ class TestOutput:
         done = in_shell(">&-", *arguments)
 
         assert done.returncode == 1
-        assert done.stderr == "klaw: cannot write to standard output: Bad file descriptor\n"
+        assert told(done, arguments) == "cannot write to standard output: Bad file descriptor"
 
     def test_what_prints_nothing_needs_no_stdout(self, user_home):
         (user_home / "notes" / "new.md").write_text("A heron.\n", "utf-8")
