@@ -208,7 +208,7 @@ def test_an_encrypted_connection_that_cannot_be_trusted_gives_an_error(tmp_path,
             while True:
                 connection, _ = listener.accept()
                 connection.settimeout(3)
-                with suppress(OSError, ssl.SSLError):
+                with connection, suppress(OSError, ssl.SSLError):
                     if kind == "closed":
                         connection.close()
                         continue
