@@ -6,7 +6,6 @@ import os
 import random
 from collections.abc import Callable, Iterator
 
-
 # Read as this is loaded: while a test runs, no variable of the person who runs it is there.
 _CASES = int(os.environ.get("KLAW_CAMPAIGN_CASES", "0"))
 
