@@ -45,7 +45,7 @@ class ConversationSettings:
     redact_secrets: bool = True
     redact_notes: bool = False
     max_tokens: int = 256
-    packed_tokens: int = 64
+    packed_tokens: int = 16
     context_tokens: int = 96
 
 

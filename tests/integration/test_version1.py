@@ -15,6 +15,8 @@ from klaw_core import Chat, NewDocument
 
 ARCHIVE = Path(__file__).parent / "version1" / "home.tar.gz"
 CHAT = Chat.parse("telegram_123456")
+#: As many short messages shared a chunk by default.
+AS_THEN = {"packed_tokens": 64}
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def test_nothing_is_wrong_with_it_but_that_documents_are_to_be_cut_again(old, ch
 
 
 def test_cutting_documents_again_replaces_no_chunk_and_embeds_nothing(old, before):
-    with old.open() as memory:
+    with old.open(conversations=AS_THEN) as memory:
         there = keys(memory)
         report = memory.index()
         # Only the summary of the chat is new: that version did not index it.
@@ -96,7 +98,7 @@ def test_cutting_documents_again_replaces_no_chunk_and_embeds_nothing(old, befor
 
 
 def test_after_a_reindex_the_same_chunks_are_found(old, before):
-    with old.open() as memory:
+    with old.open(conversations=AS_THEN) as memory:
         memory.reindex()
         assert {key: sorted(value) for key, value in found(memory, before).items()} == {
             key: sorted(value) for key, value in known(before).items()

@@ -40,5 +40,5 @@ class TranscriptOptions:
     """
 
     max_tokens: int = field(default=256, validator=validators.ge(_MIN_CHUNK_TOKENS))
-    packed_tokens: int = field(default=64, validator=validators.ge(0))
+    packed_tokens: int = field(default=16, validator=validators.ge(0))
     context_tokens: int = field(default=96, validator=validators.ge(0))
