@@ -182,7 +182,7 @@ class TestMovingToAnotherModel:
             monkeypatch.setattr(type(embedder_of(memory)), "embed_documents", meanwhile)
             memory.reindex("counting:other")
         assert done == ["", 0, "a buoy was seen"]
-        assert memory.search("heron", mode="vector")[0].path == "notes/late.md"
+        assert memory.search("late a heron came late", mode="vector")[0].path == "notes/late.md"
         check(memory)
 
     def test_the_bound_of_the_cache_spares_what_is_being_built(self, home, notes):
@@ -206,7 +206,7 @@ class TestTheCache:
     def test_it_is_shared_by_collections_and_counted(self, home, memory):
         home.write("a.md", "the same words")
         (home.root / "manual").mkdir()
-        (home.root / "manual" / "b.md").write_text("the same words")
+        (home.root / "manual" / "a.md").write_text("the same words")  # of the same name: that is embedded as well
         memory.index(home.notes)
         report = memory.index(home.root / "manual", collection="docs")
         assert (report.added, report.embedded, report.cached) == (1, 0, 1)
@@ -263,7 +263,7 @@ class TestAModelThatChangedUnderItsName:
         assert home.recorder.calls == 0, "nothing to send, nothing sent"
         home.write("new.md", "a new heron")
         memory.index()
-        assert home.recorder.take() == [PROBE, "a new heron"]
+        assert home.recorder.take() == [PROBE, "new\na new heron"]
 
 
 class TestFallback:

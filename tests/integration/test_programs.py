@@ -50,7 +50,7 @@ class TestSingleFiles:
         (home.notes / "c.md").unlink()
         report = indexed.index(paths=[home.notes / "a.md", str(home.notes / "d.md")])
         assert (report.added, report.changed, report.removed) == (1, 1, 0)
-        assert home.recorder.take() == ["The kingfisher of a.", "The kingfisher of d."]
+        assert sorted(home.recorder.take()) == ["a\nThe kingfisher of a.", "d\nThe kingfisher of d."]
         assert paths(indexed.search("kingfisher", mode="fts")) == ["notes/a.md", "notes/d.md"]
         assert paths(indexed.search("heron", mode="fts")) == ["notes/b.md", "notes/c.md"]
         check(indexed)
@@ -90,7 +90,7 @@ class TestLiveComponents:
         with Memory.open(config, registry=home.registry(), components=components) as memory:
             memory.index(home.notes)
             assert memory.search("heron", mode="vector")
-        assert live.recorder.texts[-1] == "The heron."  # after the probe of its weights
+        assert live.recorder.texts[-1] == "a\nThe heron."  # after the probe of its weights
         assert live.recorder.questions == ["heron"]
 
     def test_it_takes_the_place_of_a_plugins_component(self, home):
