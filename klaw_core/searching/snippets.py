@@ -25,7 +25,9 @@ _FIRST_CJK = "\u3040"
 _WORD = re.compile(r"(?P<cjk>(?!))|\w+")
 _JOINERS = {"\u200d", "\ufe0e", "\ufe0f"}
 _HEADING = re.compile(r"\s{0,3}#{1,6}[ \t]+(?=\S)")
-_BULLET = re.compile(r"\s*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?")
+_BULLET = re.compile(r"\s*[-*+][ \t]+")
+_INDENT = re.compile(r"\A[ \t]+")
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _QUOTE = re.compile(r"\A(?:\s{0,3}>[ \t]?)+")
 # A fence, a thematic break, or the line below a table's head.
 # Possessive: a long line of dashes and bars is read once.
@@ -76,13 +78,14 @@ class _Match:
 
 
 def make_snippet(content: str, query: str, max_characters: int = SNIPPET_CHARACTERS) -> Snippet:
-    """Return the stretch of ``content`` with the most distinct words of ``query``, on one line.
+    """Return the stretch of ``content`` with the most distinct words of ``query``.
 
-    White space becomes single spaces, Markdown's marks at the beginning of lines go, a cut is shown by an
+    Prose is one line, in which white space becomes single spaces; lines of code and rows of tables stay lines.
+    Markdown's marks at the beginning of lines go, except what is done (``[x]``) and what is not. A cut is shown by an
     ellipsis, and the text never exceeds ``max_characters`` (at least 20). Without any matching word it is the
     beginning. Time is linear in the content.
     """
-    text = _one_line(content)
+    text = _shown(content).strip()
     matches = list(_matches(text, _terms(query)))
     if len(text) <= max_characters:
         return Snippet(text, _joined(matches))
@@ -100,9 +103,30 @@ def find_marks(text: str, query: str) -> tuple[tuple[int, int], ...]:
     return _joined(list(_matches(text, _terms(query))))
 
 
-def _one_line(content: str) -> str:
-    """Return Markdown as running text: headings end in a colon, bullets are dots, rules and fences are gone."""
-    return " ".join(" ".join(_plain(line) for line in content.splitlines() if not _RULE.match(line)).split())
+def _shown(content: str) -> str:
+    """Return Markdown as it is shown: prose as running text, lines of code and rows of tables as lines.
+
+    Headings end in a colon, bullets are dots, rules and fences are gone.
+    """
+    parts: list[str] = []
+    is_code = after_line = False
+    for line in content.splitlines():
+        if _FENCE.match(line):
+            is_code = not is_code
+            continue
+        is_line = is_code or line.lstrip().startswith("|")
+        if not is_code and _RULE.match(line):
+            continue
+        text = " ".join(line.split()) if not is_code else _INDENT.sub(_spaces, line.rstrip())
+        text = text if is_code else " ".join(_plain(text).split())
+        if text.strip():
+            parts += ["\n" if parts and (is_line or after_line) else " " if parts else "", text]
+            after_line = is_line
+    return "".join(parts)
+
+
+def _spaces(indent: re.Match[str]) -> str:
+    return indent[0].expandtabs(4) if indent[0].strip(" \t") == "" else indent[0]
 
 
 def _plain(line: str) -> str:
@@ -210,10 +234,11 @@ def _window(text: str, first: int, last: int, max_characters: int) -> tuple[int,
     start = max(0, min(middle - width // 2, len(text) - width))
     end = min(len(text), start + width)
     if start:
-        space = text.find(" ", start - 1, min(start + _SLACK, first))
+        space = next((at for at in range(start - 1, min(start + _SLACK, first)) if text[at].isspace()), -1)
         start = space + 1 if space >= 0 else _next_character(text, start)
     if end < len(text):
-        space = text.rfind(" ", max(end - _SLACK, last, start + 1), end + 1)
+        least = max(end - _SLACK, last, start + 1)
+        space = next((at for at in range(end, least - 1, -1) if text[at].isspace()), -1)
         end = space if space >= 0 else _previous_character(text, end)
     return start, max(start, end)
 

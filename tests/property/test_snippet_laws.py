@@ -14,11 +14,13 @@ SIZES = st.integers(20, 400)
 
 
 @given(TEXTS, QUERIES, SIZES)
-def test_it_fits_on_one_line_of_the_size_asked_for(content, query, size):
+def test_it_is_of_the_size_asked_for_and_prose_on_one_line(content, query, size):
     text = make_snippet(content, query, size).text
 
     assert len(text) <= size
-    assert text.splitlines() == ([text] if text else [])
+    assert all(line.strip() for line in text.split("\n")) or not text
+    if not any(line.lstrip().startswith(("|", "```", "~~~")) for line in content.splitlines()):
+        assert text.splitlines() == ([text] if text else [])
 
 
 @given(TEXTS, QUERIES, SIZES)

@@ -79,7 +79,15 @@ def test_markdown_is_shown_as_running_text():
     blocks = "## The plan\n\n- one thing\n- [x] done\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |"
     content = f"{blocks}\n\n```sh\nls -l\n```\n\n---\nend"
 
-    assert make_snippet(content, "").text == "The plan: • one thing • done quoted a | b 1 | 2 ls -l end"
+    shown = "The plan: • one thing • [x] done quoted\na | b\n1 | 2\nls -l\nend"
+    assert make_snippet(content, "").text == shown
+
+
+def test_lines_of_code_keep_their_indentation_and_tasks_say_what_is_done():
+    code = "```py\ndef f():\n\treturn 1\n```"
+    assert make_snippet(f"Like so\nand so:\n\n{code}\n\n- [ ] open\n- [x] done", "").text == (
+        "Like so and so:\ndef f():\n    return 1\n• [ ] open • [x] done"
+    )
 
 
 @pytest.mark.parametrize("line", ["-|" * 20_000 + "x", "- " * 20_000 + "x", "|" * 20_000 + "-"])
