@@ -75,6 +75,7 @@ def live() -> None:
         memory.conversations.add_summary(chat, "they said hello")
         memory.reindex(on_progress=lambda _: walk())
         walk()
+        (home / "own" / "deep").mkdir(mode=0o700)
         memory.export(home / "own" / "deep" / "export.jsonl")
         memory.export(io.BytesIO())
         memory.import_(home / "own" / "deep" / "export.jsonl", workspaces=True)
