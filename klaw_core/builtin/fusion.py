@@ -8,6 +8,11 @@ from attrs import field, frozen, validators
 
 from klaw_core.values.search import Contribution, Hit, Ranking
 
+# What is found counts a little, whatever its retriever believes: the next result is a hit and not a tie.
+_LEAST_RELEVANCE = 0.0004
+# What a hit counts for that the other retrievers could not have found: its own part and theirs.
+_UNREACHED = 2.5
+
 
 @frozen(eq=False, repr=False)
 class _WeightedRanking:
@@ -26,16 +31,18 @@ class ReciprocalRankFusion:
     Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009) with a weight a retriever, and a confidence a hit.
     Ranks alone cannot tell a retriever that knows the answer from one that guesses: a model that never learned the
     question's language still ranks fifty chunks, but scores them all alike. So a hit counts by how far it stands
-    above the end of its retriever's pool, as a share of the retriever's best score: 1 for a first hit that towers over
-    the rest, ``min_confidence`` for what is no better than the fiftieth. ``min_confidence = 1`` is the plain formula.
+    above the end of its retriever's pool, ``min_confidence`` for what is no better than the fiftieth, and by how much
+    its retriever believes in it at all: the square root of its relevance, where the retriever gives one. What the other
+    retrievers could not have found counts as if they had.
 
     ``pool`` is how many hits of a retriever make up this background; what comes after them has the least confidence. A
-    retriever that found fewer is measured from 0, the score of what it did not find.
+    retriever that found fewer is measured from 0, the score of what it did not find. ``min_confidence = 1`` is the
+    plain formula. Where only one retriever answered, its order stands.
     """
 
     k: int = field(default=60, validator=validators.ge(1))
     pool: int = field(default=50, validator=validators.ge(1))
-    min_confidence: float = field(default=0.1, validator=validators.and_(validators.gt(0.0), validators.le(1.0)))
+    min_confidence: float = field(default=0.3, validator=validators.and_(validators.gt(0.0), validators.le(1.0)))
 
     def depth(self, limit: int, /) -> int:
         """Return the pool, or ``limit`` if more is wanted than the pool holds."""
@@ -43,22 +50,37 @@ class ReciprocalRankFusion:
 
     def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, ties by key. A contribution's weight includes the confidence."""
-        return _combine((self._weigh(ranking) for ranking in rankings), limit)
+        several = sum(bool(ranking.hits) for ranking in rankings) > 1 and self.min_confidence < 1
+        return _combine((self._weigh(ranking, several=several) for ranking in rankings), limit)
 
-    def _weigh(self, ranking: Ranking) -> _WeightedRanking:
+    def _weigh(self, ranking: Ranking, *, several: bool) -> _WeightedRanking:
         least, sure = self.min_confidence, 1 - self.min_confidence
-        weights = [ranking.weight * (least + sure * standing) for standing in self._standings(ranking.hits)]
+        believed = several and all(hit.relevance is not None for hit in ranking.hits)
+        standings = self._standings(ranking.hits, believed=believed)
+        weights = [ranking.weight * (least + sure * standing) for standing in standings]
+        if believed:
+            weights = [weight * _belief(hit) for weight, hit in zip(weights, ranking.hits, strict=True)]
         values = [weight / place for place, weight in enumerate(weights, start=self.k + 1)]
         return _WeightedRanking(ranking.retriever, ranking.hits, weights, values)
 
-    def _standings(self, hits: Sequence[Hit]) -> Sequence[float]:
-        """Return how high each hit stands over its pool: 0 at its end, at most 1, the same at any scale."""
+    def _standings(self, hits: Sequence[Hit], *, believed: bool) -> Sequence[float]:
+        """Return how high each hit stands over its pool: 0 at its end, at most 1, the same at any scale.
+
+        Where all that is known of a ranking are its scores, a pool that hardly rises is not believed. Relevance says
+        that better, and then the first hit stands at 1.
+        """
         if not hits:
             return ()
         best, last = hits[0].score, hits[: self.pool][-1].score
         floor = last if len(hits) >= self.pool else min(0.0, last)
-        span = max(abs(best), best - floor)  # a cosine may be negative: then the distance itself is the scale
+        # A cosine may be negative: then the distance itself is the scale.
+        span = best - floor if believed else max(abs(best), best - floor)
         return [max(hit.score - floor, 0.0) / span if span > 0 else 1.0 for hit in hits]
+
+
+def _belief(hit: Hit) -> float:
+    """Return what a hit counts for by its relevance. A square root: twice the words are not twice the answer."""
+    return math.sqrt(max(hit.relevance or 0.0, _LEAST_RELEVANCE)) * (_UNREACHED if hit.unreached else 1.0)
 
 
 @frozen

@@ -15,7 +15,20 @@ from klaw_core.values.search import Contribution, SearchResult
 
 _MARK = "bold yellow"
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
-_COLUMNS = ("rank", "score", "path", "start_line", "end_line", "heading", "source", "created_at", "chunk_id", "content")
+_NOTHING_FITS = "nothing fits well; weak matches:"
+_COLUMNS = (
+    "rank",
+    "score",
+    "relevance",
+    "path",
+    "start_line",
+    "end_line",
+    "heading",
+    "source",
+    "created_at",
+    "chunk_id",
+    "content",
+)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -36,8 +49,12 @@ def place(result: SearchResult) -> str:
 def show(out: Output, results: Sequence[SearchResult], look: ResultStyle) -> None:
     """Print results for people: where, under which headings, how good, and what it says."""
     width = len(str(len(results)))
-    for rank, result in enumerate(results, start=1):
+    weak = sum(result.is_weak for result in results)
+    for rank, result in enumerate(sorted(results, key=_is_weak), start=1):
         if rank > 1:
+            out.line()
+        if weak and rank == len(results) - weak + 1:
+            out.line(StyledText("weak matches:" if weak < len(results) else _NOTHING_FITS, "dim"))
             out.line()
         show_one(out, result, look, f"{rank:>{width}}. ")
 
@@ -48,7 +65,7 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
     out.line(
         StyledText(label, "dim"),
         StyledText(place(result), "bold cyan", _link(result, look.roots)),
-        StyledText(f"  {result.score:.4f}", "green"),
+        StyledText(f"  {_how_good(result)}", "green"),
     )
     if result.heading:
         heading = neutral(" > ".join(result.heading))
@@ -63,8 +80,20 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
     else:
         snippet = make_snippet(neutral(_body(result)), look.query)
         out.line(*_marked(snippet.text, snippet.marks), indent=indent)
+    if result.also:
+        lines = ", ".join(other.rpartition(":")[2] for other in result.also)
+        out.line(StyledText(f"also in lines {lines}", "dim"), indent=indent)
     if look.explain:
         out.rows(_reasons(result), indent=indent, right=(2, 4, 6))
+
+
+def _is_weak(result: SearchResult) -> bool:
+    return result.is_weak
+
+
+def _how_good(result: SearchResult) -> str:
+    """Return the relevance, or, where no retriever can say it, the score."""
+    return f"{result.score:.4f}" if result.relevance is None else f"{result.relevance:.2f}"
 
 
 def _body(result: SearchResult) -> str:

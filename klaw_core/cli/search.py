@@ -39,6 +39,20 @@ if TYPE_CHECKING:
     show_default=True,
     help="Search by words and meaning, by words, or by meaning.",
 )
+@click.option(
+    "--min-relevance",
+    type=click.FloatRange(0, 1),
+    metavar="R",
+    help="Leave out what is less relevant, from 0 to 1. [default: none]",
+)
+@click.option(
+    "--per-document",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Show at most N chunks of a note where others fit nearly as well.",
+)
 @click.option("--min-score", type=float, metavar="SCORE", help="Leave out what scores lower. [default: none]")
 @click.option(
     "-c", "--collection", "collections", multiple=True, metavar="NAME", help="Search in these. [default: memory]"
@@ -68,6 +82,8 @@ def command(
     limit: int,
     mode: Mode,
     min_score: float | None,
+    min_relevance: float | None,
+    per_document: int,
     collections: tuple[str, ...],
     conditions: tuple[str, ...],
     source: str | None,
@@ -95,7 +111,14 @@ def command(
     filters = Filters(source=source, path=path, chat_id=chat_id, since=since, until=until, metadata=metadata)
     with settings.open_memory() as memory:
         found = memory.search(
-            text, limit, mode=mode, filters=filters, collection=collections or MEMORY, min_score=min_score
+            text,
+            limit,
+            mode=mode,
+            filters=filters,
+            collection=collections or MEMORY,
+            min_score=min_score,
+            min_relevance=min_relevance,
+            per_document=per_document,
         )
         is_terminal = data().is_terminal
         roots = {item.origin: item.root for item in memory.sources() if item.root} if is_terminal else {}

@@ -100,6 +100,8 @@ def result_for_model(result: SearchResult) -> Json:
         "path": f"{result.path}:{result.start_line}-{result.end_line}",
         "heading": " > ".join(result.heading),
         "score": round(result.score, 6),
+        **({} if result.relevance is None else {"relevance": round(result.relevance, 2)}),
+        **({"also": list(result.also)} if result.also else {}),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
@@ -39,6 +39,14 @@ class NoticingRetriever(Retriever[R], Protocol[R]):
 
     def notices(self, resource: R, query: Query, /) -> Sequence[str]:
         """Return what a person should know of how ``query`` was searched for, each in one line."""
+
+
+@runtime_checkable
+class SuggestingRetriever(Retriever[R], Protocol[R]):
+    """A retriever that can say what was probably meant. Optional; asked only where nothing good was found."""
+
+    def suggest(self, resource: R, query: Query, read: Callable[[Sequence[int]], Sequence[str]], /) -> str | None:
+        """Return the question as it may have been meant, or None. ``read`` gives the texts of chunks by their keys."""
 
 
 @runtime_checkable

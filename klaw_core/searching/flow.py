@@ -24,6 +24,7 @@ from klaw_core.errors import (
     isolated,
 )
 from klaw_core.searching.contracts import check_hits
+from klaw_core.searching.judging import familiarity
 from klaw_core.searching.scope import Scope, Target
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.search import Filters, Hit, Query, Ranking, SearchResults, check_filters
@@ -139,7 +140,9 @@ class Searcher:
         for name in collections:
             retrievers = self._usable(mode, notices)
             question = text if vector is None else vector
-            plans.append((name, retrievers, *self._embed(question, retrievers, name, notices, known)))
+            embedded, space = self._embed(question, retrievers, name, notices, known)
+            plans.append((name, retrievers, embedded, space))
+        familiar = 1.0 if vector is not None else self._familiarity(text, [embedded for _, _, embedded, _ in plans])
         with self.store.read() as snapshot:
             targets = []
             for name, retrievers, embedded, space in plans:
@@ -148,7 +151,7 @@ class Searcher:
                         raise _OutdatedError
                     _drop_moved(name, retrievers, notices)
                 within = snapshot.select(name, filters) if filters else None
-                targets.append(Target(Query(text, name, embedded, within), retrievers))
+                targets.append(Target(Query(text, name, embedded, within), retrievers, familiar))
             _overlook_empty(snapshot, [name for name, _, _, space in plans if space is None], notices)
             scope = Scope(snapshot, targets, collapse)
             preference = _preferred_days(text)
@@ -239,6 +242,15 @@ class Searcher:
                 raise problem from error
             notices.append(f"searched without vectors: {problem}")
             return None, None
+
+    def _familiarity(self, text: str, embedded: Sequence[Vector | None]) -> float:
+        """Return how well the model knows the script of a question that it embedded."""
+        if all(vector is None for vector in embedded):
+            return 1.0
+        try:
+            return familiarity(text, self.get_embedder())
+        except Exception:  # noqa: BLE001  # a plugin may raise anything; its vectors are good all the same
+            return 1.0
 
     def _is_in(self, snapshot: Snapshot[Any], collection: str, known: SpaceRecord) -> bool:
         """Return whether the collection is in the known space, of the same weights; remember it for the next search."""

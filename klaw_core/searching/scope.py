@@ -6,7 +6,8 @@ combined with the number of its collection; where there is one collection, keys 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from attrs import evolve, field, frozen
 
 from klaw_core.errors import RetrievalError, as_klaw_error
 from klaw_core.searching.contracts import check_hits
+from klaw_core.searching.judging import is_unreachable, judge
 from klaw_core.searching.retrievers import ConfiguredRetriever
 from klaw_core.values.search import Hit, Query, Ranking, SearchResult
 from klaw_core.values.text import StoredChunk
@@ -23,23 +25,37 @@ if TYPE_CHECKING:
     from klaw_core.values.text import Chunk
 
 
+# A model that hardly knows a question's script finds chance likenesses in others.
+_HALF_KNOWN = 0.5
+# How many of the nearest chunks that words did not find are read, to see whether words could have.
+_LOOKED_AT = 20
+
+
 @frozen(eq=False)
 class Target:
-    """One collection of a search: the query as this collection is asked, and who is asked."""
+    """One collection of a search: the query as this collection is asked, and who is asked.
+
+    ``familiarity`` is how well the model knows the question's script, from 0 to 1.
+    """
 
     query: Query
     retrievers: Sequence[ConfiguredRetriever]
+    familiarity: float = 1.0
 
 
 @frozen(eq=False)
 class Scope:
-    """The collections of one search, in one snapshot. ``collapse``: copies of a text are left out."""
+    """The collections of one search, in one snapshot. ``collapse``: copies of a text are left out.
+
+    ``relevances`` are those of all hits of the last :meth:`ask`.
+    """
 
     snapshot: Snapshot[Any]
     targets: Sequence[Target]
     collapse: bool = True
     # Keys that were found and have no chunk that can be read.
     unreadable: set[int] = field(factory=set, init=False)
+    relevances: dict[int, float] = field(factory=dict)
 
     def ask(self, depth: int, notices: list[str]) -> list[Ranking]:
         """Return one ranking per retriever, best first by its own scores, of at most ``depth`` hits.
@@ -60,6 +76,8 @@ class Scope:
                     failure = failure or RetrievalError(f"{configured.name}: {problem.message}", hint=problem.hint)
                     notices.append(f"searched without {configured.name}: {problem}")
                     continue
+                if target.familiarity < 1 and configured.retriever.needs_vectors:
+                    hits = tuple(_damped(hit, target.familiarity) for hit in hits)
                 ranking = Ranking(configured.name, self._combined(hits, number), configured.weight)
                 found.setdefault(configured.name, []).append(ranking)
                 if not hits and target.query.within is None:
@@ -68,7 +86,28 @@ class Scope:
                     notices.extend(gaps(self.snapshot, configured, target.query.collection))
         if failure is not None and not found:
             raise failure
-        return [_merged(rankings, depth) for rankings in found.values()]
+        return self._judged([_merged(rankings, depth) for rankings in found.values()])
+
+    def _judged(self, rankings: list[Ranking]) -> list[Ranking]:
+        """Return the rankings with the hits marked that words could not have found; note every hit's relevance."""
+        vectors = [ranking for ranking in rankings if ranking.retriever in self._vector_retrievers]
+        words = [ranking for ranking in rankings if ranking.retriever not in self._vector_retrievers]
+        known = min((target.familiarity for target in self.targets), default=1.0)
+        if words and known > _HALF_KNOWN:
+            reached = {hit.key for ranking in words for hit in ranking.hits}
+            vectors = [self._mark_unreached(ranking, reached) for ranking in vectors]
+        self.relevances.update(judge(words, vectors, known))
+        return [*words, *vectors]
+
+    def _mark_unreached(self, ranking: Ranking, reached: Collection[int]) -> Ranking:
+        asked = [hit.key for hit in ranking.hits[:_LOOKED_AT] if hit.key not in reached and hit.relevance is not None]
+        question = self.targets[0].query.text
+        texts = {key: stored.chunk.text for key, stored in self._chunks(asked).items()}
+        unreached = {key for key, text in texts.items() if is_unreachable(question, text)}
+        if not unreached:
+            return ranking
+        hits = tuple(evolve(hit, unreached=True) if hit.key in unreached else hit for hit in ranking.hits)
+        return evolve(ranking, hits=hits)
 
     def _combined(self, hits: tuple[Hit, ...], number: int) -> tuple[Hit, ...]:
         count = len(self.targets)
@@ -147,6 +186,7 @@ class Scope:
             metadata=stored.metadata,
             similarity=self._similarity(hit),
             origin=stored.origin,
+            relevance=self.relevances.get(hit.key),
         )
 
     def _similarity(self, hit: Hit) -> float | None:
@@ -155,7 +195,7 @@ class Scope:
                 return part.raw
         return None
 
-    @property
+    @cached_property
     def _vector_retrievers(self) -> set[str]:
         return {
             configured.name
@@ -163,6 +203,11 @@ class Scope:
             for configured in target.retrievers
             if configured.retriever.needs_vectors
         }
+
+
+def _damped(hit: Hit, familiarity: float) -> Hit:
+    """Return a hit believed in only as far as the model knows what it was asked."""
+    return hit if hit.relevance is None else evolve(hit, relevance=hit.relevance * familiarity)
 
 
 def _merged(rankings: Sequence[Ranking], depth: int) -> Ranking:

@@ -14,6 +14,9 @@ from klaw_core.values.metadata import Condition, Metadata
 from klaw_core.values.unicode import has_surrogates
 from klaw_core.values.vectors import Keys, Vector
 
+#: Results of a lower relevance are shown as weak matches.
+WEAK_RELEVANCE = 0.15
+
 
 @frozen
 class Filters:
@@ -80,11 +83,18 @@ class Contribution:
 
 @frozen
 class Hit:
-    """A key and its score, higher is better. After fusion the contributions add up to the score."""
+    """A key and its score, higher is better. After fusion the contributions add up to the score.
+
+    ``relevance`` is how much a retriever believes in the hit, from 0 to 1 and comparable between questions and
+    retrievers; None if it cannot say. ``unreached``: the other retrievers could not have found it, as words cannot find
+    a text in another language.
+    """
 
     key: int
     score: float
     contributions: tuple[Contribution, ...] = ()
+    relevance: float | None = None
+    unreached: bool = False
 
 
 @frozen
@@ -104,6 +114,9 @@ class SearchResult:
     ``documents``; of what was saved, ``source`` is what whoever saved it says.
     ``context`` is what was said just before it. ``similarity`` is the raw score that the retriever of vectors gave the
     chunk (for the default metric the cosine of question and chunk), None if that retriever did not return it.
+    ``relevance`` says how likely it answers the question at all, from 0 to 1 and comparable between questions, None
+    where no retriever can say; ``score`` compares within one answer. ``also`` are the places of other chunks of the
+    same document that were found and left out.
     """
 
     content: str
@@ -122,6 +135,13 @@ class SearchResult:
     metadata: Metadata = field(factory=dict)
     similarity: float | None = None
     origin: str = ""
+    relevance: float | None = None
+    also: tuple[str, ...] = ()
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether this is so little of what was asked that most likely nothing in the index answers it."""
+        return self.relevance is not None and self.relevance < WEAK_RELEVANCE
 
 
 @frozen

@@ -84,22 +84,26 @@ def compile_query(text: str, /) -> tuple[Term, ...]:
 
 
 def select(terms: Iterable[Term], matches: Callable[[Term], bool], /) -> tuple[Term, ...]:
-    """Return the terms to search for: each in its strictest reading that ``matches`` something, or not at all.
+    """Return the terms to search for: each in its strictest reading that ``matches`` something, or not at all."""
+    return tuple(dict.fromkeys(reading for reading in read_terms(terms, matches).values() if reading is not None))
+
+
+def read_terms(terms: Iterable[Term], matches: Callable[[Term], bool], /) -> dict[Term, Term | None]:
+    """Return for each term its strictest reading that ``matches`` something, None where there is none.
 
     At most ``MAX_PREFIXES`` terms are widened. Literal and prefix terms are taken as they are.
     """
-    chosen: dict[Term, None] = {}
+    chosen: dict[Term, Term | None] = {}
     widened = 0
     for term in terms:
         if term.literal or term.prefix:
-            chosen.setdefault(term)
+            chosen[term] = term
             continue
         readings = term.readings(widen=widened < MAX_PREFIXES)
         reading = next(filter(matches, readings), None)
         widened += reading != term
-        if reading is not None:
-            chosen.setdefault(reading)
-    return tuple(chosen)
+        chosen[term] = reading
+    return chosen
 
 
 def render(terms: Iterable[Term], /) -> str:

@@ -3,6 +3,8 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from klaw_core import Hit, Ranking
 from klaw_core.builtin.fusion import ReciprocalRankFusion, WeightedFusion
@@ -50,7 +52,7 @@ def test_a_hit_counts_by_how_far_it_stands_above_the_end_of_a_full_pool():
 def test_what_comes_after_the_pool_has_the_least_confidence():
     tail = Ranking("a", tuple(Hit(key, 10.0 - key) for key in range(1, 7)))
     weights = [part.weight for hit in ReciprocalRankFusion(pool=2).fuse([tail], 10) for part in hit.contributions]
-    assert weights[1:] == [0.1] * 5
+    assert weights[1:] == [0.3] * 5
 
 
 def test_a_leg_that_scores_all_alike_does_not_outvote_one_that_knows():
@@ -73,7 +75,7 @@ def test_cosines_below_nothing_keep_confidence_within_bounds():
     ranking = Ranking("a", tuple(Hit(key, 0.2 - key / 50) for key in range(60)))
     weights = [part.weight for hit in ReciprocalRankFusion().fuse([ranking], 60) for part in hit.contributions]
     assert weights[0] == pytest.approx(1.0)
-    assert all(0.1 <= weight <= 1.0 for weight in weights)
+    assert all(0.3 <= weight <= 1.0 for weight in weights)
 
 
 def test_weighted_is_the_convex_combination_of_scaled_scores():
@@ -95,3 +97,45 @@ def test_ties_are_broken_by_key():
 @pytest.mark.parametrize(("options", "limit", "depth"), [({"pool": 10}, 3, 10), ({"pool": 10}, 25, 25)])
 def test_the_pool_is_how_deep_each_leg_is_read(options, limit, depth):
     assert ReciprocalRankFusion(**options).depth(limit) == depth
+
+
+def believed(retriever: str, *hits: Hit) -> Ranking:
+    return Ranking(retriever, hits)
+
+
+def test_a_hit_counts_by_what_its_retriever_believes_of_it():
+    guesses = believed("words", Hit(1, 9.0, relevance=0.04), Hit(2, 8.0, relevance=0.04))
+    knows = believed("vectors", Hit(3, 0.86, relevance=0.3), Hit(4, 0.8, relevance=0.1))
+    hits = ReciprocalRankFusion().fuse([guesses, knows], 4)
+    assert hits[0].key == 3, "what shares only small words with a question stands behind what means the same"
+    weights = {hit.key: hit.contributions[0].weight for hit in hits}
+    assert weights[3] == pytest.approx(math.sqrt(0.3))
+    assert weights[1] == pytest.approx(0.2)
+
+
+def test_the_order_of_the_only_retriever_that_answers_stands():
+    alone = believed("words", Hit(1, 9.0, relevance=0.2), Hit(2, 8.0, relevance=0.9))
+    for rankings in ([alone], [alone, Ranking("vectors", ())]):
+        assert [hit.key for hit in ReciprocalRankFusion().fuse(rankings, 5)] == [1, 2]
+
+
+def test_what_words_could_not_have_found_counts_as_if_they_had():
+    english = believed("words", Hit(1, 9.0, relevance=0.3), Hit(2, 8.0, relevance=0.25))
+    nearest = (Hit(3, 0.85, relevance=0.15), Hit(1, 0.8, relevance=0.05))
+    first = ReciprocalRankFusion().fuse([english, believed("vectors", *nearest)], 1)[0]
+    assert first.key == 1
+    foreign = (Hit(3, 0.85, relevance=0.15, unreached=True), nearest[1])
+    first = ReciprocalRankFusion().fuse([english, believed("vectors", *foreign)], 1)[0]
+    assert first.key == 3
+
+
+@given(relevance=st.floats(0, 1), more=st.floats(0, 1), unreached=st.booleans())
+def test_a_higher_relevance_never_lowers_a_score(relevance, more, unreached):
+    other = believed("words", Hit(1, 9.0, relevance=0.5), Hit(2, 8.0, relevance=0.4))
+
+    def score(value):
+        hits = ReciprocalRankFusion().fuse([other, believed("v", Hit(2, 0.5, relevance=value, unreached=unreached))], 9)
+        return next(hit.score for hit in hits if hit.key == 2)
+
+    low, high = sorted((relevance, more))
+    assert score(low) <= score(high)

@@ -10,6 +10,7 @@ from klaw_core.builtin.fusion import ReciprocalRankFusion
 from klaw_core.searching.contracts import _allowed
 from klaw_core.searching.flow import Searcher
 from klaw_core.searching.scope import Scope, Target
+from klaw_core.searching.spreading import Spread
 
 MOMENT = datetime(2026, 2, 24, tzinfo=UTC)
 
@@ -68,11 +69,18 @@ def scope(rows):
     return Scope(rows, (Target(Query("x"), ()),))
 
 
+def hydrated(rows, hits, wanted, per_document=None):
+    spread = Spread(wanted, per_document)
+    scope(rows).hydrate(hits, spread)
+    spread.fill()
+    return spread.taken
+
+
 @given(found(), st.one_of(st.none(), st.integers(1, 45)))
 def test_fetching_a_part_at_a_time_finds_the_same(found, wanted):
     rows, hits = found
 
-    assert scope(rows).hydrate(hits, wanted) == plainly(rows, hits)[:wanted]
+    assert hydrated(rows, hits, wanted) == plainly(rows, hits)[:wanted]
     assert rows.fetched <= len(hits)
 
 
@@ -80,7 +88,7 @@ def test_fetching_a_part_at_a_time_finds_the_same(found, wanted):
 def test_no_more_is_fetched_than_is_shown_where_nothing_is_left_out(wanted):
     rows = Rows([StoredChunk(k, Chunk(f"id{k}", f"{k}", 0, 9, 1, 1), f"{k}.md", "note", MOMENT) for k in range(200)])
 
-    assert len(scope(rows).hydrate([Hit(key, -float(key)) for key in range(200)], wanted)) == wanted
+    assert len(hydrated(rows, [Hit(key, -float(key)) for key in range(200)], wanted)) == wanted
     assert rows.fetched == wanted
 
 
@@ -92,8 +100,38 @@ def test_fusing_no_more_than_are_likely_to_do_finds_the_same(found, wanted):
     rankings = [Ranking("a", tuple(hits)), Ranking("b", tuple(Hit(hit.key, hit.score) for hit in hits[::3]))]
     most = 2 * max(len(hits), 1)
 
-    first = searcher._first(scope(rows), rankings, most, wanted)
+    first = searcher._first(scope(rows), rankings, most, Spread(wanted, None)).taken
     assert first == plainly(rows, fusion.fuse(rankings, most))[:wanted]
+
+
+def chunks_of(*paths, chat_id=None):
+    chunks = [
+        StoredChunk(key, Chunk(f"id{key}", f"text {key}", 0, 9, key, key), path, path, MOMENT, chat_id=chat_id)
+        for key, path in enumerate(paths, start=1)
+    ]
+    return Rows(chunks)
+
+
+def test_one_document_leaves_room_for_others_that_fit_nearly_as_well():
+    rows = chunks_of("a", "a", "a", "b", "a", "c")
+    hits = [Hit(key, 1.0 - key / 50) for key in range(1, 7)]
+    assert [hit.key for _, hit in hydrated(rows, hits, 4, per_document=2)] == [1, 2, 4, 6]
+    assert [hit.key for _, hit in hydrated(rows, hits, 6, per_document=2)] == [1, 2, 3, 4, 5, 6], "the places are free"
+    spread = Spread(4, 2)
+    scope(rows).hydrate(hits, spread)
+    assert {key: [chunk.key for chunk in others] for key, others in spread.also.items()} == {1: [3, 5]}
+
+
+def test_one_document_keeps_its_places_where_others_are_clearly_worse():
+    rows = chunks_of("a", "a", "a", "b")
+    hits = [Hit(1, 1.0), Hit(2, 0.9), Hit(3, 0.8), Hit(4, 0.1)]
+    assert [hit.key for _, hit in hydrated(rows, hits, 3, per_document=1)] == [1, 2, 3]
+
+
+def test_messages_of_one_chat_are_no_document():
+    rows = chunks_of("a", "a", "a", "b", chat_id="chat")
+    hits = [Hit(key, 1.0 - key / 50) for key in range(1, 5)]
+    assert [hit.key for _, hit in hydrated(rows, hits, 3, per_document=1)] == [1, 2, 3]
 
 
 SCORES = st.floats(-10, 10).map(lambda score: round(score, 2))

@@ -12,6 +12,7 @@ from attrs import frozen
 
 from klaw_core import Keys
 from klaw_core.words.query import Term, render
+from klaw_fts5.coverage import Holders
 from klaw_fts5.plan import Counts
 from klaw_fts5.sql import Statements
 from klaw_fts5.tokenizer import Tokenizer, makes_pairs
@@ -42,7 +43,7 @@ class Preference:
     weight: float
 
 
-class Searcher(Counts, Protocol):
+class Searcher(Counts, Holders, Protocol):
     """One way to answer: counts terms for the plan, then scores chunks."""
 
     def expect(self, terms: Sequence[Term]) -> None:
@@ -81,16 +82,16 @@ class ExactSearch:
 
     def holders(self, terms: Sequence[Term], /) -> list[int]:
         """Return how many chunks hold each term, counted no further than tells rare ones from frequent ones."""
-        return [self._holders(term, _RARE) for term in terms]
+        return [self.count(term, _RARE) for term in terms]
 
     def has(self, term: Term, /) -> bool:
         """Return whether any chunk holds a term."""
-        return self._holders(term, 1) > 0
+        return self.count(term, 1) > 0
 
     def is_everyday(self, term: Term, /) -> bool:
         """Return whether half of the chunks hold a term. They are counted no further."""
         enough = everyday_from(self.rows)
-        return enough <= self.rows and self._holders(term, enough) >= enough
+        return enough <= self.rows and self.count(term, enough) >= enough
 
     def makes_pairs(self, word: str, /) -> bool:
         """Return whether the tokenizer makes one term of a word that makes pairs with its neighbours."""
@@ -107,6 +108,11 @@ class ExactSearch:
                 scores[key] += preferred.weight * score
         return scores
 
+    def held_by(self, term: Term, keys: Sequence[int], /) -> tuple[int, list[int]]:
+        """Return how many chunks hold a term, and which of these do."""
+        count, held = self.connection.execute(self.sql.held_by, (render((term,)), apsw.carray(array("q", keys)))).get
+        return count, [] if held is None else [int(key) for key in held.split(",")]
+
     def _best(self, terms: Sequence[Term], depth: int, allowed: Keys | array[int] | None) -> dict[int, float]:
         weights = self.weights
         values = [weights.text, weights.heading, weights.context, render(terms), depth]
@@ -116,5 +122,6 @@ class ExactSearch:
             rows = self.connection.execute(self.sql.search_within, [*values, apsw.carray(allowed)])
         return {key: -score for key, score in rows}
 
-    def _holders(self, term: Term, limit: int) -> int:
+    def count(self, term: Term, limit: int) -> int:
+        """Return how many chunks hold a term, counted up to ``limit``."""
         return int(self.connection.execute(self.sql.matches, (render((term,)), limit)).get)

@@ -7,7 +7,7 @@ of a large collection in a fraction of the time. They are a cache: where they ar
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
@@ -16,8 +16,9 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
-from klaw_core.words.query import MAX_TERMS, compile_query
+from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, compile_query
 from klaw_core.words.treatment import index_text
+from klaw_fts5.coverage import cover
 from klaw_fts5.errors import as_retrieval_error
 from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
 from klaw_fts5.packed.errors import DAMAGE
@@ -194,15 +195,14 @@ class Fts5Index:
                 return ()
             try:
                 packed = self._packed(resource, query.collection, sql)
-                scores = None if packed is None else self._scores(packed, query, limit)
+                found = None if packed is None else self._found(packed, query, limit)
             except DAMAGE:
-                scores = None
-            if scores is None:
+                found = None
+            if found is None:
                 rows = int(resource.execute(sql.count).get)
-                scores = self._scores(ExactSearch(resource, sql, self._weights, rows), query, limit)
-        by_key = sorted(scores.items())
-        best = sorted(by_key, key=itemgetter(1), reverse=True)[:limit]  # equal ones stay in order
-        return tuple(Hit(key, score) for key, score in best)
+                found = self._found(ExactSearch(resource, sql, self._weights, rows), query, limit)
+        scores, covered = found
+        return tuple(Hit(key, score, relevance=covered.get(key)) for key, score in scores.items())
 
     def notices(self, resource: apsw.Connection, query: Query, /) -> Sequence[str]:
         """Say so if the question has more different words than are searched for."""
@@ -210,6 +210,18 @@ class Fts5Index:
         if len(query.text) <= MAX_TERMS or len(terms := compile_query(query.text)) <= MAX_TERMS:
             return ()
         return (f"the question has {len(terms):,} different words: searched for the {MAX_TERMS} that tell the most",)
+
+    def suggest(
+        self, resource: apsw.Connection, query: Query, read: Callable[[Sequence[int]], Sequence[str]], /
+    ) -> str | None:
+        """Return the question with words that no chunk holds replaced by those that are one slip away."""
+        from klaw_fts5.suggesting import Suggester
+
+        with as_retrieval_error(query.collection):
+            if not _exists(resource, query.collection):
+                return None
+            searcher = ExactSearch(resource, statements(query.collection), self._weights, 0)
+            return Suggester(resource, searcher, read).suggest(query.text[:MAX_CHARACTERS])
 
     @property
     def _weights(self) -> Weights:
@@ -231,8 +243,8 @@ class Fts5Index:
         cache = self._packed_index.cache
         return PackedSearch(resource, sql, weights, cache, state, cache.view(resource, sql.packed, state))
 
-    def _scores(self, searcher: Searcher, query: Query, limit: int) -> dict[int, float]:
-        """Return the scores of the best chunks, by single words and then by pairs of them."""
+    def _found(self, searcher: Searcher, query: Query, limit: int) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the scores of the best chunks, best first, and how much of what is asked each holds."""
         terms = narrow(compile_query(query.text), searcher)
         searcher.expect(terms)
         plan = make_plan(terms, searcher)
@@ -240,7 +252,9 @@ class Fts5Index:
         preferred = Preference(plan.pairs, self.pair_weight)
         within = None if query.within is None else query.within.keys()
         answers = (searcher.best(step, depth, within, preferred) for step in plan.steps)
-        return next(filter(None, answers), {})
+        by_key = sorted(next(filter(None, answers), {}).items())
+        scores = dict(sorted(by_key, key=itemgetter(1), reverse=True)[:limit])  # equal ones stay in order
+        return scores, cover(plan, searcher, scores)
 
 
 def _columns(stored: StoredChunk) -> tuple[str, str, str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
-from klaw_core.words.query import MAX_TERMS, Term, select
+from klaw_core.words.query import MAX_TERMS, Term, read_terms
 
 # What makes an English sentence a question. Among short messages, which seldom ask, these words are rare and would
 # count as much as what was asked about. Russian and Chinese lists were tried and changed nothing.
@@ -34,6 +34,14 @@ _ASKING = frozenset(
     )
 )
 
+# The same in Russian and Chinese, as terms; left out only where it is judged how much of a question a chunk holds.
+_RUSSIAN = """
+что кто как какои какая какое какие какого каких каким какому какими какова каковы когда где почему зачем скольк чеи чья
+чье чьи котор кого кому чего чему чем куда откуда ли
+"""
+_CHINESE = "什么 多少 哪些 哪个 哪里 哪一 哪种 哪位 何时 如何 怎么 怎样 为何 为什 是谁 几个 何种 何人"
+_ASKING_ELSEWHERE = frozenset((*_RUSSIAN.split(), *_CHINESE.split()))
+
 
 class Counts(Protocol):
     """What a plan asks about the chunks."""
@@ -56,11 +64,13 @@ class Plan:
     """What to ask the index for.
 
     ``steps`` are sets of terms, the most telling first: the first that finds anything is the answer. ``pairs`` are
-    phrases of two neighbouring words: a chunk that holds them as they were asked ranks higher.
+    phrases of two neighbouring words: a chunk that holds them as they were asked ranks higher. ``informative`` says of
+    each term that tells what is asked about, in order, whether any chunk holds it.
     """
 
     steps: tuple[tuple[Term, ...], ...] = ()
     pairs: tuple[Term, ...] = ()
+    informative: Mapping[Term, bool] = field(factory=dict)
 
 
 def narrow(terms: Sequence[Term], counts: Counts, /) -> tuple[Term, ...]:
@@ -79,11 +89,18 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
     A chunk that shares only such words, or only the words that ask, is no find while others share more.
     """
     everyday = cache(counts.is_everyday)
-    chosen = select(terms, cache(counts.has))
+    readings = read_terms(terms, cache(counts.has))
+    chosen = tuple(dict.fromkeys(reading for reading in readings.values() if reading is not None))
     content = tuple(term for term in chosen if not asks(term)) or chosen
     telling = tuple(term for term in content if not everyday(term)) or content
     steps = tuple(step for step in dict.fromkeys((telling, content, chosen)) if step)
-    return Plan(steps, _pairs(chosen, telling, counts))
+    tell = set(telling)
+    informative = {
+        reading or term: reading is not None
+        for term, reading in readings.items()
+        if (reading is None or reading in tell) and not _asks_anywhere(term)
+    }
+    return Plan(steps, _pairs(chosen, telling, counts), informative)
 
 
 def _pairs(chosen: Sequence[Term], telling: Sequence[Term], counts: Counts) -> tuple[Term, ...]:
@@ -103,6 +120,11 @@ def _pairs(chosen: Sequence[Term], telling: Sequence[Term], counts: Counts) -> t
 
 def _is_word(term: Term) -> bool:
     return len(term.words) == 1 and not (term.prefix or term.literal or asks(term))
+
+
+def _asks_anywhere(term: Term) -> bool:
+    """Return whether a term only asks, in any of the languages whose question words are known."""
+    return asks(term) or "".join(term.words) in _ASKING_ELSEWHERE
 
 
 def asks(term: Term) -> bool:

@@ -132,6 +132,7 @@ class Statements:
     key_digest: str
     present: str
     matches: str
+    held_by: str
     search: str
     search_within: str
     vocabulary: str
@@ -179,6 +180,10 @@ def _statements(table: str, name: str) -> Statements:
         key_digest=_KEY_DIGEST.format(table=table),
         present=f"SELECT COUNT(*) FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",
         matches=f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)",
+        held_by=(
+            "SELECT COUNT(*), GROUP_CONCAT(rowid) FILTER (WHERE rowid IN (SELECT value FROM carray(?2))) "
+            f"FROM {table} WHERE {table} MATCH ?1"
+        ),
         search=_SEARCH.format(table=table, within=""),
         search_within=_SEARCH.format(table=table, within=_WITHIN),
         vocabulary=(

@@ -106,6 +106,30 @@ def read_blocks(connection: apsw.Connection, collection: str, dimension: int) ->
         yield Block(number, places, keys, held.astype(np.float32, copy=False))
 
 
+def read_sample(connection: apsw.Connection, collection: str, dimension: int, most: int) -> Matrix:
+    """Return at most ``most`` of the vectors, from all over the table, float32 of shape (n, d)."""
+    table = vec_table(collection)
+    blocks: list[Any] = connection.execute(
+        f"SELECT chunk_id, validity FROM {table}_chunks ORDER BY chunk_id"
+    ).fetchall()
+    taken = [np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")) for _, bits in blocks]
+    held = sum(map(len, taken))
+    chosen = np.arange(held) if held <= most else np.linspace(0, held - 1, most).astype(np.int64)
+    sample = np.empty((len(chosen), dimension), np.dtype("<f4"))
+    start = row = 0
+    for (number, _), places in zip(blocks, taken, strict=True):
+        inside = places[chosen[(chosen >= start) & (chosen < start + len(places))] - start]
+        start += len(places)
+        if not len(inside):
+            continue
+        with connection.blob_open("main", f"{table}_vector_chunks00", "vectors", number, False) as blob:
+            for place in inside.tolist():
+                blob.seek(place * dimension * _FLOAT_BYTES)
+                blob.read_into(sample[row].data.cast("B"))
+                row += 1
+    return sample[:row]
+
+
 def add(connection: apsw.Connection, collection: str, keys: Sequence[int], vectors: Matrix) -> None:
     """Add vectors, row i for key i."""
     sql = f"INSERT INTO {vec_table(collection)} (rowid, embedding) VALUES (?, ?)"

@@ -16,6 +16,11 @@ from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
 
 _MOST_NEIGHBOURS = 4096  # vec0 refuses a larger k
+# How many vectors say what is typical of a collection; among very few every one is what somebody looks for.
+_SAMPLED, _FEWEST_SAMPLED = 256, 8
+_LEAST_ROOM = 1e-3
+# What is similar is less than what is said: the scale that words measure relevance on (docs/decisions/0030).
+_SIMILAR = 0.42
 
 
 class VectorStorage:
@@ -113,10 +118,19 @@ class VectorStorage:
         """Return the nearest of both storages, best first, ties by key."""
         quantization = quantized.read_quantization(resource, query.collection)
         hits = [] if quantization is None else quantized.search(resource, self._cache, quantization, query, limit)
-        if not exact.exists(resource, query.collection):
+        tabled = exact.exists(resource, query.collection)
+        if tabled:
+            hits += exact.search(resource, query, limit)
+            hits = sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
+        if not hits:
             return hits
-        hits += exact.search(resource, query, limit)
-        return sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
+        typical = None
+        if quantization is not None:
+            typical = quantized.typical_similarity(resource, self._cache, quantization, query, _SAMPLED)
+        if typical is None and tabled and query.vector is not None:
+            sample = exact.read_sample(resource, query.collection, len(query.vector), _SAMPLED)
+            typical = float(np.median(sample @ query.vector)) if len(sample) >= _FEWEST_SAMPLED else None
+        return hits if typical is None else [_judged(hit, typical) for hit in hits]
 
     def _quantizes(
         self, resource: apsw.Connection, collection: str, quantization: quantized.Quantization | None, more: int
@@ -125,6 +139,15 @@ class VectorStorage:
         if self._search != "auto":
             return self._search == "quantized"
         return quantization is not None or exact.count(resource, collection) + more > self._exact_up_to
+
+
+def _judged(hit: Hit, typical: float) -> Hit:
+    """Return a hit with its relevance: how far its cosine stands above what a question has in common with anything.
+
+    Unrelated texts have a cosine of .0 in some spaces and of .75 in others.
+    """
+    room = max(1.0 - typical, _LEAST_ROOM)
+    return Hit(hit.key, hit.score, relevance=_SIMILAR * min(max((hit.score - typical) / room, 0.0), 1.0))
 
 
 def _convert(

@@ -16,7 +16,7 @@ from klaw_fts5.exact import ExactSearch, Preference, Weights, everyday_from
 from klaw_fts5.packed.blocks import Own, TermPostings, read_own, read_postings
 from klaw_fts5.packed.cache import Cache, TermBounds, TermScores
 from klaw_fts5.packed.pairs import pair_number
-from klaw_fts5.packed.postings import OWN
+from klaw_fts5.packed.postings import OWN, Integers
 from klaw_fts5.packed.spelling import term_number
 from klaw_fts5.packed.state import PackedState
 from klaw_fts5.packed.view import K1, View, idf
@@ -71,6 +71,7 @@ class PackedSearch:
     _numbers_of_pairs: dict[tuple[str, ...], tuple[int, ...] | None] = field(init=False, factory=dict)
     _compounds: dict[Term, TermScores] = field(init=False, factory=dict)
     _phrases: dict[Term, dict[int, float]] = field(init=False, factory=dict)
+    _known_rows: dict[tuple[int, ...], tuple[NDArray[np.int32], Integers]] = field(init=False, factory=dict)
 
     @_tokenize.default
     def _make_tokenizer(self) -> Tokenizer:
@@ -126,6 +127,29 @@ class PackedSearch:
             if None not in numbers and (len(numbers) == 1 or self._is_frequent(term)):
                 return True
         return self._count(term, enough) >= enough
+
+    @property
+    def rows(self) -> int:
+        """Return how many chunks there are."""
+        return self.view.rows
+
+    def held_by(self, term: Term, keys: Sequence[int], /) -> tuple[int, list[int]]:
+        """Return how many chunks hold a term, and which of these, which ascend, do."""
+        number = None if term.prefix or len(term.words) > 1 else self._number(term.words[0])
+        if number is None and not self._is_kept(term):
+            found = self._found(term)
+            return len(found), [key for key in keys if key in found]
+        scored = self._compound(term) if number is None else self._scored(number)
+        rows, chosen = self._rows_of(tuple(keys))
+        held = chosen[scored.find(rows)[1]]
+        return len(scored.rows), [keys[place] for place in held.tolist()]
+
+    def _rows_of(self, keys: tuple[int, ...]) -> tuple[NDArray[np.int32], Integers]:
+        """Return the rows of keys, and which key each has; the same ones are asked about for every term."""
+        if keys not in self._known_rows:
+            rows, chosen = self.view.find(np.array(keys, dtype=np.int64))
+            self._known_rows[keys] = rows.astype(np.int32), chosen
+        return self._known_rows[keys]
 
     def makes_pairs(self, word: str, /) -> bool:
         """Return whether the tokenizer makes one term of a word that makes pairs with its neighbours."""

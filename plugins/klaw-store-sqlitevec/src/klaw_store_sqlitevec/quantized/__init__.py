@@ -1,6 +1,6 @@
 """Vectors as one bit a dimension to find candidates by, and as int8 to rank them by; all of it in klaw.db."""
 
-from klaw_store_sqlitevec.quantized.searching import search
+from klaw_store_sqlitevec.quantized.searching import search, typical_similarity
 from klaw_store_sqlitevec.quantized.tables import (
     FEWEST_FOR_CENTRE,
     Quantization,
@@ -26,4 +26,5 @@ __all__ = [
     "read_quantization",
     "remove",
     "search",
+    "typical_similarity",
 ]

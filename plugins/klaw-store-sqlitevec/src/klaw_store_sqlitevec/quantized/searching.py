@@ -61,6 +61,27 @@ def search(
     return list(map(Hit, keys[order].tolist(), scores[order].tolist()))
 
 
+def typical_similarity(
+    connection: apsw.Connection, cache: SegmentCache, quantization: Quantization, query: Query, most: int
+) -> float | None:
+    """Return how similar a query is to what it has nothing to do with: the median over at most ``most`` vectors.
+
+    The centre of many is near enough, and known already. None where there are no vectors.
+    """
+    if query.vector is None:
+        return None
+    if quantization.centred:
+        return float(quantization.centre @ query.vector)
+    view = cache.load(connection, query.collection, quantization)
+    if not view.held:
+        return None
+    positions = np.setdiff1d(np.unique(np.linspace(0, view.starts[-1] - 1, most).astype(np.int64)), view.dead)
+    if not len(positions):
+        return None
+    _, rows = read_rows(connection, query.collection, view.places(positions), quantization.dimension)
+    return float(np.median(arithmetic.similarities(rows, quantization.centre, query.vector)))
+
+
 def _allowed(connection: apsw.Connection, view: View, within: Keys) -> NDArray[np.bool_]:
     """Return for each position whether one lives there whose key is wanted."""
     wanted = arithmetic.members(view.all_keys(connection), within)

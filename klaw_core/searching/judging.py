@@ -1,0 +1,103 @@
+"""What hits are worth: to the fusion, and to a person who asks whether anything fits.
+
+A retriever says of each hit how much it believes in it (``Hit.relevance``), on a scale that all retrievers share. Two
+things only the search as a whole can add: how well the model knows the question's script, and which hits words could
+not have found.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from math import exp
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from klaw_core.interfaces.components import Embedder
+    from klaw_core.values.search import Hit, Ranking
+
+# Tokens a letter: a model that knows a script has words for it, one that does not spells it out. English with a model
+# for English has .25 to .4, Russian 1; with multilingual models Russian has .3, and Chinese .8.
+_KNOWN, _UNKNOWN = 0.6, 0.9
+
+# What a question asks about, and what a chunk must share with it to be found by words: letters, not numbers.
+_WORD = re.compile(r"[^\W\d_]+")
+# So many words make a question in which any text of its language shares one: `the`, `of`, `is`.
+_SENTENCE = 5
+_READ = 400
+
+# A logistic curve that tells questions whose document is in the index from those whose document is not: of the
+# relevance that words give, of the vectors', of the fifth best that words give (what all chunks share is the topic, not
+# the answer), and of how much the model knows. See docs/decisions/0031-relevance.md.
+_WORDS, _VECTORS, _TOPIC, _LEAST, _KNOWING = 12.0, 11.0, -5.0, -4.2, -2.0
+_FIFTH = 5
+# By vectors alone.
+_ALONE, _ALONE_LEAST = 45.0, -8.5
+# A hit that words could not have found is judged by vectors alone: with the weight of both.
+_UNREACHED = 2.5
+
+
+def familiarity(question: str, embedder: Embedder) -> float:
+    """Return how well a model knows the script of a question, from 0 to 1, by how many tokens a letter takes.
+
+    A server's embedder only estimates tokens: of its models it is assumed that they know everything.
+    """
+    letters = sum(map(str.isalnum, question))
+    if not letters or getattr(embedder, "remote", False):
+        return 1.0
+    (tokens,) = embedder.count_tokens([question])
+    return min(max((_UNKNOWN - tokens / letters) / (_UNKNOWN - _KNOWN), 0.0), 1.0)
+
+
+def is_unreachable(question: str, text: str) -> bool:
+    """Return whether words cannot lead from a question to a text: another script, or a sentence that shares no word."""
+    script = _script(question)
+    if script and _script(text) != script:
+        return True
+    asked = frozenset(_WORD.findall(question.casefold()))
+    return len(asked) >= _SENTENCE and asked.isdisjoint(_WORD.findall(text.casefold()))
+
+
+@lru_cache(maxsize=1024)
+def _script(text: str) -> str:
+    """Return the script that most of the first letters of a text are in."""
+    letters = Counter(_script_of(letter) for letter in text[:_READ] if letter.isalpha())
+    return letters.most_common(1)[0][0] if letters else ""
+
+
+@cache
+def _script_of(letter: str) -> str:
+    return unicodedata.name(letter, "?").partition(" ")[0]
+
+
+def judge(words: Sequence[Ranking], vectors: Sequence[Ranking], known: float) -> dict[int, float]:
+    """Return the relevance of every hit, 0 to 1 and comparable between questions; of none if no retriever can say."""
+    said, alike = _relevances(words), _relevances(vectors)
+    if not words:
+        return {key: _logistic(_ALONE * hit.relevance + _ALONE_LEAST) for key, hit in alike.items() if hit.relevance}
+    if not said and not alike:
+        return {}
+    ranked = sorted((hit.relevance or 0.0 for hit in said.values()), reverse=True)
+    topic = ranked[min(_FIFTH, len(ranked)) - 1] if ranked else 0.0
+    base = _TOPIC * topic + _LEAST + (_KNOWING * known if alike else 0.0)
+    return {
+        key: _logistic(base + _WORDS * _worth(said.get(key)) + _VECTORS * _worth(alike.get(key)))
+        for key in said.keys() | alike.keys()
+    }
+
+
+def _relevances(rankings: Sequence[Ranking]) -> Mapping[int, Hit]:
+    return {hit.key: hit for ranking in rankings for hit in ranking.hits if hit.relevance is not None}
+
+
+def _worth(hit: Hit | None) -> float:
+    if hit is None or hit.relevance is None:
+        return 0.0
+    return hit.relevance * (_UNREACHED if hit.unreached else 1.0)
+
+
+def _logistic(value: float) -> float:
+    return 1.0 / (1.0 + exp(-value))

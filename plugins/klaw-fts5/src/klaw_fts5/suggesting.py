@@ -1,0 +1,103 @@
+"""Did you mean: words of a question that no chunk holds, each with the word of the index that is one slip away.
+
+Loaded only where a search found nothing good. Every text that one slip makes of a word (a letter too many, too few or
+another one, or two neighbours swapped) is cut to its stem as the index has it, and looked up: the work depends on the
+length of the word, and not on how many words the index holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+
+import apsw
+from attrs import frozen
+
+from klaw_fts5.exact import ExactSearch
+from klaw_core.words.query import Term
+from klaw_fts5.tokenizer import Tokenizer
+from klaw_core.words.treatment import fold, index_text
+
+#: Returns the texts of chunks, by key.
+ReadTexts = Callable[[Sequence[int]], Sequence[str]]
+
+_WORD = re.compile(r"[^\W\d_]+")
+# A slip in a shorter word makes another word, and a longer one is no word.
+_SHORTEST, _LONGEST = 4, 24
+# So many words of a question are looked at, and so many stems and chunks for a word that may be meant.
+_MOST_WORDS, _MOST_STEMS, _MOST_CHUNKS = 8, 6, 3
+_LATIN = "abcdefghijklmnopqrstuvwxyz"
+_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
+# Authors slip as well: a word of at most so many chunks may be a slip if so many times as many hold another.
+_RARE, _MORE = 3, 20
+# Counted no further: which of several words is meant, a thousand chunks say as well as a million.
+_ENOUGH = 1_000
+
+
+@frozen(eq=False)
+class Suggester:
+    """Suggests what was meant, from the words of one collection. ``read`` gives the texts of chunks."""
+
+    connection: apsw.Connection
+    searcher: ExactSearch
+    read: ReadTexts
+
+    def suggest(self, text: str) -> str | None:
+        """Return the question with its misspelt words corrected; None if none is, or none can be."""
+        tokenize = Tokenizer(self.connection)
+        pieces: list[str] = []
+        done = looked_at = 0
+        for match in _WORD.finditer(text):
+            if looked_at == _MOST_WORDS or not _SHORTEST <= len(match[0]) <= _LONGEST:
+                continue
+            known = self._holders(match[0])
+            if not any(_stems(tokenize, [match[0]])) or known > _RARE:
+                continue
+            looked_at += 1
+            meant = self._meant(tokenize, fold(match[0]), known * _MORE)
+            if meant is not None:
+                pieces += [text[done : match.start()], meant]
+                done = match.end()
+        return "".join([*pieces, text[done:]]) if pieces else None
+
+    def _meant(self, tokenize: Tokenizer, word: str, least: int) -> str | None:
+        """Return the word one slip away that most chunks hold, and more than ``least`` of them."""
+        slips = dict.fromkeys(_slips(word))
+        by_stem: dict[str, list[str]] = {}
+        for slip, stem in zip(slips, _stems(tokenize, list(slips)), strict=True):
+            by_stem.setdefault(stem, []).append(slip)
+        held = [(self._holders(same[0]), same) for stem, same in by_stem.items() if stem]
+        for count, same in sorted(held, key=itemgetter(0), reverse=True)[:_MOST_STEMS]:
+            if count > least and (written := self._written(same)) is not None:
+                return written
+        return None
+
+    def _written(self, slips: Sequence[str]) -> str | None:
+        """Return which of these spellings of one stem stands in a chunk that holds it: not all of them are words."""
+        keys = list(self.searcher.best((_term(slips[0]),), _MOST_CHUNKS, None))
+        words = {fold(match[0]) for text in self.read(keys) for match in _WORD.finditer(text)}
+        return next((slip for slip in slips if slip in words), None)
+
+    def _holders(self, word: str) -> int:
+        return self.searcher.count(_term(word), _ENOUGH)
+
+
+def _term(word: str) -> Term:
+    return Term((index_text(word).strip(),), literal=True)
+
+
+def _stems(tokenize: Tokenizer, words: Sequence[str]) -> list[str]:
+    """Return what the index has for each word; nothing for what is not one word to it."""
+    terms = tokenize.each([index_text(word).strip().encode() for word in words])
+    return [found[0].decode("utf-8", "replace") if len(found) == 1 else "" for found in terms]
+
+
+def _slips(word: str) -> Iterator[str]:
+    """Yield everything that is one slip away from a word, swapped neighbours first."""
+    letters = _CYRILLIC if any(letter in _CYRILLIC for letter in word) else _LATIN
+    splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    yield from (head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1)
+    yield from (head + letter + tail for head, tail in splits for letter in letters)
+    yield from (head + tail[1:] for head, tail in splits if tail)
+    yield from (head + letter + tail[1:] for head, tail in splits if tail for letter in letters)
