@@ -283,6 +283,8 @@ class Memory:
         filters: Filters = Filters(),  # noqa: B008  # frozen
         collection: str | Sequence[str] = MEMORY,
         min_score: float | None = None,
+        min_relevance: float | None = None,
+        per_document: int | None = 3,
         vector: Vector | None = None,
         duplicates: Duplicates = "collapse",
     ) -> SearchResults:
@@ -291,8 +293,10 @@ class Memory:
         ``mode`` is ``hybrid``, ``fts`` or ``vector``. ``collection`` names one or several collections; each result says
         which it is from. ``vector`` takes the place of the question's own: float32 of shape (d,), unit length, in the
         space of the index. With ``duplicates="keep"`` chunks whose text equals a better one's are results as well.
-        Scores compare within one answer only. Raise QueryError for an empty query or an unknown collection; a
-        retriever that fails is named in the answer's ``notices`` instead.
+        Scores compare within one answer only, relevances between questions: ``min_relevance`` leaves out what has less.
+        More than ``per_document`` chunks of a note are results only where no others fit nearly as well; None sets no
+        limit. Raise QueryError for an empty query or an unknown collection; a retriever that fails is named in the
+        answer's ``notices`` instead.
         """
         names = (collection,) if isinstance(collection, str) else tuple(dict.fromkeys(collection))
         self._check_collections(names)
@@ -304,6 +308,8 @@ class Memory:
             filters=filters,
             collections=names,
             min_score=min_score,
+            min_relevance=min_relevance,
+            per_document=per_document,
             vector=vector,
             duplicates=duplicates,
         )

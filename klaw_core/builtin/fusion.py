@@ -11,7 +11,7 @@ from klaw_core.values.search import Contribution, Hit, Ranking
 # What is found counts a little, whatever its retriever believes: the next result is a hit and not a tie.
 _LEAST_RELEVANCE = 0.0004
 # What a hit counts for that the other retrievers could not have found: its own part and theirs.
-_UNREACHED = 2.5
+_UNREACHED = 2.8
 
 
 @frozen(eq=False, repr=False)

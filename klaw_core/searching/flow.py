@@ -26,9 +26,18 @@ from klaw_core.errors import (
 from klaw_core.searching.contracts import check_hits
 from klaw_core.searching.judging import familiarity
 from klaw_core.searching.scope import Scope, Target
+from klaw_core.searching.spreading import Spread
 from klaw_core.values.collections import MEMORY
-from klaw_core.values.search import Filters, Hit, Query, Ranking, SearchResults, check_filters
-from klaw_core.values.text import StoredChunk
+from klaw_core.values.search import (
+    WEAK_RELEVANCE,
+    Filters,
+    Hit,
+    Query,
+    Ranking,
+    SearchResult,
+    SearchResults,
+    check_filters,
+)
 
 if TYPE_CHECKING:  # what only vectors or stages need is imported with them
     from klaw_core.embedding.query_vectors import QueryVectors
@@ -92,6 +101,8 @@ class Searcher:
         filters: Filters = Filters(),  # noqa: B008  # frozen
         collections: Sequence[str] = (MEMORY,),
         min_score: float | None = None,
+        min_relevance: float | None = None,
+        per_document: int | None = None,
         vector: Vector | None = None,
         duplicates: Duplicates = "collapse",
     ) -> SearchResults:
@@ -101,7 +112,7 @@ class Searcher:
         QueryError if the query is empty or too long, EmbeddingError, RetrievalError or VectorSpaceError if no
         retriever could answer.
         """
-        _check(text, limit, mode, duplicates)
+        _check(text, limit, mode, duplicates, per_document)
         check_filters(filters)
         search = partial(
             self._search,
@@ -111,6 +122,8 @@ class Searcher:
             filters=filters,
             collections=collections,
             min_score=min_score,
+            min_relevance=min_relevance,
+            per_document=per_document,
             vector=vector,
             collapse=duplicates == "collapse",
         )
@@ -130,6 +143,8 @@ class Searcher:
         filters: Filters,
         collections: Sequence[str],
         min_score: float | None,
+        min_relevance: float | None,
+        per_document: int | None,
         vector: Vector | None,
         collapse: bool,
         known: Mapping[str, SpaceRecord],
@@ -155,26 +170,31 @@ class Searcher:
             _overlook_empty(snapshot, [name for name, _, _, space in plans if space is None], notices)
             scope = Scope(snapshot, targets, collapse)
             preference = _preferred_days(text)
-            found = self._find(scope, limit, notices, deep=bool(self.stages) or preference is not None)
+            deep = bool(self.stages) or preference is not None
+            spread = self._find(scope, limit, notices, Spread(None, None) if deep else Spread(limit, per_document))
             if preference is not None:
                 from klaw_core.searching.days import prefer_days
 
-                found = prefer_days(preference, found)
+                spread = _spread(scope, prefer_days(preference, spread.taken), Spread(None, None))
             if scope.unreadable:
                 from klaw_core.values.findings import FIX  # seldom needed
 
                 notices.append(f"chunks that are damaged were left out: {len(scope.unreadable):,}; `{FIX}`")
-            if not found:
+            if not spread.taken:
                 self._explain_nothing(scope, filters, notices)
+            _suggest(scope, spread, notices)
+        found = spread.taken
         if self.stages and found:
             from klaw_core.searching.reranking import rerank
 
-            query = scope.target_of(found[0][0].key).query
-            found, failures = rerank(self.stages, self.store, query, found, limit)
+            found, failures = rerank(self.stages, self.store, scope.target_of(found[0][0].key).query, found, limit)
             notices.extend(failures)
-        good = found if min_score is None else [(stored, hit) for stored, hit in found if hit.score >= min_score]
-        results = tuple(scope.result(stored, hit) for stored, hit in good[:limit])
-        return SearchResults(results, tuple(dict.fromkeys(notices)))
+        if deep:
+            spread = _spread(scope, found, Spread(limit, per_document))
+        also = spread.also
+        results = (scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in spread.taken)
+        good = tuple(result for result in results if _is_good(result, min_score, min_relevance))
+        return SearchResults(good, tuple(dict.fromkeys(notices)))
 
     def _explain_nothing(self, scope: Scope, filters: Filters, notices: list[str]) -> None:
         """Say why nothing was found: nothing is indexed, or no chunk passes a filter."""
@@ -262,33 +282,60 @@ class Searcher:
         self._spaces[os.getpid(), collection] = record
         return True
 
-    def _find(self, scope: Scope, limit: int, notices: list[str], *, deep: bool) -> Sequence[tuple[StoredChunk, Hit]]:
+    def _find(self, scope: Scope, limit: int, notices: list[str], spread: Spread) -> Spread:
         """Ask and fuse; where copies of one text leave too few results, ask again for more.
 
-        Unless it is to look ``deep``, ``limit`` are all that anybody will look at: no others are fetched.
+        ``spread`` is empty. Unless it wants all, ``limit`` are all that anybody will look at: no others are fetched.
         """
         depth = _depth(self.fusion, limit)
-        wanted = None if deep else limit
+        wanted, most = spread.wanted, spread.per_document
         while True:
             rankings = scope.ask(depth, notices)
-            found = self._first(scope, rankings, depth * len(rankings), wanted)
+            spread = self._first(scope, rankings, depth * len(rankings), Spread(wanted, most))
             exhausted = all(len(ranking.hits) < depth for ranking in rankings)
-            if len(found) >= limit or exhausted or depth >= _DEEPEST:
-                return found
+            if len(spread.taken) >= limit or exhausted or depth >= _DEEPEST:
+                return spread
             depth = min(4 * depth, _DEEPEST)
 
-    def _first(
-        self, scope: Scope, rankings: Sequence[Ranking], most: int, wanted: int | None
-    ) -> Sequence[tuple[StoredChunk, Hit]]:
-        """Return the ``wanted`` first of at most ``most`` (None: all).
+    def _first(self, scope: Scope, rankings: Sequence[Ranking], most: int, spread: Spread) -> Spread:
+        """Return the first of at most ``most`` hits, as many as ``spread`` wants (None: all).
 
         They are looked for among the first twice as many: a smaller limit cuts off the end of what a fusion returns.
         """
+        wanted = spread.wanted
         if wanted is not None and 2 * wanted < sum(len(ranking.hits) for ranking in rankings):
-            found = scope.hydrate(_fuse(self.fusion, rankings, 2 * wanted), wanted)
-            if len(found) == wanted:
-                return found
-        return scope.hydrate(_fuse(self.fusion, rankings, most), wanted) if rankings else ()
+            first = Spread(wanted, spread.per_document)
+            scope.hydrate(_fuse(self.fusion, rankings, 2 * wanted), first)
+            if first.is_full:
+                return first
+        if rankings:
+            scope.hydrate(_fuse(self.fusion, rankings, most), spread)
+        spread.fill()
+        return spread
+
+
+def _spread(scope: Scope, found: Sequence[tuple[StoredChunk, Hit]], spread: Spread) -> Spread:
+    """Return ``spread`` with what was found and put into another order."""
+    for stored, hit in found:
+        spread.add(scope.collection_of(hit.key), stored, hit)
+    spread.fill()
+    return spread
+
+
+def _suggest(scope: Scope, spread: Spread, notices: list[str]) -> None:
+    """Say what was probably meant, where nothing or nothing good was found."""
+    known = [scope.relevances.get(hit.key) for _, hit in spread.taken]
+    if all(relevance is not None and relevance < WEAK_RELEVANCE for relevance in known):
+        from klaw_core.searching.why_nothing import suggestions
+
+        notices.extend(suggestions(scope))
+
+
+def _is_good(result: SearchResult, min_score: float | None, min_relevance: float | None) -> bool:
+    """Return whether a result is as good as was asked; one whose relevance nobody can say is."""
+    if min_score is not None and result.score < min_score:
+        return False
+    return min_relevance is None or result.relevance is None or result.relevance >= min_relevance
 
 
 def _preferred_days(text: str) -> DayPreference | None:
@@ -331,7 +378,9 @@ def _leave_out(these: Sequence[ConfiguredRetriever], retrievers: list[Configured
         retrievers.remove(configured)
 
 
-def _check(text: str, limit: int, mode: str, duplicates: str) -> None:
+def _check(text: str, limit: int, mode: str, duplicates: str, per_document: int | None) -> None:
+    if per_document is not None and per_document < 1:
+        raise QueryError(f"per_document must be at least 1, got {per_document}", hint="None is no limit")
     if duplicates not in get_args(Duplicates):
         raise QueryError(f"duplicates={duplicates!r}", hint=f"one of {', '.join(get_args(Duplicates))}")
     if mode not in get_args(Mode):

@@ -17,6 +17,7 @@ from klaw_core.errors import RetrievalError, as_klaw_error
 from klaw_core.searching.contracts import check_hits
 from klaw_core.searching.judging import is_unreachable, judge
 from klaw_core.searching.retrievers import ConfiguredRetriever
+from klaw_core.searching.spreading import Spread
 from klaw_core.values.search import Hit, Query, Ranking, SearchResult
 from klaw_core.values.text import StoredChunk
 
@@ -121,17 +122,16 @@ class Scope:
         """Return the collection that a key of a ranking belongs to."""
         return self.target_of(key).query.collection
 
-    def hydrate(self, hits: Sequence[Hit], wanted: int | None) -> list[tuple[StoredChunk, Hit]]:
-        """Return the chunks of the hits, without one whose text, or most of whose span, a better one already shows.
+    def hydrate(self, hits: Sequence[Hit], spread: Spread) -> None:
+        """Give the chunks of the hits to ``spread``, but for one whose text, or most of whose span, a better one shows.
 
-        They are fetched a part at a time, until there are as many as are ``wanted`` (None: all).
+        They are fetched a part at a time, until nothing more is wanted.
         """
-        kept: list[tuple[StoredChunk, Hit]] = []
         texts: set[str] = set()
         shown: dict[tuple[str, str], list[Chunk]] = {}
         first, times = 0, 1
-        while first < len(hits):
-            size = len(hits) if wanted is None else times * (wanted - len(kept))
+        while first < len(hits) and not spread.is_full:
+            size = len(hits) if spread.wanted is None else times * (spread.wanted - len(spread.taken))
             part = hits[first : first + size]
             stored = self._chunks([hit.key for hit in part])
             for hit in part:
@@ -139,18 +139,16 @@ class Scope:
                 if found is None:
                     self.unreadable.add(hit.key)
                     continue
+                collection = self.collection_of(hit.key)
                 if self.collapse:
-                    others = shown.setdefault((self.collection_of(hit.key), found.path), [])
+                    others = shown.setdefault((collection, found.path), [])
                     if found.chunk.text in texts or _is_shown(found.chunk, others):
                         continue
                     others.append(found.chunk)
                     texts.add(found.chunk.text)
-                kept.append((found, hit))
-                if len(kept) == wanted:
-                    return kept
+                spread.add(collection, found, hit)
             first += size
             times *= 2
-        return kept
 
     def _chunks(self, keys: Sequence[int]) -> dict[int, StoredChunk]:
         """Return the chunks of combined keys, by those keys."""
@@ -166,8 +164,8 @@ class Scope:
                 found[key] = evolve(stored, key=key)
         return found
 
-    def result(self, stored: StoredChunk, hit: Hit) -> SearchResult:
-        """Return a chunk and its hit as a result."""
+    def result(self, stored: StoredChunk, hit: Hit, also: Sequence[StoredChunk] = ()) -> SearchResult:
+        """Return a chunk and its hit as a result; ``also`` are other chunks of its document."""
         chunk = stored.chunk
         return SearchResult(
             content=chunk.text,
@@ -187,6 +185,7 @@ class Scope:
             similarity=self._similarity(hit),
             origin=stored.origin,
             relevance=self.relevances.get(hit.key),
+            also=tuple(f"{other.path}:{other.chunk.start_line}-{other.chunk.end_line}" for other in also),
         )
 
     def _similarity(self, hit: Hit) -> float | None:

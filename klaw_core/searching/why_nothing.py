@@ -13,6 +13,10 @@ from klaw_core.values.search import Filters
 if TYPE_CHECKING:
     from klaw_core.interfaces.store import Snapshot
     from klaw_core.searching.retrievers import ConfiguredRetriever
+    from klaw_core.searching.scope import Scope
+
+# A longer question is a text that somebody pasted.
+_LONGEST_SUGGESTION = 200
 
 # Filters that a person may misspell: what it means that nothing passes, and what to write.
 _FILTERS = {
@@ -45,6 +49,28 @@ def unmatched(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filt
     for condition in filters.metadata:
         if _nothing_passes(snapshot, collections, Filters(metadata=(condition,))):
             yield f"no metadata has {condition.key} {condition.operator} {condition.value!r:.80}"
+
+
+def suggestions(scope: Scope) -> Iterator[str]:
+    """Say what was probably meant, if a retriever can tell: a question with a typing error finds little."""
+    for target in scope.targets:
+        query = target.query
+
+        def read(keys: Sequence[int], collection: str = query.collection) -> list[str]:
+            return [stored.chunk.text for stored in scope.snapshot.chunks(collection, keys)]
+
+        if len(query.text) > _LONGEST_SUGGESTION:
+            continue
+        for configured in target.retrievers:
+            suggest = getattr(configured.retriever, "suggest", None)
+            if suggest is None:
+                continue
+            try:
+                meant = suggest(scope.snapshot.resource, query, read)
+            except Exception:  # noqa: BLE001, S112  # a plugin may raise anything; the answer stands without it
+                continue
+            if meant:
+                yield f"did you mean: {meant}"
 
 
 def _nothing_passes(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filters) -> bool:

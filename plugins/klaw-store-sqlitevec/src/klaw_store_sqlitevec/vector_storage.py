@@ -20,7 +20,7 @@ _MOST_NEIGHBOURS = 4096  # vec0 refuses a larger k
 _SAMPLED, _FEWEST_SAMPLED = 256, 8
 _LEAST_ROOM = 1e-3
 # What is similar is less than what is said: the scale that words measure relevance on (docs/decisions/0030).
-_SIMILAR = 0.42
+_SIMILAR = 0.3
 
 
 class VectorStorage:
