@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # what only vectors or stages need is imported with them
     from klaw_core.searching.days import DayPreference
     from klaw_core.searching.reranking import Stage
     from klaw_core.searching.retrievers import ConfiguredRetriever
+    from klaw_core.values.text import StoredChunk
     from klaw_core.values.vectors import SpaceRecord, Vector
 
 Mode = Literal["hybrid", "fts", "vector"]
@@ -183,7 +184,7 @@ class Searcher:
             if not spread.taken:
                 self._explain_nothing(scope, filters, notices)
             _suggest(scope, spread, notices)
-        found = spread.taken
+        found: Sequence[tuple[StoredChunk, Hit]] = spread.taken
         if self.stages and found:
             from klaw_core.searching.reranking import rerank
 

@@ -14,10 +14,10 @@ from operator import itemgetter
 import apsw
 from attrs import frozen
 
-from klaw_fts5.exact import ExactSearch
 from klaw_core.words.query import Term
-from klaw_fts5.tokenizer import Tokenizer
 from klaw_core.words.treatment import fold, index_text
+from klaw_fts5.exact import ExactSearch
+from klaw_fts5.tokenizer import Tokenizer
 
 #: Returns the texts of chunks, by key.
 ReadTexts = Callable[[Sequence[int]], Sequence[str]]
