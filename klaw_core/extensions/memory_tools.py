@@ -96,7 +96,10 @@ class _MemoryTools:
             below = Filters(path=_RANGE.sub("", filters.source), since=filters.since, until=filters.until)
             results = found(below) or results
         answer: Json = {"results": [result_for_model(result) for result in results]}
-        return answer | ({"notices": list(results.notices)} if results.notices else {})
+        notices = [*results.notices]
+        if results and all(result.is_weak for result in results):
+            notices.append("nothing fits well: most likely none of these results answers the question")
+        return answer | ({"notices": notices} if notices else {})
 
     def get(self) -> Tool:
         properties = {

@@ -106,8 +106,11 @@ def test_fusing_no_more_than_are_likely_to_do_finds_the_same(found, wanted):
 
 def chunks_of(*paths, chat_id=None):
     chunks = [
-        StoredChunk(key, Chunk(f"id{key}", f"text {key}", 0, 9, key, key), path, path, MOMENT, chat_id=chat_id)
+        StoredChunk(
+            key, Chunk(f"id{key}", f"text {key}", 10 * key, 10 * key + 9, key, key), path, path, MOMENT, chat_id=chat_id
+        )
         for key, path in enumerate(paths, start=1)
+        for chunk in [Chunk(f"id{key}", f"text {key}", 10 * key, 10 * key + 9, key, key)]
     ]
     return Rows(chunks)
 
@@ -152,7 +155,9 @@ def test_fusion_is_its_formula(rankings, limit):
     fusion = ReciprocalRankFusion(pool=10)
     parts: dict[int, list[Contribution]] = {}
     for ranking in rankings:
-        for rank, (hit, standing) in enumerate(zip(ranking.hits, fusion._standings(ranking.hits), strict=True), 1):
+        for rank, (hit, standing) in enumerate(
+            zip(ranking.hits, fusion._standings(ranking.hits, believed=False), strict=True), 1
+        ):
             weight = ranking.weight * (fusion.min_confidence + (1 - fusion.min_confidence) * standing)
             part = Contribution(ranking.retriever, rank, hit.score, weight, weight / (fusion.k + rank))
             parts.setdefault(hit.key, []).append(part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import apsw
 import pytest
@@ -154,3 +155,38 @@ def test_what_is_kept_of_too_many_words_stands_in_the_order_of_the_question() ->
     terms = compile_query(" ".join(f"word{number}" for number in range(100)))
     kept = narrow(terms, Known())
     assert kept == terms[:64], "of equally rare ones the first"
+
+
+def test_what_nobody_wrote_is_corrected_from_the_words_that_are_there(connection: apsw.Connection) -> None:
+    texts = {1: "Lifetime elision leaves lifetimes out.", 2: "The borrow checker knows.", 3: "Правила аренды квартиры."}
+    index = Fts5Index()
+    index.reset(connection, "memory", None)
+    index.add(connection, "memory", [stored(key, text) for key, text in texts.items()], None)
+
+    def suggested(text: str) -> str | None:
+        return index.suggest(connection, Query(text), lambda keys: [texts[key] for key in keys])
+
+    assert suggested("lieftime elison?") == "lifetime elision?"
+    assert suggested("the borow cheker") == "the borrow checker"
+    assert suggested("правила арнеды") == "правила аренды"
+    assert suggested("lifetime elision") is None
+    assert suggested("pizza in Naples") is None
+
+
+@pytest.mark.parametrize("search_by", ["exact", "packed"])
+def test_relevance_is_the_part_of_a_question_that_a_chunk_holds(
+    connection: apsw.Connection, search_by: Literal["exact", "packed"]
+) -> None:
+    index = Fts5Index(search_by=search_by)
+    texts = ["violin strings are tuned in fifths", *(f"stock number {number} of the shop" for number in range(30))]
+    index.reset(connection, "memory", None)
+    index.add(connection, "memory", [stored(key, text) for key, text in enumerate(texts, start=1)], None)
+
+    def best(text: str) -> float:
+        relevance = index.search(connection, Query(text), 5)[0].relevance
+        assert relevance is not None
+        return relevance
+
+    assert best("how are violin strings tuned") > 0.8
+    assert best("violin of a famous collector sold in Vienna") < 0.4
+    assert 0 <= best("stock") <= 1

@@ -37,6 +37,7 @@ class TestSearch:
         assert list(result) == [
             "content", "path", "start_line", "end_line", "heading", "score", "source", "created_at", "chunk_id",
             "chat_id", "context", "collection", "metadata", "similarity", "origin",
+            "relevance", "also",
         ]  # fmt: skip
         assert result["content"] == "# Tuesday\n\nBaked rye bread with buttermilk."
         assert (result["path"], result["start_line"], result["end_line"]) == ("notes/2026-02-24.md", 1, 3)
