@@ -47,6 +47,11 @@ CATALOGUE: tuple[FirstParty, ...] = (
     FirstParty("klaw-rerank-http", ("rerank-http",), (("reranker", "http"),)),
     FirstParty("klaw-rerank-onnx", ("rerank-onnx",), (("reranker", "onnx"),)),
     FirstParty(
+        "klaw-facts",
+        ("facts",),
+        (("extension", "facts"), ("chunker", "fact")),
+    ),
+    FirstParty(
         "klaw-eval", ("eval",), commands={"eval": "Measure what a search finds, on your questions or on a dataset."}
     ),
 )

@@ -1,0 +1,1 @@
+"""From what was said to facts: sentences, rules, slots, dates, verification, models."""

@@ -1,0 +1,322 @@
+"""Extraction: from the messages after each chat's watermark to facts, in batches that are appended whole.
+
+Nothing is taken out of a queue: what is not read yet is what stands after the watermark, and the watermark is a line of
+the same append as the facts. So a failure, or a crash anywhere, loses nothing and does nothing twice.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+
+from attrs import define, evolve, field, frozen
+
+from klaw_core import Chat, Conversations, JournalEntry, LanguageModel, LanguageModelError, Message, estimate_tokens
+from klaw_facts.extracting import rule_extractor
+from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, speaker_of
+from klaw_facts.extracting.dates import resolve as resolve_date
+from klaw_facts.extracting.model_extractor import ModelExtractor, UnusableAnswerError, Usage
+from klaw_facts.extracting.resolve import Resolver, nominees
+from klaw_facts.extracting.rules import category_of, importance_of
+from klaw_facts.extracting.verify import verify
+from klaw_facts.journal import FactsJournal
+from klaw_facts.options import FactsOptions
+from klaw_facts.records import batch_record
+from klaw_facts.values import Batch, Fact, Quote, make_id, normalised
+
+#: What the rules are; other rules read everything again only if asked to.
+RULES_VERSION = "rules-1"
+_MESSAGES_PER_BATCH = 200
+_CONTEXT_MESSAGES = 3
+_ENDS = 2  # of a model's answers
+
+
+@frozen
+class ExtractionReport:
+    """What a run did. ``waiting`` are messages that are not read yet, ``problem`` why."""
+
+    facts: int = 0
+    confirmed: int = 0
+    refused: int = 0
+    messages: int = 0
+    batches: int = 0
+    waiting: int = 0
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    problem: str = ""
+    found: tuple[Fact, ...] = ()
+
+
+@define(eq=False)
+class Extraction:
+    """Reads chats after their watermarks. ``suppress_key`` is what the hashes of forgotten facts are keyed with."""
+
+    conversations: Conversations
+    journal: FactsJournal
+    options: FactsOptions
+    suppress_key: Callable[[], bytes]
+    get_model: Callable[[], LanguageModel | None] = lambda: None
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    report: ExtractionReport = field(factory=ExtractionReport)
+
+    def run(self, chat: str | None = None, limit: int | None = None, *, dry_run: bool = False) -> ExtractionReport:
+        """Read what is new, at most ``limit`` messages; with ``dry_run`` append nothing. Raise StoreError."""
+        self.report = ExtractionReport()
+        extractor = self._extractor()
+        for found in self.conversations.journal.chats():
+            if chat is None or found.name == chat:
+                self._run_chat(found, extractor, limit, dry_run=dry_run)
+        return self.report
+
+    def waiting(self) -> int:
+        """Return how many messages stand after the watermarks."""
+        return sum(len(self._unread(chat)) for chat in self.conversations.journal.chats())
+
+    def read_message(self, chat: Chat, message: Message) -> SourceMessage:
+        """Return a message as extractors read it."""
+        redacted = self.conversations.redactor.text(message.content)
+        content = blanked(message.content, redacted, message.meta)
+        speaker = speaker_of(message.role, message.meta)
+        return SourceMessage(chat.name, message.id, message.role, speaker, content, message.ts)
+
+    def suppression(self, subject: str, text: str) -> str:
+        """Return the keyed hash of a claim: it says that it was forgotten, and not what it was."""
+        claim = f"{subject}\0{normalised(text)}"
+        return hmac.new(self.suppress_key(), claim.encode("utf-8", "surrogatepass"), sha256).hexdigest()
+
+    def place_suppression(self, quote: Quote) -> str:
+        """Return the keyed hash of a place."""
+        place = f"{quote.chat}\0{quote.message}\0{quote.start}\0{quote.end}"
+        return hmac.new(self.suppress_key(), place.encode("utf-8", "surrogatepass"), sha256).hexdigest()
+
+    def _extractor(self) -> ModelExtractor | None:
+        """Return what asks the model; None for the rules. Raise LanguageModelError if there is no model."""
+        if self.options.extractor != "model":
+            return None
+        model = self.get_model()
+        if model is None:
+            raise LanguageModelError(
+                "no language model is configured", hint='set [memory.language_model], or extractor = "rules"'
+            )
+        return ModelExtractor(model, tuple(self.options.curves))
+
+    def _run_chat(self, chat: Chat, extractor: ModelExtractor | None, limit: int | None, *, dry_run: bool) -> None:
+        unread = self._unread(chat)
+        messages = [self.read_message(chat, message) for message in unread]
+        position = 0
+        while position < len(messages):
+            left = None if limit is None else limit - self.report.messages
+            window = self._window(messages[position:], extractor, left)
+            if not window or self._is_over_budget(extractor):
+                break
+            before = messages[max(position - _CONTEXT_MESSAGES, 0) : position]
+            try:
+                done = self._run_window(chat, window, before, extractor, dry_run=dry_run)
+            except LanguageModelError as error:
+                self.report = evolve(self.report, problem=str(error))
+                break
+            position += done
+        self.report = evolve(self.report, waiting=self.report.waiting + len(messages) - position)
+
+    def _unread(self, chat: Chat) -> list[Message]:
+        """Return the messages of a chat after its watermark, in order."""
+        watermark = self.journal.state().watermarks.get(chat.name, "")
+        entries = [line.message for line in self.conversations.read(chat) if isinstance(line, JournalEntry)]
+        after = next((index + 1 for index, message in enumerate(entries) if message.id == watermark), 0)
+        return entries[after:]
+
+    def _window(
+        self, messages: Sequence[SourceMessage], extractor: ModelExtractor | None, limit: int | None
+    ) -> list[SourceMessage]:
+        """Return the first messages that are read together."""
+        most = _MESSAGES_PER_BATCH if limit is None else min(limit, _MESSAGES_PER_BATCH)
+        window = list(messages[:most])
+        if extractor is None:
+            return window
+        sizes = estimate_tokens([message.content if self._is_source(message) else "" for message in window])
+        total = 0
+        for index, size in enumerate(sizes):
+            total += size
+            if index and total > self.options.window_tokens:
+                return window[:index]
+        return window
+
+    def _run_window(
+        self,
+        chat: Chat,
+        window: Sequence[SourceMessage],
+        before: Sequence[SourceMessage],
+        extractor: ModelExtractor | None,
+        *,
+        dry_run: bool,
+    ) -> int:
+        """Read a window, or the first half of it that can be read, and append its batch; return how many messages."""
+        sources = [message for message in window if self._is_source(message)]
+        start = evolve_usage(extractor)
+        error = ""
+        try:
+            candidates = self._candidates(sources, before, extractor)
+        except UnusableAnswerError as failure:
+            if len(window) > 1:
+                return self._run_window(chat, window[: len(window) // 2], before, extractor, dry_run=dry_run)
+            candidates, error = [], str(failure)
+        by = RULES_VERSION if extractor is None else f"model:{extractor.model.model}"
+        after = self.journal.state().watermarks.get(chat.name, "")
+        batch = make_id("b", chat.name, after, window[-1].id, by)
+        facts, refused = self._facts(candidates, sources)
+        ends = self._relations(facts, extractor)
+        used = evolve_usage(extractor, start)
+        with self.journal.turn():
+            if self.journal.state().watermarks.get(chat.name, "") != after:
+                return len(window)  # another process has read them meanwhile
+            resolver = Resolver(self.journal.state(), self.options, self.now(), by, batch)
+            for fact in facts:
+                resolver.add(fact)
+            for old, new in ends:
+                resolver.end(old, new, "model")
+            line = Batch(
+                batch,
+                chat.name,
+                after,
+                window[-1].id,
+                by,
+                "failed" if error else "done",
+                resolver.asserted,
+                resolver.confirmed,
+                refused + used.refused,
+                used.tokens_in,
+                used.tokens_out,
+                used.calls,
+                error,
+            )
+            if not dry_run:
+                self.journal.append([*resolver.finish(), batch_record(line, self.now())])
+        self._count(line, len(window), facts)
+        return len(window)
+
+    def _candidates(
+        self, sources: Sequence[SourceMessage], before: Sequence[SourceMessage], extractor: ModelExtractor | None
+    ) -> list[Candidate]:
+        if extractor is None:
+            return list(rule_extractor.extract(sources))
+        return extractor.extract(sources, before) if sources else []
+
+    def _facts(self, candidates: Sequence[Candidate], window: Sequence[SourceMessage]) -> tuple[list[Fact], int]:
+        """Return the facts that candidates become, and how many become none."""
+        facts: dict[str, Fact] = {}
+        suppressed = self.journal.state().suppressed
+        refused = 0
+        for candidate in candidates:
+            fact = make_fact(candidate, window)
+            if fact is None:
+                refused += 1
+                continue
+            keys = {self.suppression(fact.subject, fact.text), *map(self.place_suppression, fact.quotes)}
+            if suppressed and keys & suppressed:
+                continue
+            facts.setdefault(fact.id, fact)
+        return list(facts.values()), refused
+
+    def _relations(self, facts: Sequence[Fact], extractor: ModelExtractor | None) -> list[tuple[Fact, Fact]]:
+        """Return the pairs of facts of which the model says that the newer ends the older one."""
+        if extractor is None or self._is_over_budget(extractor):
+            return []
+        current = [
+            fact for fact in self.journal.state().facts.values() if fact.valid_to is None and fact.retracted_at is None
+        ]
+        pairs = [(old, new) for new in facts for old in nominees(new, current)[:3]]
+        try:
+            relations = extractor.relations(pairs)
+        except LanguageModelError:
+            return []  # nothing is ended
+        return [pairs[index] for index, relation in relations.items() if relation == _ENDS]
+
+    def _is_source(self, message: SourceMessage) -> bool:
+        return message.role in self.options.roles and bool(message.content.strip())
+
+    def _is_over_budget(self, extractor: ModelExtractor | None) -> bool:
+        """Whether today's calls or tokens are used up."""
+        if extractor is None:
+            return False
+        today = self.now().date()
+        batches = [
+            batch
+            for batch in self.journal.state().batches.values()
+            if batch.recorded_at is not None and batch.recorded_at.date() == today
+        ]
+        calls = sum(batch.calls for batch in batches)
+        tokens = sum(batch.tokens_in + batch.tokens_out for batch in batches)
+        over = calls >= self.options.max_calls_per_day or tokens >= self.options.max_tokens_per_day
+        if over:
+            self.report = evolve(self.report, problem="what may be asked of the model today is used up")
+        return over
+
+    def _count(self, line: Batch, messages: int, facts: Sequence[Fact]) -> None:
+        report = self.report
+        self.report = evolve(
+            report,
+            facts=report.facts + line.facts,
+            confirmed=report.confirmed + line.confirmed,
+            refused=report.refused + line.refused,
+            messages=report.messages + messages,
+            batches=report.batches + 1,
+            calls=report.calls + line.calls,
+            tokens_in=report.tokens_in + line.tokens_in,
+            tokens_out=report.tokens_out + line.tokens_out,
+            found=(*report.found, *facts),
+        )
+
+
+def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | None:
+    """Return the fact that a candidate becomes by verification, None if its quote was never said.
+
+    Its subject is the speaker of the quoted message, whoever the claim is about.
+    """
+    verified = verify(candidate, window)
+    if verified is None:
+        return None
+    message = next(item for item in window if (item.chat, item.id) == (verified.quote.chat, verified.quote.message))
+    category = candidate.category or category_of(verified.text)
+    when = resolve_date(candidate.when, message.said_at) if candidate.when else None
+    if when is not None and not _is_said(candidate.when, message.content):
+        when = None
+    metadata = {"when": when.moment.date().isoformat()} if when else {}
+    valid_from = message.said_at if candidate.slot else None
+    if candidate.slot and when is not None and when.moment <= message.said_at:
+        valid_from = when.moment
+    return Fact(
+        make_id("f", message.speaker, category, candidate.slot, normalised(verified.text), verified.quote.record()),
+        verified.text,
+        subject=message.speaker,
+        category=category,
+        slot=candidate.slot,
+        value=candidate.value,
+        importance=importance_of(category),
+        metadata=metadata,
+        quotes=(verified.quote,),
+        valid_from=valid_from,
+        precision="unknown" if valid_from is None else (when.precision if when else "moment"),
+        verified=verified.grade,
+        made_by=candidate.made_by,
+        source=message.chat,
+        said_at=message.said_at,
+    )
+
+
+def evolve_usage(extractor: ModelExtractor | None, since: Usage | None = None) -> Usage:
+    """Return what an extractor has asked for, since an earlier count."""
+    now = Usage() if extractor is None else extractor.usage
+    then = since or Usage()
+    return Usage(
+        now.calls - then.calls,
+        now.tokens_in - then.tokens_in,
+        now.tokens_out - then.tokens_out,
+        now.refused - then.refused,
+    )
+
+
+def _is_said(when: str | None, content: str) -> bool:
+    return bool(when) and normalised(str(when)) in normalised(content)

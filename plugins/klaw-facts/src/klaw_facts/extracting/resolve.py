@@ -1,0 +1,152 @@
+"""Whether a new fact is one that is known, ends one, or is new. Similarity never decides: it only nominates.
+
+A fact ends another only where both have one slot that is declared to have one value at a time, or where a model says
+so in an integer; what a person wrote is never ended, only proposed to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from attrs import define, field
+
+from klaw_facts.extracting.slots import same_value
+from klaw_facts.fold import State
+from klaw_facts.options import FactsOptions
+from klaw_facts.records import fact_record, operation
+from klaw_facts.values import Fact, normalised
+
+
+@define(eq=False)
+class Resolver:
+    """Makes operations of new facts, against the state before and what this batch has made of it.
+
+    Ends are kept apart until the batch is complete: if there are more than ``max_ends``, all wait for review.
+    """
+
+    state: State
+    options: FactsOptions
+    ts: datetime
+    by: str
+    batch: str
+    operations: list[dict[str, Any]] = field(factory=list)
+    ends: list[dict[str, Any]] = field(factory=list)
+    confirmed: int = 0
+    asserted: int = 0
+    _by_text: dict[tuple[str, str], Fact] = field(init=False)
+    _by_slot: dict[tuple[str, str], list[Fact]] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._by_text, self._by_slot = {}, {}
+        for fact in self.state.facts.values():
+            if fact.retracted_at is None:
+                self._remember(fact)
+
+    def add(self, fact: Fact) -> None:
+        """Take in a fact: confirm one that says the same, or assert it and end what it takes the place of."""
+        known = self._same(fact)
+        if known is not None:
+            if set(fact.quotes) - set(known.quotes):
+                quotes = [quote.record() for quote in fact.quotes]
+                self._do("confirm", known, quotes=quotes)
+                self.confirmed += 1
+            return
+        later = None
+        if self.options.is_single(fact.slot):
+            later = self._end_earlier(fact)
+        if later is not None:
+            fact = _ended(fact, later)
+        self.operations.append({**fact_record(fact, self.ts), "batch": self.batch})
+        self.asserted += 1
+        self._remember(fact)
+
+    def finish(self) -> list[dict[str, Any]]:
+        """Return the operations of the batch."""
+        if len(self.ends) > self.options.max_ends:
+            proposed = [
+                operation(
+                    "propose", self.ts, by=self.by, batch=self.batch, **_without(end, "id", "op", "ts", "by", "batch")
+                )
+                for end in self.ends
+            ]
+            return [*self.operations, *proposed]
+        return [*self.operations, *self.ends]
+
+    def end(self, old: Fact, new: Fact, reason: str) -> None:
+        """End a fact with the beginning of another; one that a person wrote is only proposed to end."""
+        moment = new.valid_from or new.said_at or self.ts
+        values: dict[str, Any] = {
+            "fact": old.id,
+            "by_fact": new.id,
+            "reason": reason,
+            "valid_to": moment.isoformat(),
+            "batch": self.batch,
+        }
+        if old.is_by_person:
+            self.operations.append(operation("propose", self.ts, by=self.by, **values))
+        else:
+            self.ends.append(operation("end", self.ts, by=self.by, **values))
+
+    def _same(self, fact: Fact) -> Fact | None:
+        known = self._by_text.get((fact.subject, normalised(fact.text)))
+        if known is not None:
+            return known
+        if not fact.slot or not self.options.is_single(fact.slot):
+            return None
+        live = [item for item in self._by_slot.get((fact.subject, fact.slot), ()) if item.valid_to is None]
+        return next((item for item in live if same_value(item.value, fact.value)), None)
+
+    def _end_earlier(self, fact: Fact) -> Fact | None:
+        """End the values of this slot that began before; return the first that began later, which ends this one."""
+        moment = _begin(fact, self.ts)
+        live = [
+            item
+            for item in self._by_slot.get((fact.subject, str(fact.slot)), ())
+            if item.valid_to is None and not same_value(item.value, fact.value)
+        ]
+        later = sorted(
+            (item for item in live if _begin(item, self.ts) > moment), key=lambda item: _begin(item, self.ts)
+        )
+        ended = {end["fact"] for end in self.ends}
+        for old in live:
+            if _begin(old, self.ts) <= moment and old.id not in ended:
+                self.end(old, fact, "slot")
+        return later[0] if later else None
+
+    def _do(self, op: str, fact: Fact, **values: Any) -> None:
+        self.operations.append(operation(op, self.ts, by=self.by, fact=fact.id, batch=self.batch, **values))
+
+    def _remember(self, fact: Fact) -> None:
+        self._by_text.setdefault((fact.subject, normalised(fact.text)), fact)
+        if fact.slot:
+            self._by_slot.setdefault((fact.subject, fact.slot), []).append(fact)
+
+
+def nominees(fact: Fact, facts: Iterable[Fact]) -> list[Fact]:
+    """Return the current facts of the same subject that share a content word with a fact: what a model may be asked."""
+    words = set(normalised(fact.text).split())
+    return [
+        other
+        for other in facts
+        if other.id != fact.id
+        and other.subject == fact.subject
+        and len(words & set(normalised(other.text).split())) > 1
+    ]
+
+
+def _begin(fact: Fact, ts: datetime) -> datetime:
+    return fact.valid_from or fact.said_at or fact.recorded_at or ts
+
+
+def _ended(fact: Fact, later: Fact) -> Fact:
+    """Return a statement that became known late: it was true until the one that began after it."""
+    from attrs import evolve
+
+    until = later.valid_from or later.said_at or later.recorded_at
+    return evolve(fact, valid_to=until, ended_by=later.id)
+
+
+def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in names}

@@ -1,0 +1,139 @@
+"""Declared slots: what a sentence says of a name, a home, a deadline. Patterns in English, Russian and Chinese.
+
+A slot is never invented: a sentence that no pattern matches has none. A question, a condition, a denial or a wish sets none.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from klaw_facts.values import normalised
+
+_MONTHS = (
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
+)
+_DATE = (
+    rf"(?:\d{{4}}-\d{{2}}-\d{{2}}|{_MONTHS}\.?\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s+\d{{4}})?"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTHS}(?:,?\s+\d{{4}})?"
+    r"|\d{1,2}\s+(?:января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря)(?:\s+\d{4})?"
+    r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号])"
+)
+_PLACE = r"[A-Z][\w’'-]*(?:[ -](?:[A-Z][\w’'-]*|de|la|of|the|upon|am))*(?:,\s+[A-Z][\w’'-]*)*"
+_NAME = r"[A-Z][\w’'-]+(?:\s+[A-Z][\w’'-]+){0,3}"
+_RU_NAME = r"[А-ЯЁ][\w-]+(?:\s+[А-ЯЁ][\w-]+){0,2}"
+_TOPIC = r"(?P<topic>[\w][\w /-]{1,40}?)"
+
+# (slot, pattern): the group "value", and where the slot's name ends in ":" the group "topic".
+_PATTERNS: tuple[tuple[str, str], ...] = (
+    ("name", rf"\b[Mm]y (?:full )?name(?:'s| is| is now) (?P<value>{_NAME})|\b[Cc]all me (?P<value2>{_NAME})"),
+    ("name", rf"\b[Мм]еня зовут (?P<value>{_RU_NAME})|我(?:的名字)?(?:叫|是叫)(?P<value2>[一-鿿]{{2,4}})"),
+    (
+        "home",
+        r"\b(?:I|[Ww]e)(?:'m| am| have|'ve|'re| are)? (?:now |just |currently |recently )?"
+        rf"(?:live|living|moved|relocated)(?: back| permanently)? (?:in|to) (?P<value>{_PLACE})",
+    ),
+    ("home", rf"\b[Яя] (?:теперь |сейчас )?(?:живу в|переехала? в) (?P<value>{_RU_NAME})"),
+    ("home", r"我(?:现在)?(?:住在|搬到了?|搬去了?)(?P<value>[一-鿿]{2,8}?)(?=[了，。,.！!]|$)"),
+    (
+        "employer",
+        r"\bI(?:'m| am| have|'ve)? (?:now |just |currently |recently )?"
+        rf"(?:work|working|started working|joined)(?: at| for)? (?P<value>{_PLACE})",
+    ),
+    (
+        "employer",
+        rf"\b[Яя] (?:теперь |сейчас )?работаю в (?P<value>{_RU_NAME})|我在(?P<value2>[一-鿿A-Za-z]{{2,12}}?)(?:工作|上班)",
+    ),
+    (
+        "job_title",
+        r"\bmy (?:new )?(?:job )?title is (?P<value>[\w][\w -]{2,40})|\bI (?:now )?work as an? (?P<value2>[\w][\w -]{2,40})",
+    ),
+    (
+        "job_title",
+        r"\bмоя (?:новая )?должность\s*[—:-]\s*(?P<value>[\w][\w -]{2,40})|我的职位是(?P<value2>[一-鿿]{2,12})",
+    ),
+    ("birthday", rf"\b[Mm]y birthday(?:'s| is)(?: on)? (?P<value>{_DATE})|\bI was born on (?P<value2>{_DATE})"),
+    ("birthday", rf"\b[Мм]ой день рождения\s*[—:-]?\s*(?P<value>{_DATE})|我的生日是(?P<value2>{_DATE})"),
+    ("partner", rf"\b[Mm]y (?:wife|husband|partner|spouse)(?:'s name)?(?: is|,| is called) (?P<value>{_NAME})"),
+    (
+        "partner",
+        rf"\b[Мм]о(?:ю жену|его мужа) зовут (?P<value>{_RU_NAME})|我(?:妻子|丈夫|老公|老婆)叫(?P<value2>[一-鿿]{{2,4}})",
+    ),
+    ("timezone", r"\b[Mm]y time ?zone is (?P<value>(?:UTC|GMT)?[+-]?\d{0,2}:?\d{0,2}[\w/+-]*)"),
+    (
+        "language",
+        r"\b(?:[Mm]y (?:native |first )?language is|[Pp]lease (?:answer|reply|write) in) (?P<value>[A-Z][a-z]+)",
+    ),
+    ("email", r"\b[Mm]y (?:new |work |personal )?e-?mail(?: address)?(?: is|:) (?P<value>[\w.+-]+@[\w-]+\.[\w.-]*\w)"),
+    ("phone", r"\b[Mm]y (?:new )?(?:phone|mobile|cell)(?: number)?(?: is|:) (?P<value>\+?[\d][\d ()-]{5,}\d)"),
+    (
+        "deadline:",
+        rf"\b(?:[Tt]he |[Mm]y |[Oo]ur ){_TOPIC} (?:deadline|due date|launch(?: date)?|release(?: date)?)"
+        r"(?: is| was| has been| got| will be)?(?: now| again)?(?: on| by| set (?:to|for)| moved to| pushed to| extended to| changed to)?"
+        rf" (?P<value>{_DATE})",
+    ),
+    (
+        "deadline:",
+        r"\b(?:deadline|due date|launch(?: date)?|release(?: date)?) (?:for|of) (?:the |my |our )?"
+        rf"{_TOPIC}(?: is| was| has been| will be)?(?: now| again)?(?: on| by| set (?:to|for)| moved to| pushed to| extended to"
+        rf"| changed to)? (?P<value>{_DATE})",
+    ),
+    (
+        "deadline:",
+        r"\b(?:moved|pushed|shifted|postponed|rescheduled) (?:the |my |our )?"
+        rf"(?P<topic>[\w][\w /-]{{1,40}}?)(?: from .{{3,25}}?)? to (?P<value>{_DATE})",
+    ),
+    (
+        "deadline:",
+        rf"\b(?:срок|запуск|релиз|дедлайн)\s*(?P<topic>[\w -]{{0,30}}?)\s*(?:перенес\w+ на|[—:-]|теперь)\s*(?P<value>{_DATE})",
+    ),
+    (
+        "deadline:",
+        rf"(?P<topic>[一-鿿]{{0,8}}?)(?:截止日期|上线时间|发布日期)(?:改到了?|推迟到了?|是|定在)(?P<value>{_DATE})",
+    ),
+    (
+        "version:",
+        r"\b(?:upgraded|updated|migrated|moved|switched)(?: our| the| my)? (?P<topic>[A-Z]?[\w.-]{1,25}) to (?:version )?v?(?P<value>\d+(?:\.\d+)+)",
+    ),
+    (
+        "version:",
+        r"\b(?:using|running|on) (?P<topic>[A-Z][\w-]{1,25}(?:\.js)?) (?:version )?v?(?P<value>\d+(?:\.\d+)+)",
+    ),
+    ("port:", r"\b(?P<topic>[\w-]{2,25}) (?:now )?(?:runs|listens|is running|is listening) on port (?P<value>\d{2,5})"),
+)
+_UNSURE = re.compile(
+    r"[?？]|\b(?:if|would|could|might|may be|maybe|perhaps|wish|want(?:ed)? to|used to|not|never|n't|n’t|imagine|suppose|planning|plan to"
+    r"|hope|thinking)\b|\b(?:если|бы|может|хочу|хотел|раньше|не|никогда|думаю)\b|如果|可能|也许|想要|以前|没有|不",
+    re.IGNORECASE,
+)
+_TRAILING = re.compile(r"\s+(?:and|but|so|because|since|where|with|when|for|in|at|now|и|но|потому)\b.*$")
+
+
+def slot_of(text: str) -> tuple[str, str] | None:
+    """Return the slot and the value that a sentence states, None if it states none for certain."""
+    if _UNSURE.search(text):
+        return None
+    for slot, pattern in _compiled():
+        match = pattern.search(text)
+        if match is None:
+            continue
+        groups = match.groupdict()
+        value = _TRAILING.sub("", (groups.get("value") or groups.get("value2") or "").strip(" ,.;:")).strip()
+        if not value:
+            continue
+        if slot.endswith(":"):
+            topic = normalised(groups.get("topic") or "").strip(" -:") or "main"
+            return f"{slot}{topic}", value
+        return slot, value
+    return None
+
+
+def same_value(one: str | None, other: str | None) -> bool:
+    """Whether two values of a slot are the same."""
+    return normalised(one or "") == normalised(other or "")
+
+
+@cache
+def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((slot, re.compile(pattern)) for slot, pattern in _PATTERNS)

@@ -1,0 +1,355 @@
+"""The extension ``facts``: every door of the seam, each a line or two over what does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from klaw_core import (
+    Chat,
+    Condition,
+    ContextItem,
+    ContextQuestion,
+    Event,
+    Finding,
+    ForgetEvent,
+    Host,
+    ImportCounts,
+    JournalEntry,
+    KlawError,
+    NotFoundError,
+    Record,
+    SkippedEntry,
+    Tool,
+    check_lines,
+    check_private,
+    make_private,
+)
+from klaw_facts.compaction import KEEP, compact
+from klaw_facts.compressing import Compression, CompressionReport
+from klaw_facts.extracting.extraction import Extraction, ExtractionReport
+from klaw_facts.fold import State
+from klaw_facts.index import FACTS, FactIndex, FactSource
+from klaw_facts.journal import FactsJournal
+from klaw_facts.keeper import FactKeeper, find_fact
+from klaw_facts.options import FactsOptions
+from klaw_facts.pointers import Pointers
+from klaw_facts.recall import Recall
+from klaw_facts.records import check_operation, fact_record
+from klaw_facts.store import JournalFactStore
+from klaw_facts.tools import make_tools
+from klaw_facts.values import Compaction, Fact
+
+_BATCH = 500
+
+
+@define(eq=False, slots=False)
+class Facts:
+    """What is true now, since when, and where it was said. ``keeper`` writes; this reads and derives."""
+
+    options: FactsOptions
+    origins: Sequence[str] = (FACTS,)
+    record_kinds: Sequence[str] = ("fact",)
+    _host: Host | None = field(default=None, init=False)
+
+    name = FACTS
+
+    def attach(self, host: Host, /) -> None:
+        """Take the host."""
+        self._host = host
+
+    @property
+    def host(self) -> Host:
+        """The memory that the facts belong to. Raise KlawError if there is none."""
+        if self._host is None:
+            raise KlawError("facts are not open: they belong to no memory")
+        return self._host
+
+    @cached_property
+    def journal(self) -> FactsJournal:
+        """The journal."""
+        return FactsJournal(self.host.journal(FACTS, check_operation), self.host.data_dir / FACTS)
+
+    @cached_property
+    def keeper(self) -> FactKeeper:
+        """What remembers, edits, ends and forgets."""
+        return FactKeeper(self.journal, self.options, self.host.data_dir / FACTS, self._changed)
+
+    @cached_property
+    def extraction(self) -> Extraction:
+        """What takes facts from conversations."""
+        host = self.host
+        return Extraction(host.conversations, self.journal, self.options, self.keeper.key, lambda: host.language_model)
+
+    @cached_property
+    def pointers(self) -> Pointers:
+        """What reads the places that facts point to."""
+        return Pointers(self.host.conversations)
+
+    @cached_property
+    def compression(self) -> Compression:
+        """What makes digests and the profile."""
+        return Compression(self.host.conversations, self.journal, self.options, self.extraction, self._changed)
+
+    @cached_property
+    def index(self) -> FactIndex:
+        """The collection."""
+        return FactIndex(self.host, self.journal)
+
+    @cached_property
+    def recall(self) -> Recall:
+        """What is offered to contexts."""
+        return Recall(self.journal, self.index, self.options, self.compression.lines)
+
+    @cached_property
+    def store(self) -> JournalFactStore:
+        """The facts as a ``FactStore``."""
+        return JournalFactStore(self.journal, self.index, self._changed, self.forget)
+
+    def remember(self, text: str, **details: Any) -> Fact:
+        """Keep a fact; see :meth:`FactKeeper.remember`."""
+        return self.keeper.remember(text, **details)
+
+    def get(self, name: str, known_at: datetime | None = None) -> Fact:
+        """Return a fact by its id or the beginning of it. Raise NotFoundError."""
+        return find_fact(self.journal.state(known_at), name)
+
+    def list(
+        self,
+        *,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        conditions: Sequence[Condition] = (),
+        everything: bool = False,
+    ) -> Sequence[Fact]:
+        """Return the facts that are true at a moment (now), or every fact there is, by the time they were said."""
+        from klaw_facts.index import metadata_of
+
+        state = self.journal.state(known_at)
+        shown = state.facts if everything else state.visible(as_of or datetime.now(UTC))
+        found = [fact for fact in shown.values() if all(item.holds(metadata_of(fact)) for item in conditions)]
+        return sorted(found, key=lambda fact: (fact.created_at is not None and str(fact.created_at), fact.id))
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        conditions: Sequence[Condition] = (),
+    ) -> Sequence[Fact]:
+        """Return the facts that fit a question and are true at a moment, best first. Raise QueryError."""
+        found, _ = self.index.search(query, limit, as_of=as_of, known_at=known_at, conditions=conditions)
+        return [fact for fact, _ in found]
+
+    def history(self, name: str) -> Sequence[Fact]:
+        """Return the facts of a slot, or of the slot of a fact, from the oldest value on. Raise NotFoundError."""
+        state = self.journal.state()
+        found = [fact for fact in state.facts.values() if fact.slot == name]
+        if not found:
+            fact = find_fact(state, name)
+            same = (fact.subject, fact.slot)
+            found = [item for item in state.facts.values() if fact.slot and (item.subject, item.slot) == same] or [fact]
+        return sorted(found, key=lambda fact: str(fact.valid_from or fact.created_at))
+
+    def extract(self, chat: str | None = None, limit: int | None = None, *, dry_run: bool = False) -> ExtractionReport:
+        """Take facts from what was said since the last run. Raise LanguageModelError if no model is configured."""
+        before = set(self.journal.state().facts)
+        report = self.extraction.run(chat, limit, dry_run=dry_run)
+        if not dry_run and set(self.journal.state().facts) != before:
+            self.host.index(FACTS)
+        return report
+
+    def retry(self) -> ExtractionReport:
+        """Read again what failed: the watermarks go back to before the first failed batch of each chat."""
+        failed = self.journal.state().failed()
+        self.journal.forget([batch.id for batch in failed])
+        chats = dict.fromkeys(batch.chat for batch in failed)
+        later = [item for item in self.journal.state().batches.values() if item.chat in chats]
+        moments = {batch.chat: batch.recorded_at for batch in reversed(failed)}
+        again = [item.id for item in later if _is_after(item.recorded_at, moments[item.chat])]
+        self.journal.forget(again)
+        return self.extract()
+
+    def compress(self, *, daily: bool = True, weekly: bool = True, dry_run: bool = False) -> CompressionReport:
+        """Make digests of days, archive what has faded, renew the profile. Raise StoreError."""
+        return self.compression.run(daily=daily, weekly=weekly, dry_run=dry_run)
+
+    def compact(self, chat: str, keep: int = KEEP) -> Compaction:
+        """Return a summary of a chat's older messages with a ledger, and which messages stay. Nothing is removed."""
+        conversations, place = self.host.conversations, Chat.parse(chat)
+        messages = [
+            self.extraction.read_message(place, line.message)
+            for line in conversations.read(place)
+            if isinstance(line, JournalEntry) and line.message.type is None
+        ]
+        if not messages:
+            raise NotFoundError(f"nothing was said in {chat!r}", hint="klaw logs names the chats")
+        result = compact(chat, messages, keep, self.host.language_model)
+        if result.summary and result.to_summarize:
+            text = "\n".join([result.summary, "", "Word for word:", *(f"- {line}" for line in result.ledger)])
+            first, last = result.to_summarize[0], result.to_summarize[-1]
+            conversations.add_summary(place, text, from_message_id=first, to_message_id=last)
+        return result
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Remove facts for good, everywhere; they are not extracted again. Raise NotFoundError, StoreError."""
+        ids = [self.get(name).id for name in names]
+        self.index.remove(ids)
+        self._forget(ids)
+        self.index.remove(ids)  # a run that read the journal before may have written them again
+
+    def import_facts(self, facts: Iterable[Fact]) -> int:
+        """Keep facts from elsewhere; those whose id is known stay as they are. Return how many are new."""
+        known = self.journal.state().facts
+        new = [fact for fact in facts if fact.id not in known]
+        now = datetime.now(UTC)
+        self.journal.append([fact_record(fact, now) for fact in new])
+        self._changed([fact.id for fact in new])
+        return len(new)
+
+    def _forget(self, ids: Sequence[str]) -> None:
+        extraction = self.extraction
+        self.keeper.forget(
+            ids,
+            lambda fact: [
+                extraction.suppression(fact.subject, fact.text),
+                *map(extraction.place_suppression, fact.quotes),
+            ],
+        )
+
+    def _changed(self, ids: Sequence[str]) -> tuple[str, ...]:
+        try:
+            self.index.put([name for name in ids if name in self.journal.state().facts])
+            gone = [name for name in ids if name not in self.journal.state().facts]
+            self.index.remove(gone)
+        except KlawError as error:  # the journal has it: the next index run makes it findable
+            return (f"not indexed yet: {error}",)
+        return ()
+
+    def sources(self) -> Sequence[FactSource]:
+        """Return the facts as a source, once there are any or conversations are read for them."""
+        reads = self.options.extractor != "none" and bool(self.host.conversations.journal.files().files)
+        if not reads and not self.journal.records.exists:
+            return ()
+        return (FactSource(self.journal, Path(self.journal.records.location), self._catch_up, self._forget),)
+
+    def _catch_up(self) -> Sequence[SkippedEntry]:
+        """Drop the quotes of messages that are gone, and take facts from new ones; a failure waits for the next run."""
+        self.drop_missing()
+        if self.options.extractor == "none":
+            return ()
+        try:
+            report = self.extraction.run()
+        except KlawError as error:
+            return (SkippedEntry(FACTS, f"nothing extracted: {error}", keep=True),)
+        return (SkippedEntry(FACTS, f"not all extracted: {report.problem}", keep=True),) if report.problem else ()
+
+    def drop_missing(self) -> None:
+        """Forget facts of which every quote is of a message that is gone; take such quotes from the others."""
+        from klaw_facts.forgetting import drop_missing
+
+        drop_missing(self.journal, self.pointers, self._forget, self.index)
+
+    def on(self, event: Event, /) -> None:
+        """Follow what was forgotten of conversations."""
+        if isinstance(event, ForgetEvent) and any(path.startswith("conversations/") for path in event.paths):
+            self.drop_missing()
+
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools of models."""
+        return make_tools(self)
+
+    def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem]:
+        """Offer facts, digests and the profile."""
+        return self.recall.offer(question)
+
+    def declines(self, question: ContextQuestion, /) -> str:
+        """Return why a message needs nothing from memory."""
+        return self.recall.declines(question)
+
+    def arrange(self, question: ContextQuestion, items: Sequence[ContextItem], /) -> Iterable[ContextItem]:
+        """Show by time, mark what is outdated."""
+        return self.recall.arrange(question, items)
+
+    def check(self) -> Iterator[Finding]:
+        """Look for broken lines, and for quotes that do not stand in the journal."""
+        location = self.journal.records.location
+        yield from check_private([Path(location)])
+        yield from check_lines("fact-lines", location, self.journal.broken())
+        state = self.journal.state()
+        wrong = tuple(fact.id for fact in state.facts.values() if fact.quotes and not self.pointers.are_sound(fact))
+        if wrong:
+            what = f"{len(wrong):,} facts quote messages that do not say so"
+            yield Finding("fact-quotes", "error", what, location, "klaw index, or klaw facts retract", wrong)
+        if failed := state.failed():
+            what = f"{len(failed):,} batches of messages could not be read by the model"
+            items = tuple(batch.id for batch in failed)
+            yield Finding("fact-batches", "warning", what, location, "klaw facts retry", items)
+
+    def fix(self, _findings: Sequence[Finding], /) -> None:
+        """Make the file private, and finish what a crash interrupted."""
+        make_private([Path(self.journal.records.location)])
+        self.journal.records.finish()
+
+    def records(self) -> Iterator[Record | SkippedEntry]:
+        """Yield every operation."""
+        replay = self._replay()
+        yield from (Record("fact", {"value": dict(record)}) for record in replay.records.values())
+        yield from (SkippedEntry(f"{bad.location}@{bad.position}", bad.reason, keep=True) for bad in replay.broken)
+
+    def check_record(self, record: Record, /) -> None:
+        """Raise RecordError unless this is an operation."""
+        check_operation(record.value["value"])
+
+    def add(self, records: Iterator[Record], /) -> ImportCounts:
+        """Add operations; those that are here stay as they are."""
+        known = dict(self._replay().records)
+        counts = ImportCounts()
+        batch: list[Any] = []
+        for record in records:
+            value = record.value["value"]
+            here = known.setdefault(value["id"], value)
+            if here is value:
+                batch.append(value)
+            elif here == value:
+                counts += ImportCounts(present=1)
+            else:
+                counts += ImportCounts(kept=(f"{value['id']} is different here",))
+        for first in range(0, len(batch), _BATCH):
+            self.journal.append(batch[first : first + _BATCH])
+        return counts + ImportCounts(added=len(batch))
+
+    def status(self) -> dict[str, int | str]:
+        """Return counts: facts that are true now, what waits, failed and was refused."""
+        if not self.journal.records.exists:
+            return {}
+        state = self.journal.state()
+        found: dict[str, int | str] = {
+            "facts": len(state.visible(datetime.now(UTC))),
+            "facts_in_review": len(self.keeper.review()),
+            "facts_batches_failed": len(state.failed()),
+            "facts_refused": sum(batch.refused for batch in state.batches.values()),
+        }
+        if self.options.extractor != "none":
+            found["facts_messages_waiting"] = self.extraction.waiting()
+        return found
+
+    def state(self, known_at: datetime | None = None) -> State:
+        """Return everything that the journal says."""
+        return self.journal.state(known_at)
+
+    def _replay(self) -> Any:
+        if self._host is None:
+            raise KlawError("facts are not open: they belong to no memory")
+        return self.journal.records.replay()
+
+
+def _is_after(moment: datetime | None, other: datetime | None) -> bool:
+    return moment is not None and other is not None and moment >= other

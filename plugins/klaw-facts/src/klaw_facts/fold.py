@@ -1,0 +1,132 @@
+"""From the lines of the journal to what they say: the facts, the watermarks of chats, digests and proposals.
+
+State is a fold of the lines in their order. What was known at a moment is the same fold of the lines up to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from attrs import define, evolve, field
+
+from klaw_core import parse_ts
+from klaw_facts.records import (
+    FACT_OPERATIONS,
+    GUARDED,
+    apply_changes,
+    parse_batch,
+    parse_digest,
+    parse_fact,
+    parse_quotes,
+)
+from klaw_facts.values import PERSON, Batch, Digest, Fact, Proposal
+
+
+@define(eq=True)
+class State:
+    """What the journal says. ``profile`` are lines with the ids of their facts; ``suppressed`` are keyed hashes."""
+
+    facts: dict[str, Fact] = field(factory=dict)
+    batches: dict[str, Batch] = field(factory=dict)
+    watermarks: dict[str, str] = field(factory=dict)
+    digests: dict[tuple[str, str], Digest] = field(factory=dict)
+    proposals: dict[str, Proposal] = field(factory=dict)
+    profile: tuple[tuple[str, str], ...] = ()
+    suppressed: set[str] = field(factory=set)
+
+    def copy(self) -> State:
+        """Return a state of its own, which can be changed without this one."""
+        containers = ("facts", "batches", "watermarks", "digests", "proposals", "suppressed")
+        return State(**{name: getattr(self, name).copy() for name in containers}, profile=self.profile)
+
+    def visible(self, as_of: datetime) -> dict[str, Fact]:
+        """Return the facts that are shown for a moment."""
+        return {name: fact for name, fact in self.facts.items() if fact.is_visible_at(as_of)}
+
+    def failed(self) -> list[Batch]:
+        """Return the batches that failed, oldest first."""
+        return [batch for batch in self.batches.values() if batch.state == "failed"]
+
+    def apply(self, record: Mapping[str, Any]) -> None:
+        """Take in one operation, which has been checked. What refers to nothing that is there changes nothing."""
+        op = record["op"]
+        if op == "assert":
+            fact = parse_fact(record)
+            self.facts.setdefault(fact.id, fact)
+        elif op in FACT_OPERATIONS:
+            self._apply_to_fact(op, record)
+        elif op == "batch":
+            batch = parse_batch(record)
+            self.batches[batch.id] = batch
+            if batch.chat and batch.through:
+                self.watermarks[batch.chat] = batch.through
+        elif op == "digest":
+            digest = parse_digest(record)
+            self.digests[digest.chat, digest.day] = digest
+        elif op == "profile":
+            self.profile = tuple(zip(record.get("facts", ()), record.get("lines", ()), strict=False))
+        elif op == "decide":
+            self.proposals.pop(record["proposal"], None)
+        elif op == "suppress":
+            self.suppressed.add(record["key"])
+
+    def _apply_to_fact(self, op: str, record: Mapping[str, Any]) -> None:
+        fact = self.facts.get(record["fact"])
+        by = record.get("by", PERSON)
+        if fact is None or (op in GUARDED and fact.is_by_person and by != PERSON):
+            return
+        ts = parse_ts(record["ts"])
+        if op == "propose":
+            name = record["id"]
+            until = _moment(record.get("valid_to"))
+            proposal = Proposal(name, fact.id, record.get("by_fact", ""), until, record.get("reason", ""), ts)
+            self.proposals[name] = proposal
+        else:
+            self.facts[fact.id] = _changed(fact, op, record, ts)
+
+
+def _changed(fact: Fact, op: str, record: Mapping[str, Any], ts: datetime) -> Fact:
+    """Return a fact after one operation on it."""
+    if op == "confirm":
+        quotes = tuple(dict.fromkeys((*fact.quotes, *parse_quotes(record.get("quotes", ())))))
+        return evolve(fact, quotes=quotes, confirmations=fact.confirmations + 1, confirmed_at=ts)
+    if op == "end":
+        until = _moment(record.get("valid_to")) or ts
+        by_fact, reason = record.get("by_fact"), record.get("reason", "")
+        return evolve(fact, valid_to=until, ended_at=ts, ended_by=by_fact, end_reason=reason)
+    if op == "reopen":
+        return evolve(fact, valid_to=None, ended_at=None, ended_by=None, end_reason="", retracted_at=None)
+    if op == "retract":
+        return evolve(fact, retracted_at=ts, end_reason=record.get("reason", fact.end_reason))
+    if op == "edit":
+        return apply_changes(fact, record["changes"])
+    if op == "link":
+        return evolve(fact, supersedes=tuple(dict.fromkeys((*fact.supersedes, record.get("other", "")))))
+    if op == "unquote":
+        gone = (record.get("chat"), record.get("message"))
+        return evolve(fact, quotes=tuple(item for item in fact.quotes if (item.chat, item.message) != gone))
+    if op in {"pin", "unpin"}:
+        return evolve(fact, is_pinned=op == "pin")
+    return evolve(fact, is_archived=op == "archive")
+
+
+def fold(records: Iterable[Mapping[str, Any]], known_at: datetime | None = None) -> State:
+    """Return what the lines say together; with ``known_at`` what those of that moment and before say.
+
+    What a batch did that was undone does not count, but its watermark does: its messages stay read.
+    """
+    known = [record for record in records if known_at is None or parse_ts(record["ts"]) <= known_at]
+    undone = {record["batch"] for record in known if record["op"] == "undo"}
+    state = State()
+    for record in known:
+        if record.get("batch") not in undone or record["op"] == "batch":
+            state.apply(record)
+    for name in undone & state.batches.keys():
+        state.batches[name] = evolve(state.batches[name], state="undone")
+    return state
+
+
+def _moment(text: object) -> datetime | None:
+    return None if text is None else parse_ts(text)

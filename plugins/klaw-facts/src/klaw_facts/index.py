@@ -1,0 +1,210 @@
+"""The collection ``facts``: a document for each fact, derived from the journal, and searches in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote as quoted
+from urllib.parse import unquote
+
+from attrs import define, field, frozen
+
+from klaw_core import Condition, Document, Entry, Filters, Host, MetadataValue, SearchResults, SkippedEntry, format_ts
+from klaw_facts.fold import State
+from klaw_facts.journal import FactsJournal
+from klaw_facts.values import Fact
+
+#: The origin, the collection, and the beginning of every path.
+FACTS = "facts"
+_UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
+_ALWAYS, _NEVER = "always", "never"
+_OWN_KEYS = frozenset(
+    [
+        "fact",
+        "show",
+        "subject",
+        "category",
+        "slot",
+        "value",
+        "valid_from",
+        "valid_to",
+        "recorded_at",
+        "pinned",
+        "tags",
+        "verified",
+        "made_by",
+        "chats",
+        "said",
+    ]
+)
+
+
+def path_of(fact_id: str) -> str:
+    """Return the path of a fact's document."""
+    return f"{FACTS}/{quoted(fact_id, safe='-._~@+')}"
+
+
+def id_of(path: str) -> str:
+    """Return the id of the fact that a path is of."""
+    return unquote(path.removeprefix(f"{FACTS}/"))
+
+
+def as_document(fact: Fact) -> Document:
+    """Return the document of a fact: who said it, and what; filters find it by its metadata."""
+    heading = tuple(part for part in (fact.slot, fact.category if fact.slot else None) if part)
+    text = fact.text if fact.subject in {"user", ""} else f"{fact.subject}: {fact.text}"
+    moment = fact.said_at or fact.recorded_at or _UNKNOWN
+    source = fact.source or fact.made_by
+    return Document(
+        path_of(fact.id), text, source, FACTS, moment, format="fact", heading=heading, metadata=metadata_of(fact)
+    )
+
+
+def metadata_of(fact: Fact) -> Mapping[str, MetadataValue]:
+    """Return what filters know of a fact: its own metadata, and its fields, which win."""
+    given: dict[str, MetadataValue | None] = {
+        **{key: value for key, value in fact.metadata.items() if key not in _OWN_KEYS},
+        "fact": fact.id,
+        "show": show_key(fact),
+        "subject": fact.subject,
+        "category": fact.category,
+        "slot": fact.slot,
+        "value": fact.value,
+        "valid_from": _stamp(fact.valid_from),
+        "valid_to": _stamp(fact.valid_to),
+        "recorded_at": _stamp(fact.recorded_at),
+        "pinned": fact.is_pinned or None,
+        "tags": fact.tags or None,
+        "verified": fact.verified,
+        "made_by": fact.made_by,
+        "chats": tuple(dict.fromkeys(quote.chat for quote in fact.quotes)) or None,
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def show_key(fact: Fact) -> str:
+    """Return by what a search for the present finds a fact: ``always``, ``never``, or its id if that depends on now."""
+    if fact.retracted_at is not None or fact.is_archived:
+        return _NEVER
+    return _ALWAYS if fact.valid_from is None and fact.valid_to is None else fact.id
+
+
+def _stamp(moment: datetime | None) -> str | None:
+    return None if moment is None else format_ts(moment)
+
+
+@define(eq=False)
+class FactIndex:
+    """Searches facts, each for a moment: what is not true then is left out inside the retrievers."""
+
+    host: Host
+    journal: FactsJournal
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        conditions: Sequence[Condition] = (),
+        words_only: bool = False,
+    ) -> tuple[list[tuple[Fact, float]], tuple[str, ...]]:
+        """Return facts with their scores, best first, and notices. Raise QueryError."""
+        state = self.journal.state(known_at)
+        found = self._found(state, query, limit, as_of, known_at, conditions, words_only=words_only)
+        moment = as_of or self.now()
+        ranked: list[tuple[Fact, float]] = []
+        for result in found:
+            fact = state.facts.get(id_of(result.path))
+            # An index that lags behind the journal may have shown what has ended meanwhile.
+            if fact is not None and fact.is_visible_at(moment):
+                ranked.append((fact, result.score))
+        return ranked, found.notices
+
+    def _found(
+        self,
+        state: State,
+        query: str,
+        limit: int,
+        as_of: datetime | None,
+        known_at: datetime | None,
+        conditions: Sequence[Condition],
+        *,
+        words_only: bool,
+    ) -> SearchResults:
+        if not state.facts or limit < 1:
+            return SearchResults()
+        now = as_of or self.now()
+        if as_of is None and known_at is None:
+            bounded = [
+                fact.id for fact in state.facts.values() if show_key(fact) == fact.id and fact.is_visible_at(now)
+            ]
+            shown = Condition("show", "in", (_ALWAYS, *bounded))
+        else:
+            shown = Condition("fact", "in", tuple(state.visible(now)))
+        filters = Filters(metadata=(shown, *conditions))
+        mode: Literal["fts", "hybrid"] = "fts" if words_only else "hybrid"
+        return self.host.search(query, limit, mode=mode, filters=filters, collection=FACTS)
+
+    def put(self, ids: Iterable[str]) -> tuple[str, ...]:
+        """Index facts as the journal has them now; return notices. Raise StoreError."""
+        known = self.journal.state().facts
+        documents = [as_document(known[name]) for name in dict.fromkeys(ids) if name in known]
+        return self.host.index_documents(documents, FACTS).notices if documents else ()
+
+    def remove(self, ids: Iterable[str]) -> None:
+        """Remove facts from the collection. Raise StoreError."""
+        if paths := [path_of(name) for name in ids]:
+            self.host.remove_documents(paths, FACTS)
+
+
+@frozen(eq=False)
+class FactSource:
+    """The facts of the journal as documents. ``catch_up`` reads what was said since the last run."""
+
+    journal: FactsJournal
+    location: Path
+    catch_up: Callable[[], Sequence[SkippedEntry]]
+    forget_facts: Callable[[Sequence[str]], None]
+    _found: dict[str, Fact] = field(factory=dict, init=False, repr=False)
+
+    origin = FACTS
+    collection = FACTS
+    forgets_missing = True
+
+    def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
+        """Complete what a crash left of forgetting, and take facts from what was said since the last run."""
+        self.journal.records.finish()
+        return self.catch_up()
+
+    def scan(self) -> Iterable[Entry | SkippedEntry]:
+        """Return every fact, and each broken part of the journal."""
+        facts = self.journal.state().facts
+        self._found.clear()
+        self._found.update({path_of(name): fact for name, fact in facts.items()})
+        entries = [Entry(path, len(fact.text)) for path, fact in self._found.items()]
+        return [*entries, *(SkippedEntry(FACTS, str(bad), keep=True) for bad in self.journal.broken())]
+
+    def read(self, entry: Entry, /) -> Document | SkippedEntry:
+        """Return the document of one fact."""
+        fact = self._found.get(entry.path)
+        return as_document(fact) if fact else SkippedEntry(entry.path, "was forgotten", keep=False)
+
+    def forget(self, paths: Sequence[str], /) -> None:
+        """Forget facts; their texts leave the journal's bytes, and they are not extracted again."""
+        self.forget_facts([id_of(path) for path in paths])
+
+    def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
+        """Return the facts that the journal does not have any more; none while a part of it is broken."""
+        if self.journal.broken():
+            return ()
+        known = self.journal.state().facts
+        return [path for path in paths if id_of(path) not in known]
+
+    def watch_paths(self) -> Sequence[Path]:
+        """Return the file of the journal."""
+        return (self.location,)

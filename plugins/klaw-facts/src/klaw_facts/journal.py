@@ -1,0 +1,97 @@
+"""The journal ``facts``: operations, appended; and what they say, folded once for as long as nobody writes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from klaw_core import BrokenRecord, RecordJournal, Replay, locked
+from klaw_facts.fold import State, fold
+
+
+@define(eq=False)
+class FactsJournal:
+    """Operations on facts. Safe for several threads and processes at once.
+
+    ``directory`` is where writers wait for each other, so that what one of them has read is still true when it writes.
+    """
+
+    records: RecordJournal
+    directory: Path
+    _version: Hashable = field(default=None, init=False)
+    _replay: Replay = field(factory=Replay, init=False)
+    _state: State = field(factory=State, init=False)
+    _guard: threading.RLock = field(factory=threading.RLock, init=False)
+    _depth: int = field(default=0, init=False)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keep other writers out. May be nested in one thread."""
+        with self._guard:
+            self._depth += 1
+            try:
+                if self._depth > 1:
+                    yield
+                else:
+                    with locked(self.directory):
+                        yield
+            finally:
+                self._depth -= 1
+
+    def state(self, known_at: datetime | None = None) -> State:
+        """Return what is known now, or was at a moment. Not to be changed."""
+        with self._guard:
+            self._refresh()
+            return self._state if known_at is None else fold(self._replay.records.values(), known_at)
+
+    def operations(self) -> Sequence[Mapping[str, Any]]:
+        """Return every operation, oldest first."""
+        with self._guard:
+            self._refresh()
+            return list(self._replay.records.values())
+
+    def broken(self) -> tuple[BrokenRecord, ...]:
+        """Return the parts of the journal that hold nothing sound."""
+        with self._guard:
+            self._refresh()
+            return self._replay.broken
+
+    def append(self, operations: Sequence[Mapping[str, Any]]) -> None:
+        """Keep operations; they are durable when this returns. Those that are known already are left out."""
+        with self.turn():
+            self._refresh()
+            new = {record["id"]: record for record in operations if record["id"] not in self._replay.records}
+            if not new:
+                return
+            version = self.records.append(list(new.values()))
+            self._replay = Replay({**self._replay.records, **new}, self._replay.broken, self._replay.unfinished)
+            if any(record["op"] == "undo" for record in new.values()):
+                self._state = fold(self._replay.records.values())
+            else:
+                state = self._state.copy()
+                for record in new.values():
+                    state.apply(record)
+                self._state = state
+            self._version = version
+
+    def forget(self, ids: Sequence[str]) -> None:
+        """Forget operations; their bytes are gone when this returns."""
+        if ids:
+            with self.turn():
+                self.records.forget(ids)
+                self._version = None
+
+    def _refresh(self) -> None:
+        version = self.records.version
+        if version is None:
+            self._replay, self._state, self._version = Replay(), State(), None
+        elif version != self._version:
+            self._replay = self.records.replay()
+            self._state = fold(self._replay.records.values())
+            self._version = version

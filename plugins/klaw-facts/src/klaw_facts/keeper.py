@@ -1,0 +1,246 @@
+"""What people, agents and programs do with facts: remember, edit, end, reopen, retract, review, undo, forget."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve
+
+from klaw_core import MetadataValue, NotFoundError, RecordError, check_metadata, format_ts
+from klaw_facts.extracting.resolve import Resolver
+from klaw_facts.extracting.rules import category_of, importance_of
+from klaw_facts.extracting.slots import slot_of
+from klaw_facts.fold import State
+from klaw_facts.journal import FactsJournal
+from klaw_facts.options import FactsOptions
+from klaw_facts.records import fact_record, operation, parse_fact
+from klaw_facts.values import PERSON, Fact, Precision, Proposal, make_id, normalised
+
+_KEY_BYTES = 32
+
+
+@define(eq=False)
+class FactKeeper:
+    """Writes operations. ``changed`` is told the ids of the facts that it concerned."""
+
+    journal: FactsJournal
+    options: FactsOptions
+    directory: Path
+    changed: Callable[[Sequence[str]], tuple[str, ...]]
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def remember(
+        self,
+        text: str,
+        *,
+        subject: str = "user",
+        category: str | None = None,
+        slot: str | None = None,
+        value: str | None = None,
+        valid_from: datetime | None = None,
+        precision: Precision = "day",
+        importance: float | None = None,
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, MetadataValue] | None = None,
+        is_pinned: bool = False,
+        by: str = PERSON,
+        source: str = "",
+    ) -> Fact:
+        """Keep a fact that somebody states; it takes the place of the value that its slot had. Raise RecordError.
+
+        The same text about the same subject again confirms the fact that is there.
+        """
+        stated = slot_of(text) if slot is None else None
+        slot, value = stated or (slot, value)
+        if slot and not value:
+            raise RecordError(f"the slot {slot!r} needs a value", hint=f"--slot {slot}=VALUE")
+        category = category or category_of(text)
+        if category not in self.options.curves:
+            raise RecordError(
+                f"unknown category {category!r}", hint=f"known: {', '.join(self.options.curves)}; others need a curve"
+            )
+        now = self.now()
+        name = make_id("f", subject, category, slot, normalised(text), value)
+        if name in self.journal.state().facts:  # known before, and ended or retracted: it is stated once more
+            name = make_id("f", name, format_ts(now))
+        fact = Fact(
+            name,
+            text.strip(),
+            subject=subject,
+            category=category,
+            slot=slot,
+            value=value,
+            importance=importance_of(category) if importance is None else importance,
+            tags=tuple(tags),
+            metadata=check_metadata(metadata or {}),
+            valid_from=valid_from or (now if slot else None),
+            precision="unknown" if valid_from is None and not slot else (precision if valid_from else "moment"),
+            verified="person" if by == PERSON else "none",
+            made_by=by,
+            source=source,
+            is_pinned=is_pinned,
+        )
+        parse_fact(fact_record(fact, now))
+        return self._state_fact(fact, by, now)
+
+    def _state_fact(self, fact: Fact, by: str, now: datetime) -> Fact:
+        with self.journal.turn():
+            state = self.journal.state()
+            known = self._live(state, fact)
+            if known is not None:
+                self._append([operation("confirm", now, by=by, fact=known.id)])
+                return self.get(known.id)
+            batch = make_id("b", fact.id, format_ts(now))
+            resolver = Resolver(_without_person_guard(state, by), self.options, now, by, batch)
+            resolver.add(fact)
+            self._append(resolver.finish())
+        return self.get(fact.id)
+
+    def _live(self, state: State, fact: Fact) -> Fact | None:
+        """Return the current fact that says exactly this."""
+        same = (fact.subject, normalised(fact.text), fact.slot)
+        moment = fact.valid_from or self.now()
+        return next(
+            (
+                item
+                for item in state.facts.values()
+                if (item.subject, normalised(item.text), item.slot) == same
+                and item.is_visible_at(max(moment, self.now()))
+            ),
+            None,
+        )
+
+    def get(self, name: str) -> Fact:
+        """Return a fact by its id, or by the beginning of one. Raise NotFoundError."""
+        return find_fact(self.journal.state(), name)
+
+    def edit(self, name: str, **changes: Any) -> Fact:
+        """Change a fact by hand; what it said before stays in its history. Raise NotFoundError, RecordError."""
+        plain = {key: format_ts(value) if isinstance(value, datetime) else value for key, value in changes.items()}
+        return self._do(name, "edit", changes=plain)
+
+    def end(self, name: str, valid_to: datetime | None = None, reason: str = "") -> Fact:
+        """Say until when a fact was true (now, by default)."""
+        return self._do(name, "end", valid_to=format_ts(valid_to or self.now()), reason=reason or None)
+
+    def reopen(self, name: str) -> Fact:
+        """Take back the end of a fact, or that it was retracted."""
+        return self._do(name, "reopen")
+
+    def retract(self, name: str, reason: str = "") -> Fact:
+        """Say that a fact was never true. It stays in its history; ``forget`` removes it."""
+        return self._do(name, "retract", reason=reason or None)
+
+    def pin(self, name: str, *, on: bool = True) -> Fact:
+        """Put a fact into every context, or no longer."""
+        return self._do(name, "pin" if on else "unpin")
+
+    def archive(self, name: str, *, on: bool = True) -> Fact:
+        """Hide a fact, or show it again."""
+        return self._do(name, "archive" if on else "restore")
+
+    def _do(self, name: str, op: str, **values: Any) -> Fact:
+        with self.journal.turn():
+            fact = self.get(name)
+            self._append([operation(op, self.now(), fact=fact.id, **values)])
+            return self.get(fact.id)
+
+    def review(self) -> list[Proposal]:
+        """Return the ends that wait for a person's decision, oldest first."""
+        state = self.journal.state()
+        return [proposal for proposal in state.proposals.values() if proposal.fact in state.facts]
+
+    def decide(self, proposal: str, *, accept: bool) -> Fact:
+        """Accept or refuse a proposed end. Raise NotFoundError."""
+        with self.journal.turn():
+            found = [item for item in self.review() if item.id.startswith(proposal)] if proposal else []
+            if len(found) != 1:
+                raise NotFoundError(f"no proposal {proposal!r}", hint="klaw facts review")
+            waiting = found[0]
+            now = self.now()
+            lines = [operation("decide", now, proposal=waiting.id, accepted=accept)]
+            if accept:
+                until = format_ts(waiting.valid_to or now)
+                values: dict[str, Any] = {"by_fact": waiting.by_fact or None, "reason": waiting.reason or None}
+                lines.append(operation("end", now, fact=waiting.fact, valid_to=until, **values))
+            self._append(lines, [waiting.fact])
+            return self.get(waiting.fact)
+
+    def undo(self, batch: str) -> int:
+        """Take back everything that a batch did; return how many facts it concerned. Raise NotFoundError."""
+        with self.journal.turn():
+            names = [
+                line["batch"] for line in self.journal.operations() if str(line.get("batch", "")).startswith(batch)
+            ]
+            names += [name for name in self.journal.state().batches if name.startswith(batch)]
+            found = sorted(set(names)) if batch else []
+            if len(found) != 1:
+                raise NotFoundError(f"no batch {batch!r}", hint="klaw facts stats names the last ones")
+            lines = [line for line in self.journal.operations() if line.get("batch") == found[0]]
+            ids = list(dict.fromkeys(line.get("fact") or line["id"] for line in lines if line["op"] != "undo"))
+            self._append([operation("undo", self.now(), batch=found[0])], ids)
+            return len(ids)
+
+    def forget(self, names: Sequence[str], suppress: Callable[[Fact], Iterable[str]]) -> None:
+        """Remove facts for good: every operation on them leaves the journal's bytes; hashes keep them from coming back."""
+        with self.journal.turn():
+            facts = self.journal.state().facts
+            wanted = {name for name in names if name in facts}
+            if not wanted:
+                return
+            now = self.now()
+            keys = dict.fromkeys(key for name in sorted(wanted) for key in suppress(facts[name]))
+            self.journal.append([{**operation("suppress", now, key=key), "id": f"s-{key}"} for key in keys])
+            gone = [line["id"] for line in self.journal.operations() if _concerns(line, wanted)]
+            self.journal.forget(gone)
+
+    def key(self) -> bytes:
+        """Return the key of the hashes of what was forgotten; made at the first call, in a file of mode 0600."""
+        path = self.directory / "key"
+        with self.journal.turn():
+            try:
+                return path.read_bytes()
+            except FileNotFoundError:
+                key = secrets.token_bytes(_KEY_BYTES)
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(key)
+                    os.fsync(descriptor)
+                return key
+
+    def _append(self, operations: Sequence[Mapping[str, Any]], also: Iterable[str] = ()) -> None:
+        self.journal.append(operations)
+        ids = [line["id"] if line["op"] == "assert" else line.get("fact") for line in operations]
+        self.changed([*(name for name in ids if name), *also])
+
+
+def find_fact(state: State, name: str) -> Fact:
+    """Return a fact by its id, its path, or the beginning of its id. Raise NotFoundError."""
+    name = name.removeprefix("facts/")
+    if name in state.facts:
+        return state.facts[name]
+    found = [fact for key, fact in state.facts.items() if name and key.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    what = f"{len(found)} facts begin with" if found else "there is no fact"
+    raise NotFoundError(f"{what} {name!r}", hint="klaw facts list --all")
+
+
+def _concerns(line: Mapping[str, Any], facts: set[str]) -> bool:
+    if line["op"] == "profile":
+        return bool(facts & set(line.get("facts", ())))
+    return line["id"] in facts or line.get("fact") in facts
+
+
+def _without_person_guard(state: State, by: str) -> State:
+    """Return a state in which a person may end what a person wrote."""
+    if by != PERSON:
+        return state
+    own = state.copy()
+    own.facts = {name: evolve(fact, made_by="") if fact.is_by_person else fact for name, fact in state.facts.items()}
+    return own

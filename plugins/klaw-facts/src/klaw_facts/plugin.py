@@ -1,0 +1,48 @@
+"""What Klaw loads: the extension ``facts`` and the chunker of its documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from klaw_core import Component, ComponentContext, ForgetEvent, Span, TokenCounter, hookimpl
+from klaw_facts.options import FactsOptions
+
+if TYPE_CHECKING:
+    from klaw_facts.facts import Facts
+
+
+@frozen
+class NoOptions:
+    """A fact is never cut, so there is nothing to configure."""
+
+
+@frozen
+class FactChunker:
+    """One chunk for each fact."""
+
+    def split(self, text: str, _count_tokens: TokenCounter, /) -> Iterator[Span]:
+        """Yield the whole text."""
+        if text.strip():
+            yield Span(0, len(text.rstrip()))
+
+
+def _build(options: FactsOptions, _context: ComponentContext) -> Facts:
+    from klaw_facts.facts import Facts
+
+    return Facts(options)
+
+
+@hookimpl
+def klaw_extensions() -> Iterable[Component[FactsOptions, Facts]]:
+    """Yield the extension."""
+    summary = "what is true now, since when, and where it was said"
+    yield Component("facts", FactsOptions, _build, api=2, summary=summary, listens=(ForgetEvent,))
+
+
+@hookimpl
+def klaw_chunkers() -> Iterable[Component[NoOptions, FactChunker]]:
+    """Yield the chunker of the format ``fact``."""
+    yield Component("fact", NoOptions, lambda _options, _context: FactChunker(), api=2, summary="one chunk for a fact")

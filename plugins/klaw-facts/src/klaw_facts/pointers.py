@@ -1,0 +1,57 @@
+"""From a quote to what stands there: the text, the file and its line."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from klaw_core import Chat, Conversations, JournalEntry, Message, RecordError
+from klaw_facts.values import Fact, Quote
+
+
+@frozen
+class Place:
+    """Where a quote stands: a path that ``klaw get`` opens, the line, when and by whom it was said, and the text."""
+
+    path: str
+    line: int
+    message: Message = field(repr=False)
+    text: str
+
+
+@frozen(eq=False)
+class Pointers:
+    """Reads the journals of conversations."""
+
+    conversations: Conversations
+
+    def messages(self, chat: str) -> dict[str, Message]:
+        """Return the messages of a chat by id."""
+        try:
+            lines = self.conversations.read(Chat.parse(chat))
+        except RecordError:
+            return {}
+        return {
+            line.message.id: line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate
+        }
+
+    def text(self, quote: Quote) -> str | None:
+        """Return what stands at a quote's place; None if the message is gone or shorter."""
+        message = self.messages(quote.chat).get(quote.message)
+        return message.content[quote.start : quote.end] if message and quote.end <= len(message.content) else None
+
+    def are_sound(self, fact: Fact) -> bool:
+        """Whether every quote stands in the journal, and the text of a quoted fact equals one of them."""
+        texts = [self.text(quote) for quote in fact.quotes]
+        if any(text is None for text in texts):
+            return False
+        return fact.verified != "quote" or any(text == fact.text for text in texts)
+
+    def place(self, quote: Quote) -> Place | None:
+        """Return where a quote stands, None if its message is gone."""
+        chat = Chat.parse(quote.chat)
+        for file in self.conversations.journal.files(chat).files:
+            for number, line in enumerate(self.conversations.journal.read_file(file), start=1):
+                if isinstance(line, JournalEntry) and line.message.id == quote.message:
+                    path = f"conversations/{quote.chat}/{file.day.isoformat()}.jsonl"
+                    return Place(path, number, line.message, line.message.content[quote.start : quote.end])
+        return None

@@ -1,0 +1,169 @@
+"""What facts offer to a context, and how they arrange it: pinned and found facts, digests of days, what has ended.
+
+Items are chosen by rank and shown by time, the latest first. What has a successor stands on the successor's line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+from attrs import define, evolve
+
+from klaw_core import ContextItem, ContextQuestion, KlawError
+from klaw_facts.decay import freshness
+from klaw_facts.extracting.dates import When, resolve
+from klaw_facts.fold import State
+from klaw_facts.gate import declines
+from klaw_facts.index import FactIndex, path_of
+from klaw_facts.journal import FactsJournal
+from klaw_facts.options import FactsOptions
+from klaw_facts.stale import mark_stale
+from klaw_facts.values import Digest, Fact
+
+HEADING = "Facts"
+_DIGESTS = "What was said on a day"
+_PROFILE = "Profile"
+_PINNED, _FOUND, _ENDED, _DAYS = 8, 10, 9, 15
+_SPANS = {"moment": 1, "day": 1, "week": 7, "month": 31, "year": 366}
+_MOST_DIGESTS = 7
+_MOST_PINNED = 10
+
+
+@define(eq=False)
+class Recall:
+    """Offers facts for contexts and edits what is offered. ``read_quote`` returns the text of a place, or None."""
+
+    journal: FactsJournal
+    index: FactIndex
+    options: FactsOptions
+    digest_lines: Callable[[Digest], Sequence[str]]
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def declines(self, question: ContextQuestion) -> str:
+        """Return why a message needs nothing from memory; empty if something should be looked up."""
+        if self.options.gate == "never":
+            return "the gate is closed"
+        return declines(question.message) if self.options.gate == "rules" and question.message.strip() else ""
+
+    def offer(self, question: ContextQuestion) -> Iterator[ContextItem]:
+        """Yield the profile, pinned facts, facts that fit the message, and digests of the days that it names."""
+        state = self.journal.state(question.known_at)
+        for name, line in state.profile:
+            yield ContextItem(line, "stable", 1, _PROFILE, path_of(name))
+        if not state.facts or self.declines(question):
+            return
+        moment = question.as_of or self.now()
+        yield from self._ended(state, question.seen, moment)
+        pinned = [fact for fact in state.visible(moment).values() if fact.is_pinned][:_MOST_PINNED]
+        for fact in pinned:
+            yield self._item(state, fact, _PINNED, moment)
+        if question.message.strip():
+            for fact in self._found(question, moment):
+                if fact not in pinned:
+                    yield self._item(state, fact, _FOUND, moment)
+            yield from self._days(state, question, moment)
+
+    def arrange(self, question: ContextQuestion, items: Sequence[ContextItem]) -> Iterable[ContextItem]:
+        """Return the items with what was said later than asked left out, and outdated statements marked."""
+        until = min((moment for moment in (question.as_of, question.known_at) if moment is not None), default=None)
+        kept = [item for item in items if until is None or item.created_at is None or item.created_at <= until]
+        timed = [_by_time(item) if item.source.startswith("conversations/") else item for item in kept]
+        return mark_stale(timed)
+
+    def _found(self, question: ContextQuestion, moment: datetime) -> list[Fact]:
+        """Return the facts that fit a message: those within the cut of the best one, weighed by age."""
+        try:
+            ranked = self._search(question, words_only=self.options.is_classic)
+        except KlawError:
+            if self.options.is_classic:
+                raise
+            ranked = self._search(question, words_only=True)
+        weight = 0.0 if question.as_of or resolve(question.message, moment) else self.options.decay_weight
+        scored = [
+            (score * (1 - weight + weight * freshness(fact, self.options, moment)), fact)
+            for fact, score in ranked
+            if fact.verified != "none" or fact.made_by == "agent"
+        ]
+        scored.sort(key=lambda pair: -pair[0])
+        best = scored[0][0] if scored else 0.0
+        return [fact for score, fact in scored[: self.options.max_facts] if score >= self.options.cut * best]
+
+    def _search(self, question: ContextQuestion, *, words_only: bool) -> list[tuple[Fact, float]]:
+        limit = self.options.max_facts * 2
+        found, _ = self.index.search(
+            question.message, limit, as_of=question.as_of, known_at=question.known_at, words_only=words_only
+        )
+        return found
+
+    def _item(self, state: State, fact: Fact, priority: int, moment: datetime) -> ContextItem:
+        text = line_of(fact, state, moment)
+        return ContextItem(text, "volatile", priority, HEADING, path_of(fact.id), _shown_at(fact), newest_first=True)
+
+    def _ended(self, state: State, seen: frozenset[str], moment: datetime) -> Iterator[ContextItem]:
+        """Yield what the model was told before and is no longer true."""
+        for path in sorted(seen):
+            fact = state.facts.get(path.removeprefix("facts/"))
+            if fact is not None and not fact.is_visible_at(moment):
+                yield ContextItem(f"no longer true: {fact.text}", "volatile", _ENDED, HEADING, "", _shown_at(fact))
+
+    def _days(self, state: State, question: ContextQuestion, moment: datetime) -> Iterator[ContextItem]:
+        when = resolve(question.message, moment)
+        if when is None:
+            return
+        days = [
+            digest
+            for digest in state.digests.values()
+            if _is_in(digest.day, when) and question.chat in {None, digest.chat}
+        ]
+        for digest in sorted(days, key=lambda item: (item.day, item.chat))[:_MOST_DIGESTS]:
+            if lines := self.digest_lines(digest):
+                text = f"[{digest.day}, {digest.chat}] " + "\n  ".join(lines)
+                yield ContextItem(text, "volatile", _DAYS, _DIGESTS, f"digests/{digest.chat}/{digest.day}")
+
+
+def line_of(fact: Fact, state: State, moment: datetime) -> str:
+    """Return a fact as a line: since when it is true, who said it, what it replaced, and its id."""
+    label = validity(fact)
+    who = "" if fact.subject in {"user", ""} else f"{fact.subject}: "
+    text = "\n  ".join(fact.text.splitlines())
+    earlier = [old for old in state.facts.values() if old.ended_by == fact.id and old.retracted_at is None]
+    was = "".join(
+        f" (was {old.value or old.text} until {_day(old.valid_to)})" for old in sorted(earlier, key=lambda old: old.id)
+    )
+    if fact.valid_to is not None and fact.valid_to <= moment:
+        was += f" (no longer true since {_day(fact.valid_to)})"
+    return f"[{label}] {who}{text}{was} · {fact.id}" if label else f"{who}{text}{was} · {fact.id}"
+
+
+def validity(fact: Fact) -> str:
+    """Return since when, or from when until when, a fact is true; else when it was said."""
+    if fact.valid_from is not None or fact.valid_to is not None:
+        begin, end = _day(fact.valid_from), _day(fact.valid_to)
+        return f"{begin} to {end}" if end else f"since {begin}"
+    return _day(fact.said_at or fact.recorded_at)
+
+
+def _by_time(item: ContextItem) -> ContextItem:
+    """Return a chunk of a conversation as one that is shown by its time: its day, and its line in it."""
+    line = item.source.rpartition(":")[2].partition("-")[0]
+    moment = item.created_at
+    if moment is not None and line.isdigit():
+        moment += timedelta(microseconds=int(line))
+    return evolve(item, created_at=moment, newest_first=True)
+
+
+def _shown_at(fact: Fact) -> datetime | None:
+    return fact.valid_from or fact.said_at or fact.recorded_at
+
+
+def _is_in(day: str, when: When) -> bool:
+    try:
+        moment = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    except ValueError:
+        return False
+    return when.moment <= moment < when.moment + timedelta(_SPANS.get(when.precision, 1))
+
+
+def _day(moment: datetime | None) -> str:
+    return "" if moment is None else moment.date().isoformat()

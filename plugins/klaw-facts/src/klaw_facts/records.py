@@ -1,0 +1,238 @@
+"""The lines of ``facts.jsonl``: one operation each, to and from values.
+
+    {"id": "f-…", "op": "assert", "ts": "…", "text": "…", "quotes": […], …}
+    {"id": "o-…", "op": "end", "ts": "…", "by": "rules", "fact": "f-…", "valid_to": "…", "by_fact": "f-…"}
+
+An ``assert`` has the id of its fact; every other operation has an id of its own, derived from what it says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from klaw_core import RecordError, check_metadata, format_ts, parse_ts
+from klaw_facts.values import PERSON, Batch, Digest, Fact, Quote, make_id
+
+#: Operations on one fact.
+FACT_OPERATIONS = frozenset(
+    {"confirm", "end", "reopen", "retract", "archive", "restore", "pin", "unpin", "edit", "link", "unquote", "propose"}
+)
+#: Operations that only a person may do to what a person wrote.
+GUARDED = frozenset({"end", "archive", "edit", "retract"})
+#: Every operation.
+OPERATIONS = FACT_OPERATIONS | {"assert", "decide", "batch", "undo", "digest", "profile", "compact", "suppress"}
+
+MAX_TEXT_CHARACTERS = 10_000
+
+_TEXTS = ("subject", "category", "slot", "value", "precision", "verified", "source", "batch")
+_MOMENTS = ("valid_from", "valid_to", "said_at")
+_EDITABLE = frozenset(
+    {"text", "subject", "category", "slot", "value", "importance", "tags", "metadata", "valid_from", "valid_to"}
+    | {"precision"}
+)
+
+
+def fact_record(fact: Fact, ts: datetime) -> dict[str, Any]:
+    """Return the ``assert`` of a fact. What has its default is left out."""
+    record: dict[str, Any] = {"id": fact.id, "op": "assert", "ts": format_ts(ts), "text": fact.text}
+    plain = Fact(fact.id, fact.text)
+    for name in (*_TEXTS, "importance"):
+        if getattr(fact, name) != getattr(plain, name):
+            record[name] = getattr(fact, name)
+    for name in _MOMENTS:
+        if (moment := getattr(fact, name)) is not None:
+            record[name] = format_ts(moment)
+    if fact.tags:
+        record["tags"] = list(fact.tags)
+    if fact.metadata:
+        record["metadata"] = _plain(fact.metadata)
+    if fact.quotes:
+        record["quotes"] = [quote.record() for quote in fact.quotes]
+    if fact.is_pinned:
+        record["pinned"] = True
+    if fact.supersedes:
+        record["supersedes"] = list(fact.supersedes)
+    return {**record, "by": fact.made_by}
+
+
+def parse_fact(record: Mapping[str, Any]) -> Fact:
+    """Return the fact that an ``assert`` states. Raise RecordError."""
+    text = _text(record, "text")
+    if not text.strip() or len(text) > MAX_TEXT_CHARACTERS:
+        raise RecordError(f"the text of a fact has 1 to {MAX_TEXT_CHARACTERS:,} characters, not {len(text):,}")
+    given: dict[str, Any] = {name: _text(record, name) for name in _TEXTS if record.get(name) is not None}
+    given |= {name: parse_ts(record[name]) for name in _MOMENTS if record.get(name) is not None}
+    importance = record.get("importance", 0.5)
+    if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 <= importance <= 1:
+        raise RecordError("importance is not a number from 0 to 1")
+    return Fact(
+        _text(record, "id"),
+        text,
+        importance=float(importance),
+        tags=_texts(record, "tags"),
+        metadata=check_metadata(_object(record, "metadata")),
+        quotes=parse_quotes(record.get("quotes", ())),
+        recorded_at=parse_ts(record.get("ts")),
+        made_by=_text(record, "by") if "by" in record else PERSON,
+        is_pinned=record.get("pinned") is True,
+        supersedes=_texts(record, "supersedes"),
+        **given,
+    )
+
+
+def parse_quotes(value: object) -> tuple[Quote, ...]:
+    """Return quotes. Raise RecordError."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise RecordError("quotes is not a list")
+    return tuple(map(_quote, value))
+
+
+def _quote(item: object) -> Quote:
+    if not isinstance(item, Mapping):
+        raise RecordError("a quote is not an object")
+    start, end = item.get("start"), item.get("end")
+    if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end:
+        raise RecordError("a quote has no start before its end")
+    return Quote(_text(item, "chat"), _text(item, "message"), start, end)
+
+
+def operation(op: str, ts: datetime, *, by: str = PERSON, **values: Any) -> dict[str, Any]:
+    """Return an operation that is no ``assert``. Its id is derived from what it says and when."""
+    told = {name: value for name, value in values.items() if value is not None}
+    moment = format_ts(ts)
+    name = make_id("o", op, moment, by, json.dumps(told, sort_keys=True, ensure_ascii=False))
+    return {"id": name, "op": op, "ts": moment, "by": by, **told}
+
+
+def batch_record(batch: Batch, ts: datetime) -> dict[str, Any]:
+    """Return the line that moves a chat's watermark."""
+    counts = {
+        name: value
+        for name in ("facts", "confirmed", "refused", "tokens_in", "tokens_out", "calls", "error")
+        if (value := getattr(batch, name))
+    }
+    return {
+        "id": batch.id,
+        "op": "batch",
+        "ts": format_ts(ts),
+        "chat": batch.chat,
+        "after": batch.after,
+        "through": batch.through,
+        "by": batch.by,
+        "state": batch.state,
+        **counts,
+    }
+
+
+def parse_batch(record: Mapping[str, Any]) -> Batch:
+    """Return a batch. Raise RecordError."""
+    state = record.get("state")
+    if state not in {"done", "failed"}:
+        raise RecordError("the state of a batch is done or failed")
+    names = ("facts", "confirmed", "refused", "tokens_in", "tokens_out", "calls")
+    counts: dict[str, Any] = {name: value for name in names if isinstance(value := record.get(name, 0), int)}
+    texts: list[Any] = [_text(record, name) for name in ("id", "chat", "after", "through", "by")]
+    moment, error = parse_ts(record.get("ts")), str(record.get("error", ""))
+    values: dict[str, Any] = {**counts, "error": error, "recorded_at": moment, "state": state}
+    identity: dict[str, Any] = dict(zip(("id", "chat", "after", "through", "by"), texts, strict=True))
+    return Batch(**identity, **values)
+
+
+def digest_record(digest: Digest, ts: datetime) -> dict[str, Any]:
+    """Return the line of a day's digest."""
+    return {
+        "id": digest.id,
+        "op": "digest",
+        "ts": format_ts(ts),
+        "chat": digest.chat,
+        "day": digest.day,
+        "quotes": [quote.record() for quote in digest.quotes],
+        "lines": list(digest.lines),
+        "by": digest.made_by,
+    }
+
+
+def parse_digest(record: Mapping[str, Any]) -> Digest:
+    """Return a digest. Raise RecordError."""
+    name, chat, day, by = (_text(record, key) for key in ("id", "chat", "day", "by"))
+    return Digest(name, chat, day, parse_quotes(record.get("quotes", ())), _texts(record, "lines"), by)
+
+
+def check_operation(record: Mapping[str, Any]) -> None:
+    """Raise RecordError unless this is a line of the journal."""
+    op = record.get("op")
+    if op not in OPERATIONS:
+        raise RecordError(f"unknown operation {op!r:.40}")
+    parse_ts(record.get("ts"))
+    if op == "assert":
+        parse_fact(record)
+    elif op == "batch":
+        parse_batch(record)
+    elif op == "digest":
+        parse_digest(record)
+    elif op in FACT_OPERATIONS:
+        _text(record, "fact")
+        _check_details(record)
+    elif op == "undo":
+        _text(record, "batch")
+    elif op == "decide":
+        _text(record, "proposal")
+    elif op == "profile":
+        _texts(record, "facts")
+        _texts(record, "lines")
+    elif op == "suppress":
+        _text(record, "key")
+
+
+def _check_details(record: Mapping[str, Any]) -> None:
+    """Raise RecordError unless the values of an operation on a fact are what they should be."""
+    if record["op"] == "edit":
+        changes = _object(record, "changes")
+        if unknown := changes.keys() - _EDITABLE:
+            raise RecordError(f"an edit cannot change {', '.join(sorted(unknown))}")
+        apply_changes(Fact("f", "x"), changes)
+    if record.get("valid_to") is not None:
+        parse_ts(record["valid_to"])
+    if "quotes" in record:
+        parse_quotes(record["quotes"])
+    for name in ("by_fact", "other", "chat", "message", "reason"):
+        if record.get(name) is not None:
+            _text(record, name)
+
+
+def apply_changes(fact: Fact, changes: Mapping[str, Any]) -> Fact:
+    """Return a fact as edited; None clears an optional value. Raise RecordError."""
+    before = fact_record(fact, fact.recorded_at or parse_ts("1970-01-01T00:00:00Z"))
+    merged = {name: value for name, value in {**before, **changes}.items() if value is not None}
+    edited = parse_fact(merged)
+    from attrs import evolve
+
+    return evolve(fact, **{name: getattr(edited, name) for name in changes})
+
+
+def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in metadata.items()}
+
+
+def _text(record: Mapping[str, Any], name: str) -> str:
+    value = record.get(name)
+    if not isinstance(value, str):
+        raise RecordError(f"{name} is {'not a string' if name in record else 'missing'}")
+    return value
+
+
+def _texts(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = record.get(name, ())
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
+        raise RecordError(f"{name} is not a list of strings")
+    return tuple(value)
+
+
+def _object(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = record.get(name, {})
+    if not isinstance(value, Mapping):
+        raise RecordError(f"{name} is not an object")
+    return value

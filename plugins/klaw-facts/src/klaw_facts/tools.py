@@ -1,0 +1,77 @@
+"""The tools that models use: remember, look up, and be told what matters for a message."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from klaw_core import QueryError, Tool
+from klaw_facts.recall import line_of
+
+if TYPE_CHECKING:
+    from klaw_facts.facts import Facts
+
+
+def moment(text: str | None) -> datetime | None:
+    """Return the moment of a day or a time as a model writes it. Raise QueryError."""
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise QueryError(f"{text!r:.40} is no date", hint="write 2026-02-24") from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def make_tools(facts: Facts) -> tuple[Tool, ...]:
+    """Return the tools. None of them removes anything."""
+
+    def text(description: str, most: int) -> dict[str, Any]:
+        return {"type": "string", "description": description, "minLength": 1, "maxLength": most, "pattern": r"\S"}
+
+    def remember(arguments: dict[str, Any]) -> dict[str, Any]:
+        slot, _, value = arguments.get("slot", "").partition("=")
+        fact = facts.remember(
+            arguments["fact"],
+            slot=slot or None,
+            value=value or None,
+            valid_from=moment(arguments.get("valid_from")),
+            by="agent",
+        )
+        ended = [item.id for item in facts.state().facts.values() if item.ended_by == fact.id]
+        review = [item.fact for item in facts.keeper.review() if item.by_fact == fact.id]
+        return {"remembered": fact.id, "ended": ended, "for_review": review}
+
+    def look_up(arguments: dict[str, Any]) -> dict[str, Any]:
+        as_of = moment(arguments.get("as_of"))
+        state = facts.state()
+        found = facts.search(arguments["query"], int(arguments.get("limit", 5)), as_of=as_of)
+        return {"facts": [line_of(fact, state, as_of or datetime.now(UTC)) for fact in found]}
+
+    day = text("A day, such as 2026-02-24.", 40)
+    return (
+        Tool(
+            "memory_remember",
+            "Remember one fact about the user in a sentence of its own. If it changes a value that was known (a home, a "
+            "deadline), the old value ends and stays in the history.",
+            {
+                "fact": text("The fact, in one sentence.", 2_000),
+                "slot": {**text("What it is the value of: home=Lyon.", 200), "pattern": r"^\S[^=]*=\s*\S"},
+                "valid_from": day,
+            },
+            remember,
+            ("fact",),
+        ),
+        Tool(
+            "memory_facts",
+            "Look up what is true about the user and the work: facts with since when they hold and what they replaced.",
+            {
+                "query": text("What to find, in plain words.", 4_000),
+                "as_of": text("What was true on this day: 2026-02-24.", 40),
+                "limit": {"type": "integer", "description": "How many; 5 by default.", "minimum": 1, "maximum": 50},
+            },
+            look_up,
+            ("query",),
+            read_only=True,
+        ),
+    )

@@ -1,0 +1,242 @@
+"""The extension on a real store: time, slots, extraction, forgetting, context."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from klaw_core import LanguageModelError, LiveComponent, Memory, Message, load_config
+from klaw_core.testing.extension import ExtensionContract
+from klaw_core.testing.language_model import ScriptedModel
+from klaw_facts import Facts, FactsOptions, MemoryFactStore, inject
+from klaw_facts.fold import fold
+from klaw_facts.gate import declines
+from klaw_facts.plugin import FactChunker
+
+META = {"channel": "telegram", "chat_id": "1"}
+MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
+
+
+@pytest.fixture
+def open_memory(tmp_path):
+    opened = []
+
+    def make(model=None, **options):
+        memory = {"embedding": {"type": "none"}}
+        live = [
+            LiveComponent("extension", "facts", Facts(FactsOptions(**options))),
+            LiveComponent("chunker", "fact", FactChunker()),
+        ]
+        if model is not None:
+            memory["language_model"] = {"type": "scripted"}
+            live.append(LiveComponent("language model", "scripted", model))
+        config = load_config(
+            data_dir=tmp_path / "data", overrides={"memory": memory}, environment={"KLAW_CONFIG": "/dev/null"}
+        )
+        opened.append(Memory.open(config, components=live))
+        return opened[-1]
+
+    yield make
+    for memory in opened:
+        memory.close()
+
+
+def say(memory, text, *, days=0, role="user"):
+    return memory.conversations.append(Message(role, text, MONDAY + timedelta(days), meta=META))
+
+
+class TestFacts(ExtensionContract):
+    name = "facts"
+
+    @pytest.fixture
+    def memory(self, open_memory):
+        memory = open_memory()
+        memory.extension(Facts).remember("I live in Paris")
+        return memory
+
+
+def test_a_new_value_of_a_slot_ends_the_one_before(open_memory):
+    facts = open_memory().extension(Facts)
+    facts.remember("I live in Paris")
+    facts.remember("I moved to Lyon")
+    assert [(fact.value, fact.valid_to is None) for fact in facts.history("home")] == [("Paris", False), ("Lyon", True)]
+    assert [fact.value for fact in facts.list()] == ["Lyon"]
+    assert [fact.value for fact in facts.search("live moved")] == ["Lyon"]
+
+
+def test_what_was_known_then_is_the_fold_of_the_lines_of_then(open_memory):
+    facts = open_memory().extension(Facts)
+    first = facts.remember("I live in Paris")
+    facts.remember("I moved to Lyon")
+    then = facts.get(first.id).recorded_at
+    assert [fact.value for fact in facts.list(as_of=datetime.now(UTC), known_at=then)] == ["Paris"]
+    assert facts.state(then) == fold(facts.journal.operations(), then)
+    assert facts.state() == fold(facts.journal.operations())
+
+
+def test_rules_take_sentences_word_for_word_once(open_memory):
+    memory = open_memory(extractor="rules")
+    message = say(memory, "Hi! My name is Ada Lovelace. I moved to Lyon in 2024. What is the weather like?")
+    say(memory, "I moved to Rome in 2025.", role="assistant")
+    memory.index()
+    facts = memory.extension(Facts)
+    assert {fact.slot: fact.value for fact in facts.list()} == {"name": "Ada Lovelace", "home": "Lyon"}
+    for fact in facts.list():
+        (quote,) = fact.quotes
+        assert fact.text == message.content[quote.start : quote.end]
+    before = facts.journal.operations()
+    memory.index()
+    assert facts.journal.operations() == before
+
+
+def test_a_secret_and_what_memory_told_never_become_facts(open_memory):
+    memory = open_memory(extractor="rules")
+    say(memory, "My key is sk-" + "a1B2" * 8 + " and I work at Acme since 2024.")
+    told = "I moved to Rome last year."
+    memory.conversations.append(Message("user", f"{told} thanks", MONDAY, meta={**META, "memory": [told]}))
+    memory.index()
+    texts = " ".join(fact.text for fact in memory.extension(Facts).list(everything=True))
+    assert "sk-" not in texts
+    assert "Rome" not in texts
+
+
+def lying(_prompt):
+    return (
+        '{"facts": [{"m": 1, "quote": "I moved to Lyon", "fact": "Ada moved to Lyon in 1999", "category": "event"},'
+        ' {"m": 1, "quote": "I won the lottery", "fact": "Ada won the lottery", "category": "event"}]}'
+    )
+
+
+def test_a_lying_model_adds_nothing_that_was_not_said(open_memory):
+    memory = open_memory(ScriptedModel([lying]), extractor="model")
+    say(memory, "I moved to Lyon")
+    facts = memory.extension(Facts)
+    report = facts.extract()
+    assert (report.facts, report.refused) == (1, 1)
+    assert [fact.text for fact in facts.list()] == ["I moved to Lyon"]
+
+
+def test_a_model_that_fails_loses_no_message(open_memory):
+    model = ScriptedModel([LanguageModelError("down"), LanguageModelError("down"), lying])
+    memory = open_memory(model, extractor="model")
+    say(memory, "I moved to Lyon")
+    facts = memory.extension(Facts)
+    report = facts.extract()
+    assert (report.facts, report.waiting) == (0, 1)
+    assert "down" in report.problem
+    assert facts.extract().facts == 1
+
+
+def test_what_was_forgotten_leaves_the_bytes_and_does_not_come_back(open_memory, tmp_path):
+    memory = open_memory(extractor="rules")
+    say(memory, "I moved to Xanadu in 2024.")
+    memory.index()
+    facts = memory.extension(Facts)
+    (fact,) = facts.list()
+    facts.forget([fact.id])
+    assert b"Xanadu" not in (tmp_path / "data" / "facts.jsonl").read_bytes()
+    memory.conversations.append(Message("user", "I moved to Xanadu in 2024.", MONDAY + timedelta(1), meta=META))
+    memory.index()
+    assert facts.list(everything=True) == []
+
+
+def test_a_message_that_is_forgotten_takes_its_facts_along(open_memory):
+    from klaw_core import Chat
+
+    memory = open_memory(extractor="rules")
+    message = say(memory, "I moved to Lyon in 2024.")
+    memory.index()
+    facts = memory.extension(Facts)
+    assert facts.list()
+    memory.conversations.remove(Chat.of(META), [message.id])
+    facts.drop_missing()
+    assert facts.list(everything=True) == []
+
+
+def test_what_a_person_wrote_is_only_proposed_to_end(open_memory):
+    memory = open_memory(extractor="rules")
+    facts = memory.extension(Facts)
+    mine = facts.remember("I live in Paris", valid_from=MONDAY - timedelta(9))
+    say(memory, "I moved to Lyon.")
+    memory.index()
+    assert facts.get(mine.id).valid_to is None
+    (proposal,) = facts.keeper.review()
+    assert proposal.fact == mine.id
+    assert facts.keeper.decide(proposal.id, accept=True).valid_to is not None
+
+
+def test_a_batch_is_undone_and_not_read_again(open_memory):
+    memory = open_memory(extractor="rules")
+    say(memory, "I moved to Lyon in 2024.")
+    memory.index()
+    facts = memory.extension(Facts)
+    (fact,) = facts.list()
+    facts.keeper.undo(facts.get(fact.id).batch)
+    memory.index()
+    assert facts.list(everything=True) == []
+
+
+def test_a_context_holds_the_value_of_now_and_what_it_was(open_memory):
+    memory = open_memory()
+    facts = memory.extension(Facts)
+    facts.remember("I live in Paris")
+    facts.remember("I moved to Lyon")
+    context = memory.context("where do I live?")
+    assert "I moved to Lyon" in context.volatile
+    assert "(was Paris until" in context.volatile
+    assert memory.context("thanks!").declined
+
+
+def test_a_day_has_a_digest_of_sentences_that_were_said(open_memory):
+    memory = open_memory()
+    say(memory, "I moved to Lyon in 2024. OK.")
+    facts = memory.extension(Facts)
+    assert facts.compress().days == 1
+    assert facts.compress().days == 0
+    (digest,) = facts.state().digests.values()
+    assert facts.compression.lines(digest) == ["user: I moved to Lyon in 2024."]
+
+
+def test_a_compaction_keeps_numbers_and_commands_word_for_word(open_memory):
+    memory = open_memory()
+    say(memory, "Run `make deploy` on /srv/app with 512 MB.")
+    for number in range(12):
+        say(memory, f"step {number}", days=1)
+    result = memory.extension(Facts).compact("telegram_1", keep=10)
+    assert len(result.preserved) == 10
+    assert "Run `make deploy` on /srv/app with 512 MB." in result.ledger
+
+
+@pytest.mark.parametrize("message", ["thanks!", "ok, got it", "спасибо, понятно", "好的，谢谢", "👍"])
+def test_acknowledgements_need_nothing(message):
+    assert declines(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["when do we launch?", "что мы решили про запуск", "我们什么时候上线", "thanks, what was the port again?"],
+)
+def test_questions_need_something(message):
+    assert not declines(message)
+
+
+def test_a_category_needs_a_curve():
+    with pytest.raises(ValueError, match="curve"):
+        FactsOptions(categories=("dream",))
+
+
+@pytest.mark.parametrize("kind", ["memory", "journal"])
+def test_a_store_of_facts_keeps_finds_and_deletes(kind, open_memory):
+    from klaw_core import NotFoundError
+    from klaw_facts import Fact
+
+    store = MemoryFactStore() if kind == "memory" else open_memory().extension(Facts).store
+    store.index([Fact("1", "The harbour freezes.", metadata={"kind": "sea"}), Fact("2", "Ada skates.")])
+    store.index([Fact("1", "The harbour thaws.", metadata={"kind": "sea"})])
+    assert len(store) == 2
+    assert [fact.text for fact in store.search("harbour", 1)] == ["The harbour thaws."]
+    assert [fact.id for fact in store.search_by_metadata("kind", "sea")] == ["1"]
+    assert inject(store, "harbour", 1) == "## Relevant Memory\n\n- The harbour thaws."
+    assert inject(store, "harbour", 1, max_tokens=1) is None
+    store.delete("1")
+    with pytest.raises(NotFoundError):
+        store.delete("1")
