@@ -32,7 +32,7 @@ from klaw_core.interfaces.components import Embedder, Fusion
 from klaw_core.interfaces.index import Index, Retriever
 from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.interfaces.store import Store
-from klaw_core.kinds import CHUNKER, EMBEDDER, KINDS, SOURCE, STORE
+from klaw_core.kinds import CHUNKER, EMBEDDER, KINDS, LANGUAGE_MODEL, RERANKER, SOURCE, STORE
 from klaw_core.plugins.registry import Registry
 from klaw_core.searching.retrievers import ConfiguredRetriever
 from klaw_core.values.lazy import Lazy
@@ -64,6 +64,9 @@ class Assembly:
         self._context = ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
         self._problems: list[str] = []
         self._missing: list[PluginError] = []
+        self._later: list[PluginError] = []  # what only some calls miss
+        #: Rerankers and language models that cannot be built. Embedders say themselves what keeps them from working.
+        self.unusable: list[PluginError] = []
         self._lock = threading.RLock()
         self._chunkers: dict[str, FormatChunker] = {}
         self._embedders = self._embedders_of(config.embedding)
@@ -74,7 +77,9 @@ class Assembly:
         build_retrievers = [(selection, self._prepare(selection)) for selection in retrieval]
         self.stages = self._stages_of(config.reranking)
         build_sources = [self._prepare(selection) for selection in config.sources]
-        self._language_model = None if config.language_model is None else self._prepare(config.language_model)
+        self._language_model = (
+            None if config.language_model is None else self._prepare(config.language_model, or_else=True)
+        )
         for selection in config.formats.values():
             self._prepare(selection)
         for selection in config.extensions.values():
@@ -198,47 +203,56 @@ class Assembly:
             return ()
         from klaw_core.searching.reranking import Stage
 
-        return tuple(Stage(selection.type, self._prepare(selection)) for selection in selections)
+        return tuple(Stage(selection.type, self._prepare(selection, or_else=True)) for selection in selections)
 
     def _embedders_of(self, selection: Selection) -> _Embedders:
         """Return what may serve where this is configured, in order."""
-        chain = selection.fallback
-        several = bool(chain) or selection.type == AUTO
-        first = [(selection.type, self._prepare(selection, or_else=several))]
+        first = [(selection.type, self._prepare(selection, or_else=True))]
         if selection.type == AUTO:
             from klaw_core.embedding.fallback import auto_types
 
             found = auto_types(self.registry.components(EMBEDDER), os.environ)
             first = [(name, self._prepare(evolve(selection, type=name), or_else=True)) for name in found]
-        others = ((f"{item.type} ({item.place})", self._prepare(item, or_else=True)) for item in chain)
+        others = ((f"{item.type} ({item.place})", self._prepare(item, or_else=True)) for item in selection.fallback)
         return (*first, *others)
 
     def _raise_problems(self) -> None:
         """Raise what was found while preparing, all of it. Raise PluginError or ConfigError."""
         missing, self._missing = self._missing, []
+        later, self._later = self._later, []
         problems, self._problems = self._problems, []
-        if missing:
-            raise _together(missing)
         if problems:
-            raise ConfigError(problems, hint="`klaw config path` names the file")
+            problems += [str(error) for error in (*missing, *later)]
+            raise ConfigError(list(dict.fromkeys(problems)), hint="`klaw config path` names the file")
+        if missing:
+            raise _together([*missing, *later])
 
     def _prepare(self, selection: Selection, *, or_else: bool = False) -> Callable[[], Any]:
         """Look the component up and check its options now; return what builds it later, once.
 
-        One that is missing is a problem now, unless there is an ``or_else``: then it is one when it is built.
+        One that is missing is a problem now, or with ``or_else`` when it is built: what does without it works on.
         """
         try:
             component = self.registry.component(selection.kind, selection.type)
         except PluginError as error:
             error.message = f"{selection.place}: {error.message}"
             if or_else:
-                return partial(_refuse, error)
+                return self._postpone(selection, error)
             self._missing.append(error)
             return lambda: None
+        if selection.problem:
+            return self._postpone(selection, PluginError(selection.problem, hint="set it, or change the setting"))
         options = build_options(component, selection, self._problems)
         if selection is self.config.chunking:
             self._recipe = f"{selection.type} {options!r}"
         return Lazy(partial(build, component, options, selection, self._context)).get
+
+    def _postpone(self, selection: Selection, error: PluginError) -> Callable[[], Any]:
+        """Note what cannot be built; return what says so when it is asked for it."""
+        self._later.append(error)
+        if selection.kind in {RERANKER.name, LANGUAGE_MODEL.name}:
+            self.unusable.append(error)
+        return partial(_refuse, error)
 
     def _configured(self, selection: Selection, retriever: Retriever[Any]) -> ConfiguredRetriever | None:
         """Return the retriever as it takes part, with what keeps it from that; None if it is not to."""
@@ -330,7 +344,7 @@ def _refuse(error: PluginError) -> Any:
 
 
 def option_problems(selections: Sequence[Selection], disabled: abc.Collection[str] = ()) -> list[str]:
-    """Return what is wrong with the options of those components that are installed and not disabled."""
+    """Return which components are missing, and what is wrong with the options of the others."""
     from klaw_core.plugins.discover import discover
 
     registry = discover(disabled=disabled)
@@ -338,9 +352,13 @@ def option_problems(selections: Sequence[Selection], disabled: abc.Collection[st
     for selection in selections:
         try:
             component = registry.component(selection.kind, selection.type)
-        except PluginError:
+        except PluginError as error:
+            problems.append(f"{selection.place}: {error}")
             continue
-        build_options(component, selection, problems)
+        if selection.problem:
+            problems.append(selection.problem)
+        else:
+            build_options(component, selection, problems)
     return problems
 
 

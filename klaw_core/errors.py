@@ -90,11 +90,13 @@ class PluginNotFoundError(PluginError):
     """Nothing installed provides the component that the configuration names.
 
     ``extras`` are those of the distribution ``klaw`` that bring it; none where it is not one of the project's own.
+    ``near`` is the name that was probably meant, empty if no known name is close.
     """
 
-    def __init__(self, message: str, *, hint: str = "", extras: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, *, hint: str = "", extras: Sequence[str] = (), near: str = "") -> None:
         super().__init__(message, hint=hint)
         self.extras = tuple(extras)
+        self.near = near
 
 
 class PluginConflictError(PluginError):

@@ -54,8 +54,8 @@ def _try(config: Config, registry: Registry, selection: Selection) -> tuple[Comp
     try:
         component = registry.component(selection.kind, selection.type)
         part = attrs.evolve(part, distribution=registry.offers[selection.kind, selection.type][0].distribution)
-        problems: list[str] = []
-        options = build_options(component, selection, problems)
+        problems: list[str] = [selection.problem] if selection.problem else []
+        options = None if problems else build_options(component, selection, problems)
         if problems:
             raise ConfigError(problems, hint="`klaw config path` names the file")
         return part, build(

@@ -101,6 +101,34 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
         data().line(f"{key} = {shown if shown != parse_value(value) else value}  ({file})")
 
 
+@command.command("unset", short_help="Remove a setting from your file.")
+@click.argument("key")
+@common_options
+@pass_settings
+def unset_command(settings: Settings, *, key: str) -> None:
+    """Remove KEY, a setting or a whole table, from your configuration file: its default counts again.
+
+    Nothing is written if the result would be wrong.
+    """
+    from klaw_core.cli.output import data, notify, print_json
+    from klaw_core.config.edit import read_source, without_value, write_source
+    from klaw_core.errors import ConfigError
+
+    file = _user_file(settings)
+    source = read_source(file)
+    changed, was_there = without_value(source, key)
+    if was_there:
+        before, (after, missing) = _problems(file, source)[0], _problems(file, changed)
+        if new := [problem for problem in after if problem not in before]:
+            raise ConfigError(new, hint="nothing was changed; see `klaw config list`")
+        write_source(file, changed)
+        notify(settings, *missing)
+    if settings.json:
+        print_json({"key": key, "removed": was_there, "config": file})
+    elif not settings.quiet:
+        data().line(f"{key} removed  ({file})" if was_there else f"{key} is not set in {file}")
+
+
 @command.command("path", short_help="Print where your file is.")
 @common_options
 @pass_settings
@@ -133,7 +161,7 @@ def path_command(settings: Settings) -> None:
 def trust_command(settings: Settings, *, directory: Path) -> None:
     """Let the klaw.toml of DIRECTORY (default: here) set everything, plugins and paths included."""
     from klaw_core.cli.output import data, print_json
-    from klaw_core.config.edit import read_source, with_trusted, write_source
+    from klaw_core.config.edit import read_source, with_listed, write_source
     from klaw_core.config.layers import project_file
     from klaw_core.errors import ConfigError
 
@@ -141,7 +169,7 @@ def trust_command(settings: Settings, *, directory: Path) -> None:
     if project is None:
         raise ConfigError([f"there is no klaw.toml in {directory.resolve()} or above it"])
     file = _user_file(settings)
-    write_source(file, with_trusted(read_source(file), project.parent.resolve()))
+    write_source(file, with_listed(read_source(file), "trusted_projects", project.parent.resolve()))
     if settings.json:
         print_json({"trusted": project.parent.resolve(), "config": file})
     elif not settings.quiet:
@@ -174,7 +202,7 @@ def _outranked(settings: Settings, key: str, value: Any) -> Iterator[str]:
 
 
 def _user_file(settings: Settings) -> Path:
-    from klaw_core.config.load import user_config_file
+    from klaw_core.config.files import user_config_file
 
     return settings.config_file or user_config_file()
 

@@ -13,7 +13,7 @@ import tomlkit
 from klaw_core.config.layers import leaves
 from klaw_core.config.model import COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES, Config, Selection
 from klaw_core.config.options import build_options, secret_options
-from klaw_core.errors import PluginError
+from klaw_core.errors import PluginError, PluginNotFoundError
 from klaw_core.hookspecs import Component
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
@@ -106,7 +106,10 @@ def _defaults(component: Component[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def check_options(config: Config) -> tuple[list[str], list[str]]:
-    """Return the problems of every component's options, and one line for each component not installed."""
+    """Return the problems of every component's options, and one line for each component that cannot be used yet.
+
+    A component that is not installed is a problem if its name is close to a known one.
+    """
     registry = discover(disabled=config.disabled_plugins)
     problems: list[str] = []
     missing: list[str] = []
@@ -114,7 +117,11 @@ def check_options(config: Config) -> tuple[list[str], list[str]]:
         try:
             component = registry.component(selection.kind, selection.type)
         except PluginError as error:
-            missing.append(f"{selection.place}: {error}")
+            typo = isinstance(error, PluginNotFoundError) and error.near
+            (problems if typo else missing).append(f"{selection.place}: {error}")
+            continue
+        if selection.problem:
+            missing.append(selection.problem)
         else:
             build_options(component, selection, problems)
     return problems, missing

@@ -16,18 +16,23 @@ if TYPE_CHECKING:
 
 
 @click.command("init", short_help="Create the data directory and a configuration file.")
+@click.option("--here", is_flag=True, help="Give this directory a memory of its own, in .klaw/.")
 @common_options
 @pass_settings
-def command(settings: Settings) -> None:
+def command(settings: Settings, *, here: bool) -> None:
     """Create the data directory and a commented configuration file, and say what is missing or does not work.
 
-    Nothing that exists is changed, so it can be run again at any time.
+    Nothing that exists is changed, so it can be run again at any time. With --here the data directory is .klaw/ in the
+    current directory: commands in it and below it use that memory and no other.
     """
+    if here and settings.data_dir is not None:
+        raise click.UsageError("--here and --data-dir contradict each other")
     from klaw_core.cli.components import examine
     from klaw_core.cli.output import print_json
     from klaw_core.cli.template import render
     from klaw_core.config.edit import write_source
-    from klaw_core.config.load import disabled_plugins, load_config, user_config_file
+    from klaw_core.config.files import user_config_file
+    from klaw_core.config.load import disabled_plugins, load_config
     from klaw_core.files.atomic import make_private_directory
     from klaw_core.plugins.discover import discover
 
@@ -35,8 +40,11 @@ def command(settings: Settings) -> None:
     new_file = not file.exists()
     if new_file:
         write_source(file, render(discover(disabled=disabled_plugins())))
+    new_directory = here and not Path(".klaw").exists()
+    if here:
+        settings.data_dir = _make_project_memory(file)
     config = load_config(config_file=file, data_dir=settings.data_dir)
-    new_directory = not config.data_dir.exists()
+    new_directory = new_directory or not config.data_dir.exists()
     make_private_directory(config.data_dir)
     writable = os.access(config.data_dir, os.W_OK | os.X_OK)
     parts = examine(config, discover(disabled=config.disabled_plugins))
@@ -52,14 +60,34 @@ def command(settings: Settings) -> None:
         )
     elif not settings.quiet:
         states = {config.data_dir: "created" if new_directory else "exists" if writable else "read-only"}
-        _show({**states, file: "created" if new_file else "exists"}, parts)
+        states |= {file: "created" if new_file else "exists"}
+        _show(states, parts, "klaw index ." if here else "klaw index DIR")
+
+
+def _make_project_memory(file: Path) -> Path:
+    """Make .klaw/ here, which the user's configuration lists as a memory of theirs. Raise ConfigError."""
+    from klaw_core.config.edit import read_source, with_listed, write_source
+    from klaw_core.config.layers import PROJECT_MEMORY
+    from klaw_core.errors import ConfigError
+    from klaw_core.files.atomic import make_private_directory, write_atomically
+
+    directory = Path.cwd().resolve() / PROJECT_MEMORY
+    if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
+        raise ConfigError([f"{directory} is not a directory"], hint="move it away, then `klaw init --here`")
+    listed = with_listed(read_source(file), "project_memories", directory.parent)
+    ignore = directory / ".gitignore"
+    make_private_directory(directory)
+    if not ignore.exists():
+        write_atomically(ignore, "# What Klaw remembers here is private.\n*\n")
+    write_source(file, listed)
+    return directory
 
 
 _PERMISSIONS = "make the data directory writable, or choose another: --data-dir or KLAW_DATA_DIR"
 _STYLES = {"created": "green", "exists": "dim", "read-only": "bold red"}
 
 
-def _show(places: dict[Path, str], parts: list[ComponentState]) -> None:
+def _show(places: dict[Path, str], parts: list[ComponentState], following: str) -> None:
     from klaw_core.cli.output import StyledText, data, tilde
 
     out = data()
@@ -78,7 +106,7 @@ def _show(places: dict[Path, str], parts: list[ComponentState]) -> None:
     out.line()
     remedies = [_PERMISSIONS] if "read-only" in places.values() else []
     remedies += [part.remedy or "klaw doctor" for part in parts if part.problem]
-    out.line("next: ", StyledText(remedies[0] if remedies else "klaw index DIR", "bold"))
+    out.line("next: ", StyledText(remedies[0] if remedies else following, "bold"))
 
 
 def _state(part: ComponentState) -> str:

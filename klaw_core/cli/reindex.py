@@ -55,18 +55,27 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable
     Everything that could keep the file from being written, or from being heard, is found before anything is embedded.
     """
     from klaw_core.config.edit import read_source
-    from klaw_core.config.load import load_config, user_config_file
+    from klaw_core.config.files import DATA_CONFIG, user_config_file
+    from klaw_core.config.layers import PROJECT_MEMORY
+    from klaw_core.config.load import load_config
     from klaw_core.config.model import named_embedding
     from klaw_core.errors import ConfigError
 
-    selection = named_embedding(embedding, settings.load_config().embedding)
-    file = settings.config_file or user_config_file()
-    rewrite = partial(_with_embedder, embedding=embedding, selection=selection)
+    config = settings.load_config()
+    selection = named_embedding(embedding, config.embedding)
+    # The user's file configures every index that has no file of its own.
+    is_own = config.own_data_dir and settings.config_file is None
+    file = config.data_dir / DATA_CONFIG if is_own else settings.config_file or user_config_file()
+    rewrite = partial(_with_embedder, embedding=embedding, selection=selection, is_own=is_own)
     text = rewrite(read_source(file))
     with tempfile.TemporaryDirectory(prefix="klaw-") as directory:
         candidate = Path(directory) / file.name
         candidate.write_text(text, "utf-8")
-        heard = load_config(config_file=candidate, data_dir=settings.data_dir, directory=Path.cwd()).embedding
+        if is_own:
+            project = None if config.data_dir.name == PROJECT_MEMORY else Path.cwd()
+            heard = load_config(data_dir=candidate.parent, directory=project).embedding
+        else:
+            heard = load_config(config_file=candidate, data_dir=settings.data_dir, directory=Path.cwd()).embedding
     if (heard.type, dict(heard.options)) != (selection.type, dict(selection.options)):
         raise ConfigError(
             [f"memory.embedding would stay {heard.type!r} although {file} names {embedding}"],
@@ -78,11 +87,14 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable
     return selection, file, rewrite
 
 
-def _with_embedder(source: str, *, embedding: str, selection: Selection) -> str:
-    """Return the text of a configuration with this embedder, and its model if one was named. Raise ConfigError."""
+def _with_embedder(source: str, *, embedding: str, selection: Selection, is_own: bool) -> str:
+    """Return the text of a configuration with this embedder, and its model if one was named. Raise ConfigError.
+
+    A file that lies over the user's (``is_own``) names the model always: the other may change it.
+    """
     from klaw_core.config.edit import with_value
 
     text, _ = with_value(source, "memory.embedding.type", selection.type)
-    if ":" in embedding:
+    if "model" in selection.options and (":" in embedding or is_own):
         text, _ = with_value(text, "memory.embedding.model", selection.options["model"])
     return text

@@ -26,15 +26,22 @@ class Settings:
     quiet: bool = False
     verbose: bool = False
     debug: bool = False
+    _said: bool = False  # a command may read the configuration twice
 
     def load_config(self) -> Config:
         """Read the configuration as the options ask. Raise ConfigError."""
         from klaw_core.assembly import option_problems
         from klaw_core.config.load import load_config
 
-        return load_config(
+        config = load_config(
             config_file=self.config_file, data_dir=self.data_dir, directory=Path.cwd(), check=option_problems
         )
+        if config.notices and not self._said:
+            from klaw_core.cli.output import notify
+
+            notify(self, *config.notices)
+            self._said = True
+        return config
 
     def open_memory(self) -> Memory:
         """Assemble the configured memory. Raise ConfigError, PluginError or StoreError."""

@@ -22,8 +22,11 @@ _STEP = re.compile(r"([A-Za-z0-9_-]+)((?:\[\d+\])*)")
 _KEPT = {"type", "weight"}  # keys that belong to the table, not to the component it picks
 
 
-def parse_place(place: str) -> tuple[Step, ...]:
-    """Return the steps of a place: ``("memory", "retrieval", 0, "weight")``. Raise ConfigError."""
+def parse_place(place: str, *, whole: bool = False) -> tuple[Step, ...]:
+    """Return the steps of a place: ``("memory", "retrieval", 0, "weight")``; of a table too, if ``whole``.
+
+    Raise ConfigError.
+    """
     steps: list[Step] = []
     for part in place.split("."):
         match = _STEP.fullmatch(part)
@@ -32,7 +35,7 @@ def parse_place(place: str) -> tuple[Step, ...]:
                 [f"{place!r} is no place in a configuration"], hint="write it as in memory.retrieval[0].weight"
             )
         steps += [match[1], *(int(index) for index in re.findall(r"\d+", match[2]))]
-    if isinstance(steps[-1], int):
+    if isinstance(steps[-1], int) and not whole:
         raise ConfigError([f"{place} is a whole table"], hint=f"name a key in it: {place}.type")
     return tuple(steps)
 
@@ -74,16 +77,39 @@ def with_value(source: str, place: str, value: Any) -> tuple[str, tuple[str, ...
     return tomlkit.dumps(document), tuple(f"{parent}.{name}" for name in removed)
 
 
-def with_trusted(source: str, directory: Path) -> str:
-    """Return TOML text that trusts a project's directory. Raise ConfigError."""
+def without_value(source: str, place: str) -> tuple[str, bool]:
+    """Return TOML text that says nothing about ``place`` (a key or a whole table), and whether it did before.
+
+    A table that is left empty stays, with its comments. Raise ConfigError.
+    """
     document = _parse(source)
-    trusted = document.get("trusted_projects")
-    if trusted is None:
-        document["trusted_projects"] = [str(directory)]
-    elif not isinstance(trusted, list):
-        raise ConfigError(["trusted_projects: expected an array of strings"])
-    elif str(directory) not in trusted:
-        trusted.append(str(directory))
+    steps = parse_place(place, whole=True)
+    table: Any = document
+    for step in steps[:-1]:
+        table = _at(table, step)
+    if _at(table, steps[-1]) is None:
+        return source, False
+    del table[steps[-1]]
+    return tomlkit.dumps(document), True
+
+
+def _at(table: Any, step: Step) -> Any:
+    """Return what stands at a step, None if nothing does."""
+    if isinstance(step, int):
+        return table[step] if isinstance(table, list) and step < len(table) else None
+    return table.get(step) if isinstance(table, Mapping) else None
+
+
+def with_listed(source: str, key: str, directory: Path) -> str:
+    """Return TOML text whose top-level array ``key`` lists a directory. Raise ConfigError."""
+    document = _parse(source)
+    listed = document.get(key)
+    if listed is None:
+        document[key] = [str(directory)]
+    elif not isinstance(listed, list):
+        raise ConfigError([f"{key}: expected an array of strings"])
+    elif str(directory) not in listed:
+        listed.append(str(directory))
     return tomlkit.dumps(document)
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +20,27 @@ _LARGEST_FILE = 1024 * 1024
 _QUOTED = re.compile(r""""[^"\n]*"|'[^'\n]*'""")
 _DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{_MOST_LEVELS}}}")
 
+#: The data directory of a project that has a memory of its own.
+PROJECT_MEMORY = ".klaw"
+
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
-# What a project's klaw.toml may set without being trusted: how text is cut and how rankings are merged.
-# Anything else could load code, send notes to a server, or write elsewhere.
-_FREE_FOR_PROJECTS = ("memory.chunking", "memory.fusion")
+# What a project's klaw.toml may set without being trusted: how rankings are merged. Anything else could load code, send
+# notes to a server, or write elsewhere; how text is cut concerns the index, which other directories share.
+_FREE = ("memory.fusion",)
+_FREE_IN_OWN_MEMORY = ("memory.chunking", *_FREE)
 
 
 @frozen(eq=False, repr=False)
 class Layer:
-    """One source of settings: a file, or the environment."""
+    """One source of settings: a file, or the environment. ``owns_index``: the index in force is the project's own."""
 
     name: str
     table: Table
     path: Path | None = None
     trusted: bool = True
+    owns_index: bool = False
 
 
 def read_file(path: Path, problems: list[str]) -> Table | None:
@@ -101,9 +106,11 @@ def forbidden(layer: Layer) -> Iterator[str]:
     if layer.trusted:
         return
     hint = "move it to your own configuration, or run `klaw config trust`"
+    free = _FREE_IN_OWN_MEMORY if layer.owns_index else _FREE
     for place, value in leaves(layer.table):
-        if not place.startswith(tuple(f"{free}." for free in _FREE_FOR_PROJECTS)):
-            yield f"{layer.name}: a project may not set {place}: {hint}"
+        if not place.startswith(tuple(f"{table}." for table in free)):
+            other = "; a memory of its own may: `klaw init --here`" if place.startswith("memory.chunking.") else ""
+            yield f"{layer.name}: a project may not set {place}: {hint}{other}"
         elif any(_VARIABLE.search(text) or _leads_outside(text) for text in _strings_in(value)):
             yield f"{layer.name}: a project may not use a variable or an outside path in {place}: {hint}"
 
@@ -148,30 +155,39 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
-def expand(value: Any, place: str, environment: Mapping[str, str], problems: list[str]) -> Any:
-    """Replace ``${VAR}`` in every string by the environment's value; an unset one is a problem."""
+def expand(value: Any, place: str, environment: Mapping[str, str], unset: dict[str, str]) -> Any:
+    """Replace ``${VAR}`` in every string by the environment's value; ``unset`` gets a problem by place for others."""
     if isinstance(value, str):
 
         def variable(match: re.Match[str]) -> str:
             name = match[1]
             if name not in environment:
-                problems.append(f"{place}: the environment has no variable {name}")
+                unset[place] = f"{place}: the environment has no variable {name}"
             return environment.get(name, "")
 
         return _VARIABLE.sub(variable, value)
     if isinstance(value, Mapping):
-        return {key: expand(item, join(place, key), environment, problems) for key, item in value.items()}
+        return {key: expand(item, join(place, key), environment, unset) for key, item in value.items()}
     if isinstance(value, list):
-        return [expand(item, f"{place}[{index}]", environment, problems) for index, item in enumerate(value)]
+        return [expand(item, f"{place}[{index}]", environment, unset) for index, item in enumerate(value)]
     return value
 
 
 def project_file(start: Path) -> Path | None:
     """Return the nearest ``klaw.toml`` in ``start`` or above it, not above the home directory."""
+    return _nearest_above(start, "klaw.toml", os.path.isfile)
+
+
+def project_memory(start: Path) -> Path | None:
+    """Return the nearest directory ``.klaw`` in ``start`` or above it, not above the home directory."""
+    return _nearest_above(start, PROJECT_MEMORY, os.path.isdir)
+
+
+def _nearest_above(start: Path, name: str, is_there: Callable[[Path], bool]) -> Path | None:
     home = Path(os.path.expanduser("~"))  # noqa: PTH111  # Path.home() raises where there is none
     for directory in (start, *start.parents):
-        candidate = directory / "klaw.toml"
-        if os.path.isfile(candidate):  # noqa: PTH113  # Path.is_file() raises where it may not look
+        candidate = directory / name
+        if is_there(candidate):
             return candidate
         if directory == home:
             break

@@ -9,7 +9,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from klaw_core.config.conversations import KEYS, conversation_settings
+from klaw_core.config.files import ConfigFiles
 from klaw_core.config.layers import (
     Layer,
     Table,
@@ -17,8 +20,6 @@ from klaw_core.config.layers import (
     forbidden,
     join,
     overlay,
-    project_file,
-    read_file,
     shown,
 )
 from klaw_core.config.model import (
@@ -37,7 +38,7 @@ from klaw_core.config.places import user_directory
 from klaw_core.errors import ConfigError
 from klaw_core.kinds import CHUNKER
 
-_TOP = ("memory", "extensions", "plugins", "trusted_projects")
+_TOP = ("memory", "extensions", "plugins", "trusted_projects", "project_memories")
 _MEMORY = (*COMPONENTS, *COMPONENT_ARRAYS, *OTHER_TABLES)
 # What is not one embedder: neither makes sense after another.
 _NO_FALLBACK = {AUTO, "none"}
@@ -46,31 +47,28 @@ _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"", "0", "false", "no", "off"}
 
 
-def user_config_file(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where the user's configuration stands: ``KLAW_CONFIG``, or the platform's place. Raise ConfigError."""
-    named = environment.get("KLAW_CONFIG")
-    return _at_home(Path(named), "KLAW_CONFIG") if named else user_directory("config") / "config.toml"
-
-
 def load_config(
     *,
-    config_file: Path | None = None,
-    data_dir: Path | None = None,
-    directory: Path | None = None,
-    environment: Mapping[str, str] = os.environ,
+    config_file: str | Path | None = None,
+    data_dir: str | Path | None = None,
+    directory: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
     check: Callable[[Sequence[Selection], Collection[str]], Sequence[str]] = lambda _selections, _disabled: (),
 ) -> Config:
     """Read every layer and return the configuration.
 
     ``config_file`` and ``data_dir`` stand for the options of those names, ``directory`` is where the
-    search for a project's ``klaw.toml`` begins (None: no project), ``overrides`` is laid over everything.
+    search for a project's ``klaw.toml`` begins (None: no project), ``environment`` stands for the process's own,
+    ``overrides`` is laid over everything.
     Options of components are checked when they are assembled; but if there is a problem here already, ``check`` is
     given what was picked and the plugins that are disabled, and asked for theirs, so that all are told at once; not
     where it cannot be told what is disabled. Raise ConfigError with every problem found.
     """
+    environment = os.environ if environment is None else environment
     problems: list[str] = []
-    layers = _layers(config_file, directory, environment, problems)
+    files = ConfigFiles(_path(config_file), _path(data_dir), _path(directory), environment)
+    layers = files.layers(problems)
     unread = bool(problems)
     if overrides:
         layers.append(Layer("options", dict(overrides)))
@@ -81,19 +79,21 @@ def load_config(
         problems.extend(refused)
         if not refused:  # else a message about its values would show what ${VAR} stands for
             table = overlay(table, layer.table)
-    expanded = expand(table, "", environment, problems)
-    selections = _selections(expanded, problems)
+    unset: dict[str, str] = {}
+    expanded = expand(table, "", environment, unset)
+    selections = _with_unset(_selections(expanded, problems), unset, problems)
     disabled = _disabled(expanded["plugins"], environment, problems)
-    _strings(expanded["trusted_projects"], "trusted_projects", problems)
+    for key in ("trusted_projects", "project_memories"):
+        _strings(expanded[key], key, problems)
     offline = _offline(environment, problems)
     if problems:
         if not unread and disabled is not None:
             problems.extend(check(_picked(selections), disabled))
         raise ConfigError(list(dict.fromkeys(problems)), hint="`klaw config path` names the file")
-    named = environment.get("KLAW_DATA_DIR")
-    place = data_dir or (Path(named) if named else user_directory("data"))
     return Config(
-        data_dir=_at_home(place, "--data-dir" if data_dir else "KLAW_DATA_DIR").absolute(),
+        data_dir=files.data_dir,
+        own_data_dir=files.data_dir != user_directory("data"),
+        notices=files.notices,
         cache_dir=user_directory("cache"),
         disabled_plugins=disabled or (),
         offline=offline,
@@ -104,40 +104,13 @@ def load_config(
     )
 
 
+def _path(given: str | Path | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
 def _sets_retrieval(table: Mapping[str, Any]) -> bool:
     memory = table.get("memory")
     return isinstance(memory, Mapping) and "retrieval" in memory
-
-
-def _at_home(path: Path, name: str) -> Path:
-    """Return the path with ``~`` replaced. Raise ConfigError if it names a user that there is not."""
-    try:
-        return path.expanduser()
-    except RuntimeError as error:
-        raise ConfigError([f"{name}: {error}: {path}"]) from error
-
-
-def _layers(
-    config_file: Path | None, directory: Path | None, environment: Mapping[str, str], problems: list[str]
-) -> list[Layer]:
-    layers: list[Layer] = []
-    user = config_file or user_config_file(environment)
-    own = read_file(user, problems)
-    if own is not None:
-        layers.append(Layer(str(user), own, user))
-    elif config_file is not None or environment.get("KLAW_CONFIG"):
-        problems.append(f"{user}: no such file")
-    project = project_file(directory.absolute()) if directory is not None else None
-    if project is not None and project != user and (table := read_file(project, problems)) is not None:
-        layers.append(Layer(str(project), table, project, trusted=_trusts(own or {}, project.parent)))
-    if embedder := environment.get("KLAW_EMBEDDER"):
-        layers.append(Layer("KLAW_EMBEDDER", {"memory": {"embedding": {"type": embedder}}}))
-    return layers
-
-
-def _trusts(own: Table, directory: Path) -> bool:
-    trusted = own.get("trusted_projects")
-    return isinstance(trusted, list) and os.path.realpath(directory) in trusted
 
 
 def _unknown_keys(layer: Layer) -> list[str]:
@@ -197,6 +170,43 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
         twice = sorted({name for name in types if name and types.count(name) > 1})
         problems.extend(f"memory.{key}: the {COMPONENT_ARRAYS[key]} {name!r} stands there twice" for name in twice)
     return chosen
+
+
+# Tables whose component everything else works without: an unset variable in one of them is its own problem.
+_DISPENSABLE = ("embedding", "reranking", "language_model")
+
+
+def _with_unset(chosen: dict[str, Any], unset: dict[str, str], problems: list[str]) -> dict[str, Any]:
+    """Return the selections, those with the problem of an unset variable that can be done without; append the rest."""
+    dispensable = [place for key in _DISPENSABLE for item in _several(chosen.get(key)) for place in _places(item)]
+
+    def marked(item: Selection) -> Selection:
+        own = [problem for place, problem in unset.items() if _owner(place, dispensable) == item.place]
+        fallback = tuple(map(marked, item.fallback))
+        return evolve(item, fallback=fallback, problem="; ".join(own))
+
+    problems.extend(problem for place, problem in unset.items() if not _owner(place, dispensable))
+    found = dict(chosen)
+    for key in _DISPENSABLE if unset else ():
+        if isinstance(chosen.get(key), tuple):
+            found[key] = tuple(map(marked, chosen[key]))
+        elif key in chosen:
+            found[key] = marked(chosen[key])
+    return found
+
+
+def _several(chosen: Any) -> Sequence[Selection]:
+    return chosen if isinstance(chosen, tuple) else () if chosen is None else (chosen,)
+
+
+def _places(item: Selection) -> Sequence[str]:
+    return [item.place, *(other.place for other in item.fallback)]
+
+
+def _owner(place: str, tables: Sequence[str]) -> str:
+    """Return the innermost of these tables that an option stands in, empty if none; ``type`` is no option."""
+    inside = [table for table in tables if place.startswith(f"{table}.") and place != f"{table}.type"]
+    return max(inside, key=len, default="")
 
 
 def _formats(tables: Any, problems: list[str]) -> dict[str, Selection]:
@@ -298,9 +308,10 @@ def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...] | N
     return None
 
 
-def disabled_plugins(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+def disabled_plugins(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return the plugins that the environment disables, whatever the files say."""
-    names = (name.strip() for name in environment.get("KLAW_DISABLE_PLUGINS", "").split(","))
+    value = (os.environ if environment is None else environment).get("KLAW_DISABLE_PLUGINS", "")
+    names = (name.strip() for name in value.split(","))
     return tuple(filter(None, names))
 
 

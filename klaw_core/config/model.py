@@ -73,6 +73,7 @@ DEFAULTS: Mapping[str, Any] = {
     "extensions": {},
     "plugins": {"disabled": []},
     "trusted_projects": [],
+    "project_memories": [],
 }
 
 #: The ``type`` of an embedder that stands for the first that works among those installed.
@@ -90,7 +91,10 @@ OTHER_TABLES = ("formats", "conversations", "cache", "sync")
 
 @frozen
 class Selection:
-    """One table that picks a component: its ``type``, its options as written, and where it stands."""
+    """One table that picks a component: its ``type``, its options as written, and where it stands.
+
+    ``problem`` says why it cannot be used here (a ``${VAR}`` that is not set), where everything else works without it.
+    """
 
     kind: str
     type: str
@@ -98,6 +102,7 @@ class Selection:
     options: Mapping[str, Any] = field(factory=dict, repr=False)  # keys among them, with ${VAR} expanded
     weight: float = 1.0
     fallback: tuple[Selection, ...] = ()  # of an embedder: what serves in its place, in this order
+    problem: str = ""
 
 
 def named_embedding(text: str, current: Selection) -> Selection:
@@ -122,6 +127,7 @@ class Config:
 
     ``default_retrieval``: no file says anything about ``[[memory.retrieval]]``, so that the store's own retrievers are
     used. ``formats`` are the chunkers of document formats, ``extensions`` the tables of extensions, both by name.
+    ``own_data_dir``: the data directory is not the user's usual one. ``notices`` say what a person should know.
     """
 
     data_dir: Path
@@ -143,6 +149,8 @@ class Config:
     offline: bool = False
     agent: str = ""
     default_retrieval: bool = False
+    own_data_dir: bool = False
+    notices: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     table: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)  # merged, as `klaw config list` shows it
 

@@ -78,6 +78,8 @@ class Doctor:
             if configured.problem:
                 what = f"it is off: {configured.problem}"
                 yield Finding("retriever", "error", what, configured.name, "klaw plugins")
+        for error in self.assembly.unusable:
+            yield Finding("component", "error", error.message, "", error.hint or "klaw plugins")
         for plugin in self.assembly.registry.whole.plugins:
             if plugin.problem:
                 yield Finding("plugin", "warning", plugin.problem, plugin.name, "klaw plugins")

@@ -54,6 +54,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
                 if configured.problem
             ),
             *embedding,
+            *map(str, assembly.unusable),
             *(f"plugin {item.name}: {item.problem}" for item in assembly.registry.whole.plugins if item.problem),
             *(f"extension {name}: {error}" for name, error in extensions.problems().items()),
             *(f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(sources.strays())),

@@ -65,6 +65,11 @@ def provider_of(kind: str, name: str) -> FirstParty | None:
     return next((row for row in CATALOGUE if (kind, name) in row.components), None)
 
 
+def provided_names(kind: str) -> list[str]:
+    """Return the names of the components of a kind that first-party distributions provide."""
+    return [name for row in CATALOGUE for offered, name in row.components if offered == kind]
+
+
 def first_party_commands() -> Mapping[str, tuple[str, str]]:
     """Return the commands of first-party distributions: what installs each, and its line in ``klaw --help``."""
     return {

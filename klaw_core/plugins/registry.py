@@ -134,7 +134,7 @@ class Registry:
     def _not_found(self, kind: str, name: str) -> PluginNotFoundError:
         from difflib import get_close_matches
 
-        from klaw_core.plugins.catalogue import install_command, provider_of
+        from klaw_core.plugins.catalogue import install_command, provided_names, provider_of
 
         provider = provider_of(kind, name)
         if provider is not None:
@@ -147,12 +147,14 @@ class Registry:
             reason = f": {distribution} is broken: {broken[0].problem}" if broken else " is not installed"
             return PluginNotFoundError(f"{kind} {name!r}{reason}", hint=install_command(extras), extras=extras)
         names = self.names(kind)
-        near = get_close_matches(name, names, n=1)
+        near = get_close_matches(name, names, n=1) or get_close_matches(name, provided_names(kind), n=1)
         off = [plugin.distribution for plugin in self.whole.plugins if plugin.disabled]
         disabled = f"; disabled: {', '.join(off)}" if off else ""
         guess = f"did you mean {near[0]!r}?" if near else f"installed: {', '.join(names) or 'none'}"
         return PluginNotFoundError(
-            f"no plugin provides the {kind} {name!r}", hint=f"{guess}{disabled}; see `klaw plugins`"
+            f"no plugin provides the {kind} {name!r}",
+            hint=f"{guess}{disabled}; see `klaw plugins`",
+            near=near[0] if near else "",
         )
 
 

@@ -7,7 +7,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core.config.edit import parse_place, parse_value, with_trusted, with_value
+from klaw_core.config.edit import parse_place, parse_value, with_listed, with_value
 from klaw_core.config.layers import leaves
 from klaw_core.config.model import COMPONENT_ARRAYS, DEFAULTS
 
@@ -135,6 +135,6 @@ def test_a_place_is_read_step_by_step(steps):
 def test_trust_adds_each_project_once(directories):
     source = FILE
     for directory in directories:
-        source = with_trusted(source, Path(directory))
+        source = with_listed(source, "trusted_projects", Path(directory))
 
     assert tomllib.loads(source)["trusted_projects"] == list(dict.fromkeys(["/a", *directories]))

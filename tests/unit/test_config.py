@@ -1,10 +1,12 @@
 """Configuration: layers, strict checks, every problem at once, and nothing but ConfigError."""
 
 import os
+import pydoc
 from pathlib import Path
 
 import pytest
 
+import klaw_core
 from klaw_core import ConfigError
 from klaw_core.config.layers import leaves, overlay, project_file, shown
 from klaw_core.config.load import load_config
@@ -132,10 +134,40 @@ class TestEnvironment:
         )
         options = load(user, environment={"TOKEN": "s3cret"}).embedding.options
         assert options == {"key": "a-s3cret-s3cret", "nested": ["$TOKEN", {"x": "s3cret"}]}
-        assert problems(user) == [
-            "memory.embedding.key: the environment has no variable TOKEN",
-            "memory.embedding.nested[1].x: the environment has no variable TOKEN",
+        assert problems(user.replace("embedding", "store")) == [
+            "memory.store.key: the environment has no variable TOKEN",
+            "memory.store.nested[1].x: the environment has no variable TOKEN",
         ]
+
+    def test_an_unset_variable_is_the_problem_of_the_part_that_needs_it(self, load, problems):
+        user = (
+            '[[memory.reranking]]\ntype = "http"\nkey = "${A}"\n[[memory.reranking]]\ntype = "mmr"\n'
+            '[memory.embedding]\ntype = "openai"\nkey = "${B}"\n'
+            '[[memory.embedding.fallback]]\ntype = "ollama"\nurl = "${C}"\n'
+            '[memory.language_model]\ntype = "x"\nkey = "${A}${B}"\n'
+        )
+        found = load(user, environment={"B": "set"})
+        assert [stage.problem for stage in found.reranking] == [
+            "memory.reranking[0].key: the environment has no variable A",
+            "",
+        ]
+        assert found.embedding.problem == ""
+        assert (
+            found.embedding.fallback[0].problem == "memory.embedding.fallback[0].url: the environment has no variable C"
+        )
+        assert "no variable A" in found.language_model.problem
+        for place in ("memory.embedding.type", "memory.fusion.x", "memory.sources[0].path"):
+            key = place.rpartition(".")[2]
+            table = place.rpartition(".")[0].partition("[")[0]
+            header = f"[[{table}]]" if "[" in place else f"[{table}]"
+            kind = "" if key == "type" else 'type = "rrf"\n'
+            assert f"{place}: the environment has no variable A" in problems(f'{header}\n{kind}{key} = "${{A}}"\n')
+
+    def test_no_signature_shows_the_environment(self, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-test")
+        for name in klaw_core.__all__:
+            assert "sk-secret" not in pydoc.render_doc(getattr(klaw_core, name)), name
+        assert "environment" in pydoc.render_doc(load_config)
 
     def test_the_table_that_is_shown_keeps_the_variable(self, load):
         shown_table = load('[memory.store]\npath = "${X}"\n', environment={"X": "secret"}).table
@@ -193,6 +225,42 @@ class TestFiles:
         assert len(found) == 2
         assert "config.toml: unknown key memory.nonsense" in found[0] + found[1]
         assert "klaw.toml: not valid TOML" in found[0] + found[1]
+
+
+class TestOneDataDirectory:
+    """A configuration in the data directory concerns that index alone."""
+
+    def test_it_lies_over_the_users_and_under_the_projects(self, tmp_path):
+        user, data, work = tmp_path / "config.toml", tmp_path / "data", tmp_path / "work"
+        data.mkdir()
+        work.mkdir()
+        user.write_text("[memory.fusion]\nk = 1\npool = 2\nx = 3\n")
+        (data / "config.toml").write_text("[memory.fusion]\npool = 20\nx = 30\n")
+        (work / "klaw.toml").write_text("[memory.fusion]\nx = 300\n")
+        found = load_config(config_file=user, data_dir=str(data), directory=work, environment=EMPTY)
+        assert found.fusion.options == {"k": 1, "pool": 20, "x": 300}
+        assert load_config(config_file=user, data_dir=tmp_path, environment=EMPTY).fusion.options["pool"] == 2
+
+    def test_a_problem_in_it_is_named(self, tmp_path):
+        (tmp_path / "config.toml").write_text("nonsense = 1\n")
+        with pytest.raises(ConfigError, match="unknown key nonsense"):
+            load_config(data_dir=tmp_path, environment=EMPTY)
+
+
+class TestProjectMemories:
+    def test_one_is_found_from_below(self, tmp_path):
+        work, config = tmp_path / "work", tmp_path / "config.toml"
+        (work / ".klaw").mkdir(parents=True)
+        (work / "a" / "b").mkdir(parents=True)
+        config.write_text(f'project_memories = ["{work.resolve()}"]\n')
+        found = load_config(config_file=config, directory=work / "a" / "b", environment=EMPTY)
+        assert (found.data_dir, found.own_data_dir, found.notices) == (work / ".klaw", True, ())
+
+    def test_one_that_came_with_a_clone_is_not_used_and_said(self, tmp_path):
+        (tmp_path / "clone" / ".klaw").mkdir(parents=True)
+        found = load_config(directory=tmp_path / "clone", environment=EMPTY)
+        assert found.data_dir == load_config(environment=EMPTY).data_dir
+        assert "klaw init --here" in found.notices[0]
 
 
 class TestProblems:
@@ -292,7 +360,8 @@ class TestProblems:
             assert sum(name in problem for problem in found) >= 1, name
 
 
-FREE = '[memory.chunking]\nmax_tokens = 100\n[memory.fusion]\ntype = "weighted"\n'
+FREE = '[memory.fusion]\ntype = "weighted"\n'
+CUT = "[memory.chunking]\nmax_tokens = 100\n"
 BOUND = {
     "embedding": '[memory.embedding]\nurl = "http://example.org"\n',
     "embedding type": 'memory.embedding.type = "ollama"\n',
@@ -303,6 +372,7 @@ BOUND = {
     "reranking": '[memory.reranking]\ntype = "x"\n',
     "plugins": "[plugins]\ndisabled = []\n",
     "trust": 'trusted_projects = ["/"]\n',
+    "chunking, of an index that others share": CUT,
     "a variable": '[memory.chunking]\ntype = "${HOME}"\n',
     "a variable in an array": '[memory.chunking]\nnames = ["x", ["${HOME}"]]\n',
     "a variable in a table in an array": '[memory.chunking]\nnames = [1, {x = "${HOME}"}]\n',
@@ -317,9 +387,19 @@ BOUND = {
 
 
 class TestTrust:
-    def test_a_project_may_set_how_text_is_cut_and_rankings_are_merged(self, load):
-        found = load("", FREE)
-        assert (found.chunking.options, found.fusion.type) == ({"max_tokens": 100}, "weighted")
+    def test_a_project_may_set_how_rankings_are_merged(self, load):
+        assert load("", FREE).fusion.type == "weighted"
+
+    def test_a_project_may_set_how_the_text_of_its_own_memory_is_cut(self, tmp_path):
+        work, config = tmp_path / "work", tmp_path / "config.toml"
+        (work / ".klaw").mkdir(parents=True)
+        (work / "klaw.toml").write_text(CUT)
+        config.write_text(f'project_memories = ["{work.resolve()}"]\n')
+        found = load_config(config_file=config, directory=work, environment=EMPTY)
+        assert (found.data_dir, found.chunking.options) == (work / ".klaw", {"max_tokens": 100})
+        for options in ({"data_dir": tmp_path / "data"}, {"environment": {"KLAW_DATA_DIR": str(tmp_path)}}):
+            with pytest.raises(ConfigError, match="klaw init --here"):
+                load_config(**{"config_file": config, "directory": work, "environment": EMPTY, **options})
 
     @pytest.mark.parametrize("project", BOUND.values(), ids=BOUND)
     def test_and_nothing_else(self, problems, project):

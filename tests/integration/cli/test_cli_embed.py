@@ -98,6 +98,24 @@ def test_moving_to_another_model_and_saying_so_in_the_configuration(embedding, n
     assert embedding("search", "tokens", "--mode", "vector").exit_code == 0
 
 
+def test_an_index_of_another_data_directory_moves_alone(embedding, notes, provider, user_home):
+    config = user_home / "config" / "klaw" / "config.toml"
+    before = config.read_text()
+    there = ("--data-dir", str(user_home / "there"))
+    embedding("index", str(notes))
+    embedding("index", str(notes), *there)
+    provider.name = "text-embedding-3-large"
+    result = embedding("reindex", "--embedding", "openai:text-embedding-3-large", *there)
+    assert result.exit_code == 0, result.stderr
+    assert config.read_text() == before
+    assert 'model = "text-embedding-3-large"' in (user_home / "there" / "config.toml").read_text()
+    assert embedding("search", "tokens", "--mode", "vector", *there).exit_code == 0
+    provider.name = "text-embedding-3-small"
+    assert embedding("search", "tokens", "--mode", "vector").exit_code == 0
+    models = [json.loads(embedding("status", "--json", *where).stdout)["space"]["model"] for where in ((), there)]
+    assert models == ["text-embedding-3-small", "text-embedding-3-large"]
+
+
 def test_what_is_edited_while_the_index_moves_stays_edited(embedding, notes, provider, user_home, monkeypatch):
     config = user_home / "config" / "klaw" / "config.toml"
     embedding("index", str(notes))

@@ -1,0 +1,144 @@
+"""A part that cannot work costs what needs it, and no more: a misspelt embedder, a variable that is not set."""
+
+import json
+
+import pytest
+
+TYPO = """\
+[memory.embedding]
+type = "olama"
+"""
+
+UNSET = """\
+[memory.embedding]
+type = "none"
+
+[[memory.retrieval]]
+type = "fts5"
+
+[[memory.reranking]]
+type = "http"
+url = "http://127.0.0.1:9/rerank"
+model = "r"
+api_key = "${KLAW_TEST_KEY}"
+"""
+
+
+@pytest.fixture
+def configure(user_home):
+    return (user_home / "config" / "klaw" / "config.toml").write_text
+
+
+def test_a_misspelt_embedder_leaves_words_status_and_doctor(indexed, configure):
+    configure(TYPO)
+    for arguments in (["search", "tokens expire"], ["search", "--mode", "fts", "tokens"], ["get", "notes/auth.md"]):
+        result = indexed(*arguments)
+        assert result.exit_code == 0, arguments
+        assert "tokens" in result.stdout.lower()
+    problems = json.loads(indexed("status", "--json").stdout)["problems"]
+    assert any("did you mean 'ollama'?" in problem for problem in problems)
+    examined = indexed("doctor")
+    assert "no plugin provides the embedder 'olama'" in examined.stdout
+    assert indexed("save", "The ferry leaves at seven.").exit_code == 0
+    assert indexed("forget", "--yes", "notes/auth.md").exit_code == 0
+
+
+def test_a_variable_that_is_not_set_costs_its_stage(indexed, configure):
+    configure(UNSET)
+    result = indexed("search", "tokens expire")
+    assert (result.exit_code, "notes/auth.md" in result.stdout) == (0, True)
+    assert (
+        "not reranked by http: memory.reranking[0].api_key: the environment has no variable KLAW_TEST_KEY"
+        in result.stderr
+    )
+    assert any("KLAW_TEST_KEY" in problem for problem in json.loads(indexed("status", "--json").stdout)["problems"])
+    assert "KLAW_TEST_KEY" in indexed("doctor").stdout
+    assert "KLAW_TEST_KEY" in indexed("init").stdout
+
+
+def test_every_problem_at_once_with_what_is_missing(indexed, configure):
+    configure(TYPO + '[memory.fusion]\nkk = 3\n[[memory.retrieval]]\ntype = "sqlite-vek"\n[memory.store]\nx = 1\n')
+    error = indexed("search", "tokens").stderr
+    for problem in ("'olama'", "memory.fusion.kk: unknown key", "'sqlite-vek'", "memory.store.x: unknown key"):
+        assert problem in error
+    configure("nonsense = 1\n" + TYPO + '[[memory.retrieval]]\ntype = "sqlite-vek"\n')
+    error = indexed("search", "tokens").stderr
+    for problem in ("unknown key nonsense", "'olama'", "'sqlite-vek'"):
+        assert problem in error
+
+
+class TestUnset:
+    def test_a_setting_a_table_and_what_is_not_there(self, klaw, configure):
+        configure("# mine\n[memory.fusion]\nk = 30  # k\npool = 9\n\n[memory.embedding]\ntype = 'none'\n")
+        assert klaw("config", "unset", "memory.fusion.k").exit_code == 0
+        assert klaw("config", "get", "memory.fusion.k").stdout == "60\n"
+        assert klaw("config", "get", "memory.fusion.pool").stdout == "9\n"
+        assert klaw("config", "unset", "memory.fusion").exit_code == 0
+        assert klaw("config", "get", "memory.fusion.pool").stdout == "50\n"
+        again = klaw("config", "unset", "memory.fusion", "--json")
+        assert (again.exit_code, json.loads(again.stdout)["removed"]) == (0, False)
+        assert klaw("config", "get", "memory.embedding.type").stdout == "none\n"
+
+    def test_a_misspelt_embedder_goes_that_way(self, klaw, configure):
+        configure(TYPO)
+        assert klaw("config", "unset", "memory.embedding.type").exit_code == 0
+        assert klaw("config", "get", "memory.embedding.type").stdout == "onnx\n"
+
+    def test_nothing_is_written_that_would_be_wrong(self, klaw, configure, user_home):
+        text = '[[memory.retrieval]]\ntype = "fts5"\n'
+        configure(text)
+        refused = klaw("config", "unset", "memory.retrieval[0].type")
+        assert (refused.exit_code, "nothing was changed" in refused.stderr) == (1, True)
+        assert (user_home / "config" / "klaw" / "config.toml").read_text() == text
+        assert klaw("config", "unset", "not a place").exit_code == 1
+
+
+class TestSet:
+    def test_a_name_close_to_a_known_one_is_refused(self, klaw, user_home):
+        before = (user_home / "config" / "klaw" / "config.toml").read_text()
+        refused = klaw("config", "set", "memory.embedding.type", "olama")
+        assert (refused.exit_code, "did you mean 'ollama'?" in refused.stderr) == (1, True)
+        assert (user_home / "config" / "klaw" / "config.toml").read_text() == before
+
+    def test_one_that_nothing_is_close_to_is_written_and_said(self, klaw):
+        result = klaw("config", "set", "memory.embedding.type", "zebra-9000")
+        assert (result.exit_code, "no plugin provides" in result.stderr) == (0, True)
+
+
+class TestAMemoryOfItsOwn:
+    def test_it_is_private_and_found_from_below(self, klaw, user_home, monkeypatch):
+        project = user_home / "project"
+        (project / "sub").mkdir(parents=True)
+        (project / "plan.md").write_text("# Plan\n\nThe lantern is green.\n", "utf-8")
+        monkeypatch.chdir(project)
+        made = klaw("init", "--here")
+        assert (made.exit_code, made.stdout.splitlines()[-1]) == (0, "next: klaw index .")
+        assert (project / ".klaw").stat().st_mode & 0o777 == 0o700
+        assert (project / ".klaw" / ".gitignore").read_text().endswith("*\n")
+        assert klaw("index", ".").exit_code == 0
+        assert (project / ".klaw" / "klaw.db").is_file()
+        monkeypatch.chdir(project / "sub")
+        assert "project/plan.md" in klaw("search", "lantern").stdout
+        assert klaw("init", "--here", "--data-dir", "x").exit_code == 2
+        monkeypatch.chdir(user_home)
+        assert klaw("search", "lantern").stdout == ""
+
+    def test_one_of_a_clone_is_used_once_it_is_accepted(self, klaw, user_home, monkeypatch):
+        clone = user_home / "clone"
+        (clone / ".klaw").mkdir(parents=True)
+        (clone / ".klaw" / "core_memory.json").write_text('{"user": {"name": "Mallory"}, "agent": {}}')
+        monkeypatch.chdir(clone)
+        before = klaw("core", "get")
+        assert "Mallory" not in before.stdout
+        assert "is not used" in before.stderr
+        assert klaw("init", "--here").exit_code == 0
+        assert "Mallory" in klaw("core", "get").stdout
+
+    def test_a_link_is_refused(self, klaw, user_home, monkeypatch):
+        (user_home / "elsewhere").mkdir()
+        project = user_home / "project"
+        project.mkdir()
+        (project / ".klaw").symlink_to(user_home / "elsewhere")
+        monkeypatch.chdir(project)
+        assert "is not a directory" in klaw("init", "--here").stderr
+        assert not list((user_home / "elsewhere").iterdir())
