@@ -103,8 +103,10 @@ class TestLiveComponents:
         assert home.recorder.texts == []
 
     def test_without_it_its_name_is_unknown(self, home):
-        with pytest.raises(PluginError, match="'mine'"):
-            Memory.open(home.config(embedding={"type": "mine"}), registry=home.registry())
+        with Memory.open(home.config(embedding={"type": "mine"}), registry=home.registry()) as memory:
+            assert any("no plugin provides the embedder 'mine'" in problem for problem in memory.status().problems)
+            with pytest.raises(PluginError, match="'mine'"):
+                memory.index(home.notes)
 
 
 class TestEvents:
