@@ -105,8 +105,9 @@ class TestLiveComponents:
     def test_without_it_its_name_is_unknown(self, home):
         with Memory.open(home.config(embedding={"type": "mine"}), registry=home.registry()) as memory:
             assert any("no plugin provides the embedder 'mine'" in problem for problem in memory.status().problems)
-            with pytest.raises(PluginError, match="'mine'"):
-                memory.index(home.notes)
+            home.write("a.md", "The harbour master writes down every ship.")
+            assert "'mine'" in memory.index(home.notes).notices[0]
+            assert memory.search("harbour")[0].path == "notes/a.md"
 
 
 class TestEvents:
