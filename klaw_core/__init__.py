@@ -11,6 +11,7 @@ from importlib import import_module
 # The public names, by the module that defines them.
 _MODULES = {
     "agents": "Agents",
+    "async_memory": "AsyncMemory",
     "background": "BackgroundIndexer",
     "config.load": "load_config",
     "config.model": "Config",

@@ -1,4 +1,5 @@
 from klaw_core.agents import Agents
+from klaw_core.async_memory import AsyncMemory
 from klaw_core.background import BackgroundIndexer
 from klaw_core.config.load import load_config
 from klaw_core.config.model import Config
@@ -121,6 +122,7 @@ __all__ = [
     "API",
     "Agents",
     "ArrangingExtension",
+    "AsyncMemory",
     "AttachedExtension",
     "AutoChoice",
     "BackgroundIndexer",

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar, overload
 from attrs import evolve
 
 from klaw_core.assembly import Assembly, option_problems
-from klaw_core.config.load import load_config
 from klaw_core.config.model import Config, Selection, named_embedding
+from klaw_core.config.opening import config_for
 from klaw_core.errors import ConfigError, PluginNotFoundError, QueryError, WorkspaceError
 from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS, check_collection_name
@@ -94,18 +94,21 @@ class Memory:
     @classmethod
     def open(
         cls,
-        config: Config | None = None,
+        config: Config | str | Path | None = None,
         *,
+        data_dir: str | Path | None = None,
         registry: Registry | None = None,
         components: Iterable[LiveComponent] = (),
     ) -> Self:
         """Assemble a memory from its configuration (default: the user's file and the environment).
 
+        Instead of a configuration a path can be given: ``"notes.db"`` is the database file, with what people own of it
+        next to it in ``notes.db-data``; a path without a suffix is a data directory, as ``data_dir`` is.
         ``components`` are live objects that the configuration can name, in addition to installed plugins: an embedder
         that a program has already, for instance. Raise ConfigError, PluginError or StoreError. Models load later, when
         they are first needed.
         """
-        config = config or load_config(check=option_problems)
+        config = config_for(config, data_dir, option_problems)
         if registry is None:
             from klaw_core.plugins.discover import discover
 

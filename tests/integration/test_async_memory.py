@@ -1,0 +1,217 @@
+"""The asynchronous facade: the same names, answers and errors as ``Memory``, and a loop that is never blocked."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+
+import pytest
+
+from klaw_core import AsyncMemory, Memory, NotFoundError, StoreError
+from klaw_core.async_memory import AsyncConversations, AsyncCoreMemory
+from klaw_core.conversations.archive import Conversations
+from klaw_core.core_memory.facts import CoreMemory
+
+# What these are made of.
+_PARTS = {"journal", "redactor", "path", "on_append", "on_removal", "forget_documents", "row_sync"}
+
+
+def public(kind):
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+class TestSurface:
+    @pytest.mark.parametrize(
+        ("kind", "facade"),
+        [(Memory, AsyncMemory), (CoreMemory, AsyncCoreMemory), (Conversations, AsyncConversations)],
+    )
+    def test_every_public_name_is_there(self, kind, facade):
+        # A new method of Memory needs a line in klaw_core/async_memory.py: name = _in_thread(Memory.name)
+        assert public(facade) == public(kind) - _PARTS
+
+    @pytest.mark.parametrize("name", sorted(public(Memory)))
+    def test_methods_take_the_same_and_are_coroutines(self, name):
+        own, original = inspect.getattr_static(AsyncMemory, name), inspect.getattr_static(Memory, name)
+        if not inspect.isfunction(original):
+            assert not inspect.isfunction(own)
+            return
+        assert inspect.iscoroutinefunction(own)
+        mine, others = (list(inspect.signature(method).parameters) for method in (own, original))
+        assert mine == others
+
+    def test_open_takes_what_open_takes_and_a_number_of_threads(self):
+        mine, others = (list(inspect.signature(kind.open).parameters) for kind in (AsyncMemory, Memory))
+        assert mine == [*others, "threads"]
+
+
+@pytest.fixture
+def indexed(home):
+    home.write("a.md", "# Harbour\n\nThe harbour master writes down every ship.\n")
+    with home.open() as memory:
+        memory.index(home.notes)
+    return home
+
+
+def run(home, use):
+    """Run a coroutine function with an asynchronous memory of this home."""
+
+    async def main():
+        async with AsyncMemory(home.open()) as memory:
+            return await use(memory)
+
+    return asyncio.run(main())
+
+
+class TestAnswers:
+    def test_they_are_those_of_the_memory(self, indexed):
+        async def use(memory):
+            await memory.core.update("user", "name", "Ada")
+            saved = await memory.save("The ferry leaves at seven.")
+            return (
+                await memory.search("harbour", mode="fts"),
+                await memory.get(saved.path),
+                await memory.core.get(),
+                await memory.call_tool("memory_search", {"q": "ferry"}),
+                [document.path for document in await memory.documents()],
+            )
+
+        found, read, facts, answer, documents = run(indexed, use)
+        with indexed.open() as memory:
+            assert found == memory.search("harbour", mode="fts")
+            assert read.content == "The ferry leaves at seven."
+            assert facts == memory.core.get()
+            assert answer == memory.call_tool("memory_search", {"query": "ferry"})
+            assert documents == [document.path for document in memory.documents()]
+
+    def test_errors_come_to_who_awaits(self, indexed):
+        async def use(memory):
+            with pytest.raises(NotFoundError, match="nothing is indexed"):
+                await memory.get("notes/none.md")
+
+        run(indexed, use)
+
+    def test_open_is_awaited_or_entered(self, tmp_path):
+        async def main():
+            async with AsyncMemory.open(tmp_path / "x.db") as memory:
+                await memory.save("The ferry leaves at seven.")
+            memory = await AsyncMemory.open(tmp_path / "x.db")
+            found = await memory.search("ferry", mode="fts")
+            await memory.close()
+            await memory.close()
+            return found
+
+        assert [result.content for result in asyncio.run(main())] == ["The ferry leaves at seven."]
+
+    def test_events_arrive_in_the_loop(self, indexed):
+        async def use(memory):
+            threads = []
+            stop = await memory.on_change(lambda _event: threads.append(threading.current_thread()))
+            await memory.save("The ferry leaves at seven.")
+            await asyncio.sleep(0)
+            stop()
+            return threads
+
+        assert set(run(indexed, use)) == {threading.main_thread()}
+
+
+class TestConcurrency:
+    def test_searches_run_at_once(self, indexed):
+        together = threading.Barrier(3, timeout=30)
+
+        async def use(memory):
+            memory._memory.on_change(lambda _event: together.wait())  # of each search, in its thread
+            return await asyncio.gather(*(memory.search("harbour", mode="fts") for _ in range(3)))
+
+        first, *others = run(indexed, use)
+        assert first
+        assert others == [first, first]
+
+    def test_many_searches_and_saves_at_once(self, indexed):
+        async def use(memory):
+            saves = [memory.save(f"Ship {number} has arrived.") for number in range(10)]
+            searches = [memory.search("harbour", mode="fts") for _ in range(30)]
+            await asyncio.gather(*saves, *searches)
+            return await memory.search("ship arrived", 20, mode="fts")
+
+        assert len({result.content for result in run(indexed, use)} - {None}) >= 10
+
+
+class TestCancellation:
+    def test_a_run_ends_at_its_next_step_and_goes_on_later(self, indexed):
+        for number in range(50):
+            indexed.write(f"{number}.md", f"# Note {number}\n\nText of note number {number}.\n")
+
+        async def use(memory):
+            begun, seen = asyncio.Event(), []
+            loop = asyncio.get_running_loop()
+            released = threading.Event()
+
+            def on_progress(progress):
+                seen.append(progress)
+                loop.call_soon_threadsafe(begun.set)
+                released.wait(30)
+
+            task = asyncio.create_task(memory.index(on_progress=on_progress))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            released.set()
+            await memory._run(lambda: None)
+            report = await memory.index()
+            return len(seen), report
+
+        steps, report = run(indexed, use)
+        assert steps == 1, "the run reported again after it was cancelled"
+        assert report.added == 50
+
+    def test_a_call_that_has_not_begun_never_runs(self, indexed):
+        async def main():
+            released, ran = threading.Event(), []
+            async with AsyncMemory(indexed.open(), threads=1) as memory:
+                first = asyncio.create_task(memory._run(lambda: released.wait(30)))
+                second = asyncio.create_task(memory._run(lambda: ran.append(1)))
+                await asyncio.sleep(0)
+                second.cancel()
+                released.set()
+                await first
+            return ran
+
+        assert asyncio.run(main()) == []
+
+    def test_a_save_that_has_begun_is_kept(self, indexed, monkeypatch):
+        begun, released = threading.Event(), threading.Event()
+
+        async def main():
+            async with AsyncMemory(indexed.open()) as memory:
+                part = memory._memory.extension("saved")
+                original = type(part).save
+
+                def slow(self, *arguments):
+                    begun.set()
+                    released.wait(30)
+                    return original(self, *arguments)
+
+                monkeypatch.setattr(type(part), "save", slow)
+                task = asyncio.create_task(memory.save("The ferry leaves at seven."))
+                await asyncio.to_thread(begun.wait, 30)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                released.set()
+
+        asyncio.run(main())
+        with indexed.open() as memory:
+            assert memory.search("ferry", mode="fts")
+
+    def test_after_close_every_call_says_so(self, indexed):
+        async def main():
+            memory = AsyncMemory(indexed.open())
+            await memory.close()
+            with pytest.raises(StoreError, match="closed"):
+                await memory.search("harbour")
+            with pytest.raises(StoreError, match="closed"):
+                await memory.core.get()
+
+        asyncio.run(main())
