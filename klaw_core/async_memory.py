@@ -16,6 +16,7 @@ from klaw_core.conversations.archive import Conversations
 from klaw_core.core_memory.facts import CoreMemory
 from klaw_core.errors import StoreError
 from klaw_core.memory import Memory
+from klaw_core.sources.management import WorkspaceManager
 
 if TYPE_CHECKING:
     from klaw_core.config.model import Config
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-S = TypeVar("S", CoreMemory, Conversations)
+S = TypeVar("S", CoreMemory, Conversations, WorkspaceManager)
 
 #: How many calls run at once; searches are fast, so more threads than these only wait for each other.
 THREADS = 4
@@ -96,6 +97,16 @@ def _of_conversations(
     return call
 
 
+def _of_workspaces(
+    method: Callable[Concatenate[WorkspaceManager, P], T],
+) -> Callable[Concatenate[AsyncWorkspaces, P], Coroutine[Any, Any, T]]:
+    @wraps(method)
+    async def call(self: AsyncWorkspaces, /, *arguments: P.args, **options: P.kwargs) -> T:
+        return await self._ask(partial(_apply, method, arguments, options))
+
+    return call
+
+
 def _apply(method: Callable[..., T], arguments: Sequence[Any], options: dict[str, Any], part: object) -> T:
     return method(part, *arguments, **options)
 
@@ -118,6 +129,7 @@ class AsyncCoreMemory(_Part[CoreMemory]):
     get = _of_core(CoreMemory.get)
     render = _of_core(CoreMemory.render)
     update = _of_core(CoreMemory.update)
+    update_all = _of_core(CoreMemory.update_all)
     delete = _of_core(CoreMemory.delete)
     init_from_user_md = _of_core(CoreMemory.init_from_user_md)
 
@@ -136,6 +148,9 @@ class AsyncConversations(_Part[Conversations]):
     summaries = _of_conversations(Conversations.summaries)
     sync = _of_conversations(Conversations.sync)
     remove = _of_conversations(Conversations.remove)
+    forget = _of_conversations(Conversations.forget)
+    find = _of_conversations(Conversations.find)
+    chats = _of_conversations(Conversations.chats)
     purge = _of_conversations(Conversations.purge)
 
     async def read(
@@ -143,6 +158,17 @@ class AsyncConversations(_Part[Conversations]):
     ) -> tuple[JournalLine, ...]:
         """Return the lines of a chat, oldest first."""
         return await self._ask(lambda part: tuple(part.read(chat, since, until)))
+
+
+class AsyncWorkspaces(_Part[WorkspaceManager]):
+    """The methods of ``WorkspaceManager``, each a coroutine."""
+
+    list = _of_workspaces(WorkspaceManager.list)
+    unread = _of_workspaces(WorkspaceManager.unread)
+    rename = _of_workspaces(WorkspaceManager.rename)
+    remove = _of_workspaces(WorkspaceManager.remove)
+    exclude = _of_workspaces(WorkspaceManager.exclude)
+    restore = _of_workspaces(WorkspaceManager.restore)
 
 
 class AsyncMemory:
@@ -233,6 +259,11 @@ class AsyncMemory:
         """What was said: append to it, read it, and search single messages."""
         return AsyncConversations(self, lambda memory: memory.conversations)
 
+    @property
+    def workspaces(self) -> AsyncWorkspaces:
+        """The directories of notes: list, rename, remove and restrict them."""
+        return AsyncWorkspaces(self, lambda memory: memory.workspaces)
+
     async def on_change(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """Call back in the event loop at every event of this memory in this process; return what ends that."""
         loop = asyncio.get_running_loop()
@@ -260,6 +291,9 @@ class AsyncMemory:
     tools = _in_thread(Memory.tools)
     toolbox = _in_thread(Memory.toolbox)
     call_tool = _in_thread(Memory.call_tool)
+    recent = _in_thread(Memory.recent)
+    restore = _in_thread(Memory.restore)
+    collections = _in_thread(Memory.collections)
     status = _in_thread(Memory.status)
     doctor = _in_thread(Memory.doctor)
     export = _in_thread(Memory.export)
