@@ -54,6 +54,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
     FirstParty(
         "klaw-eval", ("eval",), commands={"eval": "Measure what a search finds, on your questions or on a dataset."}
     ),
+    FirstParty("klaw-mcp", ("mcp",), commands={"mcp": "Serve the memory to an agent over the Model Context Protocol."}),
 )
 
 #: The extras that ``klaw[default]`` stands for.

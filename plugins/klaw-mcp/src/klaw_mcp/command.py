@@ -1,0 +1,53 @@
+"""``klaw mcp``: serve the memory to an agent, or write an agent's configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from klaw_core.cli.kit import Settings, common_options, pass_settings
+from klaw_mcp.install import install
+
+if TYPE_CHECKING:
+    from klaw_mcp.tools import Policy
+
+
+@click.group(
+    "mcp", invoke_without_command=True, short_help="Serve the memory to an agent over the Model Context Protocol."
+)
+@click.option("--read-only", is_flag=True, help="Offer only tools that change nothing.")
+@click.option("--allow-forget", is_flag=True, help="Offer memory_forget as well.")
+@click.option(
+    "-c", "--collection", "collections", multiple=True, metavar="NAME", help="Search in these. [default: memory]"
+)
+@click.option("--tool", "extra", multiple=True, metavar="NAME", help="Offer this tool of an extension as well.")
+@common_options
+@pass_settings
+@click.pass_context
+def command(
+    context: click.Context,
+    settings: Settings,
+    *,
+    read_only: bool,
+    allow_forget: bool,
+    collections: tuple[str, ...],
+    extra: tuple[str, ...],
+) -> None:
+    """Serve tools, documents and a prompt on standard input and output, until input ends.
+
+    An agent starts this command itself: `klaw mcp install claude-code` writes its configuration.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from klaw_mcp.stdio import run
+
+    def make_policy() -> Policy:
+        from klaw_mcp.tools import Policy
+
+        return Policy(read_only, allow_forget, collections, extra)
+
+    run(settings.open_memory, make_policy)
+
+
+command.add_command(install)

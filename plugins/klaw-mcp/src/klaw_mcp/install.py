@@ -1,0 +1,205 @@
+"""``klaw mcp install``: write the configuration of an agent, so that it starts ``klaw mcp`` itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import frozen
+
+from klaw_core import ConfigError, write_atomically
+from klaw_core.cli.kit import Settings, common_options, data, pass_settings, print_json
+
+_NAME = "klaw"
+
+
+@frozen
+class Client:
+    """An agent: where its servers are configured, and below which keys. ``project`` is None where it has no such."""
+
+    name: str
+    user: Callable[[], Path]
+    project: str | None
+    keys: tuple[str, ...]
+    typed: bool = False
+
+    def file(self, scope: str) -> Path:
+        """Return the file. Raise ConfigError if there is none for this scope."""
+        if scope == "user":
+            return self.user()
+        if self.project is None:
+            raise ConfigError([f"{self.name} has no configuration for a project"], hint="leave out --scope")
+        return Path.cwd() / self.project
+
+
+def _home(name: str, variable: str = "") -> Callable[[], Path]:
+    def place() -> Path:
+        root = os.environ.get(variable) if variable else ""
+        return Path(root) / Path(name).name if root else Path.home() / name
+
+    return place
+
+
+def _vscode() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Application Support/Code/User/mcp.json"
+    root = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(root) / "Code" / "User" / "mcp.json"
+
+
+CLIENTS = {
+    client.name: client
+    for client in (
+        Client("claude-code", _home(".claude.json"), ".mcp.json", ("mcpServers",), typed=True),
+        Client("codex", _home(".codex/config.toml", "CODEX_HOME"), ".codex/config.toml", ("mcp_servers",)),
+        Client("cursor", _home(".cursor/mcp.json"), ".cursor/mcp.json", ("mcpServers",)),
+        Client("vscode", _vscode, ".vscode/mcp.json", ("servers",), typed=True),
+    )
+}
+
+
+@click.command("install", short_help="Write an agent's configuration.")
+@click.argument("client", type=click.Choice(tuple(CLIENTS)))
+@click.option(
+    "--scope", type=click.Choice(("user", "project")), default="user", show_default=True, help="For whom it is."
+)
+@click.option("--read-only", is_flag=True, help="Offer only tools that change nothing.")
+@click.option("--allow-forget", is_flag=True, help="Offer memory_forget as well.")
+@click.option("-c", "--collection", "collections", multiple=True, metavar="NAME", help="Search in these.")
+@click.option("--print", "only_print", is_flag=True, help="Print what would be written, and write nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Write without asking.")
+@common_options
+@pass_settings
+def install(
+    settings: Settings,
+    *,
+    client: str,
+    scope: str,
+    read_only: bool,
+    allow_forget: bool,
+    collections: tuple[str, ...],
+    only_print: bool,
+    yes: bool,
+) -> None:
+    """Add `klaw mcp` to the configuration of CLIENT, with absolute paths and this data directory.
+
+    The file is shown and you are asked first; what was there stays, and a copy of the file as it was is kept.
+    """
+    chosen = CLIENTS[client]
+    options = [
+        *(["--read-only"] if read_only else []),
+        *(["--allow-forget"] if allow_forget else []),
+        *(part for name in collections for part in ("--collection", name)),
+    ]
+    server = _server(settings, options, typed=chosen.typed)
+    file = chosen.file(scope)
+    text = added(file, chosen.keys, server)
+    if only_print:
+        print_json({"file": str(file), "server": server}) if settings.json else data().line(text)
+        return
+    if not yes:
+        _ask(file, chosen.keys, server)
+    kept = write(file, text)
+    if settings.json:
+        print_json({"file": str(file), "backup": None if kept is None else str(kept), "server": server})
+        return
+    data().line(f"written: {file}" + (f" (as it was: {kept})" if kept else ""))
+    data().line(f"start {client} again; it has the tools of klaw then")
+
+
+def _server(settings: Settings, options: Sequence[str], *, typed: bool) -> dict[str, Any]:
+    """Return how an agent starts the server. Hosts pass on no environment, so the places are arguments."""
+    config = settings.load_config()
+    command, *before = _program()
+    places = ["--data-dir", str(config.data_dir)]
+    named = settings.config_file or os.environ.get("KLAW_CONFIG")
+    if named:
+        places += ["--config", str(Path(named).expanduser().absolute())]
+    described = {"command": command, "args": [*before, "mcp", *places, *options]}
+    return {"type": "stdio", **described} if typed else described
+
+
+def _program() -> list[str]:
+    """Return the absolute command of this very installation."""
+    script = Path(sys.argv[0])
+    found = shutil.which(str(script)) if script.name == "klaw" else None
+    if found is not None:
+        return [str(Path(found).absolute())]
+    return [sys.executable, "-m", "klaw_core"]
+
+
+def added(file: Path, keys: Sequence[str], server: Mapping[str, Any]) -> str:
+    """Return the text of a configuration with the server in it. Raise ConfigError if the file cannot be read as one."""
+    try:
+        before = file.read_text("utf-8")
+    except FileNotFoundError:
+        before = ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError([f"{file} cannot be read: {error}"]) from error
+    if file.suffix == ".toml":
+        return _added_toml(file, before, keys, server)
+    try:
+        table: Any = json.loads(before) if before.strip() else {}
+        place = table
+        for key in keys:
+            place = place.setdefault(key, {})
+        place[_NAME] = dict(server)
+    except (ValueError, AttributeError, TypeError) as error:
+        hint = "add what `klaw mcp install --print` shows by hand"
+        raise ConfigError([f"{file} is not plain JSON of the expected form: {error}"], hint=hint) from error
+    return json.dumps(table, indent=2, ensure_ascii=False) + "\n"
+
+
+def _added_toml(file: Path, before: str, keys: Sequence[str], server: Mapping[str, Any]) -> str:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document: Any = tomlkit.parse(before)
+        place = document
+        for key in keys:
+            if key not in place:
+                place[key] = tomlkit.table(is_super_table=True)
+            place = place[key]
+        entry = tomlkit.table()
+        for name, value in server.items():
+            entry[name] = value
+        place[_NAME] = entry
+    except (TOMLKitError, TypeError, AttributeError) as error:
+        raise ConfigError([f"{file} is not TOML of the expected form: {error}"], hint="correct it first") from error
+    text: str = tomlkit.dumps(document)
+    return text
+
+
+def write(file: Path, text: str) -> Path | None:
+    """Write a configuration; return where the file as it was is kept, None if there was none or nothing changes."""
+    file = file.resolve()  # dotfiles are links in many a home
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, text)
+        return None
+    if file.read_text("utf-8") == text:
+        return None
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    backup = file.with_name(f"{file.name}.{stamp}.backup")
+    shutil.copy2(file, backup)
+    mode = file.stat().st_mode & 0o777
+    write_atomically(file, text)
+    file.chmod(mode)
+    return backup
+
+
+def _ask(file: Path, keys: Sequence[str], server: Mapping[str, Any]) -> None:
+    """Show what will be written and ask; abort unless the answer is yes. Raise UsageError where nobody can answer."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("nobody can be asked here whether to write it; say --yes, or --print to see it")
+    place = ".".join((*keys, _NAME))
+    click.echo(f"{file}\n  {place} = {json.dumps(dict(server), indent=2, ensure_ascii=False)}", err=True)
+    click.confirm("Write it?", abort=True, err=True)

@@ -1,0 +1,105 @@
+"""Notices of changes: what is indexed or forgotten in this process is told to clients that asked for it.
+
+Up to revision 2025-11-25 a client subscribes to single resources and is told on its connection; that is served over
+stdio, where there is one. From 2026-07-28 on a client listens to a stream, which the SDK serves from a bus.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+import mcp_types as types
+from attrs import define, field
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourcesListChanged,
+    ResourceUpdated,
+)
+
+from klaw_core import Event, ForgetEvent, IndexEvent
+
+_LOG = logging.getLogger("klaw")
+
+
+def concerns_resources(event: Event) -> bool:
+    """Return whether an event of the memory changes any resource."""
+    if isinstance(event, IndexEvent):
+        return bool(event.report.added or event.report.changed or event.report.removed)
+    return isinstance(event, ForgetEvent)
+
+
+@define(eq=False)
+class Notices:
+    """Who wants to know of what. ``version_of`` returns what changes when a resource of this URI changes."""
+
+    version_of: Callable[[str], str | None]
+    bus: InMemorySubscriptionBus = field(factory=InMemorySubscriptionBus)
+    _streams: ListenHandler = field(init=False)
+    _session: ServerSession | None = field(default=None, init=False)
+    _subscribed: set[str] = field(factory=set, init=False)
+    _versions: dict[str, str | None] = field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._streams = ListenHandler(self.bus)
+
+    def meet(self, context: ServerRequestContext[Any, Any]) -> None:
+        """Remember the connection; over HTTP there is none that outlives a request."""
+        if context.request is None:
+            self._session = context.session
+
+    async def subscribe(
+        self, context: ServerRequestContext[Any, Any], params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Tell of the changes of a resource from now on."""
+        self.meet(context)
+        await self._watch(params.uri)
+        self._subscribed.add(params.uri)
+        return types.EmptyResult()
+
+    async def unsubscribe(
+        self, _context: ServerRequestContext[Any, Any], params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Tell of a resource no more."""
+        self._subscribed.discard(params.uri)
+        return types.EmptyResult()
+
+    async def listen(
+        self, context: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Serve a stream of what is published on the bus."""
+        for uri in params.notifications.resource_subscriptions or ():
+            await self._watch(uri)
+        return await self._streams(context, params)
+
+    async def tell(self) -> None:
+        """Tell everyone what has changed."""
+        await self.bus.publish(ResourcesListChanged())
+        await self._send(lambda session: session.send_resource_list_changed())
+        for uri, before in list(self._versions.items()):
+            now = await anyio.to_thread.run_sync(self.version_of, uri)
+            if now == before:
+                continue
+            self._versions[uri] = now
+            await self.bus.publish(ResourceUpdated(uri=uri))
+            if uri in self._subscribed:
+                await self._send(partial(ServerSession.send_resource_updated, uri=uri))
+
+    async def _watch(self, uri: str) -> None:
+        if uri not in self._versions:
+            self._versions[uri] = await anyio.to_thread.run_sync(self.version_of, uri)
+
+    async def _send(self, send: Callable[[ServerSession], Coroutine[Any, Any, None]]) -> None:
+        if self._session is None:
+            return
+        try:
+            await send(self._session)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the client does not listen any more
+            _LOG.debug("the client is not told of changes any more: %s", error)
+            self._session = None

@@ -1,0 +1,60 @@
+"""Documents as resources: their URIs, a page of them, and their text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote, unquote, urlsplit
+
+from attrs import frozen
+
+from klaw_core import DocumentRecord, Memory, NotFoundError
+
+SCHEME = "klaw"
+TEMPLATE = "klaw:///{+path}"
+PAGE = 100
+_DEFAULT = "memory"
+
+
+@frozen
+class Page:
+    """Some documents, in order of collection and path. ``cursor`` gives the next page, None at the end."""
+
+    documents: tuple[DocumentRecord, ...]
+    cursor: str | None
+
+
+def uri_of(path: str) -> str:
+    """Return the URI of a document."""
+    return f"{SCHEME}:///{quote(path)}"
+
+
+def path_of(uri: str) -> str:
+    """Return the path that a URI names. Raise NotFoundError if it is none of Klaw's."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError as error:
+        raise NotFoundError(f"{uri!r:.200} is no URI", hint=f"they look like {uri_of('notes/a.md')}") from error
+    path = unquote(parts.path.removeprefix("/"))
+    if parts.scheme != SCHEME or parts.netloc or not path:
+        raise NotFoundError(f"{uri!r:.200} names no document", hint=f"they look like {uri_of('notes/a.md')}")
+    return path
+
+
+def mime_type(path: str) -> str:
+    """Return what a document's text is."""
+    return "text/markdown" if path.endswith((".md", ".markdown")) else "text/plain"
+
+
+def page(memory: Memory, collections: Sequence[str], cursor: str | None = None, size: int = PAGE) -> Page:
+    """Return a page of documents. Raise NotFoundError for a cursor that no page gave."""
+    names = tuple(collections) or (_DEFAULT,)
+    current, after = names[0], ""
+    if cursor is not None:
+        current, separator, after = cursor.partition("/")
+        if not separator or current not in names:
+            raise NotFoundError(f"the cursor {cursor!r:.100} is of no page", hint="begin without one")
+    found = memory.documents(collection=current, after=after, limit=size)
+    if len(found) == size:
+        return Page(found, f"{current}/{found[-1].path}")
+    rest = names[names.index(current) + 1 :]
+    return Page(found, f"{rest[0]}/" if rest else None)

@@ -1,0 +1,102 @@
+"""``klaw mcp``: the server on standard input and output."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from klaw_mcp.prologue import Wire
+
+if TYPE_CHECKING:
+    from klaw_core import Event, Lazy, Memory
+    from klaw_mcp.notices import Notices
+    from klaw_mcp.tools import Policy
+
+
+def claim_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Return standard input and output, for this protocol alone.
+
+    What anything else prints goes to stderr, what it reads is empty: one stray line would break the protocol.
+    """
+    source, target = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return os.fdopen(source, "rb"), os.fdopen(target, "wb")
+
+
+def run(open_memory: Callable[[], Memory], make_policy: Callable[[], Policy]) -> None:
+    """Serve until standard input ends. Raise what opening the memory raises once something needs it."""
+    wire = Wire(*claim_streams())
+    wire.open()  # the first answer; all that is imported from here on is imported behind it
+    import anyio
+
+    from klaw_core import Lazy
+
+    memory = Lazy(open_memory)
+    threading.Thread(target=_warm, args=(memory,), name="klaw-mcp-warm", daemon=True).start()
+    anyio.run(_serve, wire, memory, make_policy())
+
+
+def _warm(memory: Lazy[Memory]) -> None:
+    """Open the memory and load the model, so that the first search need not wait for them."""
+    from klaw_core import KlawError
+
+    try:
+        memory.get().search("warm", limit=1)
+    except KlawError as error:  # what needs it will say so again, to somebody who asked
+        sys.stderr.write(f"klaw mcp: {error}\n")
+
+
+async def _serve(wire: Wire, memory: Lazy[Memory], policy: Policy) -> None:
+    import asyncio
+
+    import anyio
+    from mcp.server.stdio import stdio_server
+
+    from klaw_mcp.notices import concerns_resources
+    from klaw_mcp.server import OPTIONS, make_server
+
+    changes, heard = anyio.create_memory_object_stream[None](1)
+    loop = asyncio.get_running_loop()
+
+    def listen(event: Event) -> None:  # in whatever thread caused the event
+        if concerns_resources(event):
+            loop.call_soon_threadsafe(_nudge, changes)
+
+    opened: list[Memory] = []
+
+    def get_memory() -> Memory:
+        found = memory.get()
+        if not opened:
+            opened.append(found)
+            found.on_change(listen)
+        return found
+
+    server, notices = make_server(get_memory, policy)
+    wired: Any = wire  # it has of a text file what is called
+    streams = (anyio.wrap_file(wired), anyio.wrap_file(wired))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_tell, heard, notices)
+        async with stdio_server(*streams) as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options(OPTIONS))
+        tasks.cancel_scope.cancel()
+    for each in opened:
+        each.close()
+
+
+def _nudge(changes: Any) -> None:
+    import anyio
+
+    with suppress(anyio.WouldBlock):  # somebody is to be told already
+        changes.send_nowait(None)
+
+
+async def _tell(heard: Any, notices: Notices) -> None:
+    async for _ in heard:
+        await notices.tell()

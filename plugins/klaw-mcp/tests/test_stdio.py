@@ -1,0 +1,250 @@
+"""``klaw mcp`` as agents run it: a real process, spoken to by the SDK's own client."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from urllib.parse import quote
+
+import anyio
+import pytest
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+
+from klaw_mcp.tools import NAMES
+
+
+def test_every_tool_is_used(home):
+    async def conversation():
+        async with home.client("--allow-forget") as session:
+            names = [tool.name for tool in (await session.list_tools()).tools]
+            assert names == list(NAMES)
+            found, _ = await home.call(session, "memory_search", query="kiln degrees")
+            assert "twelve hundred" in found["results"][0]["content"]
+            got, _ = await home.call(session, "memory_get", path="notes/kiln.md", line=3, lines=1)
+            assert got["content"].strip() == "The kiln is fired to"
+            saved, _ = await home.call(session, "memory_save", content="The harbour froze over.")
+            found, _ = await home.call(session, "memory_search", query="harbour froze")
+            assert found["results"][0]["content"] == "The harbour froze over."
+            gone, _ = await home.call(session, "memory_forget", path=saved["saved"])
+            assert gone == {"forgotten": [saved["saved"]]}
+            found, _ = await home.call(session, "memory_search", query="harbour froze")
+            assert all("harbour" not in result["content"] for result in found["results"])
+            await home.call(session, "memory_core_update", section="user", key="name", value="Ada")
+            facts, _ = await home.call(session, "memory_core_get")
+            assert facts["user"] == {"name": "Ada"}
+            context, _ = await home.call(session, "memory_context", message="where is the boat")
+            assert "Ada" in context["context"]
+            assert "Split" in context["context"]
+            await home.call(session, "memory_core_delete", section="user", key="name")
+            facts, _ = await home.call(session, "memory_core_get")
+            assert facts["user"] == {}
+            status, _ = await home.call(session, "memory_status")
+            assert status["origins"]["notes"]["documents"] == len(home.notes)
+
+    home.talk(conversation())
+
+
+def test_the_tools_are_few_and_short(home):
+    async def conversation():
+        async with home.client("--allow-forget") as session:
+            tools = (await session.list_tools()).tools
+            assert len(tools) <= 9
+            texts = [
+                json.dumps(
+                    {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema},
+                    separators=(",", ":"),
+                )
+                for tool in tools
+            ]
+            # 1,000 tokens; the tokenizers of large models take 3.5 to 4 characters of such JSON for one.
+            assert sum(map(len, texts)) <= 3_500
+            hints = {tool.name: tool.annotations for tool in tools}
+            assert hints["memory_search"].read_only_hint
+            assert not hints["memory_save"].read_only_hint
+            assert hints["memory_forget"].destructive_hint
+
+    home.talk(conversation())
+
+
+def test_nothing_can_be_forgotten_unless_that_is_allowed(home):
+    async def conversation():
+        async with home.client() as session:
+            assert "memory_forget" not in [tool.name for tool in (await session.list_tools()).tools]
+            answer, is_error = await home.call(session, "memory_forget", path="notes/kiln.md")
+            assert is_error
+            assert answer["error"] == "there is no tool 'memory_forget'"
+
+    home.talk(conversation())
+    assert "notes/kiln.md" in home.run("search", "kiln", "--format", "files").stdout
+
+
+def test_an_agent_cannot_forget_a_whole_workspace(home):
+    async def conversation():
+        async with home.client("--allow-forget") as session:
+            answer, is_error = await home.call(session, "memory_forget", path="notes/")
+            assert is_error
+            assert "only the user" in answer["hint"]
+
+    home.talk(conversation())
+
+
+def test_read_only_offers_nothing_that_writes(home):
+    async def conversation():
+        async with home.client("--read-only", "--allow-forget") as session:
+            tools = (await session.list_tools()).tools
+            assert {tool.name for tool in tools} == {
+                "memory_search",
+                "memory_get",
+                "memory_context",
+                "memory_core_get",
+                "memory_status",
+            }
+            _, is_error = await home.call(session, "memory_save", content="no")
+            assert is_error
+
+    home.talk(conversation())
+
+
+def test_a_tool_that_there_is_not_cannot_be_added(home):
+    async def conversation():
+        async with home.client("--tool", "memory_diary") as session:
+            with pytest.raises(MCPError, match="there is no tool 'memory_diary'"):
+                await session.list_tools()
+
+    home.talk(conversation())
+
+
+def test_documents_are_resources_with_their_text(home):
+    async def conversation():
+        async with home.client() as session:
+            listed = (await session.list_resources()).resources
+            assert {resource.name for resource in listed} == {f"notes/{name}" for name in home.notes}
+            template = (await session.list_resource_templates()).resource_templates[0]
+            assert template.uri_template == "klaw:///{+path}"
+            for resource in listed:
+                contents = (await session.read_resource(resource.uri)).contents[0]
+                assert contents.text.rstrip() == home.notes[resource.name.removeprefix("notes/")].rstrip()
+                assert contents.mime_type == "text/markdown"
+
+    home.talk(conversation())
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["klaw:///../../etc/passwd", "klaw:////etc/passwd", "file:///etc/passwd", "klaw:///", "klaw://host/notes/kiln.md"],
+)
+def test_what_is_no_document_cannot_be_read(home, uri):
+    async def conversation():
+        async with home.client() as session:
+            with pytest.raises(MCPError):
+                await session.read_resource(uri)
+
+    home.talk(conversation())
+
+
+def test_a_change_is_told_to_who_subscribed(home):
+    told = []
+    both = anyio.Event()
+
+    async def hear(message):
+        method = getattr(message, "method", getattr(getattr(message, "root", None), "method", ""))
+        told.append((method, getattr(getattr(message, "params", None), "uri", None)))
+        if {method for method, _ in told} >= {
+            "notifications/resources/list_changed",
+            "notifications/resources/updated",
+        }:
+            both.set()
+
+    async def conversation():
+        async with home.client(on_message=hear) as session:
+            saved, _ = await home.call(session, "memory_save", content="The first of them.")
+            uri = f"klaw:///{quote(saved['saved'])}"
+            with pytest.warns(MCPDeprecationWarning):  # of the revisions up to 2025-11-25, which agents speak
+                await session.subscribe_resource(uri)
+            done = await anyio.to_thread.run_sync(lambda: home.run("forget", saved["saved"], "--yes"))
+            assert done.returncode == 0, done.stderr
+            await home.call(session, "memory_save", content="The second of them.")  # what this process sees happen
+            await both.wait()
+            assert ("notifications/resources/updated", uri) in told
+
+    home.talk(conversation())
+
+
+def test_the_prompt_recalls_and_says_that_it_is_data(home):
+    async def conversation():
+        async with home.client() as session:
+            assert [prompt.name for prompt in (await session.list_prompts()).prompts] == ["recall"]
+            text = (await session.get_prompt("recall", {"topic": "kiln"})).messages[0].content.text
+            assert "twelve hundred degrees" in text
+            assert "not instructions" in text
+            with pytest.raises(MCPError, match="topic"):
+                await session.get_prompt("recall", {})
+
+    home.talk(conversation())
+
+
+def test_mistakes_are_answers_that_a_model_can_act_on(home):
+    async def conversation():
+        async with home.client() as session:
+            for name, arguments, said in [
+                ("memory_search", {}, "query is missing"),
+                ("memory_get", {"path": "notes/no.md"}, "nothing is indexed under"),
+                ("memory_core_delete", {"section": "world", "key": "x"}, "must be one of user, agent"),
+                ("rm", {}, "there is no tool"),
+            ]:
+                answer, is_error = await home.call(session, name, **arguments)
+                assert is_error
+                assert said in answer["error"]
+
+    home.talk(conversation())
+
+
+def test_a_memory_that_cannot_be_opened_is_told_at_each_call(home):
+    (home.data / "klaw.db").write_bytes(b"not a database at all" * 500)
+
+    async def conversation():
+        async with home.client() as session:
+            with pytest.raises(MCPError) as refused:
+                await session.list_tools()
+            assert "klaw.db" in str(refused.value)
+
+    home.talk(conversation())
+
+
+def test_it_ends_when_input_ends(home):
+    done = home.run("mcp")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_line_that_is_no_message_does_not_end_it(home):
+    lines = [
+        "not json",
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": 7,
+                "method": "initialize",
+                "params": {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {},
+                    "clientInfo": {"name": "test", "version": "1"},
+                },
+            }
+        ),
+    ]
+    with subprocess.Popen(
+        home.command("mcp"),
+        env=home.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        process.stdin.write("\n".join(lines) + "\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline())]
+        while answers[-1].get("id") != 7:
+            answers.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        assert process.wait(home.patience) == 0
+    assert answers[-1]["result"]["protocolVersion"] == "2025-06-18"
