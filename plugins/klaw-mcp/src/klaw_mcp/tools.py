@@ -1,13 +1,13 @@
-"""Which tools an agent is offered, and those that the core does not have."""
+"""Which tools an agent is offered, and the one that the core does not have."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core import Memory, NotFoundError, Tool, run_tool, to_json
+from klaw_core import Memory, NotFoundError, Tool, run_tool
 
 #: The tools that agents are offered by default, in this order; ``memory_forget`` only where that is allowed.
 NAMES = (
@@ -23,8 +23,6 @@ NAMES = (
 )
 FORGET = "memory_forget"
 
-_MOST_LINES = 2_000
-_MOST_TOKENS = 8_000
 # What only checks an argument, and is checked by the core: a model does better with fewer words.
 _CHECKS_ONLY = frozenset({"minLength", "maxLength", "pattern", "minimum", "maximum"})
 
@@ -41,7 +39,7 @@ class Policy:
 
 def toolbox(memory: Memory, policy: Policy) -> Mapping[str, Tool]:
     """Return the tools that an agent is offered, by name. Raise NotFoundError for an extra one that there is not."""
-    found = {**{tool.name: tool for tool in _own(memory)}, **memory.toolbox()}
+    found = {FORGET: _forget(memory), **memory.toolbox()}
     unknown = [name for name in policy.extra if name not in found]
     if unknown:
         raise NotFoundError(f"there is no tool {unknown[0]!r}", hint=f"known: {', '.join(found)}")
@@ -78,54 +76,6 @@ def _confined(tool: Tool, policy: Policy) -> Tool:
     return evolve(tool, run=lambda arguments: run({"collection": where, **arguments}))
 
 
-def _own(memory: Memory) -> Sequence[Tool]:
-    return (_get(memory), _context(memory), _status(memory), _forget(memory))
-
-
-def _text(description: str) -> dict[str, Any]:
-    return {"type": "string", "description": description, "minLength": 1, "pattern": r"\S"}
-
-
-def _number(description: str, most: int) -> dict[str, Any]:
-    return {"type": "integer", "description": description, "minimum": 1, "maximum": most}
-
-
-def _get(memory: Memory) -> Tool:
-    def get(arguments: dict[str, Any]) -> dict[str, Any]:
-        found = memory.get(arguments["path"], int(arguments.get("line", 1)), int(arguments.get("lines", 200)))
-        return {"path": found.path, "lines": f"{found.start_line}-{found.end_line}", "content": found.content}
-
-    properties = {
-        "path": _text("As in a result: notes/a.md."),
-        "line": _number("First line.", 10_000_000),
-        "lines": _number("How many; 200 by default.", _MOST_LINES),
-    }
-    return Tool("memory_get", "Read a document, or some of its lines.", properties, get, ("path",), read_only=True)
-
-
-def _context(memory: Memory) -> Tool:
-    def context(arguments: dict[str, Any]) -> dict[str, Any]:
-        found = memory.context(arguments["message"], budget=int(arguments.get("budget", 1_000)))
-        answer: dict[str, Any] = {"context": str(found)}
-        return answer | ({"notices": list(found.notices)} if found.notices else {})
-
-    properties = {
-        "message": _text("What the user says."),
-        "budget": _number("Tokens; 1000 by default.", _MOST_TOKENS),
-    }
-    description = "Everything worth knowing for a message: core memory, facts and the best chunks, in one block."
-    return Tool("memory_context", description, properties, context, ("message",), read_only=True)
-
-
-def _status(memory: Memory) -> Tool:
-    def status(_arguments: dict[str, Any]) -> dict[str, Any]:
-        found = to_json(memory.status())
-        kept = ("origins", "collections", "embedder", "statistics", "problems")
-        return {name: found[name] for name in kept if found[name]}
-
-    return Tool("memory_status", "What is indexed, and what does not work.", {}, status, read_only=True)
-
-
 def _forget(memory: Memory) -> Tool:
     def forget(arguments: dict[str, Any]) -> dict[str, Any]:
         path = arguments["path"]
@@ -134,6 +84,6 @@ def _forget(memory: Memory) -> Tool:
         gone = memory.forget(path)
         return {"forgotten": list(gone.paths)}
 
-    properties = {"path": _text("As in a result: saved/2026-02-24-1a2b3c.")}
+    path = {"type": "string", "description": "As in a result: saved/2026-02-24-1a2b3c.", "minLength": 1}
     description = "Forget one saved memory or note for good. Only when the user asks."
-    return Tool(FORGET, description, properties, forget, ("path",), destructive=True)
+    return Tool(FORGET, description, {"path": path}, forget, ("path",), destructive=True)
