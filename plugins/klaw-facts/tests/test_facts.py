@@ -23,7 +23,7 @@ def open_memory(tmp_path):
     def make(model=None, **options):
         memory = {"embedding": {"type": "none"}}
         live = [
-            LiveComponent("extension", "facts", Facts(FactsOptions(**options))),
+            LiveComponent("extension", "facts", Facts(FactsOptions(**options), tmp_path / "data")),
             LiveComponent("chunker", "fact", FactChunker()),
         ]
         if model is not None:
@@ -52,6 +52,12 @@ class TestFacts(ExtensionContract):
         memory = open_memory()
         memory.extension(Facts).remember("I live in Paris")
         return memory
+
+
+def test_a_memory_that_is_not_open_exports_its_facts(open_memory, tmp_path):
+    open_memory().extension(Facts).remember("I live in Paris")
+    unattached = Facts(FactsOptions(), tmp_path / "data")
+    assert ["I live in Paris" in str(record.value) for record in unattached.records()] == [True]
 
 
 def test_a_new_value_of_a_slot_ends_the_one_before(open_memory):

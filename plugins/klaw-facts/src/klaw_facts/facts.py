@@ -16,6 +16,7 @@ from klaw_core import (
     ContextItem,
     ContextQuestion,
     Event,
+    FileJournal,
     Finding,
     ForgetEvent,
     Host,
@@ -53,6 +54,7 @@ class Facts:
     """What is true now, since when, and where it was said. ``keeper`` writes; this reads and derives."""
 
     options: FactsOptions
+    data_dir: Path
     origins: Sequence[str] = (FACTS,)
     record_kinds: Sequence[str] = ("fact",)
     _host: Host | None = field(default=None, init=False)
@@ -70,15 +72,21 @@ class Facts:
             raise KlawError("facts are not open: they belong to no memory")
         return self._host
 
-    @cached_property
+    @property
     def journal(self) -> FactsJournal:
-        """The journal."""
-        return FactsJournal(self.host.journal(FACTS, check_operation), self.host.data_dir / FACTS)
+        """The journal: in the store's place for journals once attached, else the file, which exports read."""
+        if self._host is None:
+            return FactsJournal(FileJournal(self.data_dir / f"{FACTS}.jsonl", check_operation), self.data_dir / FACTS)
+        return self._attached_journal
+
+    @cached_property
+    def _attached_journal(self) -> FactsJournal:
+        return FactsJournal(self.host.journal(FACTS, check_operation), self.data_dir / FACTS)
 
     @cached_property
     def keeper(self) -> FactKeeper:
         """What remembers, edits, ends and forgets."""
-        return FactKeeper(self.journal, self.options, self.host.data_dir / FACTS, self._changed)
+        return FactKeeper(self.journal, self.options, self.data_dir / FACTS, self._changed)
 
     @cached_property
     def extraction(self) -> Extraction:
@@ -300,7 +308,7 @@ class Facts:
 
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every operation."""
-        replay = self._replay()
+        replay = self.journal.records.replay()
         yield from (Record("fact", {"value": dict(record)}) for record in replay.records.values())
         yield from (SkippedEntry(f"{bad.location}@{bad.position}", bad.reason, keep=True) for bad in replay.broken)
 
@@ -310,7 +318,7 @@ class Facts:
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
         """Add operations; those that are here stay as they are."""
-        known = dict(self._replay().records)
+        known = dict(self.journal.records.replay().records)
         counts = ImportCounts()
         batch: list[Any] = []
         for record in records:
@@ -344,11 +352,6 @@ class Facts:
     def state(self, known_at: datetime | None = None) -> State:
         """Return everything that the journal says."""
         return self.journal.state(known_at)
-
-    def _replay(self) -> Any:
-        if self._host is None:
-            raise KlawError("facts are not open: they belong to no memory")
-        return self.journal.records.replay()
 
 
 def _is_after(moment: datetime | None, other: datetime | None) -> bool:

@@ -29,10 +29,10 @@ class FactChunker:
             yield Span(0, len(text.rstrip()))
 
 
-def _build(options: FactsOptions, _context: ComponentContext) -> Facts:
+def _build(options: FactsOptions, context: ComponentContext) -> Facts:
     from klaw_facts.facts import Facts
 
-    return Facts(options)
+    return Facts(options, context.data_dir)
 
 
 @hookimpl
