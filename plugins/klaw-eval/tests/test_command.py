@@ -31,6 +31,13 @@ def test_every_form_is_indexed_and_found(form, klaw, request):
     assert report["missing_ids"] == 0
 
 
+def test_a_translation_is_refused_for_other_forms_than_squad(klaw, beir, locomo):
+    result = klaw("eval", beir, "--bilingual", locomo)
+
+    assert result.exit_code == 2
+    assert "--bilingual is for SQuAD" in result.stderr
+
+
 def test_a_report_begins_with_its_terms(klaw, beir):
     result = klaw("eval", beir)
 

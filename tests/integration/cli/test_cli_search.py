@@ -31,6 +31,15 @@ class TestSearch:
     def test_the_words_need_no_quotes(self, indexed):
         assert found(indexed("search", "--json", "rye", "bread")) == found(indexed("search", "--json", "rye bread"))
 
+    def test_results_below_the_least_relevance_are_left_out(self, indexed):
+        assert found(indexed("search", "--json", "--min-relevance", "0", "rye bread"))
+        assert found(indexed("search", "--json", "--min-relevance", "1", "rye zeppelin")) == []
+
+    def test_a_document_gives_no_more_results_than_asked_for(self, indexed):
+        paths = found(indexed("search", "--json", "--per-document", "1", "tokens bread"))
+        assert paths
+        assert len(set(paths)) == len(paths)
+
     def test_json_has_the_promised_fields(self, indexed):
         (result,) = json.loads(indexed("search", "bread", "--json").stdout)
 
