@@ -59,13 +59,6 @@ def test_the_same_chunks_are_found(old, before):
         assert found(memory, before) == known(before)
 
 
-def test_scores_are_the_same(old, before):
-    with old.open() as memory:
-        for (mode, collection, query), results in before.items():
-            scores = [item.score for item in memory.search(query, 20, mode=mode, collection=collection)]
-            assert scores == pytest.approx([item[5] for item in results], abs=1e-5)
-
-
 def keys(memory):
     """Return the keys of all chunks, and what they are: a chunk that was replaced has another key."""
     with memory._assembly.store.read() as snapshot:
