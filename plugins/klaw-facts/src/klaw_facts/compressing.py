@@ -5,7 +5,6 @@ A digest is a list of places in the journal, so nothing in it was never said. No
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
@@ -153,11 +152,3 @@ def profile_lines(state: State, options: FactsOptions, now: datetime) -> list[tu
         if fact.slot:
             seen.add((fact.subject, fact.slot))
     return [(fact.id, line) for fact, line in sorted(chosen, key=lambda item: (item[0].slot or "~", item[0].id))]
-
-
-def facts_by_subject(state: State) -> dict[str, int]:
-    """Return how many facts each subject has."""
-    counts: dict[str, int] = defaultdict(int)
-    for fact in state.facts.values():
-        counts[fact.subject] += 1
-    return dict(counts)

@@ -41,7 +41,7 @@ from klaw_facts.keeper import FactKeeper, find_fact
 from klaw_facts.options import FactsOptions
 from klaw_facts.pointers import Pointers
 from klaw_facts.recall import Recall
-from klaw_facts.records import check_operation, fact_record
+from klaw_facts.records import check_operation
 from klaw_facts.store import JournalFactStore
 from klaw_facts.tools import make_tools
 from klaw_facts.values import Compaction, Fact
@@ -213,15 +213,6 @@ class Facts:
         self._forget(ids)
         self.index.remove(ids)  # a run that read the journal before may have written them again
 
-    def import_facts(self, facts: Iterable[Fact]) -> int:
-        """Keep facts from elsewhere; those whose id is known stay as they are. Return how many are new."""
-        known = self.journal.state().facts
-        new = [fact for fact in facts if fact.id not in known]
-        now = datetime.now(UTC)
-        self.journal.append([fact_record(fact, now) for fact in new])
-        self._changed([fact.id for fact in new])
-        return len(new)
-
     def _forget(self, ids: Sequence[str]) -> None:
         extraction = self.extraction
         self.keeper.forget(
@@ -295,11 +286,11 @@ class Facts:
         wrong = tuple(fact.id for fact in state.facts.values() if fact.quotes and not self.pointers.are_sound(fact))
         if wrong:
             what = f"{len(wrong):,} facts quote messages that do not say so"
-            yield Finding("fact-quotes", "error", what, location, "klaw index, or klaw facts retract", wrong)
+            yield Finding("fact-quotes", "error", what, location, "klaw index", wrong)
         if failed := state.failed():
             what = f"{len(failed):,} batches of messages could not be read by the model"
             items = tuple(batch.id for batch in failed)
-            yield Finding("fact-batches", "warning", what, location, "klaw facts retry", items)
+            yield Finding("fact-batches", "warning", what, location, "Facts.retry() reads them again", items)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
         """Make the file private, and finish what a crash interrupted."""

@@ -87,7 +87,7 @@ class State:
             self.facts[fact.id] = _changed(fact, op, record, ts)
 
 
-def _changed(fact: Fact, op: str, record: Mapping[str, Any], ts: datetime) -> Fact:
+def _changed(fact: Fact, op: str, record: Mapping[str, Any], ts: datetime) -> Fact:  # noqa: PLR0911  # one for each op
     """Return a fact after one operation on it."""
     if op == "confirm":
         quotes = tuple(dict.fromkeys((*fact.quotes, *parse_quotes(record.get("quotes", ())))))

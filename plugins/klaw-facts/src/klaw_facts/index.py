@@ -115,7 +115,7 @@ class FactIndex:
     ) -> tuple[list[tuple[Fact, float]], tuple[str, ...]]:
         """Return facts with their scores, best first, and notices. Raise QueryError."""
         state = self.journal.state(known_at)
-        found = self._found(state, query, limit, as_of, known_at, conditions, words_only=words_only)
+        found = self._found(state, query, limit, as_of, known_at=known_at, conditions=conditions, words_only=words_only)
         moment = as_of or self.now()
         ranked: list[tuple[Fact, float]] = []
         for result in found:
@@ -131,9 +131,9 @@ class FactIndex:
         query: str,
         limit: int,
         as_of: datetime | None,
+        *,
         known_at: datetime | None,
         conditions: Sequence[Condition],
-        *,
         words_only: bool,
     ) -> SearchResults:
         if not state.facts or limit < 1:

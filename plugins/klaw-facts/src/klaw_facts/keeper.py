@@ -160,7 +160,7 @@ class FactKeeper:
         with self.journal.turn():
             found = [item for item in self.review() if item.id.startswith(proposal)] if proposal else []
             if len(found) != 1:
-                raise NotFoundError(f"no proposal {proposal!r}", hint="klaw facts review")
+                raise NotFoundError(f"no proposal {proposal!r}", hint="FactKeeper.review() names them")
             waiting = found[0]
             now = self.now()
             lines = [operation("decide", now, proposal=waiting.id, accepted=accept)]
@@ -180,14 +180,14 @@ class FactKeeper:
             names += [name for name in self.journal.state().batches if name.startswith(batch)]
             found = sorted(set(names)) if batch else []
             if len(found) != 1:
-                raise NotFoundError(f"no batch {batch!r}", hint="klaw facts stats names the last ones")
+                raise NotFoundError(f"no batch {batch!r}", hint="State.batches names them")
             lines = [line for line in self.journal.operations() if line.get("batch") == found[0]]
             ids = list(dict.fromkeys(line.get("fact") or line["id"] for line in lines if line["op"] != "undo"))
             self._append([operation("undo", self.now(), batch=found[0])], ids)
             return len(ids)
 
     def forget(self, names: Sequence[str], suppress: Callable[[Fact], Iterable[str]]) -> None:
-        """Remove facts for good: every operation on them leaves the journal's bytes; hashes keep them from coming back."""
+        """Remove facts and every operation on them from the journal; keyed hashes keep them from coming back."""
         with self.journal.turn():
             facts = self.journal.state().facts
             wanted = {name for name in names if name in facts}
@@ -228,7 +228,7 @@ def find_fact(state: State, name: str) -> Fact:
     if len(found) == 1:
         return found[0]
     what = f"{len(found)} facts begin with" if found else "there is no fact"
-    raise NotFoundError(f"{what} {name!r}", hint="klaw facts list --all")
+    raise NotFoundError(f"{what} {name!r}", hint="Facts.list(everything=True) names them")
 
 
 def _concerns(line: Mapping[str, Any], facts: set[str]) -> bool:

@@ -52,8 +52,8 @@ def make_tools(facts: Facts) -> tuple[Tool, ...]:
     return (
         Tool(
             "memory_remember",
-            "Remember one fact about the user in a sentence of its own. If it changes a value that was known (a home, a "
-            "deadline), the old value ends and stays in the history.",
+            "Remember one fact about the user in a sentence of its own. If it changes a value that was known (a home, "
+            "a deadline), the old value ends and stays in the history.",
             {
                 "fact": text("The fact, in one sentence.", 2_000),
                 "slot": {**text("What it is the value of: home=Lyon.", 200), "pattern": r"^\S[^=]*=\s*\S"},

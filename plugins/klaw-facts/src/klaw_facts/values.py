@@ -13,7 +13,8 @@ from attrs import field, frozen
 
 from klaw_core import MetadataValue
 
-#: How a fact was checked: a person said so; its text is the quote itself; its text says what the quotes say; not at all.
+#: How a fact was checked: a person said so; its text is the quote itself; its text says what the quotes say; it was
+#: not checked.
 Verification: TypeAlias = Literal["person", "quote", "paraphrase", "none"]
 #: How exactly ``valid_from`` is known.
 Precision: TypeAlias = Literal["moment", "day", "week", "month", "year", "unknown"]

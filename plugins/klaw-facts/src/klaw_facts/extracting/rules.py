@@ -1,6 +1,6 @@
 """What a sentence is worth as a fact, and its category: patterns in English, Russian and Chinese.
 
-The weights were set by hand and the threshold was chosen on LoCoMo (see docs/decisions/0038).
+Weights and threshold were set by hand; nothing has measured them yet.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def verify(candidate: Candidate, window: Sequence[SourceMessage]) -> Verified | 
 
 
 def align(quote: str, content: str) -> tuple[int, int] | None:
-    """Return where a quote stands in a message: exactly, or but for case, spaces and marks, or within a tenth of edits."""
+    """Return where a quote stands in a message: exactly, but for case, spaces and marks, or within a tenth of edits."""
     wanted = quote.strip()
     if not wanted:
         return None
@@ -140,7 +140,7 @@ def align(quote: str, content: str) -> tuple[int, int] | None:
     return _nearest(key, folded, places) if len(key) <= _LONGEST_FUZZY else None
 
 
-def contradiction(claim: str, said: str, speaker: str) -> str:
+def contradiction(claim: str, said: str, speaker: str) -> str:  # noqa: PLR0911  # one return for each reason
     """Return what a claim says that its quote does not; empty if there is nothing."""
     source = f"{speaker} {said}"
     numbers = set(_NUMBER.findall(claim)) - set(_NUMBER.findall(source))
