@@ -7,6 +7,7 @@ hydrate → collapse what overlaps → the reranking stages, if any
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
@@ -59,10 +60,8 @@ MAX_QUERY_CHARACTERS = 10_000
 _DEEPEST = 4096
 _UNIT_TOLERANCE = 1e-3
 _NOTHING_EMBEDDED = "searched without vectors: nothing is embedded yet: klaw embed"
-
-
-# Without one of these, or a digit, no day is named.
-_DAY_WORDS = frozenset(("today", "today?", "yesterday", "yesterday?", "ago", "ago?", "last", "past", "this"))
+# Without one of these words, or a digit, a question names no day.
+_MAY_NAME_A_DAY = re.compile(r"\d|\b(?:today|yesterday|ago|last|past|this)\b", re.IGNORECASE)
 
 
 class _OutdatedError(Exception):
@@ -341,7 +340,7 @@ def _is_good(result: SearchResult, min_score: float | None, min_relevance: float
 
 def _preferred_days(text: str) -> DayPreference | None:
     """Return the day that a question asks about. Most name none, and need no more than a look at their words."""
-    if not (_DAY_WORDS.intersection(text.casefold().split()) or any(map(str.isdigit, text))):
+    if not _MAY_NAME_A_DAY.search(text):
         return None
     from klaw_core.searching.days import preferred_days
 
