@@ -19,7 +19,7 @@ from klaw_store_sqlitevec.schema import OLDEST_SQLITE
 
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _CACHE_KIB = 16 * 1024
-# While the log is emptied, writers wait: well below what they wait at most.
+# How long emptying the log waits for readers of older snapshots.
 _EMPTYING_MS = 1000
 _RETRY_SECONDS = 0.01
 _LOG_BYTES = 256 * 1024
@@ -89,10 +89,14 @@ class Connections:
 
     def empty_log(self) -> None:
         """Move everything from the log into the file, unless readers of older snapshots are, for long, in the way."""
+        deadline = time.monotonic() + min(_EMPTYING_MS, self._busy_timeout_ms) / 1000
         with self.overwriter() as connection:
-            connection.set_busy_timeout(min(_EMPTYING_MS, self._busy_timeout_ms))
+            connection.set_busy_timeout(0)  # waiting in SQLite would hold its write lock meanwhile
             try:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                    if time.monotonic() > deadline:
+                        return
+                    time.sleep(_RETRY_SECONDS)
             finally:
                 connection.set_busy_timeout(self._busy_timeout_ms)
 
