@@ -150,7 +150,13 @@ class Home:
             *self.extra,
         ]
         offers = {(kind, component.name): [Offer(component, "tests")] for kind, component in mine}
-        return evolve(installed, offers={**installed.offers, **offers})
+        # An extension that happens to be installed adds tools, origins and checks; its own tests are elsewhere.
+        known = {
+            key: found
+            for key, found in installed.offers.items()
+            if key[0] != "extension" or found[0].distribution == "klaw"
+        }
+        return evolve(installed, offers={**known, **offers})
 
     def open(self, **memory) -> Memory:
         return Memory.open(self.config(**memory), registry=self.registry())
