@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from math import exp
 from typing import TYPE_CHECKING
@@ -73,20 +73,26 @@ def _script_of(letter: str) -> str:
     return unicodedata.name(letter, "?").partition(" ")[0]
 
 
-def judge(words: Sequence[Ranking], vectors: Sequence[Ranking], known: float) -> dict[int, float]:
-    """Return the relevance of every hit, 0 to 1 and comparable between questions; of none if no retriever can say."""
+def judge(words: Sequence[Ranking], vectors: Sequence[Ranking], known: float) -> Callable[[int], float | None]:
+    """Return what tells the relevance of a hit by its key: 0 to 1, comparable between questions, None if unknown."""
     said, alike = _relevances(words), _relevances(vectors)
+
+    def by_vectors(key: int) -> float | None:
+        hit = alike.get(key)
+        return _logistic(_ALONE * hit.relevance + _ALONE_LEAST) if hit is not None and hit.relevance else None
+
     if not words:
-        return {key: _logistic(_ALONE * hit.relevance + _ALONE_LEAST) for key, hit in alike.items() if hit.relevance}
-    if not said and not alike:
-        return {}
+        return by_vectors
     ranked = sorted((hit.relevance or 0.0 for hit in said.values()), reverse=True)
     topic = ranked[min(_FIFTH, len(ranked)) - 1] if ranked else 0.0
     base = _TOPIC * topic + _LEAST + (_KNOWING * known if alike else 0.0)
-    return {
-        key: _logistic(base + _WORDS * _worth(said.get(key)) + _VECTORS * _worth(alike.get(key)))
-        for key in said.keys() | alike.keys()
-    }
+
+    def by_both(key: int) -> float | None:
+        if key not in said and key not in alike:
+            return None
+        return _logistic(base + _WORDS * _worth(said.get(key)) + _VECTORS * _worth(alike.get(key)))
+
+    return by_both
 
 
 def _relevances(rankings: Sequence[Ranking]) -> Mapping[int, Hit]:

@@ -6,12 +6,12 @@ combined with the number of its collection; where there is one collection, keys 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from klaw_core.errors import RetrievalError, as_klaw_error
 from klaw_core.searching.contracts import check_hits
@@ -44,11 +44,11 @@ class Target:
     familiarity: float = 1.0
 
 
-@frozen(eq=False)
+@define(eq=False, slots=False)
 class Scope:
     """The collections of one search, in one snapshot. ``collapse``: copies of a text are left out.
 
-    ``relevances`` are those of all hits of the last :meth:`ask`.
+    ``relevance`` returns that of a hit of the last :meth:`ask` by its key, None if no retriever can say.
     """
 
     snapshot: Snapshot[Any]
@@ -56,7 +56,7 @@ class Scope:
     collapse: bool = True
     # Keys that were found and have no chunk that can be read.
     unreadable: set[int] = field(factory=set, init=False)
-    relevances: dict[int, float] = field(factory=dict)
+    relevance: Callable[[int], float | None] = field(default=lambda _key: None, init=False)
 
     def ask(self, depth: int, notices: list[str]) -> list[Ranking]:
         """Return one ranking per retriever, best first by its own scores, of at most ``depth`` hits.
@@ -90,14 +90,14 @@ class Scope:
         return self._judged([_merged(rankings, depth) for rankings in found.values()])
 
     def _judged(self, rankings: list[Ranking]) -> list[Ranking]:
-        """Return the rankings with the hits marked that words could not have found; note every hit's relevance."""
+        """Return the rankings with the hits marked that words could not have found; keep what tells a relevance."""
         vectors = [ranking for ranking in rankings if ranking.retriever in self._vector_retrievers]
         words = [ranking for ranking in rankings if ranking.retriever not in self._vector_retrievers]
         known = min((target.familiarity for target in self.targets), default=1.0)
         if words and known > _HALF_KNOWN:
             reached = {hit.key for ranking in words for hit in ranking.hits}
             vectors = [self._mark_unreached(ranking, reached) for ranking in vectors]
-        self.relevances.update(judge(words, vectors, known))
+        self.relevance = judge(words, vectors, known)
         return [*words, *vectors]
 
     def _mark_unreached(self, ranking: Ranking, reached: Collection[int]) -> Ranking:
@@ -184,7 +184,7 @@ class Scope:
             metadata=stored.metadata,
             similarity=self._similarity(hit),
             origin=stored.origin,
-            relevance=self.relevances.get(hit.key),
+            relevance=self.relevance(hit.key),
             also=tuple(f"{other.path}:{other.chunk.start_line}-{other.chunk.end_line}" for other in also),
         )
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 import apsw
-from attrs import frozen
+from attrs import field, frozen
 
 from klaw_core import Keys
 from klaw_core.words.query import Term, render
@@ -19,6 +19,8 @@ from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 
 # Of hundreds of terms, those that are in more rows than this are equally frequent.
 _RARE = 1_000
+# Of so many rows a term's are counted once and for all; of more, no further than is asked.
+_COUNTED = 5_000
 # Among fewer rows half of them is soon reached, and says nothing about a word.
 _FEW = 20
 
@@ -72,6 +74,7 @@ class ExactSearch:
     sql: Statements
     weights: Weights
     rows: int
+    _counts: dict[Term, tuple[int, int]] = field(factory=dict, init=False)  # what was counted, and how far
 
     @cached_property
     def _tokenize(self) -> Tokenizer:
@@ -110,8 +113,8 @@ class ExactSearch:
 
     def held_by(self, term: Term, keys: Sequence[int], /) -> tuple[int, list[int]]:
         """Return how many chunks hold a term, and which of these do."""
-        count, held = self.connection.execute(self.sql.held_by, (render((term,)), apsw.carray(array("q", keys)))).get
-        return count, [] if held is None else [int(key) for key in held.split(",")]
+        values = (render((term,)), apsw.carray(array("q", keys)))
+        return self.count(term, self.rows), [key for (key,) in self.connection.execute(self.sql.held_by, values)]
 
     def _best(self, terms: Sequence[Term], depth: int, allowed: Keys | array[int] | None) -> dict[int, float]:
         weights = self.weights
@@ -124,4 +127,9 @@ class ExactSearch:
 
     def count(self, term: Term, limit: int) -> int:
         """Return how many chunks hold a term, counted up to ``limit``."""
-        return int(self.connection.execute(self.sql.matches, (render((term,)), limit)).get)
+        found, bound = self._counts.get(term, (0, 0))
+        if found == bound < limit:  # there may be more
+            bound = max(limit, self.rows) if self.rows <= _COUNTED else limit
+            found = int(self.connection.execute(self.sql.matches, (render((term,)), bound)).get)
+            self._counts[term] = found, bound
+        return min(found, limit)

@@ -180,10 +180,8 @@ def _statements(table: str, name: str) -> Statements:
         key_digest=_KEY_DIGEST.format(table=table),
         present=f"SELECT COUNT(*) FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",
         matches=f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)",
-        held_by=(
-            "SELECT COUNT(*), GROUP_CONCAT(rowid) FILTER (WHERE rowid IN (SELECT value FROM carray(?2))) "
-            f"FROM {table} WHERE {table} MATCH ?1"
-        ),
+        # With the plus SQLite reads the term's rows once, instead of asking FTS5 for each key.
+        held_by=f"SELECT rowid FROM {table} WHERE {table} MATCH ?1 AND +rowid IN (SELECT value FROM carray(?2))",
         search=_SEARCH.format(table=table, within=""),
         search_within=_SEARCH.format(table=table, within=_WITHIN),
         vocabulary=(

@@ -93,7 +93,7 @@ class Connections:
         with self.overwriter() as connection:
             connection.set_busy_timeout(0)  # waiting in SQLite would hold its write lock meanwhile
             try:
-                while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                while next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]:  # busy
                     if time.monotonic() > deadline:
                         return
                     time.sleep(_RETRY_SECONDS)
