@@ -177,8 +177,8 @@ class AsyncMemory:
         async with AsyncMemory.open() as memory:
             found = await memory.search("what did we decide about auth")
 
-    Calls run at once, as many as there are threads; the others wait. A cancelled call that has not begun never runs.
-    One that has begun runs to its end in its thread, except ``index``, ``embed`` and ``reindex``, which stop at their
+    Calls run at once, as many as there are threads; the others wait. A cancelled call that has not started never runs.
+    One that has started runs to its end in its thread, except ``index``, ``embed`` and ``reindex``, which stop at their
     next step, and go on there when they are called again. ``close`` waits for the calls that run.
     """
 
@@ -211,7 +211,7 @@ class AsyncMemory:
         await self.close()
 
     async def close(self) -> None:
-        """Wait for the calls that run, cancel those that have not begun, release the store; twice is allowed."""
+        """Wait for the calls that run, cancel those that have not started, release the store; twice is allowed."""
         if self._closed:
             return
         self._closed = True

@@ -46,7 +46,7 @@ SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http:/
 
 
 def main() -> None:
-    """Write the picture to the path given, or beside this program."""
+    """Write the picture to the path given, or next to this program."""
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("search.svg")
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)

@@ -111,7 +111,7 @@ class SearchResult:
     """A chunk that was found, where it stands and why it ranked.
 
     ``origin`` is where the text came from, which no text can choose: a workspace's name, ``saved``, ``conversations``,
-    ``documents``; of what was saved, ``source`` is what whoever saved it says.
+    ``documents``; of a saved text, ``source`` is what its writer gave.
     ``context`` is what was said just before it. ``similarity`` is the raw score that the retriever of vectors gave the
     chunk (for the default metric the cosine of question and chunk), None if that retriever did not return it.
     ``relevance`` says how likely it answers the question at all, from 0 to 1 and comparable between questions, None

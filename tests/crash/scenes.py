@@ -273,7 +273,7 @@ def _act_export(memory: Memory, home: Home, say: Say) -> None:
 
 
 def _to_import(home: Home, say: Say) -> None:
-    """Write an export of another memory, beside one that has lived."""
+    """Write an export of another memory, next to one that has lived."""
     _lived(home, say)
     other = evolve(home, root=home.root / "elsewhere", agent="")
     other.data.mkdir(parents=True)

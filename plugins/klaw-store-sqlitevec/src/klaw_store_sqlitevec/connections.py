@@ -222,7 +222,7 @@ def full_disks(*connections: apsw.Connection) -> Iterator[None]:
 
 @contextmanager
 def lacking_room(path: Path, source: Path) -> Iterator[None]:
-    """Raise FullError for an I/O error of which SQLite says no more, if ``source`` does not fit beside ``path``."""
+    """Raise FullError for an I/O error of which SQLite says no more, if ``source`` does not fit next to ``path``."""
     try:
         yield
     except apsw.IOError as error:

@@ -58,7 +58,7 @@ class ForkGate:
         self._condition.release()
 
     def after_in_child(self) -> None:
-        """Begin anew: of the parent's threads there is one."""
+        """Start again: of the parent's threads there is one."""
         me = threading.get_ident()
         self._inside = {thread: count for thread, count in self._inside.items() if thread == me}
         self._condition = threading.Condition()

@@ -300,7 +300,7 @@ class SqliteStore:
 
 
 def _refuse_planted(path: Path) -> None:
-    """Raise CantOpenError if the database, or a file beside it, is a link that somebody else may have put there."""
+    """Raise CantOpenError if the database, or a file next to it, is a link that somebody else may have put there."""
     try:
         for suffix in SIDE_FILES:
             require_own_link(Path(f"{path}{suffix}"))

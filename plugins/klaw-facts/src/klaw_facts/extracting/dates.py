@@ -112,7 +112,7 @@ def _named(match: re.Match[str], said_at: datetime) -> When:
 
 
 def _month(match: re.Match[str], said_at: datetime) -> When:
-    """Return a month: of the year that is named, or else the last one that has begun."""
+    """Return a month: of the year that is named, or else the last one that has started."""
     month = _MONTHS[match["month"].lower()]
     year = int(match["year"]) if match["year"] else said_at.year - (month > said_at.month)
     return When(datetime(year, month, 1, tzinfo=UTC), "month")
