@@ -174,6 +174,8 @@ class TestCancellation:
                 second = asyncio.create_task(memory._run(lambda: ran.append(1)))
                 await asyncio.sleep(0)
                 second.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await second
                 released.set()
                 await first
             return ran
