@@ -324,6 +324,13 @@ class Memory:
             self.extensions.emit(SearchEvent(query, names, results))
         return results
 
+    def nearest(self, question: str, texts: Sequence[str]) -> int | None:
+        """Return the place of the text that is nearest in meaning to a question that was searched for before.
+
+        Only a model on this machine is asked, and only the last questions are known; None where it cannot be told.
+        """
+        return self._searcher.nearest(question, texts)
+
     def get(self, path: str, first_line: int = 1, lines: int | None = None) -> Excerpt:
         """Return lines of a note or of a saved memory: the file as it is now, or the stored text.
 

@@ -10,7 +10,7 @@ import attrs
 
 from klaw_core.cli.neutral import csv_cell, neutral, one_line, plain_lines
 from klaw_core.cli.output import Output, StyledText
-from klaw_core.searching.snippets import find_marks, make_snippet
+from klaw_core.searching.snippets import SNIPPET_CHARACTERS, ChooseWindow, Snippet, find_marks, make_snippet
 from klaw_core.values.search import Contribution, SearchResult
 
 _MARK = "bold yellow"
@@ -33,12 +33,16 @@ _COLUMNS = (
 
 @attrs.frozen(eq=False, repr=False)
 class ResultStyle:
-    """How results are to be shown. ``roots`` are the workspaces' directories by name, for links."""
+    """How results are to be shown. ``roots`` are the workspaces' directories by name, for links.
+
+    ``choose`` chooses the window of a chunk that only vectors found; None shows its beginning.
+    """
 
     query: str
     full: bool = False
     explain: bool = False
     roots: Mapping[str, Path] = attrs.field(factory=dict)
+    choose: ChooseWindow | None = None
 
 
 def place(result: SearchResult) -> str:
@@ -78,7 +82,7 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
         content = neutral(result.content.strip("\n"))
         out.line(*_marked(content, find_marks(content, look.query)), indent=indent)
     else:
-        snippet = make_snippet(neutral(_body(result)), look.query)
+        snippet = _snippet(result, look)
         out.line(*_marked(snippet.text, snippet.marks), indent=indent)
     if result.also:
         lines = ", ".join(other.rpartition(":")[2] for other in result.also)
@@ -100,6 +104,11 @@ def _body(result: SearchResult) -> str:
     """Return the content without the headings it opens with: they are shown as the heading path already."""
     body = _HEADINGS.sub("", result.content) if result.heading else result.content
     return body if body.strip() else result.content
+
+
+def _snippet(result: SearchResult, look: ResultStyle) -> Snippet:
+    choose = None if result.similarity is None else look.choose
+    return make_snippet(neutral(_body(result)), look.query, SNIPPET_CHARACTERS, choose)
 
 
 def _marked(text: str, marks: Sequence[tuple[int, int]], style: str = "") -> list[StyledText]:
@@ -147,7 +156,7 @@ def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
     for rank, result in enumerate(results, start=1):
         heading = f"*{one_line(' > '.join(result.heading))}*\n\n" if result.heading else ""
         whole = "\n".join(filter(None, (result.context, result.content.strip("\n"))))
-        text = whole if look.full else make_snippet(_body(result), look.query).text
+        text = whole if look.full else _snippet(result, look).text
         quoted = "\n".join(f"> {line}".rstrip() for line in plain_lines(text).split("\n"))
         why = f"\n\n{reason(result.explain)}" if look.explain else ""
         blocks.append(f"### {rank}. {one_line(place(result))} ({result.score:.4f})\n\n{heading}{quoted}{why}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -123,8 +124,10 @@ def command(
         is_terminal = data().is_terminal
         roots = {item.origin: item.root for item in memory.sources() if item.root} if is_terminal else {}
     from klaw_core.cli.results import ResultStyle
+    from klaw_core.cli.windows import WindowChooser
 
-    look = ResultStyle(text, full=full, explain=explain, roots=roots)
+    choose = WindowChooser(partial(memory.nearest, text))
+    look = ResultStyle(text, full=full, explain=explain, roots=roots, choose=choose)
     _print(settings, found, look, "json" if settings.json else form or "text")
 
 

@@ -134,6 +134,21 @@ class Searcher:
                 return search(known=known)
         return search(known={})
 
+    def nearest(self, question: str, texts: Sequence[str]) -> int | None:
+        """Return the place of the text that is nearest to a question, None where only a server could tell, or nobody.
+
+        The question's vector is that of its last search.
+        """
+        records = [record for (process, _), record in self._spaces.items() if process == os.getpid()]
+        if not records or not texts:
+            return None
+        with suppress(Exception, SystemExit):  # a plugin may raise anything; nothing depends on this answer
+            embedder = self.get_embedder()
+            if not getattr(embedder, "remote", False):
+                vector = self._query_vectors.embed(question, embedder, records[0], "")
+                return int((embedder.embed_documents(texts) @ vector).argmax())
+        return None
+
     def _search(
         self,
         text: str,

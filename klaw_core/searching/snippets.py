@@ -6,15 +6,21 @@ synonyms, vectors), so nothing here decides what is found, only what is shown of
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
+from typing import TypeAlias
 
 from attrs import frozen
 
 #: Characters shown of a chunk, the ellipses included.
 SNIPPET_CHARACTERS = 300
 
+#: Given stretches of a text, returns the place of the one to show; None shows the first.
+ChooseWindow: TypeAlias = Callable[[Sequence[str]], int | None]
+
 _ELLIPSIS = "…"
+# Neighbouring windows overlap by half, so that each sentence is whole in one; very long texts have gaps instead.
+_MOST_WINDOWS = 16
 # How far, in characters, an edge may move to fall between words.
 _SLACK = 24
 _SHORTEST_STEM = 4
@@ -77,20 +83,26 @@ class _Match:
     term: str
 
 
-def make_snippet(content: str, query: str, max_characters: int = SNIPPET_CHARACTERS) -> Snippet:
+def make_snippet(
+    content: str, query: str, max_characters: int = SNIPPET_CHARACTERS, choose: ChooseWindow | None = None
+) -> Snippet:
     """Return the stretch of ``content`` with the most distinct words of ``query``.
 
     Prose is one line, in which white space becomes single spaces; lines of code and rows of tables stay lines.
     Markdown's marks at the beginning of lines go, except what is done (``[x]``) and what is not. A cut is shown by an
     ellipsis, and the text never exceeds ``max_characters`` (at least 20). Without any matching word it is the
-    beginning. Time is linear in the content.
+    window that ``choose`` chooses, or the beginning. Time is linear in the content.
     """
     text = _shown(content).strip()
     matches = list(_matches(text, _terms(query)))
     if len(text) <= max_characters:
         return Snippet(text, _joined(matches))
-    first, last = _densest(matches, max_characters - 2 * len(_ELLIPSIS))
-    start, end = _window(text, first, last, max_characters)
+    if matches or choose is None:
+        first, last = _densest(matches, max_characters - 2 * len(_ELLIPSIS))
+        start, end = _window(text, first, last, max_characters)
+    else:
+        windows = _windows(text, max_characters)
+        start, end = windows[choose([text[first:last] for first, last in windows]) or 0]
     shown = [match for match in matches if start <= match.start and match.end <= end]
     before, after = (_ELLIPSIS if start else ""), (_ELLIPSIS if end < len(text) else "")
     shift = len(before) - start
@@ -241,6 +253,14 @@ def _window(text: str, first: int, last: int, max_characters: int) -> tuple[int,
         space = next((at for at in range(end, least - 1, -1) if text[at].isspace()), -1)
         end = space if space >= 0 else _previous_character(text, end)
     return start, max(start, end)
+
+
+def _windows(text: str, max_characters: int) -> Sequence[tuple[int, int]]:
+    """Return stretches that cover a text longer than a snippet, in order."""
+    half = (max_characters - 2 * len(_ELLIPSIS)) // 2
+    steps = min(-(-(len(text) - 2 * half) // half), _MOST_WINDOWS - 1)
+    centres = (half + step * (len(text) - 2 * half) // steps for step in range(steps + 1))
+    return [_window(text, centre, centre, max_characters) for centre in centres]
 
 
 def _next_character(text: str, at: int) -> int:

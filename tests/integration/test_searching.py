@@ -392,3 +392,18 @@ class TestFailures:
     def test_an_unknown_collection_is_refused(self, small):
         with pytest.raises(KlawError, match="nothing"):
             small.search("tokens", collection="nothing")
+
+
+class TestNearest:
+    TEXTS = ("blue and green", "we use short tokens", "the canteen")
+
+    def test_the_text_nearest_to_a_question_that_was_asked(self, small):
+        small.search("short tokens")
+        assert small.nearest("short tokens", TestNearest.TEXTS) == 1
+        assert small.nearest("short tokens", []) is None
+
+    def test_nobody_can_tell_without_vectors(self, home, small):
+        assert small.nearest("short tokens", TestNearest.TEXTS) is None
+        small.search("short tokens")
+        home.recorder.fail_at = 1
+        assert small.nearest("blue", TestNearest.TEXTS) is None

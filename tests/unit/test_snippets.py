@@ -2,7 +2,7 @@
 
 import pytest
 
-from klaw_core.searching.snippets import Snippet, find_marks, make_snippet
+from klaw_core.searching.snippets import SNIPPET_CHARACTERS, Snippet, find_marks, make_snippet
 
 FILLER = "Nothing of interest happens here. " * 40
 
@@ -97,3 +97,32 @@ def test_a_long_line_that_is_nearly_a_rule_is_read_once(line):
 
 def test_a_hash_or_a_dash_inside_a_line_stays():
     assert make_snippet("C# and F#\n-5 degrees\n#tag", "x").text == "C# and F# -5 degrees #tag"
+
+
+def test_without_a_matching_word_the_chosen_window_is_shown():
+    content = f"{FILLER}The physician prescribed antibiotics. {FILLER}"
+    offered = []
+
+    def choose(windows):
+        offered.extend(windows)
+        return next(at for at, window in enumerate(windows) if "physician prescribed antibiotics" in window)
+
+    assert "physician prescribed antibiotics" in make_snippet(content, "zebra", choose=choose).text
+    assert len(offered) > 2
+    assert make_snippet(content, "zebra", choose=lambda _windows: None).text == make_snippet(content, "zebra").text
+
+
+def test_the_windows_of_a_text_cover_it():
+    words = " ".join(f"word{number}" for number in range(300))
+    offered = []
+    make_snippet(words, "zebra", choose=offered.extend)
+    assert {word for window in offered for word in window.split()} == set(words.split())
+    assert all(len(window) <= SNIPPET_CHARACTERS for window in offered)
+
+
+def test_a_matching_word_needs_nobody_to_choose():
+    def choose(_windows):
+        raise AssertionError
+
+    assert "target" in make_snippet(f"{FILLER}target {FILLER}", "target", choose=choose).text
+    assert make_snippet("A short text.", "zebra", choose=choose).text == "A short text."
