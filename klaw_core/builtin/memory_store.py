@@ -141,7 +141,7 @@ class MemoryTransaction(MemorySnapshot):
         before = tables.documents.get((collection, document.path))
         tables.documents[collection, document.path] = document
         is_renamed = before is not None and before.title != document.title
-        added, renewed = [], []
+        added, renewed, stay = [], [], []
         for chunk in chunks:
             kept = old.get(chunk.chunk_id)
             if kept is not None and not kept.chunk.says_the_same(chunk):
@@ -156,11 +156,14 @@ class MemoryTransaction(MemorySnapshot):
             if kept is None:
                 tables.next_key += 1
                 added.append(stored)
-            elif is_renamed:
+                continue
+            stay.append(key)
+            if is_renamed:
                 renewed.append(stored)
         for stored in old.values():
             del held[stored.key]
-        return Replacement(tuple(sorted(stored.key for stored in old.values())), tuple(added), tuple(renewed))
+        removed = tuple(sorted(stored.key for stored in old.values()))
+        return Replacement(removed, tuple(added), tuple(renewed), tuple(sorted(stay)))
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Record that an unchanged document's date or labels are now these."""

@@ -50,8 +50,9 @@ OnProgress = Callable[[int, int], None]
 
 @frozen
 class WriteResult:
-    """What a transaction left: the keys of chunks that lack a vector. ``cached`` vectors were known already.
+    """What a transaction left: the keys of new chunks that lack a vector. ``cached`` vectors were known already.
 
+    ``kept`` are the keys of chunks that were there before; another run may not have embedded them yet.
     ``refused`` are the paths of documents that another run has written meanwhile: they are as that run left them.
     ``new`` documents were not there before.
     """
@@ -60,6 +61,7 @@ class WriteResult:
     cached: int = 0
     refused: frozenset[str] = frozenset()
     new: int = 0
+    kept: tuple[int, ...] = ()
 
 
 @frozen
@@ -161,6 +163,7 @@ class Collection:
         """
         removed: list[int] = []
         added: list[StoredChunk] = []
+        kept: list[int] = []
         refused: set[str] = set()
         new = 0
         with self._write() as transaction:
@@ -173,13 +176,14 @@ class Collection:
                 change = transaction.replace(self.name, document, chunks)
                 removed += (*change.removed, *(stored.key for stored in change.renewed))
                 added += (*change.added, *change.renewed)
+                kept += change.kept
             vectors = _cached(transaction, record, added)
             for _, index in self.indexes:  # once for all documents: an index has a price for each call
                 if removed:
                     index.remove(transaction.resource, self.name, removed)
                 self._add(transaction, index, added, vectors)
         lacking = tuple(stored.key for stored in added if stored.chunk.embedding_hash not in vectors)
-        return WriteResult(lacking, len(vectors), frozenset(refused), new)
+        return WriteResult(lacking, len(vectors), frozenset(refused), new, tuple(kept))
 
     def touch(self, document: Document, manifest: Manifest) -> bool:
         """Give an unchanged document its date and labels; False if it is refused, as in :meth:`replace`."""
@@ -261,6 +265,19 @@ class Collection:
         """Return how many chunks are without a vector that they should have."""
         with self._read() as snapshot:
             return count_lacking(snapshot, self.name, [index for _, index in self.indexes if index.needs_vectors])
+
+    def lacking_of(self, written: WriteResult) -> Sequence[int]:
+        """Return the keys of what was written, or kept, that lack a vector.
+
+        Another run may have written the same documents a moment ago, and may die before it has embedded them.
+        """
+        if not written.kept:
+            return written.lacking
+        indexes = [index for _, index in self.indexes if index.needs_vectors]
+        with self._read() as snapshot:
+            found = compare_keys(snapshot, self.name, indexes, written.lacking)
+        missing = {key for _, keys, _ in found for key in keys}
+        return sorted(missing.intersection(written.kept).union(written.lacking))
 
     def cache(
         self,

@@ -271,13 +271,14 @@ class Indexer:
             cuts = [cutter.cut(document) for document in documents[first : first + BATCH]]
             for batch in _batches(_ChunkedDocument(*cut, Entry(cut[0].path)) for cut in cuts):
                 written = self.collection.replace([(cut.document, cut.chunks) for cut in batch])
-                self.collection.embed(written.lacking, run)
+                lacking = self.collection.lacking_of(written)
+                self.collection.embed(lacking, run)
                 report += IndexReport(
                     added=written.new,
                     changed=len(batch) - written.new,
                     chunks=sum(len(cut.chunks) for cut in batch),
                     cached=written.cached,
-                    lacking=len(written.lacking),
+                    lacking=len(lacking),
                 )
         embedded = run.embedded - embedded
         return evolve(

@@ -114,6 +114,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         with store.write() as transaction:
             change = transaction.replace(C, changed, cut_lines(changed))
         assert change.removed == (before["two"].key,)
+        assert change.kept == tuple(sorted(before[text].key for text in ("one", "three")))
         assert [item.chunk.text for item in change.added] == ["zero"]
         with store.read() as snapshot:
             after = {item.chunk.text: item for item in snapshot.outline(C, "notes/a.md")}
@@ -133,6 +134,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             outline = snapshot.outline(C, "notes/a.md")
         assert [stored.chunk for stored in outline] == list(chunks)
         assert [list(part) for part in (change.renewed, change.added)] == [[outline[0]], [outline[1]]]
+        assert change.kept == (outline[0].key,)
         with store.write() as transaction:
             assert not transaction.replace(C, renamed, chunks).renewed
 

@@ -83,6 +83,7 @@ class StoreMachine(RuleBasedStateMachine):
     def replace(self, name: str, document: Document) -> None:
         mine, theirs = self.both(lambda transaction: transaction.replace(name, document, cut_lines(document)))
         self.same_keys(name, mine.removed, theirs.removed)
+        self.same_keys(name, mine.kept, theirs.kept)
         self.take_over(name, mine, theirs)
 
     def take_over(self, name: str, mine: Replacement, theirs: Replacement) -> None:

@@ -77,11 +77,12 @@ class DocumentRecord:
 
 @frozen
 class Replacement:
-    """What replacing one document changed: keys that are gone and chunks that are new; the rest was kept.
+    """What replacing one document changed: keys that are gone and chunks that are new; ``kept`` are the other keys.
 
-    ``renewed`` were kept under their keys, but the document's title is another: indexes are to add them again.
+    ``renewed`` are kept ones too, but the document's title is another: indexes are to add them again.
     """
 
     removed: tuple[int, ...] = ()
     added: tuple[StoredChunk, ...] = ()
     renewed: tuple[StoredChunk, ...] = ()
+    kept: tuple[int, ...] = ()

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from klaw_core import Chat, EmbedderUnavailableError, EmbeddingError, Message
+from klaw_core import Chat, EmbedderUnavailableError, EmbeddingError, Message, NewDocument
 from klaw_core.embedding.run import PROBE
+from klaw_core.sources.saved import Saved
 from klaw_core.testing.values import MOMENT
 
 
@@ -27,6 +28,46 @@ def lacking(memory):
 
 def embedder_of(memory):
     return memory._assembly.embedder.serving
+
+
+class TestWhatAnotherRunHasWritten:
+    """A run that has written a text may end before it embeds it: whoever keeps that text then embeds it."""
+
+    def test_a_saved_memory_is_embedded_though_its_chunks_are_there(self, memory, check):
+        other = Saved.make("a lantern at the pier", "manual", None, MOMENT)
+        memory.extension("saved").journal.append(other)
+        memory.index(origin="saved", embed=False)
+        assert len(lacking(memory)) == 1
+        assert not memory.save("a lantern at the pier", created_at=MOMENT).notice
+        assert lacking(memory) == []
+        check(memory)
+
+    def test_a_document_that_is_added_again_is_embedded_and_what_has_a_vector_is_left(self, memory, home, check):
+        text = "\n\n".join(f"# Part {number}\n\nlantern {number} " + "of the pier " * 80 for number in range(3))
+        memory.add([NewDocument("pier", text)])
+        assert len(_texts(memory)) > 2
+        with memory._assembly.store.write() as transaction:
+            key = transaction.keys("memory").tolist()[1]
+            for _, index in memory._assembly.indexes():
+                if index.needs_vectors:
+                    index.remove(transaction.resource, "memory", [key])
+            transaction.forget_vectors([stored.chunk.embedding_hash for stored in transaction.chunks("memory", [key])])
+        home.recorder.take()
+        report = memory.add([NewDocument("pier", text)])
+        assert (report.embedded, report.lacking, lacking(memory)) == (1, 0, [])
+        assert len([sent for sent in home.recorder.take() if sent != PROBE]) == 1
+        check(memory)
+
+    def test_a_failure_to_embed_it_is_told(self, memory, monkeypatch):
+        memory.save("a lantern at the pier", created_at=MOMENT)
+        memory.extension("saved").journal.append(Saved.make("a boat at the pier", "manual", None, MOMENT))
+        memory.index(origin="saved", embed=False)
+
+        def no_model(*_):
+            raise EmbedderUnavailableError("no model here")
+
+        monkeypatch.setattr(type(embedder_of(memory)), "embed_documents", no_model)
+        assert "no model here" in memory.save("a boat at the pier", created_at=MOMENT).notice
 
 
 class TestWithoutEmbedding:

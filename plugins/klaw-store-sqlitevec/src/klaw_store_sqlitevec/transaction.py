@@ -64,7 +64,8 @@ class SqliteTransaction(SqliteSnapshot):
         stays = {chunk.chunk_id for chunk, _ in kept}
         new = [chunk for chunk in chunks if chunk.chunk_id not in stays]
         renewed = tuple(_stored(key, document, chunk) for chunk, key in kept) if is_renamed else ()
-        return Replacement(removed, self._insert(collection, document, document_id, new), renewed)
+        added = self._insert(collection, document, document_id, new)
+        return Replacement(removed, added, renewed, tuple(sorted(stay)))
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Record that an unchanged document's date or labels are now these."""
