@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from klaw_core.conversations.chat import Chat
     from klaw_core.conversations.journal import JournalLine
     from klaw_core.extensions.host import Extensions
+    from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.extension import Extension
     from klaw_core.plugins.registry import LiveComponent, Registry
     from klaw_core.values.events import Event
@@ -235,6 +236,11 @@ class AsyncMemory:
     def isolates(self) -> bool:
         """Whether the store keeps this memory apart from those of other agents."""
         return self._memory.isolates
+
+    @property
+    def embedder(self) -> Embedder:
+        """The configured embedder; its own methods are not coroutines."""
+        return self._memory.embedder
 
     @property
     def extensions(self) -> Extensions:

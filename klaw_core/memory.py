@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from klaw_core.extensions.host import Extensions
     from klaw_core.extensions.workspaces import WorkspacesExtension
     from klaw_core.indexing.flow import ProgressCallback
+    from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.extension import Extension
     from klaw_core.maintenance.export import ExportReport
     from klaw_core.maintenance.importing import ImportReport
@@ -142,6 +143,14 @@ class Memory:
     def isolates(self) -> bool:
         """Whether the store keeps this memory apart from those of other agents."""
         return bool(getattr(self._assembly.store, "isolates", False))
+
+    @property
+    def embedder(self) -> Embedder:
+        """The configured embedder, in the space of the index; its model loads at its first use.
+
+        Raise PluginError, ConfigError. With ``type = "none"`` its methods raise EmbeddingError.
+        """
+        return self._assembly.embedder
 
     @cached_property
     def extensions(self) -> Extensions:

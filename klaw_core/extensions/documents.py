@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -31,6 +32,7 @@ DOCUMENTS = "documents"
 
 _MAX_ID_CHARACTERS = 500
 _MAX_TEXT_CHARACTERS = 1_000_000
+_MAX_PAYLOAD_CHARACTERS = 1_000_000
 _BATCH = 500
 
 
@@ -44,12 +46,27 @@ def _check_text(_instance: object, _attribute: Any, value: Any) -> None:
         raise RecordError(f"the text must be a string of at most {_MAX_TEXT_CHARACTERS:,} characters")
 
 
+def _check_payload(_instance: object, _attribute: Any, value: Any) -> None:
+    if value is None:
+        return
+    try:
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        same = json.loads(written) == value
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RecordError(f"the payload of a document must be JSON: {error}") from error
+    if not same:
+        raise RecordError("the payload of a document must be JSON: objects with string keys, lists, no tuples")
+    if len(written) > _MAX_PAYLOAD_CHARACTERS:
+        raise RecordError(f"the payload of a document takes at most {_MAX_PAYLOAD_CHARACTERS:,} characters as JSON")
+
+
 @frozen
 class NewDocument:
     """A text to remember under an id of the caller's own.
 
     ``metadata`` can be filtered by, ``source`` is the label that results show, ``created_at`` (now, by default) is
-    aware. ``format`` names the chunker. Raise RecordError for what cannot be kept.
+    aware. ``format`` names the chunker. ``payload`` is any JSON value that belongs to the document: it is kept and
+    returned with it, never searched. Raise RecordError for what cannot be kept.
     """
 
     id: str = field(validator=_check_id)
@@ -58,6 +75,7 @@ class NewDocument:
     source: str = "document"
     created_at: datetime = field(factory=lambda: datetime.now(UTC), converter=as_utc)
     format: str = DEFAULT_FORMAT
+    payload: Any = field(default=None, repr=False, validator=_check_payload)
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
@@ -70,6 +88,7 @@ class NewDocument:
                 str(record["source"]),
                 parse_ts(record["created_at"]),
                 str(record.get("format", DEFAULT_FORMAT)),
+                record.get("payload"),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise RecordError(f"not a document: {type(error).__name__}: {error}") from error
@@ -92,6 +111,7 @@ class NewDocument:
                 key: list(value) if isinstance(value, tuple) else value for key, value in self.metadata.items()
             },
             "text": self.text,
+            **({} if self.payload is None else {"payload": self.payload}),
         }
 
     def as_document(self) -> Document:
