@@ -94,6 +94,14 @@ class LocatingSource(Protocol):
 
 
 @runtime_checkable
+class PartedSource(Protocol):
+    """A source whose files make several documents each."""
+
+    def documents_of(self, path: str, /) -> Sequence[str]:
+        """Return the paths of the documents that a file makes now; none if it is none of this source's."""
+
+
+@runtime_checkable
 class PreparedSource(Protocol):
     """A source with something to do before it is scanned for an index run, but not when it is only looked at."""
 

@@ -55,6 +55,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         "klaw-eval", ("eval",), commands={"eval": "Measure what a search finds, on your questions or on a dataset."}
     ),
     FirstParty("klaw-mcp", ("mcp",), commands={"mcp": "Serve the memory to an agent over the Model Context Protocol."}),
+    FirstParty("klaw-sessions", ("sessions",), (("source", "claude-code"), ("source", "codex"))),
 )
 
 #: The extras that ``klaw[default]`` stands for.

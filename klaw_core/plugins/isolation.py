@@ -20,6 +20,7 @@ from klaw_core.interfaces.source import (
     ForgetfulSource,
     ForgettableSource,
     LocatingSource,
+    PartedSource,
     PreparedSource,
     RemovableSource,
     RetainingSource,
@@ -201,6 +202,14 @@ class IsolatedSource:
             return None
         with self._alone():
             return self.source.locate(path)
+
+    def documents_of(self, path: str, /) -> Sequence[str]:
+        """Return the documents that a file makes, none if it is none of this source's. Raise WorkspaceError."""
+        if isinstance(self.source, PartedSource):
+            with self._alone():
+                return tuple(self.source.documents_of(path))
+        located = self.locate(path)
+        return () if located is None else (located,)
 
     def file_of(self, path: str, /) -> Path | None:
         """Return the file of a document, None if it has none now."""

@@ -205,8 +205,8 @@ class IndexRuns:
         found: dict[IsolatedSource, _NamedFiles] = {}
         for path in map(str, paths):
             for source in sources:
-                if (document := source.locate(path)) is not None:
-                    found.setdefault(source, _NamedFiles()).there.append(Entry(document))
+                if documents := source.documents_of(path):
+                    found.setdefault(source, _NamedFiles()).there.extend(map(Entry, documents))
                     break
                 if (document := _document_below(source, path)) is not None:
                     named = found.setdefault(source, _NamedFiles())
