@@ -1,0 +1,107 @@
+"""The transcripts of Codex: ``~/.codex/sessions/YYYY/MM/DD/rollout-….jsonl``.
+
+A line is ``{"timestamp", "type", "payload"}``; the messages are payloads of the type ``message``. In files of before
+September 2025 a line is the payload itself. What Codex tells the model as the user (the environment, instructions,
+what an editor shows) is left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from klaw_sessions.agent import Agent, Begun, Message, flattened, joined
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+
+
+class _Payload(msgspec.Struct):
+    type: str | None = None
+    role: str | None = None
+    cwd: str | None = None
+    name: str | None = None
+    content: msgspec.Raw = msgspec.Raw(b"null")
+    arguments: msgspec.Raw = msgspec.Raw(b"null")
+    input: msgspec.Raw = msgspec.Raw(b"null")
+    output: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Line(_Payload):
+    timestamp: str | None = None
+    payload: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_LINE = msgspec.json.Decoder(_Line)
+_PAYLOAD = msgspec.json.Decoder(_Payload | None)
+_BLOCKS = msgspec.json.Decoder(list[_Block] | str | None)
+
+# What Codex says as the user begins with one of these.
+_ADDED = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<INSTRUCTIONS>",
+    "# AGENTS.md instructions",
+    "<turn_aborted>",
+    "<skill>",
+    "<user_shell_command>",
+    "<subagent_notification>",
+)
+# An editor tells what is open before this, and what a person typed behind it.
+_REQUEST = "## My request for Codex:"
+
+
+def _root() -> Path:
+    home = os.environ.get("CODEX_HOME")
+    return (Path(home) if home else Path.home() / ".codex") / "sessions"
+
+
+def _read_line(data: bytes, roles: Collection[str]) -> Iterator[Message | Begun]:
+    line = _LINE.decode(data)
+    payload: _Payload | None = line
+    if line.type in {"session_meta", "response_item", "turn_context"}:
+        payload = _PAYLOAD.decode(line.payload)
+    if payload is None:
+        return
+    if payload.cwd:
+        yield Begun(payload.cwd)
+    moment = line.timestamp or ""
+    if payload.type == "message" and payload.role in {"user", "assistant"} and payload.role in roles:
+        content = _BLOCKS.decode(payload.content)
+        said = content if isinstance(content, str) else joined(map(_said, content or ()))
+        if said.strip():
+            yield Message(payload.role, said, moment)
+    elif "tool" in roles and (done := joined(_tool(payload))).strip():
+        yield Message("tool", done, moment)
+
+
+def _said(block: _Block) -> str:
+    """Return what a person or the model said in a block."""
+    text = block.text or ""
+    if block.type not in {"input_text", "output_text", "text"} or text.lstrip().startswith(_ADDED):
+        return ""
+    return text.partition(_REQUEST)[2] or text
+
+
+def _tool(payload: _Payload) -> Iterator[str]:
+    if payload.type in {"function_call", "custom_tool_call"}:
+        asked: Any = msgspec.json.decode(payload.arguments) or msgspec.json.decode(payload.input)
+        yield f"{payload.name} {asked}"
+    elif payload.type in {"function_call_output", "custom_tool_call_output"}:
+        yield from flattened(msgspec.json.decode(payload.output))
+
+
+#: Codex. Its oldest files lie in the root itself.
+CODEX = Agent(
+    "codex",
+    _root,
+    frozenset({0, 3}),
+    lambda name: name.startswith("rollout-") and name.endswith(".jsonl"),
+    _read_line,
+)

@@ -1,0 +1,33 @@
+"""What Klaw loads: the two sources of transcripts. Light: the readers are imported by the factories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from klaw_core import Component, ComponentContext, hookimpl
+from klaw_sessions.options import SessionOptions
+
+if TYPE_CHECKING:
+    from klaw_sessions.source import TranscriptSource
+
+
+def _claude_code(options: SessionOptions, _context: ComponentContext) -> TranscriptSource:
+    from klaw_sessions.claude_code import CLAUDE_CODE
+    from klaw_sessions.source import TranscriptSource
+
+    return TranscriptSource.of(CLAUDE_CODE, options)
+
+
+def _codex(options: SessionOptions, _context: ComponentContext) -> TranscriptSource:
+    from klaw_sessions.codex import CODEX
+    from klaw_sessions.source import TranscriptSource
+
+    return TranscriptSource.of(CODEX, options)
+
+
+@hookimpl
+def klaw_sources() -> Iterable[Component[SessionOptions, TranscriptSource]]:
+    """Yield the transcripts of Claude Code and of Codex."""
+    yield Component("claude-code", SessionOptions, _claude_code, api=2, summary="the transcripts of Claude Code")
+    yield Component("codex", SessionOptions, _codex, api=2, summary="the transcripts of Codex")
