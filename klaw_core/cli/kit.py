@@ -14,6 +14,8 @@ The distribution names it as an entry point: ``[project.entry-points."klaw.comma
 ``hello = "klaw_hello:command"``. A KlawError that it raises becomes one line and exit status 1.
 """
 
+from klaw_core.cli.dates import since, until
+from klaw_core.cli.listings import Listing, chosen_format, format_option, show
 from klaw_core.cli.output import (
     Output,
     StyledText,
@@ -31,20 +33,26 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 from klaw_core.cli.streams import echo, trusted
 
 __all__ = [
+    "Listing",
     "Output",
     "Settings",
     "StyledText",
+    "chosen_format",
     "common_options",
     "counted",
     "data",
     "duration",
     "echo",
+    "format_option",
     "notices",
     "notify",
     "pass_settings",
     "print_json",
     "progress_bar",
+    "show",
+    "since",
     "size",
     "tilde",
     "trusted",
+    "until",
 ]
