@@ -50,6 +50,13 @@ CATALOGUE: tuple[FirstParty, ...] = (
         "klaw-facts",
         ("facts",),
         (("extension", "facts"), ("chunker", "fact")),
+        {
+            "remember": "Keep a fact, which may end the value before.",
+            "facts": "Show, change and extract facts.",
+            "context": "Print what a model should be told with a message.",
+            "compress": "Make digests of days, archive what has faded, renew the profile.",
+            "compact": "Summarise the older messages of a chat.",
+        },
     ),
     FirstParty(
         "klaw-eval", ("eval",), commands={"eval": "Measure what a search finds, on your questions or on a dataset."}

@@ -4,44 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core import LanguageModelError, LiveComponent, Memory, Message, load_config
+from klaw_core import LanguageModelError, Message
 from klaw_core.testing.extension import ExtensionContract
 from klaw_core.testing.language_model import ScriptedModel
 from klaw_facts import Facts, FactsOptions, MemoryFactStore, inject
 from klaw_facts.fold import fold
 from klaw_facts.gate import declines
-from klaw_facts.plugin import FactChunker
 
 META = {"channel": "telegram", "chat_id": "1"}
 MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
-
-
-@pytest.fixture
-def open_memory(tmp_path):
-    opened = []
-
-    def make(model=None, **options):
-        memory = {"embedding": {"type": "none"}}
-        live = [
-            LiveComponent("extension", "facts", Facts(FactsOptions(**options), tmp_path / "data")),
-            LiveComponent("chunker", "fact", FactChunker()),
-        ]
-        if model is not None:
-            memory["language_model"] = {"type": "scripted"}
-            live.append(LiveComponent("language model", "scripted", model))
-        config = load_config(
-            data_dir=tmp_path / "data", overrides={"memory": memory}, environment={"KLAW_CONFIG": "/dev/null"}
-        )
-        opened.append(Memory.open(config, components=live))
-        return opened[-1]
-
-    yield make
-    for memory in opened:
-        memory.close()
-
-
-def say(memory, text, *, days=0, role="user"):
-    return memory.conversations.append(Message(role, text, MONDAY + timedelta(days), meta=META))
 
 
 class TestFacts(ExtensionContract):
@@ -79,7 +50,7 @@ def test_what_was_known_then_is_the_fold_of_the_lines_of_then(open_memory):
     assert facts.state() == fold(facts.journal.operations())
 
 
-def test_rules_take_sentences_word_for_word_once(open_memory):
+def test_rules_take_sentences_word_for_word_once(open_memory, say):
     memory = open_memory(extractor="rules")
     message = say(memory, "Hi! My name is Ada Lovelace. I moved to Lyon in 2024. What is the weather like?")
     say(memory, "I moved to Rome in 2025.", role="assistant")
@@ -94,7 +65,7 @@ def test_rules_take_sentences_word_for_word_once(open_memory):
     assert facts.journal.operations() == before
 
 
-def test_a_secret_and_what_memory_told_never_become_facts(open_memory):
+def test_a_secret_and_what_memory_told_never_become_facts(open_memory, say):
     memory = open_memory(extractor="rules")
     say(memory, "My key is sk-" + "a1B2" * 8 + " and I work at Acme since 2024.")
     told = "I moved to Rome last year."
@@ -112,7 +83,7 @@ def lying(_prompt):
     )
 
 
-def test_a_lying_model_adds_nothing_that_was_not_said(open_memory):
+def test_a_lying_model_adds_nothing_that_was_not_said(open_memory, say):
     memory = open_memory(ScriptedModel([lying]), extractor="model")
     say(memory, "I moved to Lyon")
     facts = memory.extension(Facts)
@@ -121,7 +92,7 @@ def test_a_lying_model_adds_nothing_that_was_not_said(open_memory):
     assert [fact.text for fact in facts.list()] == ["I moved to Lyon"]
 
 
-def test_a_model_that_fails_loses_no_message(open_memory):
+def test_a_model_that_fails_loses_no_message(open_memory, say):
     model = ScriptedModel([LanguageModelError("down"), LanguageModelError("down"), lying])
     memory = open_memory(model, extractor="model")
     say(memory, "I moved to Lyon")
@@ -132,7 +103,7 @@ def test_a_model_that_fails_loses_no_message(open_memory):
     assert facts.extract().facts == 1
 
 
-def test_what_was_forgotten_leaves_the_bytes_and_does_not_come_back(open_memory, tmp_path):
+def test_what_was_forgotten_leaves_the_bytes_and_does_not_come_back(open_memory, tmp_path, say):
     memory = open_memory(extractor="rules")
     say(memory, "I moved to Xanadu in 2024.")
     memory.index()
@@ -145,7 +116,7 @@ def test_what_was_forgotten_leaves_the_bytes_and_does_not_come_back(open_memory,
     assert facts.list(everything=True) == []
 
 
-def test_a_message_that_is_forgotten_takes_its_facts_along(open_memory):
+def test_a_message_that_is_forgotten_takes_its_facts_along(open_memory, say):
     from klaw_core import Chat
 
     memory = open_memory(extractor="rules")
@@ -158,7 +129,7 @@ def test_a_message_that_is_forgotten_takes_its_facts_along(open_memory):
     assert facts.list(everything=True) == []
 
 
-def test_what_a_person_wrote_is_only_proposed_to_end(open_memory):
+def test_what_a_person_wrote_is_only_proposed_to_end(open_memory, say):
     memory = open_memory(extractor="rules")
     facts = memory.extension(Facts)
     mine = facts.remember("I live in Paris", valid_from=MONDAY - timedelta(9))
@@ -170,7 +141,7 @@ def test_what_a_person_wrote_is_only_proposed_to_end(open_memory):
     assert facts.keeper.decide(proposal.id, accept=True).valid_to is not None
 
 
-def test_a_batch_is_undone_and_not_read_again(open_memory):
+def test_a_batch_is_undone_and_not_read_again(open_memory, say):
     memory = open_memory(extractor="rules")
     say(memory, "I moved to Lyon in 2024.")
     memory.index()
@@ -192,7 +163,7 @@ def test_a_context_holds_the_value_of_now_and_what_it_was(open_memory):
     assert memory.context("thanks!").declined
 
 
-def test_a_day_has_a_digest_of_sentences_that_were_said(open_memory):
+def test_a_day_has_a_digest_of_sentences_that_were_said(open_memory, say):
     memory = open_memory()
     say(memory, "I moved to Lyon in 2024. OK.")
     facts = memory.extension(Facts)
@@ -202,7 +173,7 @@ def test_a_day_has_a_digest_of_sentences_that_were_said(open_memory):
     assert facts.compression.lines(digest) == ["user: I moved to Lyon in 2024."]
 
 
-def test_a_compaction_keeps_numbers_and_commands_word_for_word(open_memory):
+def test_a_compaction_keeps_numbers_and_commands_word_for_word(open_memory, say):
     memory = open_memory()
     say(memory, "Run `make deploy` on /srv/app with 512 MB.")
     for number in range(12):

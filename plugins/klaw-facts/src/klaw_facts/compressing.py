@@ -129,7 +129,7 @@ def profile_lines(state: State, options: FactsOptions, now: datetime) -> list[tu
     Lines stand in an order that does not depend on time, so that the profile's bytes change only with its content.
     """
     lasting = {"identity", "rule", "relationship", "preference"}
-    facts = [fact for fact in state.visible(now).values() if fact.verified != "none" or fact.made_by == "agent"]
+    facts = [fact for fact in state.visible(now).values() if fact.is_trusted]
 
     def rank(fact: Fact) -> tuple[int, float, str]:
         group = 0 if options.is_single(fact.slot) else 1 if fact.is_pinned else 2

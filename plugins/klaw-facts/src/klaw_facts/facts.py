@@ -42,6 +42,7 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.pointers import Pointers
 from klaw_facts.recall import Recall
 from klaw_facts.records import check_operation
+from klaw_facts.statistics import FactStatistics, count
 from klaw_facts.store import JournalFactStore
 from klaw_facts.tools import make_tools
 from klaw_facts.values import Compaction, Fact
@@ -173,6 +174,25 @@ class Facts:
         if not dry_run and set(self.journal.state().facts) != before:
             self.host.index(FACTS)
         return report
+
+    def import_facts(self, facts: Sequence[Fact], *, dry_run: bool = False) -> ImportCounts:
+        """Add facts that were kept elsewhere, but for those that are here or were forgotten. Raise StoreError."""
+        from klaw_facts.importing import add_facts
+
+        suppressed = self.journal.state().suppressed
+
+        def is_forgotten(fact: Fact) -> bool:
+            return bool(suppressed) and self.extraction.suppression(fact.subject, fact.text) in suppressed
+
+        counts, ids = add_facts(self.journal, self.options, facts, is_forgotten, now=datetime.now(UTC), dry_run=dry_run)
+        if not dry_run:
+            self._changed(ids)
+        return counts
+
+    def stats(self) -> FactStatistics:
+        """Return counts of facts, and of what extraction did."""
+        waiting = self.extraction.waiting() if self.options.extractor != "none" else 0
+        return count(self.journal.state(), datetime.now(UTC), waiting)
 
     def retry(self) -> ExtractionReport:
         """Read again what failed: the watermarks go back to before the first failed batch of each chat."""

@@ -129,8 +129,10 @@ class FactKeeper:
         return self._do(name, "end", valid_to=format_ts(valid_to or self.now()), reason=reason or None)
 
     def reopen(self, name: str) -> Fact:
-        """Take back the end of a fact, or that it was retracted."""
-        return self._do(name, "reopen")
+        """Take back the end of a fact, that it was retracted, and that it was archived."""
+        with self.journal.turn():
+            fact = self._do(name, "reopen")
+            return self._do(name, "restore") if fact.is_archived else fact
 
     def retract(self, name: str, reason: str = "") -> Fact:
         """Say that a fact was never true. It stays in its history; ``forget`` removes it."""

@@ -10,12 +10,18 @@ from klaw_facts.values import Fact, Quote
 
 @frozen
 class Place:
-    """Where a quote stands: a path that ``klaw get`` opens, the line, when and by whom it was said, and the text."""
+    """Where a quote stands: a path that ``klaw get`` opens, the line, and the characters of its message."""
 
     path: str
     line: int
     message: Message = field(repr=False)
-    text: str
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """What the quote says."""
+        return self.message.content[self.start : self.end]
 
 
 @frozen(eq=False)
@@ -53,5 +59,5 @@ class Pointers:
             for number, line in enumerate(self.conversations.journal.read_file(file), start=1):
                 if isinstance(line, JournalEntry) and line.message.id == quote.message:
                     path = f"conversations/{quote.chat}/{file.day.isoformat()}.jsonl"
-                    return Place(path, number, line.message, line.message.content[quote.start : quote.end])
+                    return Place(path, number, line.message, quote.start, quote.end)
         return None

@@ -83,7 +83,7 @@ class Recall:
         scored = [
             (score * (1 - weight + weight * freshness(fact, self.options, moment)), fact)
             for fact, score in ranked
-            if fact.verified != "none" or fact.made_by == "agent"
+            if fact.is_trusted
         ]
         scored.sort(key=lambda pair: -pair[0])
         best = scored[0][0] if scored else 0.0

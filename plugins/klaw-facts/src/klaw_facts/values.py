@@ -92,6 +92,11 @@ class Fact:
         """Whether a person wrote it."""
         return self.made_by == PERSON
 
+    @property
+    def is_trusted(self) -> bool:
+        """Whether a model may be told it: somebody stated it, or it was checked against what was said."""
+        return self.verified != "none" or not (self.made_by == "rules" or self.made_by.startswith("model:"))
+
     def is_valid_at(self, moment: datetime) -> bool:
         """Whether it is true at a moment, as far as is known."""
         begun = self.valid_from is None or self.valid_from <= moment

@@ -1,0 +1,1 @@
+"""The commands of facts: ``klaw remember``, ``facts``, ``context``, ``compress`` and ``compact``."""

@@ -1,0 +1,67 @@
+"""``klaw compress`` and ``klaw compact``: digests of days, the profile, and summaries of long chats."""
+
+from __future__ import annotations
+
+import click
+
+from klaw_core.cli.kit import Settings, StyledText, common_options, counted, data, pass_settings, print_json
+
+
+@click.command("compress", short_help="Make digests of days, archive what has faded, renew the profile.")
+@click.option("--daily", is_flag=True, help="Only the digests of days.")
+@click.option("--weekly", is_flag=True, help="Only the archive and the profile.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done; keep nothing.")
+@common_options
+@pass_settings
+def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) -> None:
+    """Make a digest of every day before today, archive facts that have faded, and renew the profile.
+
+    Nothing is removed: digests point to what was said, and `klaw facts reopen` takes a fact out of the archive.
+    """
+    both = daily == weekly
+    with settings.open_memory() as memory:
+        from klaw_facts.facts import Facts
+
+        report = memory.extension(Facts).compress(daily=daily or both, weekly=weekly or both, dry_run=dry_run)
+    if settings.json:
+        from klaw_core import to_json
+
+        print_json(to_json(report))
+    elif not settings.quiet:
+        told = [counted(report.days, "new digest"), f"{counted(report.archived, 'fact')} archived"]
+        changed = "changed" if report.profile_changed else "unchanged"
+        told.append(f"profile of {counted(report.profile, 'line')}, {changed}")
+        data().line("; ".join(told[: 1 if daily and not weekly else 3][1 if weekly and not daily else 0 :]))
+
+
+@click.command("compact", short_help="Summarise the older messages of a chat.")
+@click.option("--chat", required=True, metavar="NAME", help="The chat: CHANNEL_ID, as in telegram_123456.")
+@click.option(
+    "--keep", type=click.IntRange(min=0), default=10, show_default=True, metavar="N", help="Messages that stay."
+)
+@common_options
+@pass_settings
+def compact(settings: Settings, *, chat: str, keep: int) -> None:
+    """Summarise all but the last messages of a chat, with a ledger of numbers, paths, commands and decisions.
+
+    The summary is kept with the chat. No message is removed.
+    """
+    with settings.open_memory() as memory:
+        from klaw_facts.facts import Facts
+
+        result = memory.extension(Facts).compact(chat, keep)
+    if settings.json:
+        from klaw_core import to_json
+
+        print_json(to_json(result))
+        return
+    out = data()
+    count, stay = len(result.to_summarize), len(result.preserved)
+    out.line(StyledText(f"{counted(count, 'message')} summarised, {stay:,} stay", "dim"))
+    if result.summary:
+        out.line(result.summary)
+    if result.ledger:
+        out.line()
+        out.line(StyledText("Word for word:", "bold"))
+        for line in result.ledger:
+            out.line(f"- {line}")

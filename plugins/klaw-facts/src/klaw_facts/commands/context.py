@@ -1,0 +1,64 @@
+"""``klaw context``: what a model should be told with a message."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from klaw_core.cli.kit import (
+    Settings,
+    StyledText,
+    common_options,
+    data,
+    echo,
+    notify,
+    pass_settings,
+    print_json,
+    until,
+)
+
+
+@click.command("context", short_help="Print what a model should be told with a message.")
+@click.argument("message", nargs=-1, required=True)
+@click.option("--chat", metavar="NAME", help="The chat that the message belongs to: CHANNEL_ID.")
+@click.option(
+    "--budget", type=click.IntRange(min=0), default=1000, show_default=True, metavar="N", help="At most N tokens."
+)
+@click.option("--as-of", metavar="WHEN", callback=until, help="What was true then. [default: now]")
+@click.option("--known-at", metavar="WHEN", callback=until, help="What was known then. [default: now]")
+@click.option("--seen", multiple=True, metavar="SOURCE", help="Leave out what the model was told before.")
+@click.option("--explain", is_flag=True, help="List what was taken and where it comes from.")
+@common_options
+@pass_settings
+def command(
+    settings: Settings,
+    *,
+    message: tuple[str, ...],
+    chat: str | None,
+    budget: int,
+    as_of: datetime | None,
+    known_at: datetime | None,
+    seen: tuple[str, ...],
+    explain: bool,
+) -> None:
+    """Print what a model should be told with MESSAGE: core memory and the profile, facts, and the best chunks."""
+    with settings.open_memory() as memory:
+        context = memory.context(" ".join(message), chat=chat, budget=budget, as_of=as_of, known_at=known_at, seen=seen)
+    notify(settings, *context.notices)
+    if settings.json:
+        from klaw_core import to_json
+
+        print_json(to_json(context))
+        return
+    if context.declined:
+        notify(settings, f"nothing was looked up: {context.declined}")
+    if explain:
+        out = data()
+        out.line(f"{context.tokens:,} of {budget:,} tokens")
+        rows: list[list[StyledText | str]] = [
+            [item.part, item.heading, StyledText(item.source, "cyan")] for item in context.items
+        ]
+        out.rows(rows)
+    elif text := str(context):
+        echo(text)

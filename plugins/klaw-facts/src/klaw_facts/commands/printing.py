@@ -1,0 +1,82 @@
+"""How commands print facts: one a line for people, all fields for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from klaw_core.cli.kit import Listing, Settings, StyledText, data, notify, print_json
+
+if TYPE_CHECKING:
+    from klaw_facts.values import Fact
+
+_COLUMNS = ("id", "validity", "subject", "slot", "value", "text", "category", "made_by")
+
+
+def fact_json(fact: Fact) -> dict[str, Any]:
+    """Return every field of a fact, and whether it is shown for now."""
+    from klaw_core import to_json
+    from klaw_facts.recall import validity
+
+    shown = {"current": fact.is_visible_at(datetime.now(UTC)), "validity": validity(fact)}
+    return {**to_json(fact), **shown}
+
+
+def listing_of(facts: Iterable[Fact], empty: str) -> Listing:
+    """Return facts as a list."""
+    rows = [fact_json(fact) for fact in facts]
+    return Listing(rows, _COLUMNS, "id", _cells, empty)
+
+
+def _cells(row: Mapping[str, Any]) -> Sequence[StyledText | str]:
+    who = "" if row["subject"] in {"user", ""} else f"{row['subject']}: "
+    text = " ".join(row["text"].split())
+    value = f"{row['slot']} = {row['value']}" if row["slot"] and row["value"] else ""
+    return [
+        StyledText(row["id"], "bold cyan"),
+        StyledText(row["validity"], "dim"),
+        StyledText(f"{who}{text}", "" if row["current"] else "strike"),
+        StyledText("; ".join(part for part in (value, state_of(row)) if part), "dim"),
+    ]
+
+
+def state_of(row: Mapping[str, Any]) -> str:
+    """Return why a fact is not shown for now; empty if it is."""
+    if row["retracted_at"]:
+        return "retracted"
+    if row["is_archived"]:
+        return "archived"
+    if row["current"]:
+        return "pinned" if row["is_pinned"] else ""
+    return "ended" if row["valid_to"] else "not yet"
+
+
+def show_change(settings: Settings, fact: Fact, what: str) -> None:
+    """Print what a command did to a fact."""
+    if settings.json:
+        print_json(fact_json(fact))
+    elif not settings.quiet:
+        data().line(f"{what} ", StyledText(fact.id, "bold cyan"), f": {' '.join(fact.text.split())}")
+
+
+def split_slot(_context: click.Context, _parameter: click.Parameter, given: str | None) -> tuple[str, str] | None:
+    """Parse ``NAME=VALUE`` (a click callback)."""
+    if given is None:
+        return None
+    name, equals, value = given.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise click.BadParameter(f"{given!r} has no name and value; write home=Lyon")
+    return name.strip(), value.strip()
+
+
+def tell_ends(settings: Settings, fact: Fact, facts: Iterable[Fact]) -> None:
+    """Say which values a new fact has ended."""
+    from klaw_facts.recall import validity
+
+    for old in facts:
+        if old.ended_by == fact.id:
+            said = old.value or " ".join(old.text.split())
+            notify(settings, f"ended {old.id} ({validity(old)}): {said}")

@@ -1,0 +1,304 @@
+"""The commands of facts, run as a person runs them."""
+
+import json
+import xml.etree.ElementTree as ET
+from datetime import UTC, datetime
+
+import pytest
+
+from klaw_facts import Fact, Facts
+from klaw_facts.timeline import draw_timeline
+
+
+def of_json(result):
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def homes(klaw):
+    """Remember two homes, the second of which ends the first."""
+    klaw("remember", "I live in Paris", "--from", "2025-03-01")
+    klaw("remember", "I moved to Lyon", "--from", "2026-01-10")
+    return klaw
+
+
+@pytest.fixture
+def said(open_memory, say, klaw):
+    """Say three things in a chat and take facts from them."""
+    memory = open_memory()
+    say(memory, "Hello! My name is Ada Lovelace. I live in Paris since 2020. How are you?")
+    say(memory, "I moved to Lyon in 2026.", days=1)
+    say(memory, "Remember to run `make deploy` on /srv/app.", days=2)
+    memory.close()
+    assert klaw("facts", "extract").exit_code == 0
+    return klaw
+
+
+def test_remember_prints_the_id_and_what_it_ended(klaw):
+    first = klaw("remember", "I", "live", "in", "Paris", "--from", "2025-03-01")
+    second = klaw("remember", "I moved to Lyon")
+    assert second.stdout.strip().startswith("f-")
+    assert f"ended {first.stdout.strip()} (2025-03-01 to" in second.stderr
+    assert "home = Lyon" in second.stderr
+
+
+def test_remember_takes_every_detail(klaw):
+    options = ["--slot", "editor=Vim", "--subject", "Ada", "--category", "preference", "--importance", "0.9"]
+    fact = of_json(klaw("remember", "-", *options, "--tag", "a", "--tag", "b", "--pin", "--json", stdin="uses Vim"))
+    assert (fact["text"], fact["slot"], fact["value"], fact["subject"]) == ("uses Vim", "editor", "Vim", "Ada")
+    assert (fact["category"], fact["importance"], fact["tags"], fact["is_pinned"]) == (
+        "preference",
+        0.9,
+        ["a", "b"],
+        True,
+    )
+    assert "confirmed" in klaw("remember", "uses Vim", *options[:4]).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("remember", "x", "--slot", "home"), "write home=Lyon"),
+        (("remember", "x", "--category", "dream"), "unknown category 'dream'"),
+        (("remember", " "), "1 to 10,000 characters"),
+        (("facts", "show", "f-none"), "there is no fact 'f-none'"),
+        (("facts", "extract", "--chat", "telegram_9"), "nothing was said in a chat"),
+        (("facts", "review", "o-1"), "give a PROPOSAL and --accept or --refuse"),
+        (("facts", "undo", "b-1"), "no batch 'b-1'"),
+        (("facts", "edit", "f-none"), "nothing to change"),
+        (("compact", "--chat", "telegram_9"), "nothing was said in 'telegram_9'"),
+    ],
+)
+def test_a_mistake_is_one_line_that_says_what_to_do(klaw, arguments, problem):
+    result = klaw(*arguments)
+    assert result.exit_code in {1, 2}
+    assert problem in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_list_shows_what_is_true_now_then_or_ever(homes):
+    def values(*options):
+        return [fact["value"] for fact in of_json(homes("facts", "list", *options, "--json"))]
+
+    assert values() == ["Lyon"]
+    assert values("--as-of", "2025-06-01") == ["Paris"]
+    assert values("--known-at", "2025-06-01") == []
+    assert values("--all") == ["Paris", "Lyon"]
+    assert values("--all", "-n", "1") == ["Lyon"]
+    assert values("--all", "--limit", "2", "--where", "value=Paris") == ["Paris"]
+    assert values("--subject", "Ada") == values("--slot", "name") == values("--category", "rule") == []
+    assert "home = Lyon" in homes("facts").stdout
+    assert homes("facts", "list", "--format", "files").stdout.startswith("f-")
+
+
+def test_search_finds_what_was_true_then(homes):
+    def values(*options):
+        return [fact["value"] for fact in of_json(homes("facts", "search", "where live moved", *options, "--json"))]
+
+    assert values() == ["Lyon"]
+    assert values("--as-of", "2025-06-01", "-n", "3") == ["Paris"]
+    assert values("--known-at", "2025-06-01", "--limit", "3") == []
+    assert (
+        values("--slot", "name") == values("--where", "value=Rome") == values("--subject", "x", "--category", "y") == []
+    )
+    assert "I moved to Lyon" in homes("facts", "search", "moved", "--format", "md").stdout
+
+
+def test_show_opens_the_line_in_which_it_was_said(said):
+    (fact,) = of_json(said("facts", "list", "--slot", "name", "--json"))
+    shown = said("facts", "show", fact["id"][:8]).stdout
+    assert "conversations/telegram_1/2026-02-23.jsonl:1  user, 2026-02-23 10:00" in shown
+    assert "Hello! **My name is Ada Lovelace.** I live in Paris" in shown
+    assert "rules (word for word), batch b-" in shown
+    (place,) = of_json(said("facts", "show", fact["id"], "--json"))["places"]
+    assert place["message"]["content"][place["start"] : place["end"]] == place["text"] == fact["text"]
+
+
+def test_history_shows_every_value_and_draws_it(said, tmp_path):
+    shown = said("facts", "history", "home", "--subject", "user", "--plot", str(tmp_path / "home.svg"))
+    assert [line.split("home = ")[1] for line in shown.stdout.splitlines()] == ["Paris; ended", "Lyon"]
+    drawing = ET.parse(tmp_path / "home.svg").getroot()
+    bars = [bar for bar in drawing.iter("{http://www.w3.org/2000/svg}rect") if bar.get("class")]
+    assert [bar.get("class") for bar in bars] == ["was", "now"]
+    assert said("facts", "history", "home", "--format", "csv").stdout.count("\n") == 3
+    assert "name it home.svg" in said("facts", "history", "home", "--plot", "home.png").stderr
+
+
+def test_a_timeline_escapes_what_was_said_and_draws_any_facts():
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    facts = [
+        Fact("f-1", "<b>&", valid_from=moment, valid_to=moment),
+        Fact("f-2", "x" * 99, recorded_at=moment, retracted_at=moment),
+        Fact("f-3", "no time at all"),
+    ]
+    ET.fromstring(draw_timeline(facts, moment))
+    ET.fromstring(draw_timeline([]))
+
+
+def test_a_fact_is_edited_ended_reopened_retracted_and_pinned(homes):
+    (fact,) = of_json(homes("facts", "list", "--json"))
+    name = fact["id"]
+
+    def state(*arguments):
+        assert homes(*arguments).exit_code == 0
+        return of_json(homes("facts", "show", name, "--json"))
+
+    details = ["--slot", "home=Nice", "--subject", "Ada", "--category", "identity", "--importance", "0.2", "--tag", "t"]
+    edited = state("facts", "edit", name, "Moved", "to", "Nice", *details, "--from", "2026-01-02", "--to", "2026-01-20")
+    assert (edited["text"], edited["value"], edited["valid_to"]) == ("Moved to Nice", "Nice", "2026-01-20T00:00:00Z")
+    assert state("facts", "reopen", name)["current"]
+    assert state("facts", "end", name, "--to", "2026-01-15", "--reason", "left")["end_reason"] == "left"
+    assert state("facts", "reopen", name)["current"]
+    assert not state("facts", "retract", name, "--reason", "a joke")["current"]
+    assert state("facts", "reopen", name)["current"]
+    assert state("facts", "pin", name)["is_pinned"]
+    assert not state("facts", "pin", name, "--off")["is_pinned"]
+
+
+@pytest.mark.parametrize(("option", "left"), [("--accept", []), ("--refuse", ["Paris"])])
+def test_an_end_waits_for_the_person_who_wrote_the_fact(klaw, open_memory, say, option, left):
+    klaw("remember", "I live in Paris", "--from", "2025-03-01")
+    memory = open_memory()
+    say(memory, "I moved to Lyon in 2026.")
+    memory.close()
+    klaw("facts", "extract")
+    (proposal,) = of_json(klaw("facts", "review", "--json"))
+    assert "because of" in klaw("facts", "review").stdout
+    assert klaw("facts", "review", proposal["id"], option).exit_code == 0
+    facts = of_json(klaw("facts", "list", "--json"))
+    assert [fact["value"] for fact in facts if fact["made_by"] == "person"] == left
+    assert "nothing waits" in klaw("facts", "review").stderr
+
+
+def test_extract_says_what_it_would_take_and_undo_takes_it_back(klaw, open_memory, say):
+    memory = open_memory()
+    say(memory, "I moved to Lyon in 2026.")
+    say(memory, "My name is Ada Lovelace.")
+    memory.close()
+    dry = klaw("facts", "extract", "--chat", "telegram_1", "--dry-run")
+    assert "2 facts would be taken from 2 messages" in dry.stdout
+    assert "I moved to Lyon in 2026." in dry.stdout
+    assert of_json(klaw("facts", "extract", "-n", "1", "--json"))["facts"] == 1
+    assert of_json(klaw("facts", "extract", "--limit", "1", "--json"))["facts"] == 1
+    (fact,) = of_json(klaw("facts", "list", "--slot", "home", "--json"))
+    assert of_json(klaw("facts", "undo", fact["batch"], "--json")) == {"facts": 1}
+    assert [fact["value"] for fact in of_json(klaw("facts", "list", "--json"))] == ["Ada Lovelace"]
+    assert "0 facts taken from 0 messages" in klaw("facts", "retry").stdout
+
+
+def test_stats_count_by_state_category_and_maker(said):
+    counts = of_json(said("facts", "stats", "--json"))
+    assert (counts["facts"], counts["current"], counts["ended"], counts["batches"]) == (3, 2, 1, 1)
+    assert counts["made_by"] == {"rules": 2}
+    assert "made by" in said("facts", "stats").stdout
+
+
+def test_a_context_is_printed_explained_and_bounded(said):
+    printed = said("context", "where do I live now?", "--chat", "telegram_1", "--budget", "500")
+    assert "I moved to Lyon in 2026. (was Paris until" in printed.stdout
+    (fact,) = of_json(said("facts", "list", "--slot", "home", "--json"))
+    assert f"facts/{fact['id']}" in said("context", "where do I live now?", "--explain").stdout
+    again = of_json(said("context", "where do I live now?", "--seen", f"facts/{fact['id']}", "--json"))
+    assert fact["id"] not in again["volatile"]
+    then = said("context", "where do I live?", "--as-of", "2026-02-23", "--known-at", "today").stdout
+    assert "Paris" in then
+    assert "Lyon" not in then
+    assert "it is an acknowledgement" in said("context", "thanks!").stderr
+
+
+def test_compress_makes_digests_and_a_profile(said):
+    assert "2 new digests" in said("compress", "--dry-run").stdout
+    assert said("compress", "--daily").stdout == "2 new digests\n"
+    assert said("compress", "--weekly").stdout == "0 facts archived; profile of 2 lines, changed\n"
+    assert said("compress").stdout == "0 new digests; 0 facts archived; profile of 2 lines, unchanged\n"
+    assert of_json(said("compress", "--json"))["days"] == 0
+    assert "name: Ada Lovelace" in of_json(said("context", "thanks!", "--json"))["stable"]
+
+
+def test_compact_prints_a_summary_and_what_was_said_word_for_word(said):
+    printed = said("compact", "--chat", "telegram_1", "--keep", "0").stdout
+    assert "3 messages summarised, 0 stay" in printed
+    assert "- Remember to run `make deploy` on /srv/app." in printed
+    assert of_json(said("compact", "--chat", "telegram_1", "--json"))["to_summarize"] == []
+
+
+MEMORY_MD = """---
+title: x
+---
+# About me
+
+- I live in Paris
+* My name is Ada Lovelace
+<!-- - not this -->
+
+## Work
+
+We use tabs,
+never spaces.
+
+```
+- not this either
+```
+| no | table |
+"""
+
+
+def test_memory_md_and_day_journals_are_imported_once(klaw, tmp_path):
+    (tmp_path / "MEMORY.md").write_text(MEMORY_MD)
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "2026-02-24.md").write_text("- [x] Deployed version 2 to the harbour server\n")
+    both = [str(tmp_path / "MEMORY.md"), str(tmp_path / "memory")]
+    assert klaw("facts", "import", *both, "--dry-run").stdout == "4 facts would be added\n"
+    assert of_json(klaw("facts", "list", "--json")) == []
+    assert klaw("facts", "import", *both).stdout == "4 facts added\n"
+    assert klaw("facts", "import", *both).stdout == "0 facts added; 4 here already\n"
+    facts = {fact["text"]: fact for fact in of_json(klaw("facts", "list", "--json"))}
+    assert set(facts) == {
+        "I live in Paris",
+        "My name is Ada Lovelace",
+        "We use tabs, never spaces.",
+        "Deployed version 2 to the harbour server",
+    }
+    assert facts["I live in Paris"]["source"] == "MEMORY.md:6"
+    assert facts["We use tabs, never spaces."]["metadata"] == {"heading": "Work"}
+    assert facts["Deployed version 2 to the harbour server"]["said_at"] == "2026-02-24T00:00:00Z"
+
+
+def test_what_mem0_returns_is_imported_with_its_dates(klaw, tmp_path):
+    memories = [
+        {"id": "1", "memory": "I live in Paris", "created_at": "2025-01-01T00:00:00-07:00", "user_id": "ada"},
+        {"id": "2", "memory": "I moved to Lyon", "created_at": "2026-01-01T00:00:00Z", "metadata": {"k": "v", "n": {}}},
+    ]
+    memories[1]["user_id"] = "ada"
+    path = tmp_path / "all.json"
+    path.write_text(json.dumps({"results": memories}))
+    assert of_json(klaw("facts", "import", str(path), "--json"))["added"] == 2
+    assert of_json(klaw("facts", "import", str(path), "--from", "mem0", "--json"))["present"] == 2
+    history = of_json(klaw("facts", "history", "home", "--json"))
+    assert [(fact["value"], fact["valid_from"][:10], fact["subject"]) for fact in history] == [
+        ("Paris", "2025-01-01", "user"),
+        ("Lyon", "2026-01-01", "user"),
+    ]
+    assert history[1]["metadata"] == {"k": "v"}
+    assert "Lyon" in klaw("context", "where do I live?").stdout
+
+
+def test_what_was_forgotten_is_not_imported_again(klaw, open_memory, tmp_path):
+    (tmp_path / "MEMORY.md").write_text("- I live in Xanadu\n")
+    klaw("facts", "import", str(tmp_path / "MEMORY.md"))
+    (fact,) = of_json(klaw("facts", "list", "--json"))
+    assert klaw("forget", f"facts/{fact['id']}", "--yes").exit_code == 0
+    again = klaw("facts", "import", str(tmp_path / "MEMORY.md"))
+    assert "not imported: forgotten before" in again.stderr
+    assert open_memory().extension(Facts).list(everything=True) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.json", "{"), ("a.json", "{}"), ("a.json", '[{"memory": 1}]'), ("a.txt", "x")]
+)
+def test_a_file_that_cannot_be_imported_is_named(klaw, tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    result = klaw("facts", "import", str(tmp_path / name))
+    assert result.exit_code == 1
+    assert name in result.stderr
