@@ -57,19 +57,19 @@ class Agents:
         and others as ``Memory.open``.
         """
         if not _NAME.fullmatch(name):
-            raise NotFoundError(f"{name!r} cannot name an agent", hint="use letters, digits and -._@+")
+            raise NotFoundError(f"{name!r} is not a valid agent name", hint="use letters, digits and -._@+")
         if name in self._disabled:
             return None
         with self._opening:
             if self._closed:
-                raise NotFoundError(f"the memory of {name!r} was closed with the others")
+                raise NotFoundError(f"the memory of agent {name!r} is closed")
             if name not in self._open:
                 directory = DataDirectory(self._config.data_dir).agent(name)
                 memory = Memory.open(evolve(self._config, data_dir=directory, agent=name), registry=self._registry)
                 if not memory.isolates:
                     memory.close()
                     raise PluginError(
-                        f"the store {self._config.store.type!r} cannot keep the memories of several agents apart",
+                        f"the store {self._config.store.type!r} does not support separate memories for several agents",
                         hint="choose another store: `klaw plugins`",
                     )
                 self._open[name] = memory

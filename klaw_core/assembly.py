@@ -283,7 +283,7 @@ def build(component: Component[Any, Any], options: Any, selection: Selection, co
     if lacking:
         raise PluginContractError(
             f"{selection.place}: the {selection.kind} {selection.type!r} was built as {type(built).__name__}, "
-            f"which has no {' and no '.join(lacking)}",
+            f"which lacks {' and '.join(lacking)}",
             hint="see `klaw plugins`",
         )
     if selection.kind == SOURCE.name:
@@ -319,7 +319,7 @@ def join(store: Store[Any], retriever: Retriever[Any], selection: Selection, con
     if not fits:
         joins, offers = (f"{kind.__module__}.{kind.__qualname__}" for kind in (retriever.joins, store.offers))
         raise PluginError(
-            f"{who} works in a store that offers {joins}, but the store {config.store.type!r} offers {offers}",
+            f"{who} needs a store that offers {joins}; the store {config.store.type!r} offers {offers}",
             hint="choose a retriever of that store: `klaw plugins`",
         )
     if needs_vectors and config.embedding.type == "none":

@@ -92,9 +92,9 @@ class BackgroundIndexer:
                 report = self._bring_up_to_date()
             except _PutOffError as error:
                 put_off = True
-                _LOG.info("memory index ready for words; embedding is put off: %s", error)
+                _LOG.info("memory index ready for search by words; embedding postponed: %s", error)
             except Exception as error:  # noqa: BLE001  # whatever it is, whoever asked has gone on
-                _LOG.warning("memory index not brought up to date: %s", error)
+                _LOG.warning("memory index not updated: %s", error)
             else:
                 for notice in report.notices:
                     _LOG.warning("%d chunks are found by words alone: %s", report.lacking, notice)
@@ -131,7 +131,7 @@ class BackgroundIndexer:
         if progress.stage == "embed":
             with self._changed:
                 if self._closing or self._requests > self._handled:
-                    raise _PutOffError("there is something else to do first")
+                    raise _PutOffError("other work comes first")
 
     def _next(self, *, at_once: bool) -> bool:
         """Wait for a request and for the burst to end, or to try again; return False when it is time to stop."""

@@ -351,7 +351,7 @@ class Memory:
     def save(
         self, text: str, *, source: str = "manual", chat_id: str | None = None, created_at: datetime | None = None
     ) -> Excerpt:
-        """Remember a text; it can be found at once.
+        """Save a text as a memory; it can be found at once.
 
         Once it is in the journal it is safe, and nothing raises: if it cannot be indexed or embedded now, the
         answer's ``notice`` says why, and the next :meth:`index` does it. Raise RecordError if the text is empty
@@ -543,7 +543,7 @@ class Memory:
         return export(self.extensions.all(), self.config.data_dir, place)
 
     def import_(self, source: str | Path, *, workspaces: bool = False) -> ImportReport:
-        """Add what an export holds; what is here stays, and importing it again changes nothing.
+        """Import an export. Existing records stay; importing it again changes nothing.
 
         Its workspaces say which directories are indexed, and what of them is not. An export may be somebody else's:
         they are added only with ``workspaces``; otherwise the report's ``kept`` says what they would change.

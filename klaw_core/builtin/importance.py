@@ -1,4 +1,4 @@
-"""The stage ``importance``: some sources count more than others."""
+"""The stage ``importance``: weights results by source."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -31,7 +31,7 @@ def klaw_embedders() -> Iterable[Component[Any, Embedder]]:
     from klaw_core.builtin.none_embedder import NoEmbedder
 
     yield Component("none", NoEmbedder, lambda options, _: options, API, "no vectors: search by words alone")
-    summary = "the first that works: local ones, then those whose server or key is there"
+    summary = "the first embedder that works: local ones, then configured servers and APIs"
     # Which that is only the assembly can tell, which knows what is installed, and asks it in this one's place.
     yield Component("auto", NoOptions, lambda _options, _place: NoEmbedder(), API, summary)
 
@@ -41,7 +41,7 @@ def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
     """Yield the chunker of any text."""
     from klaw_core.builtin.plain_chunker import PlainChunker, PlainOptions
 
-    summary = "any text: at paragraphs, lines and words"
+    summary = "any text, split at paragraphs, lines and words"
     yield Component("plain", PlainOptions, lambda options, _: PlainChunker(options), API, summary)
 
 
@@ -61,10 +61,12 @@ def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
     from klaw_core.builtin.mmr import MaximalMarginalRelevance, MmrOptions
     from klaw_core.builtin.recency import Recency, RecencyOptions
 
-    yield Component("recency", RecencyOptions, lambda options, _: Recency(options), API, "what is old counts less")
-    summary = "some sources count more than others"
+    yield Component(
+        "recency", RecencyOptions, lambda options, _: Recency(options), API, "lower scores for older results"
+    )
+    summary = "weights results by source"
     yield Component("importance", ImportanceOptions, lambda options, _: Importance(options), API, summary)
-    summary = "maximal marginal relevance: what repeats a better result stands lower"
+    summary = "maximal marginal relevance: lower scores for results that repeat a better one"
     yield Component("mmr", MmrOptions, lambda options, _: MaximalMarginalRelevance(options), API, summary)
 
 

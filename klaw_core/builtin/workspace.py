@@ -53,7 +53,7 @@ def _absolute(_options: object, attribute: Any, value: str) -> None:
 
 def _sound(options: "WorkspaceOptions", attribute: Any, _value: str) -> None:
     if not can_name(options.origin):
-        raise ValueError(f"{attribute.name}: {options.origin!r} cannot name a workspace")
+        raise ValueError(f"{attribute.name}: {options.origin!r} is not a valid workspace name")
 
 
 @frozen
@@ -100,7 +100,7 @@ class Workspace:
         if not self.root.is_dir():
             problem = "is not a directory" if self.root.exists() else "does not exist"
             raise WorkspaceError(
-                f"{self.root} {problem}", hint=f"`klaw forget {self.origin}/` forgets what was indexed from it"
+                f"{self.root} {problem}", hint=f"`klaw forget {self.origin}/` removes its documents from the index"
             )
         found = list(self._walk())
         files = sorted((item for item in found if isinstance(item, Entry)), key=self._order)
@@ -180,13 +180,13 @@ class Workspace:
         parts = relative.split("/")
         below = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
         if any(map(_is_hidden, parts)):
-            return "is hidden, or in a hidden directory or node_modules: such files are never read"
+            return "is never read: it is hidden, or in a hidden directory or node_modules"
         if pattern := next(filter(None, map(self._excluded_by, below)), ""):
             return f"is excluded by the pattern {pattern!r}"
         if not self._includes(parts[-1]):
-            return f"is not named {' or '.join(self.include)}"
+            return f"does not match {' or '.join(self.include)}"
         if IgnoreRules(self.root).ignores_file(relative):
-            return "is ignored: .gitignore or .klawignore names it, or a directory above it"
+            return "is ignored by a .gitignore or .klawignore file"
         return ""
 
     def locate(self, path: str, /) -> str | None:
@@ -212,14 +212,14 @@ class Workspace:
         """Return why a note cannot be forgotten, and what to do instead."""
         relative = path.removeprefix(f"{self.origin}/")
         return (
-            f"{path} comes from a source in the configuration, which would bring it back",
+            f"{path} comes from a source in the configuration, so the next `klaw index` would add it again",
             f'add "{relative}" to exclude in its [[memory.sources]] table, then `klaw index`',
         )
 
     def _bytes(self, path: Path) -> tuple[bytes, datetime]:
         """Return a file's bytes and when it was modified, to the second. Raise OSError or _NotANoteError."""
         if not self._contains(path):
-            raise _NotANoteError("leads out of the workspace")
+            raise _NotANoteError("points outside the workspace")
         # Not blocking: between scan and read a file may have become a FIFO that nobody writes to.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor, not a path
@@ -271,7 +271,7 @@ class Workspace:
                     if self._contains(path):
                         (links if child.is_symlink() else pending).append(path)
                     else:
-                        yield SkippedEntry(self._name(path), "leads out of the workspace", keep=False)
+                        yield SkippedEntry(self._name(path), "points outside the workspace", keep=False)
                 else:
                     yield self._file(path)
 
@@ -282,10 +282,10 @@ class Workspace:
         try:
             status = path.stat()
         except OSError as error:
-            reason = "is a link to nothing" if error.errno == errno.ENOENT else f"cannot be read: {error.strerror}"
+            reason = "is a broken link" if error.errno == errno.ENOENT else f"cannot be read: {error.strerror}"
             return SkippedEntry(name, reason, keep=error.errno != errno.ENOENT)
         if not self._contains(path):
-            return SkippedEntry(name, "leads out of the workspace", keep=False)
+            return SkippedEntry(name, "points outside the workspace", keep=False)
         if not stat.S_ISREG(status.st_mode):
             return SkippedEntry(name, "is not a regular file", keep=False)
         return Entry(name, status.st_size)

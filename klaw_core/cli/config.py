@@ -40,7 +40,7 @@ def list_command(settings: Settings) -> None:
         data().line(StyledText(item.place, "cyan"), f" = {toml(item.value)}", default)
 
 
-@command.command("get", short_help="Print one setting, or all below a place.")
+@command.command("get", short_help="Print one setting, or all settings in a table.")
 @click.argument("key")
 @common_options
 @pass_settings
@@ -57,7 +57,7 @@ def get_command(settings: Settings, *, key: str) -> None:
     if not exact and not below:
         guess = _nearest(key, [item.place for item in found])
         meant = f"; did you mean {guess!r}?" if guess else ""
-        raise ConfigError([f"no such setting: {key}{meant}"], hint="`klaw config list` shows every one")
+        raise ConfigError([f"no such setting: {key}{meant}"], hint="`klaw config list` shows all settings")
     if settings.json:
         print_json(exact[0].value if exact else {item.place: item.value for item in below})
     elif exact:
@@ -67,7 +67,7 @@ def get_command(settings: Settings, *, key: str) -> None:
         echo("\n".join(f"{item.place} = {toml(item.value)}" for item in below))
 
 
-@command.command("set", short_help="Change a setting in your file.")
+@command.command("set", short_help="Change a setting in your configuration file.")
 @click.argument("key")
 @click.argument("value")
 @common_options
@@ -92,7 +92,7 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
     if new:
         raise ConfigError(new, hint="nothing was changed; see `klaw config list`")
     write_source(file, changed)
-    dropped = (f"removed {place}, an option of the type before" for place in removed)
+    dropped = (f"removed {place}, an option of the previous type" for place in removed)
     notify(settings, *dropped, *missing, *_outranked(settings, key, parse_value(value)))
     shown = masked(key, parse_value(value), load_config(config_file=file))
     if settings.json:
@@ -101,7 +101,7 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
         data().line(f"{key} = {shown if shown != parse_value(value) else value}  ({file})")
 
 
-@command.command("unset", short_help="Remove a setting from your file.")
+@command.command("unset", short_help="Remove a setting from your configuration file.")
 @click.argument("key")
 @common_options
 @pass_settings
@@ -129,7 +129,7 @@ def unset_command(settings: Settings, *, key: str) -> None:
         data().line(f"{key} removed  ({file})" if was_there else f"{key} is not set in {file}")
 
 
-@command.command("path", short_help="Print where your file is.")
+@command.command("path", short_help="Print the path of your configuration file.")
 @common_options
 @pass_settings
 def path_command(settings: Settings) -> None:
@@ -154,7 +154,7 @@ def path_command(settings: Settings) -> None:
     )
 
 
-@command.command("trust", short_help="Let a project's klaw.toml set everything.")
+@command.command("trust", short_help="Trust a project's klaw.toml to set anything.")
 @click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @common_options
 @pass_settings
@@ -173,7 +173,7 @@ def trust_command(settings: Settings, *, directory: Path) -> None:
     if settings.json:
         print_json({"trusted": project.parent.resolve(), "config": file})
     elif not settings.quiet:
-        data().line(f"{project} is trusted from now on  ({file})")
+        data().line(f"{project} is now trusted  ({file})")
 
 
 def _nearest(key: str, places: Sequence[str]) -> str:
@@ -198,7 +198,7 @@ def _outranked(settings: Settings, key: str, value: Any) -> Iterator[str]:
     if winning != value:
         from_environment = key == "memory.embedding.type" and "KLAW_EMBEDDER" in os.environ
         layer = "KLAW_EMBEDDER" if from_environment else project_file(Path.cwd())
-        yield f"{layer} sets it to {toml(masked(key, winning, config))}, which wins here"
+        yield f"{layer} sets it to {toml(masked(key, winning, config))}, which takes precedence"
 
 
 def _user_file(settings: Settings) -> Path:

@@ -52,7 +52,7 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
         return
     if key not in known:
         known_keys = ", ".join(known) or "nothing yet"
-        raise NotFoundError(f"core memory has no {key!r} about the {section}", hint=f"it knows: {known_keys}")
+        raise NotFoundError(f"core memory has no key {key!r} in section {section!r}", hint=f"known keys: {known_keys}")
     if settings.json:
         print_json(known[key])
     else:

@@ -24,5 +24,5 @@ def _moment(value: str, after_a_day: timedelta, context: click.Context, paramete
         return parse_moment(value, datetime.now(UTC), after_a_day)
     except (ValueError, OverflowError) as error:
         raise click.BadParameter(
-            f"{value!r} is no date; try 2026-02-24, 2026-02-24T10:30, 7d, 2w or yesterday", context, parameter
+            f"{value!r} is not a date; try 2026-02-24, 2026-02-24T10:30, 7d, 2w or yesterday", context, parameter
         ) from error

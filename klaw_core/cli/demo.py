@@ -35,15 +35,17 @@ class Question:
 
 
 QUESTIONS = (
-    Question("outdoor adventure", "by meaning: the note that answers has none of these words"),
-    Question("ERR_TLS_42", "by an exact identifier, which no vector knows"),
+    Question("outdoor adventure", "by meaning: the note that answers it contains none of these words"),
+    Question("ERR_TLS_42", "by an exact identifier, which vectors miss"),
     Question("why did we not want a message broker?", "a plain question, by words and by meaning"),
     Question("когда сажать помидоры", "по-русски, by words: the default model reads English only"),
 )
 
 
-@click.command("demo", short_help="Index sample notes and search them, to see Klaw at work.")
-@click.option("--keep", metavar="DIR", type=click.Path(path_type=Path), help="Leave notes and index in this directory.")
+@click.command("demo", short_help="Try Klaw: index sample notes and search them.")
+@click.option(
+    "--keep", metavar="DIR", type=click.Path(path_type=Path), help="Keep the notes and the index in this directory."
+)
 @common_options
 @pass_settings
 def command(settings: Settings, *, keep: Path | None) -> None:
@@ -136,12 +138,12 @@ def _end(keep: Path | None) -> None:
     out = data()
     out.line()
     if keep is not None:
-        out.line("The sample stays. Ask it something:")
+        out.line("The sample is kept. Ask it something:")
         place = shlex.quote(str(keep.expanduser().absolute() / "data"))
         question = 'search --explain "what is Ida allergic to"'
         out.line(StyledText(f"{program()} --data-dir {place} {question}", "bold"), indent=2)
         return
-    out.line("Now with your own notes, in their directory:")
+    out.line("Then index your own notes, from their directory:")
     for words in ("init", "index .", 'search --explain "what did we decide about auth"'):
         out.line(StyledText(f"{program()} {words}", "bold"), indent=2)
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 
 
-@click.command("doctor", short_help="Examine everything, and fix what is safe to fix.")
-@click.option("--fix", is_flag=True, help="Fix what can be fixed without loss, then look again.")
+@click.command("doctor", short_help="Check everything, and fix what is safe to fix.")
+@click.option("--fix", is_flag=True, help="Fix problems that can be fixed without loss of data, then check again.")
 @common_options
 @pass_settings
 def command(settings: Settings, *, fix: bool) -> None:

@@ -8,10 +8,8 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 
 @click.command("embed", short_help="Compute the vectors that are missing.")
-@click.option(
-    "--batch-size", type=click.IntRange(1), metavar="N", help="Send so many texts at once. [default: the embedder's]"
-)
-@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Stop after so many chunks.")
+@click.option("--batch-size", type=click.IntRange(1), metavar="N", help="Texts per request. [default: the embedder's]")
+@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Stop after N chunks.")
 @common_options
 @pass_settings
 def command(settings: Settings, *, batch_size: int | None, limit: int | None) -> None:
@@ -26,7 +24,7 @@ def command(settings: Settings, *, batch_size: int | None, limit: int | None) ->
 
     with (
         settings.open_memory() as memory,
-        interruptible(settings, "what was answered is kept, `klaw embed` goes on from there"),
+        interruptible(settings, "finished vectors are kept; `klaw embed` continues from there"),
     ):
         with progress_bar(settings) as on_progress:
             report = memory.embed(limit=limit, texts_per_call=batch_size, on_progress=on_progress)

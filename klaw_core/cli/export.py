@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from klaw_core.maintenance.export import ExportReport
 
 
-@click.command("export", short_help="Write everything that is yours to a file.")
+@click.command("export", short_help="Export saved memories, conversations and other records.")
 @click.argument("file", default="klaw-export.jsonl", type=click.Path(dir_okay=False, allow_dash=True))
 @common_options
 @pass_settings

@@ -44,17 +44,20 @@ def load_command(name: str) -> click.Command | None:
     owners = sorted({_owner(point) for point in points})
     if len(owners) > 1:
         raise PluginConflictError(
-            f"`klaw {name}` comes with more than one package: {', '.join(owners)}", hint=f"pip uninstall {owners[-1]}"
+            f"several packages provide `klaw {name}`: {', '.join(owners)}", hint=f"pip uninstall {owners[-1]}"
         )
     try:
         command = points[0].load()
     except Exception as error:
         raise PluginError(
-            f"`klaw {name}` of the package {owners[0]} cannot be loaded: {type(error).__name__}: {error}",
+            f"`klaw {name}` from the package {owners[0]} cannot be loaded: {type(error).__name__}: {error}",
             hint=f"pip install --force-reinstall {owners[0]}",
         ) from error
     if not isinstance(command, click.Command):
-        raise PluginError(f"`klaw {name}` of the package {owners[0]} is no command, but {type(command).__name__}")
+        raise PluginError(
+            f"`klaw {name}` from the package {owners[0]} is not a command: "
+            f"expected a click.Command, got {type(command).__name__}"
+        )
     return command
 
 

@@ -19,7 +19,7 @@ _SHOWN = 60  # characters of a memory in the question
 
 @click.command("forget", short_help="Remove a memory, a note or a workspace from the index.")
 @click.argument("target", shell_complete=document_paths)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @common_options
 @pass_settings
 def command(settings: Settings, *, target: str, yes: bool) -> None:
@@ -36,7 +36,7 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
     if len(gone.paths) == 1 and gone.paths[0].partition("/")[0] in directories and not target.endswith("/"):
         from klaw_core.cli.output import notify
 
-        notify(settings, f"`klaw restore {gone.paths[0]}` takes it back")
+        notify(settings, f"`klaw restore {gone.paths[0]}` undoes this")
 
 
 def ask_to_forget(memory: Memory, target: str) -> None:
@@ -59,7 +59,7 @@ def report_forgotten(settings: Settings, gone: ForgetReport) -> None:
 def _ask(question: str) -> None:
     """Ask on the terminal, and abort unless the answer is yes. Raise UsageError where nobody can answer."""
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody can be asked here whether to forget it; say --yes")
+        raise click.UsageError("stdin is not a terminal; pass --yes to confirm")
     click.confirm(question, abort=True, err=True)
 
 
@@ -72,9 +72,10 @@ def _question(memory: Memory, target: str) -> str:
         name, status = target.rstrip("/"), memory.status()
         documents, _ = status.origins.get(name, (0, 0))
         if name in status.workspaces:
-            return f"Forget the workspace {name} with {counted(documents, 'note')} ({status.workspaces[name]} stays)?"
+            notes, root = counted(documents, "note"), status.workspaces[name]
+            return f"Forget the workspace {name} with {notes} (the files in {root} stay)?"
         if name in status.origins and all(source.origin != name for source in memory.sources()):
-            return f"Forget what {name} was: {counted(documents, 'document')}?"
+            return f"Forget {counted(documents, 'document')} of {name}, which is no longer a source?"
     excerpt = memory.get(target)
     if excerpt.file is not None:
         return f"Forget {excerpt.path} and exclude it from now on (the file stays)?"

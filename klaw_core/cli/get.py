@@ -55,7 +55,7 @@ def _excerpt(memory: Memory, target: str) -> Excerpt:
         if (document := _document_in(memory, target)) is not None:
             bad = target[len(document) + 1 :]
             raise click.UsageError(
-                f"{bad!r} after {document} names no lines; give a LINE, LINE:COUNT or FIRST-LAST"
+                f"{bad!r} after {document} is not a line range; use LINE, LINE:COUNT or FIRST-LAST"
             ) from None
         raise
 

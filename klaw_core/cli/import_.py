@@ -14,9 +14,9 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 
-@click.command("import", short_help="Add what an export holds.")
+@click.command("import", short_help="Import the records of an export.")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
-@click.option("--workspaces", is_flag=True, help="Also index its directories, and exclude what it excludes.")
+@click.option("--workspaces", is_flag=True, help="Also add its workspaces, with their exclude patterns.")
 @common_options
 @pass_settings
 def command(settings: Settings, *, file: str, workspaces: bool) -> None:
@@ -32,7 +32,7 @@ def command(settings: Settings, *, file: str, workspaces: bool) -> None:
     elif not settings.quiet:
         added = records(report.added) or "nothing new"
         present = sum(report.present.values())
-        data().line(f"imported {added}" + (f"; {present:,} here already" if present else ""))
+        data().line(f"imported {added}" + (f"; {present:,} already present" if present else ""))
     notify(settings, *(f"not imported: {reason}" for reason in report.kept))
     notify(settings, *report.notices)
     if report.added.get("workspace") or report.added.get("message"):

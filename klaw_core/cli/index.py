@@ -21,7 +21,9 @@ _KINDS = 4  # endings of names that are counted one by one
 
 @click.command("index", short_help="Index directories or files, or bring the index up to date.")
 @click.argument("places", nargs=-1, metavar="[DIR|FILE]...")
-@click.option("--name", metavar="NAME", help="What paths in results begin with. [default: the directory's name]")
+@click.option(
+    "--name", metavar="NAME", help="Workspace name: the start of paths in results. [default: the directory's name]"
+)
 @click.option(
     "-c",
     "--collection",
@@ -30,13 +32,13 @@ _KINDS = 4  # endings of names that are counted one by one
     metavar="NAME",
     help="memory, docs, or a name of your own.",
 )
-@click.option("--version", metavar="TEXT", help="The version of what is documented, kept with each chunk.")
+@click.option("--version", metavar="TEXT", help="Version of the documented software, stored with each chunk.")
 @click.option(
-    "--include", multiple=True, metavar="PATTERN", help="Read files of such names. [default: *.md *.markdown *.txt]"
+    "--include", multiple=True, metavar="PATTERN", help="Read files that match. [default: *.md *.markdown *.txt]"
 )
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out such paths below DIR: 'drafts/*'.")
-@click.option("--force", is_flag=True, help="Cut every note anew, changed or not.")
-@click.option("--no-embed", is_flag=True, help="Index words only; klaw embed does the rest.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip paths below DIR that match, e.g. 'drafts/*'.")
+@click.option("--force", is_flag=True, help="Chunk every note again, changed or not.")
+@click.option("--no-embed", is_flag=True, help="Index words only; `klaw embed` adds the vectors.")
 @common_options
 @pass_settings
 def command(
@@ -61,7 +63,7 @@ def command(
         raise click.UsageError("--name names one directory; give exactly one")
     if not places and (version is not None or collection != "memory" or include or exclude):
         what = "--collection, --version, --include and --exclude"
-        raise click.UsageError(f"{what} are about directories; give at least one")
+        raise click.UsageError(f"{what} apply to directories; give at least one")
     from klaw_core.cli.output import notify, print_json
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import as_dict, interruptible, report_run
@@ -86,7 +88,7 @@ def command(
     reports = []
     with (
         settings.open_memory() as memory,
-        interruptible(settings, "what is done is kept, `klaw index` goes on from there"),
+        interruptible(settings, "finished work is kept; `klaw index` continues from there"),
     ):
         for place in places or (None,):
             with progress_bar(settings) as on_progress:
@@ -112,7 +114,7 @@ def _unread(memory: Memory, name: str) -> Iterator[str]:
     if counts:
         kinds = [f"{count:,} {ending}" for ending, count in list(counts.items())[:_KINDS]]
         more = f", {counted(len(counts) - _KINDS, 'other kind')}" if len(counts) > _KINDS else ""
-        yield f"other files in {name}, not read: {', '.join(kinds)}{more}; `--include PATTERN` reads what it names"
+        yield f"other files in {name}, not read: {', '.join(kinds)}{more}; `--include PATTERN` adds matching files"
 
 
 def _is_file(place: str) -> bool:

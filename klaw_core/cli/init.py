@@ -26,7 +26,7 @@ def command(settings: Settings, *, here: bool) -> None:
     current directory: commands in it and below it use that memory and no other.
     """
     if here and settings.data_dir is not None:
-        raise click.UsageError("--here and --data-dir contradict each other")
+        raise click.UsageError("--here and --data-dir cannot be used together")
     from klaw_core.cli.components import examine
     from klaw_core.cli.output import print_json
     from klaw_core.cli.template import render
@@ -78,7 +78,7 @@ def _make_project_memory(file: Path) -> Path:
     ignore = directory / ".gitignore"
     make_private_directory(directory)
     if not ignore.exists():
-        write_atomically(ignore, "# What Klaw remembers here is private.\n*\n")
+        write_atomically(ignore, "# The memory in this directory is private.\n*\n")
     write_source(file, listed)
     return directory
 

@@ -20,12 +20,14 @@ _PAGE = 1000
 
 @click.command("list", short_help="List documents, saved memories, chats or workspaces.")
 @click.argument("prefix", required=False, default="", shell_complete=document_paths)
-@click.option("--saved", "kind", flag_value="saved", help="Saved memories, the newest first, with their beginning.")
-@click.option("--chats", "kind", flag_value="chats", help="Chats, the one that spoke last first.")
-@click.option("--workspaces", "kind", flag_value="workspaces", help="Directories of notes.")
+@click.option("--saved", "kind", flag_value="saved", help="Saved memories, newest first, with their first words.")
+@click.option("--chats", "kind", flag_value="chats", help="Chats, the most recently active first.")
+@click.option("--workspaces", "kind", flag_value="workspaces", help="Workspaces (directories of notes).")
 @click.option("-c", "--collection", metavar="NAME", help="Only this collection. [default: all]")
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N. [default: all]")
-@click.option("--after", metavar="PATH", default="", help="Only documents behind this path: the last of a page.")
+@click.option(
+    "--after", metavar="PATH", default="", help="Only documents after this path (the last one of the previous page)."
+)
 @format_option
 @common_options
 @pass_settings
@@ -42,7 +44,7 @@ def command(
     """List the indexed documents in order of path: all, or those whose path begins with PREFIX (notes/2026/)."""
     form = chosen_format(settings, form)
     if kind is not None and (prefix or after or collection):
-        raise click.UsageError(f"--{kind} lists all of them; PREFIX, --after and --collection are about documents")
+        raise click.UsageError(f"--{kind} lists all of them; PREFIX, --after and --collection apply to documents only")
     if kind == "workspaces":
         from klaw_core.cli.workspace import show_workspaces
 
@@ -77,7 +79,7 @@ def _documents(memory: Memory, prefix: str, collection: str | None, after: str, 
             StyledText(row["path"], "bold cyan"),
             *([StyledText(row["collection"], "dim")] if other else []),
         ],
-        "no document is behind that path" if after else what,
+        "no documents after that path" if after else what,
     )
 
 

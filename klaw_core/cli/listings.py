@@ -21,9 +21,7 @@ FORMATS = ("text", "json", "md", "csv", "files")
 
 def format_option(function: Decorated) -> Decorated:
     """Add ``--format`` to a command that lists."""
-    return click.option("--format", "form", type=click.Choice(FORMATS), help="Print in this form. [default: text]")(
-        function
-    )
+    return click.option("--format", "form", type=click.Choice(FORMATS), help="Output format. [default: text]")(function)
 
 
 @frozen
@@ -45,7 +43,7 @@ class Listing:
 def chosen_format(settings: Settings, form: str | None) -> str:
     """Return the form that the options ask for. Raise UsageError if they contradict each other."""
     if settings.json and form not in {None, "json"}:
-        raise click.UsageError(f"--json and --format {form} contradict each other")
+        raise click.UsageError(f"--json and --format {form} cannot be used together")
     return "json" if settings.json else form or "text"
 
 

@@ -25,12 +25,14 @@ _DEFAULT_LIMIT = 50
 _POLL_SECONDS = 0.5
 
 
-@click.command("logs", short_help="Print what was said in a chat.")
-@click.option("--chat", "name", required=True, metavar="NAME", help="The chat: CHANNEL_ID, as in telegram_123456.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is said from now on.")
-@click.option("--since", metavar="WHEN", callback=parse_moment, help="Only from then on.")
+@click.command("logs", short_help="Print the messages of a chat.")
 @click.option(
-    "-n", "--limit", type=click.IntRange(0), metavar="N", help="At most so many of the last messages. [default: 50]"
+    "--chat", "name", required=True, metavar="NAME", help="Name of the chat: CHANNEL_ID, e.g. telegram_123456."
+)
+@click.option("-f", "--follow", is_flag=True, help="Keep running and print new messages.")
+@click.option("--since", metavar="WHEN", callback=parse_moment, help="Only messages from WHEN on.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(0), metavar="N", help="Print at most the last N messages. [default: 50]"
 )
 @common_options
 @pass_settings
@@ -46,7 +48,7 @@ def command(settings: Settings, *, name: str, follow: bool, since: datetime | No
     files = journal.files(chat).files
     if not files and not follow:
         known = ", ".join(other.name for other in journal.chats())
-        raise NotFoundError(f"nothing was said in a chat {chat.name!r}", hint=f"known: {known}" if known else "")
+        raise NotFoundError(f"no messages from chat {chat.name!r}", hint=f"known: {known}" if known else "")
     ends = _ends(files)
     _show(settings, _noted(_last(journal, chat, since, limit), ends))
     while follow:

@@ -15,20 +15,20 @@ COMMANDS = {
     "list": ("list", "List documents, saved memories, chats or workspaces."),
     "recent": ("recent", "Show the newest documents."),
     "get": ("get", "Print a note, or some of its lines."),
-    "save": ("save", "Remember a text."),
-    "logs": ("logs", "Print what was said in a chat."),
+    "save": ("save", "Save a text as a memory."),
+    "logs": ("logs", "Print the messages of a chat."),
     "forget": ("forget", "Remove a memory, a note or a workspace from the index."),
-    "restore": ("restore", "Take back a note that was forgotten."),
+    "restore": ("restore", "Restore a forgotten note."),
     "workspace": ("workspace", "List, rename, remove and restrict indexed directories."),
     "core": ("core", "Show and change core memory."),
-    "status": ("status", "Show what is indexed, with what, and what does not work."),
-    "reindex": ("reindex", "Build the index anew from the files, perhaps with another model."),
-    "doctor": ("doctor", "Examine everything, and fix what is safe to fix."),
-    "export": ("export", "Write everything that is yours to a file."),
-    "import": ("import_", "Add what an export holds."),
+    "status": ("status", "Show what is indexed, the model in use, and any problems."),
+    "reindex": ("reindex", "Rebuild the index from the files, optionally with another model."),
+    "doctor": ("doctor", "Check everything, and fix what is safe to fix."),
+    "export": ("export", "Export saved memories, conversations and other records."),
+    "import": ("import_", "Import the records of an export."),
     "plugins": ("plugins", "List the installed plugins and what they provide."),
     "config": ("config", "Show and change the configuration."),
-    "demo": ("demo", "Index sample notes and search them, to see Klaw at work."),
+    "demo": ("demo", "Try Klaw: index sample notes and search them."),
 }
 ALIASES = {"add": "index", "ls": "list"}
 
@@ -38,7 +38,7 @@ ALIASES = {"add": "index", "ls": "list"}
     modules=COMMANDS,
     aliases=ALIASES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nBegin with: klaw init; klaw index DIR; klaw search QUESTION.\nTo see it at work: klaw demo.",
+    epilog="\b\nTo start: klaw init; klaw index DIR; klaw search QUESTION.\nTo try it on sample notes: klaw demo.",
 )
 @click.version_option(package_name="klaw", prog_name="klaw", message="%(prog)s %(version)s")
 @common_options

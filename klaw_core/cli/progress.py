@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-_WAITING = "waiting for another run that embeds"
+_WAITING = "waiting for another process that is embedding"
 _NOTHING = Progress("", 0, 0)
 
 
@@ -37,7 +37,7 @@ def progress_bar(settings: Settings) -> Iterator[Callable[[Progress], None]]:
 
 def _tell_if_waiting(settings: Settings, progress: Progress) -> None:
     if progress.stage == "wait":
-        notify(settings, f"{_WAITING} (nothing is lost by Ctrl-C: words find all that is new)")
+        notify(settings, f"{_WAITING} (Ctrl-C is safe: new text can already be found by words)")
 
 
 class _Painter:

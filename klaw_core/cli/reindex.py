@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from klaw_core.config.model import Selection
 
 
-@click.command("reindex", short_help="Build the index anew from the files, perhaps with another model.")
-@click.option("--embedding", metavar="TYPE[:MODEL]", help="Move to this embedder, and configure it at the end.")
+@click.command("reindex", short_help="Rebuild the index from the files, optionally with another model.")
+@click.option("--embedding", metavar="TYPE[:MODEL]", help="Switch to this embedder, and configure it when done.")
 @common_options
 @pass_settings
 def command(settings: Settings, *, embedding: str | None) -> None:
@@ -35,7 +35,7 @@ def command(settings: Settings, *, embedding: str | None) -> None:
     move = None if embedding is None else _plan(settings, embedding)
     with (
         settings.open_memory() as memory,
-        interruptible(settings, "the index is as it was, `klaw reindex` goes on from here"),
+        interruptible(settings, "the index is unchanged; `klaw reindex` continues from here"),
     ):
         with progress_bar(settings) as on_progress:
             report = memory.reindex(None if move is None else move[0], on_progress=on_progress)
@@ -46,7 +46,7 @@ def command(settings: Settings, *, embedding: str | None) -> None:
             write_source(file, rewrite(read_source(file)))  # as it is by now: people edit it meanwhile
         report_run(settings, "reindexed", report)
         if move is not None:
-            notify(settings, f"{move[1]} names the embedder {embedding} from now on")
+            notify(settings, f"{move[1]} now uses the embedder {embedding}")
 
 
 def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable[[str], str]]:
@@ -78,8 +78,8 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable
             heard = load_config(config_file=candidate, data_dir=settings.data_dir, directory=Path.cwd()).embedding
     if (heard.type, dict(heard.options)) != (selection.type, dict(selection.options)):
         raise ConfigError(
-            [f"memory.embedding would stay {heard.type!r} although {file} names {embedding}"],
-            hint="unset KLAW_EMBEDDER, and see the klaw.toml of this project",
+            [f"memory.embedding would stay {heard.type!r} although {file} sets {embedding}"],
+            hint="unset KLAW_EMBEDDER, and check this project's klaw.toml",
         )
     place = file if file.exists() else file.parent
     if place.exists() and not os.access(place, os.W_OK):

@@ -20,7 +20,15 @@ from klaw_core.values.runs import IndexReport, SkippedEntry
 _NAMED = 3  # skipped files that are named without --verbose; of more there is one line in all
 _REASONS = 5  # reasons in that line
 _DETAIL = re.compile(r" \([^)]*\)|: .*", re.DOTALL)  # what differs between files that are skipped for one reason
-_PLURALS = {"leads": "lead", "has": "have", "holds": "hold", "was": "were"}
+_PLURALS = {
+    "contains": "contain",
+    "does": "do",
+    "leads": "lead",
+    "points": "point",
+    "has": "have",
+    "holds": "hold",
+    "was": "were",
+}
 # What an export's records are called.
 _RECORDS = {
     "workspace": ("workspace", "workspaces"),
@@ -82,7 +90,7 @@ def summary(report: IndexReport) -> str:
 def _show_skipped(skipped: tuple[SkippedEntry, ...], *, verbose: bool) -> None:
     """Name what was skipped, by reason; of many files only how many there are, as most of them are no news."""
     if not verbose and len(skipped) > _NAMED:
-        notices().line(StyledText(f"{len(skipped):,} skipped: ", "yellow"), f"{by_reason(skipped)}; -v names them")
+        notices().line(StyledText(f"{len(skipped):,} skipped: ", "yellow"), f"{by_reason(skipped)}; -v lists them")
         return
     reasons: dict[str, list[str]] = {}
     for item in skipped:
@@ -92,7 +100,7 @@ def _show_skipped(skipped: tuple[SkippedEntry, ...], *, verbose: bool) -> None:
 
 
 def by_reason(skipped: Sequence[SkippedEntry]) -> str:
-    """Return how many were skipped for each reason: ``7 empty, 2 lead out of the workspace``."""
+    """Return how many were skipped for each reason: ``7 empty, 2 point outside the workspace``."""
     counts = Counter(_DETAIL.sub("", item.reason).removeprefix("is ") for item in skipped)
     most = counts.most_common(_REASONS)
     parts = [f"{count:,} {_for_several(reason) if count > 1 else reason}" for reason, count in most]

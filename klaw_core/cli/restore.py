@@ -8,7 +8,7 @@ from klaw_core.cli.completion import forgotten_notes
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 
-@click.command("restore", short_help="Take back a note that was forgotten.")
+@click.command("restore", short_help="Restore a forgotten note.")
 @click.argument("path", shell_complete=forgotten_notes)
 @common_options
 @pass_settings

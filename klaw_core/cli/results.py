@@ -15,7 +15,7 @@ from klaw_core.values.search import Contribution, SearchResult
 
 _MARK = "bold yellow"
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
-_NOTHING_FITS = "nothing fits well; weak matches:"
+_NOTHING_FITS = "no good match; weak matches:"
 _COLUMNS = (
     "rank",
     "score",

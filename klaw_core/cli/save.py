@@ -11,10 +11,10 @@ from klaw_core.cli.dates import since as parse_moment
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 
-@click.command("save", short_help="Remember a text.")
+@click.command("save", short_help="Save a text as a memory.")
 @click.argument("text", nargs=-1, required=True)
-@click.option("--source", default="manual", show_default=True, metavar="LABEL", help="What results show as its source.")
-@click.option("--chat", "chat_id", metavar="NAME", help="The chat it comes from: CHANNEL_ID, as in telegram_123456.")
+@click.option("--source", default="manual", show_default=True, metavar="LABEL", help="Source shown in results.")
+@click.option("--chat", "chat_id", metavar="NAME", help="Chat it comes from: CHANNEL_ID, e.g. telegram_123456.")
 @click.option("--date", "created_at", metavar="WHEN", callback=parse_moment, help="When it was said. [default: now]")
 @common_options
 @pass_settings

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     default=10,
     show_default=True,
     metavar="N",
-    help="Show at most so many chunks.",
+    help="Show at most N chunks.",
 )
 @click.option(
     "--mode",
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     "--min-relevance",
     type=click.FloatRange(0, 1),
     metavar="R",
-    help="Leave out what is less relevant, from 0 to 1. [default: none]",
+    help="Leave out results below this relevance, 0 to 1. [default: none]",
 )
 @click.option(
     "--per-document",
@@ -52,27 +52,31 @@ if TYPE_CHECKING:
     default=3,
     show_default=True,
     metavar="N",
-    help="Show at most N chunks of a note where others fit nearly as well.",
+    help="Show at most N chunks per note if other notes match nearly as well.",
 )
-@click.option("--min-score", type=float, metavar="SCORE", help="Leave out what scores lower. [default: none]")
+@click.option("--min-score", type=float, metavar="SCORE", help="Leave out results below this score. [default: none]")
 @click.option(
-    "-c", "--collection", "collections", multiple=True, metavar="NAME", help="Search in these. [default: memory]"
+    "-c", "--collection", "collections", multiple=True, metavar="NAME", help="Collections to search. [default: memory]"
 )
 @click.option(
-    "--where", "conditions", multiple=True, metavar="COND", help="Only metadata like tags=work, year>=2025, lang!=de."
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="COND",
+    help="Only chunks with this metadata: tags=work, year>=2025, lang!=de.",
 )
-@click.option("--source", metavar="LABEL", help="Only this source, for instance MEMORY.md or manual.")
-@click.option("--path", "path", metavar="PREFIX", help="Only paths that begin so, for instance notes/2026/.")
-@click.option("--chat", "chat_id", metavar="NAME", help="Only this chat: CHANNEL_ID, as in telegram_123456.")
-@click.option("--since", metavar="WHEN", callback=parse_since, help="Only from then on: 2026-02-24, 7d, yesterday.")
-@click.option("--until", metavar="WHEN", callback=parse_until, help="Only until then; a day is included.")
+@click.option("--source", metavar="LABEL", help="Only this source, e.g. MEMORY.md or manual.")
+@click.option("--path", "path", metavar="PREFIX", help="Only paths that start with PREFIX, e.g. notes/2026/.")
+@click.option("--chat", "chat_id", metavar="NAME", help="Only this chat: CHANNEL_ID, e.g. telegram_123456.")
+@click.option("--since", metavar="WHEN", callback=parse_since, help="Only from WHEN on: 2026-02-24, 7d, yesterday.")
+@click.option("--until", metavar="WHEN", callback=parse_until, help="Only up to WHEN; the day itself is included.")
 @click.option("--explain", is_flag=True, help="Show what each retriever contributed to the score.")
 @click.option("--full", is_flag=True, help="Show whole chunks instead of snippets.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json", "md", "csv", "files"]),
-    help="Print in this form. [default: text]",
+    help="Output format. [default: text]",
 )
 @common_options
 @pass_settings
@@ -101,7 +105,7 @@ def command(
     QUERY is plain words, in quotes or not; a lone - reads it from standard input.
     """
     if settings.json and form not in {None, "json"}:
-        raise click.UsageError(f"--json and --format {form} contradict each other")
+        raise click.UsageError(f"--json and --format {form} cannot be used together")
     from klaw_core.cli.output import data
     from klaw_core.values.collections import MEMORY
     from klaw_core.values.metadata import parse_condition

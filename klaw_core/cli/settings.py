@@ -57,12 +57,12 @@ pass_settings = click.make_pass_decorator(Settings, ensure=True)
 
 _PATH = click.Path(path_type=Path)
 _OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
-    ("json", ("--json",), {"is_flag": True, "help": "Print JSON, and nothing else, on stdout."}),
+    ("json", ("--json",), {"is_flag": True, "help": "Print only JSON on stdout."}),
     ("config_file", ("--config",), {"type": _PATH, "metavar": "FILE", "help": "Read this configuration file."}),
-    ("data_dir", ("--data-dir",), {"type": _PATH, "metavar": "DIR", "help": "Keep the index in this directory."}),
-    ("quiet", ("-q", "--quiet"), {"is_flag": True, "help": "No notices, no progress."}),
-    ("verbose", ("-v", "--verbose"), {"is_flag": True, "help": "Say more."}),
-    ("debug", ("--debug",), {"is_flag": True, "help": "Show a traceback when something fails."}),
+    ("data_dir", ("--data-dir",), {"type": _PATH, "metavar": "DIR", "help": "Use this data directory."}),
+    ("quiet", ("-q", "--quiet"), {"is_flag": True, "help": "Print no notices and no progress."}),
+    ("verbose", ("-v", "--verbose"), {"is_flag": True, "help": "Print more details."}),
+    ("debug", ("--debug",), {"is_flag": True, "help": "Show a traceback on errors."}),
 )
 
 

@@ -18,7 +18,7 @@ _NOUNS = {"saved": ("memory", "memories")}
 _USUAL = "memory"  # the collection that `klaw search` looks in unless it is told another
 
 
-@click.command("status", short_help="Show what is indexed, with what, and what does not work.")
+@click.command("status", short_help="Show what is indexed, the model in use, and any problems.")
 @common_options
 @pass_settings
 def command(settings: Settings) -> None:
@@ -42,7 +42,7 @@ def _show(out: Output, status: Status, files: list[str]) -> None:
 
     space = status.space
     embedder = f"{status.embedder}: {space}" if space else f"{status.embedder} (nothing embedded yet)"
-    search = f"{' + '.join(status.retrievers) or 'nothing works'}, merged by {status.fusion}"
+    search = f"{' + '.join(status.retrievers) or 'none works'}, merged by {status.fusion}"
     facts = [
         ("index", tilde(status.location)),
         ("config", ", ".join(map(tilde, files)) or "defaults (klaw init writes a file)"),

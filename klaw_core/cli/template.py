@@ -14,42 +14,42 @@ from klaw_core.config.model import COMPONENTS, DEFAULTS, Selection
 from klaw_core.plugins.registry import Registry
 
 _HEAD = """\
-# Klaw's configuration. What is commented out is the default: uncomment a line to change it.
-# `klaw config list` shows what is in force, `klaw plugins` what can stand after `type =`.
-# "${VAR}" in a string is read from the environment, so that no secret need stand here.
+# Klaw's configuration. Commented lines show the defaults: uncomment a line to change it.
+# `klaw config list` shows the settings in force; `klaw plugins` lists the values for `type`.
+# "${VAR}" in a string is replaced by the environment variable VAR, so secrets can stay out of this file.
 
-# Projects whose klaw.toml may set everything; `klaw config trust` adds one.
+# Projects whose klaw.toml may set anything; `klaw config trust` adds one.
 trusted_projects = []
 
-# What reorders the chunks that were found, one such table a stage; none by default.
+# Reranking stages, one table each, applied in order. None by default.
 # [[memory.reranking]]
 # type = "..."
 """
 _SOURCES = """\
-# What is read besides the directories that `klaw index DIR` remembers, one such table a directory; none by default.
+# Sources in addition to the directories added by `klaw index DIR`, one table each. None by default.
 # [[memory.sources]]
 # type = "workspace"
 # path = "~/notes"
 """
 _FORMATS = """\
-# Documents of another format than Markdown are cut by the chunker of the format's name; a table [memory.formats.NAME]
-# gives its options, or picks another by `type`.
+# Documents in a format other than Markdown are chunked by the chunker named like the format. A table
+# [memory.formats.NAME] sets its options, or selects another chunker with `type`.
 """
 _EXTENSIONS = """\
-# A table [extensions.NAME] gives options to an extension; `klaw plugins` lists the extensions.
+# A table [extensions.NAME] sets the options of an extension; `klaw plugins` lists the extensions.
 """
-_RETRIEVAL = "# What searches, and how much each counts when the rankings are merged. To change one, uncomment all."
+_RETRIEVAL = "# Retrievers, and the weight of each when the rankings are merged. To change one, uncomment all."
 _ABOUT = {
-    "store": "Where chunks are kept.",
-    "chunking": "How notes are cut into chunks.",
-    "embedding": "What turns chunks into vectors. After a change: klaw reindex.",
+    "store": "The database.",
+    "chunking": "How notes are split into chunks.",
+    "embedding": "The model that turns chunks into vectors. After a change: klaw reindex.",
     "fusion": "How the rankings are merged into one.",
 }
 
 _ABOUT_SETTINGS = {
-    "conversations": "Whose messages can be found, and patterns of what must not reach the index.",
-    "cache": "How many vectors are kept for texts that come again.",
-    "sync": "When the index is brought up to date by itself: before each search.",
+    "conversations": "Which messages are indexed, and patterns of text that must not reach the index.",
+    "cache": "How many vectors are cached for texts that occur again.",
+    "sync": "Whether the index is updated automatically before each search.",
 }
 
 
@@ -70,7 +70,7 @@ def render(registry: Registry) -> str:
         settings = (f"{name} = {toml(value)}" for name, value in DEFAULTS["memory"][key].items())
         blocks.append("\n# ".join((f"[memory.{key}]", about, *settings)))
     blocks += [_FORMATS.rstrip("\n"), _EXTENSIONS.rstrip("\n")]
-    blocks.append("[plugins]\n# Plugins (or distributions) that are not to be loaded.\n# disabled = []")
+    blocks.append("[plugins]\n# Plugins (or distributions) that must not be loaded.\n# disabled = []")
     return "\n\n".join(blocks) + "\n"
 
 

@@ -30,7 +30,7 @@ def list_command(settings: Settings, *, form: str | None) -> None:
     show_workspaces(settings, chosen_format(settings, form), None)
 
 
-@command.command("rename", short_help="Give a workspace another name.")
+@command.command("rename", short_help="Rename a workspace.")
 @click.argument("name", shell_complete=workspace_names)
 @click.argument("new_name")
 @common_options
@@ -45,9 +45,9 @@ def rename_command(settings: Settings, *, name: str, new_name: str) -> None:
     report_run(settings, new_name, report)
 
 
-@command.command("remove", short_help="Forget a workspace and what was indexed from it.")
+@command.command("remove", short_help="Remove a workspace and its documents from the index.")
 @click.argument("name", shell_complete=workspace_names)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @common_options
 @pass_settings
 def remove_command(settings: Settings, *, name: str, yes: bool) -> None:
@@ -61,10 +61,10 @@ def remove_command(settings: Settings, *, name: str, yes: bool) -> None:
     report_forgotten(settings, gone)
 
 
-@command.command("exclude", short_help="Leave files of a workspace out, or take them back.")
+@command.command("exclude", short_help="Exclude files of a workspace, or include them again.")
 @click.argument("name", shell_complete=workspace_names)
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
-@click.option("--remove", is_flag=True, help="Exclude these patterns no longer.")
+@click.option("--remove", is_flag=True, help="Stop excluding these patterns.")
 @common_options
 @pass_settings
 def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...], remove: bool) -> None:
@@ -87,7 +87,7 @@ def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...],
         report = memory.workspaces.exclude(name, *added, remove=removed, on_progress=on_progress)
     report_run(settings, name, report)
     if added and not report.removed:
-        notify(settings, "nothing that is indexed matches; a PATTERN is a path below the workspace's directory")
+        notify(settings, "no indexed file matches; a PATTERN is a path below the workspace's directory")
 
 
 def _show_patterns(settings: Settings, name: str) -> None:
@@ -123,7 +123,7 @@ def _cells(row: Mapping[str, Any]) -> list[StyledText | str]:
         *([f"(reads {' '.join(row['include'])})"] if tuple(row["include"]) not in {DEFAULT_INCLUDE, ()} else []),
         *([f"(excludes {', '.join(row['exclude'])})"] if row["exclude"] else []),
         *(["(configured)"] if row["configured"] else []),
-        *([] if row["is_there"] else ["(is not there)"]),
+        *([] if row["is_there"] else ["(missing)"]),
     ]
     return [
         StyledText(row["name"], "bold cyan"),

@@ -41,7 +41,7 @@ def _pattern_problems(pattern: str) -> list[str]:
         compiled = regex.compile(pattern)
     except regex.error as error:
         return [f"not a regular expression: {error}"]
-    return ["the pattern matches the empty text, so everywhere"] if compiled.fullmatch("") else []
+    return ["the pattern matches the empty string, and therefore everywhere"] if compiled.fullmatch("") else []
 
 
 def _strings(value: Any) -> str:

@@ -32,11 +32,11 @@ def parse_place(place: str, *, whole: bool = False) -> tuple[Step, ...]:
         match = _STEP.fullmatch(part)
         if match is None:
             raise ConfigError(
-                [f"{place!r} is no place in a configuration"], hint="write it as in memory.retrieval[0].weight"
+                [f"{place!r} is not a valid setting name"], hint="use a form like memory.retrieval[0].weight"
             )
         steps += [match[1], *(int(index) for index in re.findall(r"\d+", match[2]))]
     if isinstance(steps[-1], int) and not whole:
-        raise ConfigError([f"{place} is a whole table"], hint=f"name a key in it: {place}.type")
+        raise ConfigError([f"{place} is a table"], hint=f"name a key of it: {place}.type")
     return tuple(steps)
 
 
@@ -63,7 +63,7 @@ def with_value(source: str, place: str, value: Any) -> tuple[str, tuple[str, ...
         table = _descend(table, step, steps[at + 1], _written(steps[: at + 1]))
     key = steps[-1]
     if not isinstance(table, MutableMapping):
-        raise ConfigError([f"{place}: what it stands in is not a table"])
+        raise ConfigError([f"{place}: its parent is not a table"])
     removed = []
     if key == "type" and table.get("type", _default_type(steps, value)) != value:
         removed = [name for name in table if name not in _KEPT]
@@ -142,7 +142,7 @@ def _descend(table: Any, step: Step, following: Step, place: str) -> Any:
     if isinstance(step, int):
         return _entry(table, step, place)
     if not isinstance(table, MutableMapping):
-        raise ConfigError([f"{place}: what it stands in is not a table"])
+        raise ConfigError([f"{place}: its parent is not a table"])
     if step not in table:
         made = _retrievers() if place == "memory.retrieval" else tomlkit.aot()
         table[step] = made if isinstance(following, int) else _table()
@@ -155,7 +155,7 @@ def _entry(tables: Any, index: int, place: str) -> Any:
     if index == len(tables):
         tables.append(tomlkit.inline_table() if isinstance(tables, tomlkit.items.Array) else _table())
     if index >= len(tables):
-        raise ConfigError([f"{place}: there are {len(tables)} of them, counted from 0"])
+        raise ConfigError([f"{place}: no such table; there are {len(tables)}, counted from 0"])
     return tables[index]
 
 

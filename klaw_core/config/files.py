@@ -58,7 +58,9 @@ class ConfigFiles:
             # A .klaw that came with a clone is a stranger's: a model would be told its facts as the user's.
             if _lists(self._own, "project_memories", self._memory.parent):
                 return self._memory
-            self.notices = (f"{self._memory} is not used: `klaw init --here` in {self._memory.parent} accepts it",)
+            self.notices = (
+                f"{self._memory} is not used: run `klaw init --here` in {self._memory.parent} to accept it",
+            )
         return user_directory("data")
 
     def layers(self, problems: list[str]) -> list[Layer]:

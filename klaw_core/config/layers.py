@@ -109,7 +109,11 @@ def forbidden(layer: Layer) -> Iterator[str]:
     free = _FREE_IN_OWN_MEMORY if layer.owns_index else _FREE
     for place, value in leaves(layer.table):
         if not place.startswith(tuple(f"{table}." for table in free)):
-            other = "; a memory of its own may: `klaw init --here`" if place.startswith("memory.chunking.") else ""
+            other = (
+                "; a project with a memory of its own may: `klaw init --here`"
+                if place.startswith("memory.chunking.")
+                else ""
+            )
             yield f"{layer.name}: a project may not set {place}: {hint}{other}"
         elif any(_VARIABLE.search(text) or _leads_outside(text) for text in _strings_in(value)):
             yield f"{layer.name}: a project may not use a variable or an outside path in {place}: {hint}"

@@ -168,7 +168,7 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
     for key in ("retrieval", "reranking"):  # an explanation tells their parts in a score by name
         types = [selection.type for selection in chosen.get(key, ())]
         twice = sorted({name for name in types if name and types.count(name) > 1})
-        problems.extend(f"memory.{key}: the {COMPONENT_ARRAYS[key]} {name!r} stands there twice" for name in twice)
+        problems.extend(f"memory.{key}: the {COMPONENT_ARRAYS[key]} {name!r} is listed twice" for name in twice)
     return chosen
 
 
@@ -271,7 +271,7 @@ def _fallback(entries: Any, place: str, problems: list[str]) -> tuple[Selection,
         return ()
     chosen = tuple(_selection("embedder", f"{place}[{index}]", entry, problems) for index, entry in enumerate(entries))
     problems.extend(
-        f"{item.place}.type: {item.type!r} is no embedder to fall back to"
+        f"{item.place}.type: {item.type!r} cannot be a fallback embedder"
         for item in chosen
         if item.type in _NO_FALLBACK
     )

@@ -28,12 +28,13 @@ def config_for(given: Config | str | Path | None, data_dir: str | Path | None, c
         return given if data_dir is None else evolve(given, data_dir=_absolute(data_dir))
     if str(given) in {"", ":memory:"}:
         raise ConfigError(
-            [f"{str(given)!r} names no file"], hint='for a memory in RAM configure [memory.store] with type = "memory"'
+            [f"{str(given)!r} is not a file name"],
+            hint='for a memory in RAM configure [memory.store] with type = "memory"',
         )
     path = _absolute(given)
     if path.is_dir() or not path.suffix:
         if data_dir is not None:
-            raise ConfigError([f"{given} and {data_dir} are two data directories"], hint="give one of them")
+            raise ConfigError([f"{given} and {data_dir} are different data directories"], hint="give one of them")
         return load_config(data_dir=path, check=check)
     store: dict[str, Any] = {"type": "sqlite", "path": str(path)}
     directory = data_dir or path.with_name(f"{path.name}-data")

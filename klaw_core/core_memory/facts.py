@@ -101,7 +101,9 @@ class CoreMemory:
             table, size = self._load_any()
             if key not in table[section]:
                 known = ", ".join(list(table[section])[:_NAMED]) or "nothing yet"
-                raise NotFoundError(f"core memory has no {key!r} about the {section}", hint=f"it knows: {known}")
+                raise NotFoundError(
+                    f"core memory has no key {key!r} in section {section!r}", hint=f"known keys: {known}"
+                )
             del table[section][key]
             self._save(table, size)
 

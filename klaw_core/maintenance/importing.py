@@ -34,7 +34,7 @@ class ImportReport:
 
 
 def import_(extensions: Mapping[str, Extension], source: Path, *, workspaces: bool = False) -> ImportReport:
-    """Add what an export holds to what the extensions keep; nothing that is there is changed or removed.
+    """Add an export's records to the extensions; change and remove nothing that exists.
 
     Records that say what is indexed, and what is not any more, are only listed, unless ``workspaces`` is set.
     Raise RecordError, with nothing changed, if any line cannot be understood or the end is missing; NotFoundError

@@ -45,7 +45,7 @@ class WorkspaceManager:
         return self.get_registry().named(name).unread()
 
     def rename(self, name: str, new: str, *, on_progress: ProgressCallback = no_progress) -> IndexReport:
-        """Give a workspace another name: paths of its notes begin with it from now on.
+        """Rename a workspace: the paths of its notes start with the new name.
 
         Its notes are indexed under the new name with the vectors they have. Interrupted, the notes of the old name are
         still found; ``klaw doctor --fix`` removes them. Raise NotFoundError, WorkspaceError if the name is taken or
@@ -65,7 +65,7 @@ class WorkspaceManager:
         return report
 
     def remove(self, name: str) -> ForgetReport:
-        """Forget a workspace and what was indexed from it; its directory stays. Raise NotFoundError, StoreError."""
+        """Remove a workspace and its documents from the index; its directory stays. Raise NotFoundError, StoreError."""
         self.get_registry().named(name)
         return self.forget(f"{name}/")
 
@@ -81,7 +81,7 @@ class WorkspaceManager:
         return self.runs.over(self.runs.sources.with_origin(name), on_progress=on_progress, alone=True)
 
     def restore(self, path: str) -> IndexReport:
-        """Take back a note that was forgotten, and index it. ``path`` is its path in results, or its file.
+        """Restore a forgotten note, and index it. ``path`` is its path in results, or its file.
 
         Raise NotFoundError if it was not forgotten, or was something other than a note; StoreError.
         """

@@ -278,7 +278,7 @@ class Workspaces:
         return changed
 
     def rename(self, name: str, new: str, *, taken: Collection[str] = ()) -> Workspace:
-        """Give a workspace another name; return it. Raise NotFoundError, WorkspaceError if the name is taken."""
+        """Rename a workspace; return it. Raise NotFoundError, WorkspaceError if the name is taken."""
         with locked(self.file.parent):
             known = self.all()
             workspace = self._named(name, known)
@@ -388,7 +388,7 @@ def _free_name(name: str, known: Collection[str], *, chosen: bool) -> str:
     """Return ``name``, or one like it that is free if it was not chosen by a person. Raise WorkspaceError."""
     hint = "choose another: klaw index DIR --name NAME"
     if not can_name(name):
-        raise WorkspaceError(f"{name!r} cannot name a workspace", hint=hint)
+        raise WorkspaceError(f"{name!r} is not a valid workspace name", hint=hint)
     taken = set(known)
     if name not in taken:
         return name

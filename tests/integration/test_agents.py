@@ -40,7 +40,7 @@ def test_a_disabled_agent_has_no_memory_and_no_file(agents):
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "a\0", "-x", "é", "x" * 101, "a\n"])
 def test_names_that_could_lead_elsewhere_are_refused(agents, name):
     _, opened = agents
-    with pytest.raises(NotFoundError, match="cannot name an agent"):
+    with pytest.raises(NotFoundError, match="is not a valid agent name"):
         opened.memory(name)
 
 

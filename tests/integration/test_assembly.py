@@ -139,7 +139,7 @@ def test_a_directory_that_cannot_be_indexed_is_named(home, memory, directory):
 
 def test_a_retriever_of_another_store_is_refused(home):
     other = {"memory": "sqlite", "sqlite": "memory"}[home.backend]
-    with pytest.raises(PluginError, match="works in a store that offers"):
+    with pytest.raises(PluginError, match="needs a store that offers"):
         home.open(store={"type": other})
 
 

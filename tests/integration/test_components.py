@@ -68,7 +68,7 @@ def problems(home, **memory):
         ("chunker", "chunking", leave, "SystemExit: the plugin has had enough"),
         ("fusion", "fusion", give(None), "which has no depth and no fuse"),
         ("source", "sources", give(StraySource()), "has the origin 'a/path', not a name"),
-        ("retriever", "retrieval", give(StrayRetriever()), "works in a store that offers threading.Event"),
+        ("retriever", "retrieval", give(StrayRetriever()), "needs a store that offers threading.Event"),
         ("retriever", "retrieval", give(UnsureRetriever()), "SystemExit: who knows"),
         ("store", "store", give(object()), "which has no enlist"),
         ("embedder", "embedding", leave, "SystemExit: the plugin has had enough"),

@@ -136,7 +136,7 @@ class TestAConfiguredWorkspace:
         [{"name": "a/b"}, {"name": ".hidden"}, {"name": "line\nbreak"}, {"path": "/x/.hidden"}, {"path": "/x/.."}],
     )
     def test_a_name_that_would_lead_astray_is_refused(self, home, options):
-        with pytest.raises(ConfigError, match=r"memory\.sources\[0\]: name: .* cannot name a workspace"):
+        with pytest.raises(ConfigError, match=r"memory\.sources\[0\]: name: .* is not a valid workspace name"):
             home.open(sources=[{"type": "workspace", "path": str(home.notes), **options}])
 
     @pytest.mark.parametrize(("name", "origin"), [("", "notes"), ("mine", "mine")])

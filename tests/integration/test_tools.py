@@ -215,7 +215,10 @@ class TestCore:
         assert call(memory, "memory_core_get", {}) == {"user": {"name": "Ada"}, "agent": {}}
         assert call(memory, "memory_core_delete", {"section": "user", "key": "name"}) == {"deleted": "user.name"}
         missing = call(memory, "memory_core_delete", {"section": "user", "key": "name"})
-        assert missing == {"error": "core memory has no 'name' about the user", "hint": "it knows: nothing yet"}
+        assert missing == {
+            "error": "core memory has no key 'name' in section 'user'",
+            "hint": "known keys: nothing yet",
+        }
 
     def test_a_broken_file_is_an_answer(self, memory, home):
         (home.root / "data").mkdir(exist_ok=True)

@@ -323,7 +323,7 @@ class TestProblems:
 
     def test_a_retriever_stands_there_once(self, problems):
         user = "[[memory.retrieval]]\ntype = 'words'\n" * 2 + "[[memory.retrieval]]\ntype = 'fts5'\n"
-        assert problems(user) == ["memory.retrieval: the retriever 'words' stands there twice"]
+        assert problems(user) == ["memory.retrieval: the retriever 'words' is listed twice"]
 
     def test_reranking_is_an_array_of_stages_in_order(self, load):
         user = "[[memory.reranking]]\ntype = 'recency'\nfloor = 0.5\n[[memory.reranking]]\ntype = 'mmr'\n"
@@ -337,7 +337,7 @@ class TestProblems:
 
     def test_a_stage_stands_there_once(self, problems):
         user = "[[memory.reranking]]\ntype = 'mmr'\n" * 2
-        assert problems(user) == ["memory.reranking: the reranker 'mmr' stands there twice"]
+        assert problems(user) == ["memory.reranking: the reranker 'mmr' is listed twice"]
 
     def test_all_problems_at_once(self, problems):
         user = """

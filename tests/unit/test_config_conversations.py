@@ -37,7 +37,7 @@ def test_what_is_written_is_taken():
         ({"include_roles": "user"}, "memory.conversations.include_roles: expected an array of roles"),
         ({"redact": "a"}, "memory.conversations.redact: expected an array of strings"),
         ({"redact": ["ok", "(("]}, r"memory.conversations.redact\[1\]: not a regular expression"),
-        ({"redact": ["a*"]}, r"memory.conversations.redact\[0\]: the pattern matches the empty text"),
+        ({"redact": ["a*"]}, r"memory.conversations.redact\[0\]: the pattern matches the empty string"),
         ({"redact_secrets": 1}, "memory.conversations.redact_secrets: expected true or false"),
         ({"redact_notes": "yes"}, "memory.conversations.redact_notes: expected true or false"),
         ({"max_tokens": 7}, "memory.conversations.max_tokens: expected a whole number of at least 8"),

@@ -39,8 +39,8 @@ def test_another_type_in_a_higher_layer_takes_no_fallbacks_along(tmp_path):
         ({"type": "onnx"}, "memory.embedding.fallback: expected an array of tables, [[memory.embedding.fallback]]"),
         (["onnx"], "memory.embedding.fallback[0]: expected a table with a key 'type'"),
         ([{"model": "x"}], "memory.embedding.fallback[0].type: expected the name of a embedder, got None"),
-        ([{"type": "auto"}], "memory.embedding.fallback[0].type: 'auto' is no embedder to fall back to"),
-        ([{"type": "none"}], "memory.embedding.fallback[0].type: 'none' is no embedder to fall back to"),
+        ([{"type": "auto"}], "memory.embedding.fallback[0].type: 'auto' cannot be a fallback embedder"),
+        ([{"type": "none"}], "memory.embedding.fallback[0].type: 'none' cannot be a fallback embedder"),
     ],
 )
 def test_a_fallback_that_is_none_is_named(fallback, problem):

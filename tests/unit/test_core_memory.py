@@ -69,9 +69,9 @@ def test_deleting(core):
     core.update("user", "city", "Bern")
     core.delete("user", "name")
     assert core.get().user == {"city": "Bern"}
-    with pytest.raises(NotFoundError, match=r"no 'name' about the user.*it knows: city"):
+    with pytest.raises(NotFoundError, match=r"no key 'name' in section 'user'.*known keys: city"):
         core.delete("user", "name")
-    with pytest.raises(NotFoundError, match="it knows: nothing yet"):
+    with pytest.raises(NotFoundError, match="known keys: nothing yet"):
         core.delete("agent", "city")
 
 

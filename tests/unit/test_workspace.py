@@ -151,7 +151,7 @@ class TestOddities:
         (root / "outdir").symlink_to(tmp_path / "notes-secret")
         (root / "up").symlink_to("..")
         assert names(workspace) == []
-        assert skipped(workspace) == dict.fromkeys(("out.md", "outdir", "up"), "leads out of the workspace")
+        assert skipped(workspace) == dict.fromkeys(("out.md", "outdir", "up"), "points outside the workspace")
         for name in ("out.md", "outdir/secret.md", "../notes-secret/secret.md", "sub/../../notes-secret/secret.md"):
             read = workspace.read(Entry(f"notes/{name}"))
             assert isinstance(read, SkippedEntry), name
@@ -172,8 +172,8 @@ class TestOddities:
         (root / "device.md").symlink_to("/dev/zero")
         (root / "dangling.md").symlink_to("nowhere.md")
         assert skipped(workspace) == {
-            "dangling.md": "is a link to nothing",
-            "device.md": "leads out of the workspace",
+            "dangling.md": "is a broken link",
+            "device.md": "points outside the workspace",
             "pipe.md": "is not a regular file",
             "socket.md": "is not a regular file",
         }
@@ -197,8 +197,8 @@ class TestOddities:
 
         assert become(lambda _path: None) == ("vanished", True)
         assert become(os.mkfifo) == ("is not a regular file", False)
-        assert become(lambda path: path.symlink_to(tmp_path / "secret.md")) == ("leads out of the workspace", False)
-        assert become(lambda path: path.symlink_to(path.name))[0] == "leads out of the workspace"
+        assert become(lambda path: path.symlink_to(tmp_path / "secret.md")) == ("points outside the workspace", False)
+        assert become(lambda path: path.symlink_to(path.name))[0] == "points outside the workspace"
         assert become(Path.mkdir)[0]
 
     def test_what_may_not_be_read_is_named_and_kept(self, root, workspace, monkeypatch):

@@ -128,7 +128,7 @@ class TestNames:
 
     @pytest.mark.parametrize("name", ["a/b", "/", ".", "..", ".hidden", "line\nbreak", "nul\0", "\udcff", "\u202e"])
     def test_a_name_that_would_lead_astray_is_refused(self, workspaces, make, name):
-        with pytest.raises(WorkspaceError, match=r"cannot name a workspace.*--name"):
+        with pytest.raises(WorkspaceError, match=r"is not a valid workspace name.*--name"):
             workspaces.remember(make("notes"), name)
         assert workspaces.all() == {}
 

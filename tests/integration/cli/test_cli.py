@@ -347,7 +347,7 @@ class TestTerminal:
         report = json.loads(klaw("index", "--json").stdout)
 
         assert code == 130
-        assert "what is done is kept" in shown
+        assert "finished work is kept" in shown
         assert "Traceback" not in shown
         assert report["added"] + report["unchanged"] == 1200
 

@@ -93,7 +93,7 @@ class TestShow:
         result = klaw("config", "get", "nope")
 
         assert result.exit_code == 1
-        assert result.stderr == "klaw: no such setting: nope → `klaw config list` shows every one\n"
+        assert result.stderr == "klaw: no such setting: nope → `klaw config list` shows all settings\n"
 
     def test_path(self, klaw, file, user_home):
         (user_home / "work" / "klaw.toml").write_text("", "utf-8")
@@ -155,11 +155,11 @@ class TestSet:
             ("memory.chunking.max_tokens", "many", "expected int, got 'many'"),
             ("memory.chunking.overlap_tokens", "299", "overlap_tokens"),
             ("memory.fusoin.k", "3", "did you mean 'fusion'?"),
-            ("memory.retrieval[7].weight", "3", "memory.retrieval[7]: there are 1 of them, counted from 0"),
-            ("memory.retrieval[0]", "3", "is a whole table"),
+            ("memory.retrieval[7].weight", "3", "memory.retrieval[7]: no such table; there are 1, counted from 0"),
+            ("memory.retrieval[0]", "3", "is a table"),
             ("memory.sources[0].path", "/tmp", "memory.sources[0].type: expected the name of a source"),
             ("memory.embedding.type.x", "3", "is not a table"),
-            ("memory..k", "3", "is no place in a configuration"),
+            ("memory..k", "3", "is not a valid setting name"),
         ],
     )
     def test_a_wrong_setting_is_not_written(self, klaw, file, key, value, words):
@@ -190,7 +190,9 @@ class TestSet:
         project.write_text("[memory.fusion]\nk = 10\n", "utf-8")
         monkeypatch.setenv("KLAW_EMBEDDER", "none")
 
-        assert f"{project} sets it to 10, which wins here" in klaw("config", "set", "memory.fusion.k", "30").stderr
+        assert (
+            f"{project} sets it to 10, which takes precedence" in klaw("config", "set", "memory.fusion.k", "30").stderr
+        )
         assert klaw("config", "set", "memory.fusion.k", "10").stderr == ""
         assert klaw("config", "set", "memory.fusion.pool", "40").stderr == ""
         assert 'KLAW_EMBEDDER sets it to "none"' in klaw("config", "set", "memory.embedding.type", "onnx").stderr

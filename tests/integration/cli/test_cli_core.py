@@ -42,8 +42,8 @@ def test_a_missing_key_is_an_error_that_names_those_there_are(klaw):
     for words in (("get", "user", "nam"), ("delete", "user", "nam")):
         result = klaw("core", *words)
         assert result.exit_code == 1
-        assert "no 'nam' about the user" in result.stderr
-        assert "it knows: name" in result.stderr
+        assert "no key 'nam' in section 'user'" in result.stderr
+        assert "known keys: name" in result.stderr
 
 
 def test_an_unknown_section_is_wrong_usage(klaw):

@@ -89,7 +89,7 @@ def test_moving_to_another_model_and_saying_so_in_the_configuration(embedding, n
     provider.name = "text-embedding-3-large"
     result = embedding("reindex", "--embedding", "openai:text-embedding-3-large")
     assert result.exit_code == 0, result.stderr
-    assert "names the embedder openai:text-embedding-3-large from now on" in result.stderr
+    assert "now uses the embedder openai:text-embedding-3-large" in result.stderr
     written = config.read_text()
     assert written.startswith("# mine")
     assert 'model = "text-embedding-3-large"' in written
@@ -162,7 +162,7 @@ def test_a_run_that_waits_for_another_says_so_where_there_is_no_bar(embedding, n
     data_dir = Path(json.loads(embedding("status", "--json").stdout)["location"]).parent
     with locked(data_dir / "embedding.lock"):
         waiting = Popen([sys.executable, "-m", "klaw_core", "embed"], stdout=PIPE, stderr=PIPE, text=True)
-        assert "waiting for another run that embeds" in waiting.stderr.readline()
+        assert "waiting for another process that is embedding" in waiting.stderr.readline()
         assert "notes/auth.md" in embedding("search", "tokens expire").stdout
     waiting.communicate(timeout=60)
     assert waiting.returncode == 0

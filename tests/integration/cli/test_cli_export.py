@@ -18,7 +18,7 @@ def test_to_a_file_and_back(indexed, user_home):
     assert "`klaw index` makes notes" in result.stderr
     assert "ferry" in indexed("search", "ferry", "--data-dir", other).stdout
     again = indexed("import", "--workspaces", "klaw-export.jsonl", "--data-dir", other)
-    assert again.stdout == "imported nothing new; 3 here already\n"
+    assert again.stdout == "imported nothing new; 3 already present\n"
 
 
 def test_json(indexed, user_home):

@@ -90,7 +90,7 @@ def test_one_that_cannot_be_loaded_names_its_package_and_the_mend(install, klaw,
 def test_what_is_no_command_is_refused(install, klaw):
     install("klaw-greeting", "klaw_greeting:not_a_command")
 
-    assert "is no command, but int" in klaw("greet").stderr
+    assert "is not a command: expected a click.Command, got int" in klaw("greet").stderr
 
 
 def test_two_providers_are_a_conflict_that_names_both(install, klaw):

@@ -200,7 +200,7 @@ class TestIndex:
         brief, verbose = klaw("index", str(notes)), klaw("index", "--verbose")
 
         assert "6 skipped" in brief.stdout
-        assert brief.stderr == "6 skipped: 5 empty, 1 not valid UTF-8; -v names them\n"
+        assert brief.stderr == "6 skipped: 5 empty, 1 not valid UTF-8; -v lists them\n"
         assert "skipped notes/broken.md: is not valid UTF-8 (byte 3)" in verbose.stderr
         assert "notes/empty3.md, notes/empty4.md: is empty" in verbose.stderr
 
@@ -216,12 +216,12 @@ class TestIndex:
         }
 
     def test_reasons_are_counted_without_what_differs_from_file_to_file(self):
-        reasons = [*["is empty"] * 7, *["leads out of the workspace"] * 2, "leads nowhere", "cannot be read: EIO"]
+        reasons = [*["is empty"] * 7, *["points outside the workspace"] * 2, "leads nowhere", "cannot be read: EIO"]
         reasons += [f"is not valid UTF-8 (byte {at})" for at in range(3)]
         counted = by_reason([SkippedEntry(f"{at}.md", reason, keep=False) for at, reason in enumerate(reasons)])
         many = by_reason([SkippedEntry(f"{at}.md", f"reason {at}", keep=False) for at in range(8)])
 
-        assert counted == "7 empty, 3 not valid UTF-8, 2 lead out of the workspace, 1 leads nowhere, 1 cannot be read"
+        assert counted == "7 empty, 3 not valid UTF-8, 2 point outside the workspace, 1 leads nowhere, 1 cannot be read"
         assert many.endswith("1 reason 4, 3 for other reasons")
 
     def test_what_cannot_be_indexed(self, klaw, notes):

@@ -136,7 +136,7 @@ class TestIndexing:
         (notes / "new.md").write_text("a gull", "utf-8")
         assert indexed("index", str(notes / "new.md")).stdout.startswith(f"{notes / 'new.md'}: 1 new")
         (notes / "code.py").write_text("print()", "utf-8")
-        assert "is not named *.md" in indexed("index", str(notes / "code.py")).stderr
+        assert "does not match *.md" in indexed("index", str(notes / "code.py")).stderr
 
     def test_a_file_of_no_indexed_directory_is_refused(self, indexed, user_home):
         (user_home / "x.md").write_text("text", "utf-8")
@@ -154,7 +154,7 @@ class TestIndexing:
         place = user_home / "code"
         place.mkdir()
         (place / "a.py").write_text("print()", "utf-8")
-        told = "klaw: other files in code, not read: 1 .py; `--include PATTERN` reads what it names\n"
+        told = "klaw: other files in code, not read: 1 .py; `--include PATTERN` adds matching files\n"
         assert klaw("index", str(place)).stderr == told
         assert klaw("index", str(place), "--include", "*.py").stderr == ""
 

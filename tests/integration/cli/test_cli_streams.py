@@ -119,4 +119,4 @@ class TestNoticesAndInput:
         assert "the query is empty" in done.stderr
 
     def test_where_nobody_can_be_asked_nothing_is_forgotten(self):
-        assert "say --yes" in in_shell("<&-", "forget", "notes/auth.md").stderr
+        assert "pass --yes" in in_shell("<&-", "forget", "notes/auth.md").stderr

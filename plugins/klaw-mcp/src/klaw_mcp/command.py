@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--read-only", is_flag=True, help="Offer only tools that change nothing.")
 @click.option("--allow-forget", is_flag=True, help="Offer memory_forget as well.")
 @click.option(
-    "-c", "--collection", "collections", multiple=True, metavar="NAME", help="Search in these. [default: memory]"
+    "-c", "--collection", "collections", multiple=True, metavar="NAME", help="Collections to search. [default: memory]"
 )
 @click.option("--tool", "extra", multiple=True, metavar="NAME", help="Offer this tool of an extension as well.")
 @common_options

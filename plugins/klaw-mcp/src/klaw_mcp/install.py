@@ -199,7 +199,7 @@ def write(file: Path, text: str) -> Path | None:
 def _ask(file: Path, keys: Sequence[str], server: Mapping[str, Any]) -> None:
     """Show what will be written and ask; abort unless the answer is yes. Raise UsageError where nobody can answer."""
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody can be asked here whether to write it; say --yes, or --print to see it")
+        raise click.UsageError("stdin is not a terminal; pass --yes to confirm, or --print to see the change")
     place = ".".join((*keys, _NAME))
     click.echo(f"{file}\n  {place} = {json.dumps(dict(server), indent=2, ensure_ascii=False)}", err=True)
     click.confirm("Write it?", abort=True, err=True)
