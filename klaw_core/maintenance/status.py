@@ -48,11 +48,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
         excluded={source.origin: source.excluded for source in known if source.excluded},
         statistics={**assembly.store.statistics(), **_facts(extensions)},
         problems=(
-            *(
-                f"{configured.name} is off: {configured.problem}"
-                for configured in assembly.retrievers
-                if configured.problem
-            ),
+            *(configured.complaint for configured in assembly.retrievers if configured.complaint),
             *embedding,
             *map(str, assembly.unusable),
             *(f"plugin {item.name}: {item.problem}" for item in assembly.registry.whole.plugins if item.problem),
