@@ -154,6 +154,16 @@ class Config:
     files: tuple[Path, ...] = ()
     table: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)  # merged, as `klaw config list` shows it
 
+    @property
+    def fingerprint(self) -> str:
+        """What is equal for configurations that give the same memory: a hash, so that it tells nobody a key."""
+        import json
+        from hashlib import sha256
+
+        apart = {"notices", "files", "table", "own_data_dir"}
+        values = attrs.asdict(self, filter=lambda attribute, _: attribute.name not in apart)
+        return sha256(json.dumps(values, default=str, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+
     def selections(self) -> list[Selection]:
         """Return every table that picks a component."""
         single = (self.store, self.chunking, self.embedding, self.fusion, self.language_model)
