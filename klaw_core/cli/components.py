@@ -18,17 +18,13 @@ from klaw_core.plugins.registry import Registry
 
 @attrs.frozen
 class ComponentState:
-    """One component the configuration asks for. ``problem`` and ``remedy`` are empty if it works.
-
-    ``limitation`` says what a component that works does without.
-    """
+    """One component the configuration asks for. ``problem`` and ``remedy`` are empty if it works."""
 
     kind: str
     type: str
     distribution: str = ""
     problem: str = ""
     remedy: str = ""
-    limitation: str = ""
 
 
 def examine(config: Config, registry: Registry) -> list[ComponentState]:
@@ -86,7 +82,7 @@ def _join(config: Config, selection: Selection, part: ComponentState, store: Any
         join(store, retriever, selection, config)
     except KlawError as error:
         return _broken(part, error)
-    return attrs.evolve(part, limitation=str(getattr(retriever, "limitation", "")))
+    return part
 
 
 def _broken(part: ComponentState, error: KlawError) -> ComponentState:

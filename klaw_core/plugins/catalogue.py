@@ -44,7 +44,6 @@ CATALOGUE: tuple[FirstParty, ...] = (
         "klaw-store-sqlitevec", ("sqlitevec",), (("store", "sqlite"), ("retriever", "sqlite-vec")), default=True
     ),
     FirstParty("klaw-fts5", ("fts5",), (("retriever", "fts5"),), default=True),
-    FirstParty("klaw-llm-openai", ("llm-openai",), (("language model", "openai"),)),
     FirstParty("klaw-rerank-http", ("rerank-http",), (("reranker", "http"),)),
     FirstParty("klaw-rerank-onnx", ("rerank-onnx",), (("reranker", "onnx"),)),
     FirstParty(
@@ -64,6 +63,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
     ),
     FirstParty("klaw-mcp", ("mcp",), commands={"mcp": "Serve the memory to an agent over the Model Context Protocol."}),
     FirstParty("klaw-sessions", ("sessions",), (("source", "claude-code"), ("source", "codex"))),
+    FirstParty("klaw-serve", ("serve",), commands={"serve": "Serve the memory to agents and people of this machine."}),
 )
 
 #: The extras that ``klaw[default]`` stands for.

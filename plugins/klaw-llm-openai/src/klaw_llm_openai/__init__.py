@@ -1,1 +1,0 @@
-"""Klaw language model `openai`: completions from OpenAI and every server that speaks its protocol."""

@@ -1,0 +1,148 @@
+"""The whole application: the guard, then apps of other distributions, then our own routes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from attrs import define, field
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from klaw_core import KlawError, Memory
+from klaw_serve import page, rest, rpc
+from klaw_serve.answers import answer
+from klaw_serve.apps import Apps, installed
+from klaw_serve.calls import Calls
+from klaw_serve.events import EventHub
+from klaw_serve.guard import Guard, Scope
+from klaw_serve.metrics import CONTENT_TYPE, Metrics
+from klaw_serve.openapi import document
+from klaw_serve.operations import OperationError
+from klaw_serve.options import Limits, Listening
+from klaw_serve.table import offered
+from klaw_serve.tenants import Tenants
+from klaw_serve.tokens import Tokens
+
+_LOG = logging.getLogger("klaw")
+
+
+@define(eq=False)
+class Service:
+    """A memory, served. ``app`` is what an ASGI server runs; made in the event loop that it runs in."""
+
+    calls: Calls
+    apps: Apps
+    app: Guard = field(init=False)
+    _router: Starlette = field(init=False)
+    _warming: asyncio.Task[None] | None = field(default=None, init=False)
+
+    async def dispatch(self, scope: Scope, receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
+        """Pass a request on to an app, or to our own routes."""
+        if scope["type"] == "lifespan":
+            await self._router(scope, receive, send)
+            return
+        path = scope["klaw.path"]
+        name = path.split("/", 2)[1]
+        if name in self.apps.factories and scope["type"] == "http":
+            try:
+                tenant = await self.calls.tenant(scope["klaw.agent"])
+            except OperationError as error:
+                await answer(error.as_json(), error.status)(scope, receive, send)
+                return
+            hosted = (await self.apps.of(tenant)).get(name)
+            if hosted is not None:
+                root = scope["path"].removesuffix(path) + f"/{name}"
+                await hosted.app({**scope, "root_path": root}, receive, send)
+                return
+        await self._router({**scope, "path": path, "raw_path": None}, receive, send)
+
+    @asynccontextmanager
+    async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        """Start the owner's apps, warm up; at the end stop everything and close every memory."""
+        await self.apps.of(self.calls.tenants.owner)
+        self._warming = asyncio.ensure_future(asyncio.to_thread(_warm, self.calls.tenants.owner.memory))
+        try:
+            yield
+        finally:
+            self.end_streams()
+            await self.apps.stop()
+            await self._warming
+            await asyncio.to_thread(self.calls.close)
+            await asyncio.to_thread(self.calls.tenants.close)
+
+    def end_streams(self) -> None:
+        """End every stream of events, and every WebSocket: they would keep the server from stopping."""
+        for tenant in self.calls.tenants.all():
+            tenant.hub.close()
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether the model is loaded."""
+        return self._warming is not None and self._warming.done()
+
+
+def _warm(memory: Memory) -> None:
+    """Load the model, so that the first search need not wait for it."""
+    try:
+        memory.search("warm", limit=1)
+    except KlawError as error:  # who searches will hear of it
+        _LOG.warning("%s", error)
+
+
+def make_service(memory: Memory, listening: Listening, limits: Limits, *, read_only: bool = False) -> Service:
+    """Return a service over a memory, which it closes when it stops. Call it in the event loop."""
+    loop = asyncio.get_running_loop()
+    tenants = Tenants.of(memory, lambda: EventHub(loop))
+    operations = offered(read_only=read_only)
+    metrics = Metrics()
+    calls = Calls(tenants, operations, limits, metrics)
+    service = Service(calls, Apps(installed(memory.config), read_only))
+    service.app = Guard(service.dispatch, listening, limits, Tokens(memory.config.data_dir), metrics)
+    described = document(operations)
+
+    async def health(_request: Request) -> Response:
+        return answer({"status": "ok", "warm": service.is_warm})
+
+    async def openapi(_request: Request) -> Response:
+        return answer(described)
+
+    async def count(request: Request) -> Response:
+        if request.scope["klaw.agent"]:  # they count for all agents together
+            raise HTTPException(404)
+        return PlainTextResponse(metrics.text(), media_type=CONTENT_TYPE)
+
+    routes = [
+        *page.routes(),
+        Route("/health", health),
+        Route("/openapi.json", openapi),
+        Route("/metrics", count),
+        *rest.routes(calls),
+        *rpc.routes(calls, service.app.accepts),
+    ]
+    service._router = Starlette(  # noqa: SLF001  # made here, of parts that need each other
+        routes=routes,
+        lifespan=service.lifespan,
+        exception_handlers={404: _missing, 405: _wrong_method, HTTPException: _refused},
+    )
+    return service
+
+
+async def _missing(_request: Request, _error: Exception) -> Response:
+    return answer({"error": "there is nothing here", "hint": "GET /openapi.json says what there is"}, 404)
+
+
+async def _wrong_method(_request: Request, error: Any) -> Response:
+    response = answer({"error": "this method is not allowed here", "hint": "GET /openapi.json says which are"}, 405)
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _refused(_request: Request, error: Any) -> Response:
+    return answer({"error": error.detail}, error.status_code)

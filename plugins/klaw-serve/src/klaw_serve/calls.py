@@ -1,0 +1,86 @@
+"""Calls of operations: each in a thread, with a deadline, counted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from attrs import define, field
+
+from klaw_core import KlawError
+from klaw_serve.metrics import Metrics
+from klaw_serve.operations import Operation, OperationError
+from klaw_serve.options import Limits
+from klaw_serve.tenants import Tenant, Tenants
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("klaw")
+# More threads than processors: some wait for the disk, or for another process's lock.
+_THREADS = 8
+
+
+@define(eq=False)
+class Calls:
+    """Runs what touches a memory, away from the event loop."""
+
+    tenants: Tenants
+    operations: Mapping[str, Operation]
+    limits: Limits
+    metrics: Metrics
+    _pool: ThreadPoolExecutor = field(init=False)
+    _pending: int = field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="klaw-serve")
+
+    async def tenant(self, agent: str) -> Tenant:
+        """Return an agent's memory. Raise OperationError."""
+        if not agent:
+            return self.tenants.owner
+        try:
+            return await self.run(lambda: self.tenants.get(agent))
+        except KlawError as error:
+            raise OperationError(404, error.message, error.hint) from error
+
+    async def call(self, agent: str, name: str, arguments: object) -> Any:
+        """Call an operation by name; return plain JSON. Raise OperationError, also when it takes too long."""
+        operation = self.operations.get(name)
+        if operation is None:
+            raise OperationError(404, f"there is no method {name!a:.80}", "GET /openapi.json names them")
+        tenant = await self.tenant(agent)
+        began, status = time.perf_counter(), 500
+        try:
+            async with asyncio.timeout(self.limits.request_seconds):
+                answer = await self.run(lambda: operation.call(tenant, arguments))
+            status = operation.status
+        except TimeoutError as error:
+            status = 504
+            raise OperationError(status, f"{name} took longer than {self.limits.request_seconds:g} s") from error
+        except OperationError as error:
+            status = error.status
+            raise
+        finally:
+            self.metrics.count(name, status, time.perf_counter() - began)
+        return answer
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run in a thread. Raise OperationError if too many wait already, and what the work raises.
+
+        A call that is given up while it waits for a thread never runs; one that has begun runs to its end.
+        """
+        if self._pending >= self.limits.pending:
+            raise OperationError(503, "too many calls wait already", "try again in a moment")
+        self._pending += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        finally:
+            self._pending -= 1
+
+    def close(self) -> None:
+        """Wait for the calls that run; those that wait never run."""
+        self._pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,76 @@
+"""Operations on conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from klaw_core import Chat, JournalEntry, Message
+from klaw_serve.operations import Json, Operation
+from klaw_serve.schemas import integer, moment, one_of, string
+from klaw_serve.tenants import Tenant
+
+_CHAT = string("A chat's name: CHANNEL_ID, as in telegram_123456.", 300)
+_MOST_MESSAGES = 1_000
+
+
+def _chats(tenant: Tenant, _given: Json) -> Any:
+    return {"chats": tenant.memory.conversations.chats()}
+
+
+def _messages(tenant: Tenant, given: Json) -> Any:
+    """Return messages with their secrets struck out, as they are indexed."""
+    conversations = tenant.memory.conversations
+    chat, limit = Chat.parse(given["chat"]), given.get("limit", 100)
+    since, until = moment(given, "since"), moment(given, "until", end_of_day=True)
+    if since is None and until is None:
+        lines = conversations.tail(chat, limit)
+    else:
+        lines = tuple(conversations.read(chat, since, until))[-limit:]
+    said = [line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate]
+    strike = conversations.redactor.text
+    return {"messages": [{**message.record(), "content": strike(message.content)} for message in said]}
+
+
+def _append(tenant: Tenant, given: Json) -> Any:
+    chat = Chat.parse(given["chat"])
+    said_at = moment(given, "ts") or datetime.now(UTC)
+    message = Message(given["role"], given["content"], said_at, id=given.get("id", ""), meta=chat.meta)
+    return tenant.memory.conversations.append(message).record()
+
+
+CHAT_OPERATIONS: Final[Sequence[Operation]] = (
+    Operation("memory.chats", "GET", "/api/chats", "List chats, the one that spoke last first.", _chats),
+    Operation(
+        "memory.messages",
+        "GET",
+        "/api/chats/{chat}",
+        "Read the last messages of a chat, oldest first.",
+        _messages,
+        {
+            "chat": _CHAT,
+            "limit": integer("How many; 100 by default.", 1, _MOST_MESSAGES),
+            "since": string("From then on.", 40),
+            "until": string("Until then; a day is included.", 40),
+        },
+        ("chat",),
+    ),
+    Operation(
+        "memory.append",
+        "POST",
+        "/api/chats/{chat}",
+        "Keep a message of a chat.",
+        _append,
+        {
+            "chat": _CHAT,
+            "role": one_of("Who says it.", "user", "assistant", "system", "tool"),
+            "content": string("What is said.", 1_000_000),
+            "id": string("The message's own id; one that is known is kept once.", 200),
+            "ts": string("When it was said; now by default.", 40),
+        },
+        ("chat", "role", "content"),
+        read_only=False,
+        status=201,
+    ),
+)

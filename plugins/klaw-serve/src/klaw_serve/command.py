@@ -1,0 +1,79 @@
+"""``klaw serve``: keep the memory open and warm, for every agent and person of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from klaw_core.cli.kit import Settings, common_options, data, notify, pass_settings, print_json
+from klaw_serve.options import DEFAULT_PORT, Listening
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.group("serve", invoke_without_command=True, short_help="Serve the memory to agents and people of this machine.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Listen on this address.")
+@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free one.")
+@click.option("--tls-cert", type=_FILE, metavar="FILE", help="Encrypt, with this certificate (PEM).")
+@click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key, if it is in a file of its own.")
+@click.option("--behind-proxy", is_flag=True, help="A proxy in front encrypts.")
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Answer to this name as well.")
+@click.option("--read-only", is_flag=True, help="Offer only what changes nothing.")
+@common_options
+@pass_settings
+@click.pass_context
+def command(
+    context: click.Context,
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    behind_proxy: bool,
+    names: tuple[str, ...],
+    read_only: bool,
+) -> None:
+    """Serve REST, JSON-RPC, WebSocket, MCP (where klaw-mcp is installed) and a page, until interrupted.
+
+    Who asks must know the token in the data directory: `klaw serve token` prints it.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    listening = Listening(host, port, tls_cert, tls_key, behind_proxy, names)
+    if not (listening.is_local or tls_cert or behind_proxy):
+        raise click.UsageError(
+            f"{host} can be reached from other machines: encrypt with --tls-cert, or say --behind-proxy if a proxy does"
+        )
+    if tls_key and not tls_cert:
+        raise click.UsageError("--tls-key needs --tls-cert")
+    from klaw_serve.options import Limits
+    from klaw_serve.run import serve
+
+    def ready(url: str, token: str) -> None:
+        if settings.json:
+            print_json({"url": url})
+        elif data().is_terminal:
+            notify(settings, f"serving at {url}, with a page at {url}/#token={token}", "stop with Ctrl+C")
+        else:  # what is logged is read by others
+            notify(settings, f"serving at {url}")
+
+    serve(settings.open_memory(), listening, Limits(), read_only=read_only, on_ready=ready)
+
+
+@command.command("token", short_help="Print the token that clients need.")
+@click.option("--agent", default="", metavar="NAME", help="The token for this agent's memory alone.")
+@common_options
+@pass_settings
+def token_command(settings: Settings, *, agent: str) -> None:
+    """Print the token that opens the memory, or that of one agent; made if there is none."""
+    from klaw_core import Agents
+    from klaw_serve.tokens import Tokens
+
+    config = settings.load_config()
+    if agent:
+        with Agents(config) as agents:
+            agents.memory(agent)  # only a name that an agent can have
+    token = Tokens(config.data_dir).make(agent)
+    print_json({"token": token}) if settings.json else data().line(token)

@@ -1,0 +1,54 @@
+"""Operations on facts, where an extension of that name is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from klaw_serve.operations import Json, Operation
+from klaw_serve.schemas import boolean, integer, moment, string
+from klaw_serve.tenants import Tenant
+
+_EXTENSION = "facts"
+
+
+def _facts(tenant: Tenant, given: Json) -> Any:
+    """Return the facts that are true now (or all there are), the newest first; those that fit a query best first."""
+    extension: Any = tenant.memory.extension(_EXTENSION)
+    as_of, limit = moment(given, "as_of"), given.get("limit", 100)
+    if given.get("query", "").strip():
+        found = extension.search(given["query"], limit, as_of=as_of)
+    else:
+        found = list(reversed(extension.list(as_of=as_of, everything=given.get("everything", False))))[:limit]
+    return {"facts": found}
+
+
+def _history(tenant: Tenant, given: Json) -> Any:
+    extension: Any = tenant.memory.extension(_EXTENSION)
+    return {"facts": extension.history(given["name"])}
+
+
+FACT_OPERATIONS: Final[Sequence[Operation]] = (
+    Operation(
+        "memory.facts",
+        "GET",
+        "/api/facts",
+        "List facts, or find those that fit a question.",
+        _facts,
+        {
+            "query": string("What to find.", 4_000, least=0),
+            "as_of": string("What was true on this day.", 40),
+            "everything": boolean("Those that are not true any more, too."),
+            "limit": integer("How many; 100 by default.", 1, 1_000),
+        },
+    ),
+    Operation(
+        "memory.fact_history",
+        "GET",
+        "/api/facts/{name}",
+        "Return what a fact replaced and what replaced it, oldest first.",
+        _history,
+        {"name": string("A fact's id, or a slot.", 300)},
+        ("name",),
+    ),
+)

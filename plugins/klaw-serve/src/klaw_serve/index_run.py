@@ -1,0 +1,78 @@
+"""An index run that a client asks for: one at a time, in a thread of its own, with its progress told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field
+
+from klaw_core import KlawError, Memory, Progress, to_json
+
+# Progress is told so often at most.
+_TELL_SECONDS = 0.1
+
+
+@define(eq=False)
+class IndexRun:
+    """The last run over a memory, or the one under way."""
+
+    memory: Memory
+    tell: Callable[[str, Any], None]
+    _state: dict[str, Any] = field(factory=lambda: {"state": "idle"}, init=False)
+    _changing: threading.Lock = field(factory=threading.Lock, init=False)
+    _thread: threading.Thread | None = field(default=None, init=False)
+    _stopping: bool = field(default=False, init=False)
+    _told: float = field(default=0.0, init=False)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """``state`` (idle, running, done, failed), and ``progress``, ``report`` or ``error``."""
+        return dict(self._state)
+
+    def start(self, origin: str | None = None, *, force: bool = False) -> dict[str, Any]:
+        """Begin a run unless one is under way; return the state."""
+        with self._changing:
+            if self._state["state"] != "running" and not self._stopping:
+                self._state = {"state": "running", "progress": None}
+                self._thread = threading.Thread(target=self._run, args=(origin, force), name="klaw-serve-index")
+                self._thread.start()
+            return self.state
+
+    def close(self) -> None:
+        """Stop at the next step and wait for that; what is left, the next run does."""
+        with self._changing:
+            self._stopping = True
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, origin: str | None, force: bool) -> None:  # noqa: FBT001  # a thread's target
+        try:
+            report = self.memory.index(origin=origin, force=force, on_progress=self._note)
+        except _StoppedError:
+            self._set({"state": "idle"})
+        except KlawError as error:
+            self._set({"state": "failed", **to_json(error)})
+        except Exception as error:  # noqa: BLE001  # whoever asked has gone on; the state says it
+            self._set({"state": "failed", "error": f"{type(error).__name__}: {error}"})
+        else:
+            self._set({"state": "done", "report": to_json(report)})
+
+    def _note(self, progress: Progress) -> None:
+        if self._stopping:
+            raise _StoppedError
+        now = time.monotonic()
+        self._state = {"state": "running", "progress": to_json(progress)}
+        if now - self._told >= _TELL_SECONDS:
+            self._told = now
+            self.tell("progress", self._state)
+
+    def _set(self, state: dict[str, Any]) -> None:
+        self._state = state
+        self.tell("progress", state)
+
+
+class _StoppedError(Exception):
+    """Ends a run at one of its steps."""

@@ -1,0 +1,39 @@
+"""The page at ``/``: three files, served with a policy that lets nothing else run."""
+
+from __future__ import annotations
+
+import secrets
+from importlib.resources import files
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+_TYPES: Final = {"app.js": "text/javascript", "style.css": "text/css", "icon.svg": "image/svg+xml"}
+
+
+def routes() -> list[Route]:
+    """Return the routes of the page and of its files."""
+    return [Route("/", _page), Route("/page/{name}", _file)]
+
+
+def _read(name: str) -> str:
+    return (files(__name__) / name).read_text("utf-8")
+
+
+async def _page(_request: Request) -> Response:
+    nonce = secrets.token_urlsafe(16)
+    policy = (
+        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
+        "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    html = _read("index.html").replace("{nonce}", nonce)
+    return Response(html, media_type="text/html", headers={"content-security-policy": policy})
+
+
+async def _file(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in _TYPES:
+        return Response(status_code=404)
+    return Response(_read(name), media_type=_TYPES[name])

@@ -1,0 +1,178 @@
+"""JSON-RPC 2.0, as one POST and as frames of a WebSocket.
+
+A WebSocket begins with ``{"type": "auth", "token": "…"}`` unless the handshake had the token. Then every frame is a
+call: ``{"id": "1", "method": "memory.search", "params": {"query": "…", "k": 5}}``. ``jsonrpc`` may be left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from klaw_serve.answers import answer, json_body, parsed
+from klaw_serve.calls import Calls
+from klaw_serve.operations import Json, OperationError
+
+_PARSE_ERROR: Final = -32700
+_INVALID_REQUEST: Final = -32600
+_NO_METHOD: Final = -32601
+_INVALID_PARAMS: Final = -32602
+_INTERNAL: Final = -32603
+#: What Klaw refuses for another reason: ``data.status`` says which, as HTTP has it.
+_REFUSED: Final = -32000
+_CODES: Final = {400: _INVALID_PARAMS, 500: _INTERNAL}
+
+_MOST_IN_BATCH: Final = 50
+_AUTH_SECONDS: Final = 5.0
+_UNAUTHORISED: Final = 4401
+# So many calls of one WebSocket run at once; further frames wait to be read.
+_AT_ONCE: Final = 32
+_SUBSCRIBE: Final = "events.subscribe"
+
+
+def routes(calls: Calls, accepts: Callable[[str, str], bool]) -> list[BaseRoute]:
+    """Return the two doors."""
+    return [
+        Route("/rpc", partial(_post, calls), methods=["POST"]),
+        WebSocketRoute("/ws", partial(_socket, calls, accepts)),
+    ]
+
+
+async def _post(calls: Calls, request: Request) -> Response:
+    agent = request.scope["klaw.agent"]
+    try:
+        frame = parsed(await request.body())
+    except OperationError as error:
+        return answer(_error(None, _PARSE_ERROR, error.message))
+    if not isinstance(frame, list):
+        reply = await _reply(calls, agent, frame)
+        return Response(status_code=204) if reply is None else answer(reply)
+    if not 0 < len(frame) <= _MOST_IN_BATCH:
+        return answer(_error(None, _INVALID_REQUEST, f"a batch has 1 to {_MOST_IN_BATCH} calls"))
+    replies = [await _reply(calls, agent, each) for each in frame]
+    told = [reply for reply in replies if reply is not None]
+    return answer(told) if told else Response(status_code=204)
+
+
+async def _reply(calls: Calls, agent: str, frame: Any) -> Json | None:
+    """Return the reply to a call, None to a notification."""
+    if not isinstance(frame, dict) or not isinstance(frame.get("method"), str):
+        return _error(None, _INVALID_REQUEST, 'a call is {"id": …, "method": "memory.search", "params": {…}}')
+    call_id, method = frame.get("id"), frame["method"]
+    if isinstance(call_id, bool | dict | list):
+        return _error(None, _INVALID_REQUEST, "an id is a string or a number")
+    try:
+        result = await calls.call(agent, method, frame.get("params") or {})
+        reply = {"jsonrpc": "2.0", "id": call_id, "result": result}
+    except OperationError as error:
+        code = _NO_METHOD if method not in calls.operations else _CODES.get(error.status, _REFUSED)
+        reply = _error(call_id, code, error.message, {"status": error.status, "hint": error.hint})
+    return reply if "id" in frame else None
+
+
+def _error(call_id: Any, code: int, message: str, data: Json | None = None) -> Json:
+    error = {"code": code, "message": message, **({} if data is None else {"data": data})}
+    return {"jsonrpc": "2.0", "id": call_id, "error": error}
+
+
+async def _socket(calls: Calls, accepts: Callable[[str, str], bool], socket: WebSocket) -> None:
+    await socket.accept()
+    try:
+        if not socket.scope.get("klaw.authorised") and not await _authorised(accepts, socket):
+            await socket.close(_UNAUTHORISED, "the token is missing or wrong")
+            return
+        await _Conversation(calls, socket).run()
+    except (WebSocketDisconnect, RuntimeError):  # RuntimeError: it has gone while something was sent
+        return
+
+
+async def _authorised(accepts: Callable[[str, str], bool], socket: WebSocket) -> bool:
+    """Wait for the first frame, and return whether its token is right."""
+    try:
+        async with asyncio.timeout(_AUTH_SECONDS):
+            frame = parsed(await _text(socket))
+    except (TimeoutError, OperationError):
+        return False
+    token = frame.get("token") if isinstance(frame, dict) and frame.get("type") == "auth" else None
+    if not isinstance(token, str) or not accepts(token, socket.scope["klaw.agent"]):
+        return False
+    await _send(socket, {"type": "auth", "ok": True})
+    return True
+
+
+async def _text(socket: WebSocket) -> str | bytes:
+    """Return the next frame's content. Raise WebSocketDisconnect."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1000))
+    text: str | bytes = message.get("text") or message.get("bytes") or ""
+    return text
+
+
+async def _send(socket: WebSocket, value: Json) -> None:
+    await socket.send_text(json_body(value).decode())
+
+
+class _Conversation:
+    """An authorised WebSocket: calls run next to each other, and replies come when they are ready."""
+
+    def __init__(self, calls: Calls, socket: WebSocket) -> None:
+        self._calls, self._socket, self._agent = calls, socket, socket.scope["klaw.agent"]
+        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._subscribed = False
+
+    async def run(self) -> None:
+        """Answer until the client goes or the server stops."""
+        tenant = await self._calls.tenant(self._agent)
+        with tenant.hub.stream() as ended:  # it ends with the server, and so does this
+            self._begin(self._pass_on(ended))
+            try:
+                while True:
+                    text = await _text(self._socket)
+                    await self._free.acquire()
+                    self._begin(self._answer(text))
+            finally:
+                for task in self._tasks:
+                    task.cancel()
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # whatever a send raised: the client has gone
+
+    async def _answer(self, text: str | bytes) -> None:
+        try:
+            try:
+                frame = parsed(text)
+            except OperationError as error:
+                await _send(self._socket, _error(None, _PARSE_ERROR, error.message))
+                return
+            if isinstance(frame, dict) and frame.get("method") == _SUBSCRIBE:
+                self._subscribed = True
+                await _send(self._socket, {"jsonrpc": "2.0", "id": frame.get("id"), "result": {"subscribed": True}})
+                return
+            reply = await _reply(self._calls, self._agent, frame)
+            if reply is not None:
+                await _send(self._socket, reply)
+        finally:
+            self._free.release()
+
+    async def _pass_on(self, notices: Any) -> None:
+        async for notice in notices:
+            if self._subscribed:
+                params = {"event": notice.kind, "data": notice.data}
+                await _send(self._socket, {"jsonrpc": "2.0", "method": "event", "params": params})
+        await self._socket.close(1001, "the server stops")

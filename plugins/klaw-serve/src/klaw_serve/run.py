@@ -1,0 +1,164 @@
+"""From a memory to a running server: sockets, uvicorn, and an end without loss."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from klaw_core import ConfigError, Memory
+from klaw_serve.app import Service, make_service
+from klaw_serve.options import Limits, Listening
+from klaw_serve.running import announce, local_socket, only_server
+from klaw_serve.tokens import Tokens
+
+_BACKLOG = 512
+
+
+def serve(
+    memory: Memory,
+    listening: Listening,
+    limits: Limits,
+    *,
+    read_only: bool,
+    on_ready: Callable[[str, str], None],
+) -> None:
+    """Serve a memory until the process is told to stop; the memory is closed then.
+
+    ``on_ready`` is called with the URL and the token once connections are accepted. Raise StoreLockedError if a server
+    for this data directory runs, ConfigError if the address cannot be used.
+    """
+    data_dir = memory.config.data_dir
+    token = Tokens(data_dir).make()
+    with only_server(data_dir), local_socket(data_dir) as local, _listen(listening) as public:
+        url = listening.url(public.getsockname()[1])
+
+        def ready() -> None:
+            where = None if local is None else str(data_dir / "serve.sock")
+            announce(data_dir, url=url, socket=where, token=token, configuration=memory.config.fingerprint)
+            on_ready(url, token)
+
+        asyncio.run(_serve(memory, listening, limits, read_only, (public, local), ready))
+
+
+@contextlib.contextmanager
+def _listen(listening: Listening) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
+    try:
+        listener = socket.create_server((listening.host, listening.port), family=family, backlog=_BACKLOG)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            [f"cannot listen on {listening.host} port {listening.port}: {reason}"], hint="choose another: --port"
+        ) from error
+    with listener:
+        yield listener
+
+
+async def _serve(  # noqa: PLR0917  # positional by asyncio.run
+    memory: Memory,
+    listening: Listening,
+    limits: Limits,
+    read_only: bool,  # noqa: FBT001
+    sockets: tuple[socket.socket, socket.socket | None],
+    ready: Callable[[], None],
+) -> None:
+    service = make_service(memory, listening, limits, read_only=read_only)
+    config = uvicorn.Config(
+        service.app,
+        http=_protocol(limits.header_seconds),
+        ws="websockets-sansio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=listening.behind_proxy,
+        limit_concurrency=limits.connections,
+        timeout_graceful_shutdown=limits.stop_seconds,
+        ws_max_size=limits.body_bytes,
+        ws_max_queue=8,
+        ssl_certfile=listening.tls_cert,
+        ssl_keyfile=listening.tls_key,
+    )
+    server = _Server(config, service, sockets[1], ready)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, server.stop)
+    await server.serve([sockets[0]])
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, with a second socket, which has no TLS, and streams that end before it waits for them."""
+
+    def __init__(
+        self, config: uvicorn.Config, service: Service, local: socket.socket | None, ready: Callable[[], None]
+    ) -> None:
+        super().__init__(config)
+        self._service, self._local, self._ready = service, local, ready
+
+    def stop(self) -> None:
+        """Stop; told so a second time, without waiting for calls that run."""
+        self.force_exit, self.should_exit = self.should_exit, True
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the event loop: uvicorn raises them again at the end, which would end the cleaning up."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections."""
+        await super().startup(sockets)
+        if self._local is not None:
+            loop = asyncio.get_running_loop()
+            self.servers.append(await loop.create_server(self._connection, sock=self._local, backlog=_BACKLOG))
+        self._ready()
+
+    def _connection(self) -> asyncio.Protocol:
+        kind: Any = self.config.http_protocol_class
+        made: asyncio.Protocol = kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+        return made
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting, end streams, wait for calls."""
+        self._service.end_streams()
+        await super().shutdown(sockets)
+
+
+def _protocol(header_seconds: float) -> type[H11Protocol]:
+    """Return the protocol of a connection that is closed if the head of a request takes too long to come.
+
+    uvicorn waits for it without end, and a client that sends a byte now and then would hold a connection each.
+    """
+
+    class Bounded(H11Protocol):
+        _waiting: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as H11Protocol has it
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.conn.their_state is h11.IDLE:
+                self._wait()
+            elif self._waiting is not None:
+                self._waiting.cancel()
+                self._waiting = None
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self._waiting is not None:
+                self._waiting.cancel()
+            super().connection_lost(exc)
+
+        def _wait(self) -> None:
+            if self._waiting is None:
+                self._waiting = self.loop.call_later(header_seconds, self.transport.close)
+
+    return Bounded

@@ -1,0 +1,91 @@
+"""Operations that answer a question: search, and the context for a message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from klaw_core import Filters, parse_condition, to_json
+from klaw_serve.operations import Json, Operation
+from klaw_serve.schemas import integer, moment, number, one_of, several, string
+from klaw_serve.tenants import Tenant
+
+_MOST_RESULTS = 1_000
+_LABEL = 1_000
+
+_SEARCH: Final[dict[str, Json]] = {
+    "query": string("What to find, in plain words.", 100_000),
+    "limit": integer("How many chunks; 10 by default.", 1, _MOST_RESULTS),
+    "mode": one_of("By words and meaning (hybrid), words (fts) or meaning (vector).", "hybrid", "fts", "vector"),
+    "collection": several("Search in these; memory by default.", string("A name.", _LABEL)),
+    "source": string("Only this source: MEMORY.md, conversation, manual.", _LABEL),
+    "path": string("Only paths that begin so: notes/2026/.", _LABEL),
+    "chat_id": string("Only this chat: telegram_123456.", _LABEL),
+    "since": string("From then on: 2026-02-24, or a moment.", 40),
+    "until": string("Until then; a day is included.", 40),
+    "where": several("Only metadata like tags=work, year>=2025.", string("A condition.", _LABEL)),
+    "min_score": number("Leave out what scores lower.", -1e9, 1e9),
+    "min_relevance": number("Leave out what is less relevant.", 0, 1),
+    "per_document": integer("At most so many chunks of a note; 3 by default.", 1, _MOST_RESULTS),
+}
+
+
+def _search(tenant: Tenant, given: Json) -> Any:
+    filters = Filters(
+        source=given.get("source"),
+        path=given.get("path"),
+        chat_id=given.get("chat_id"),
+        since=moment(given, "since"),
+        until=moment(given, "until", end_of_day=True),
+        metadata=tuple(map(parse_condition, given.get("where", ()))),
+    )
+    found = tenant.memory.search(
+        given["query"],
+        given.get("limit", 10),
+        mode=given.get("mode", "hybrid"),
+        filters=filters,
+        collection=given.get("collection") or "memory",
+        min_score=given.get("min_score"),
+        min_relevance=given.get("min_relevance"),
+        per_document=given.get("per_document", 3),
+    )
+    return {"results": [{**to_json(item), "is_weak": item.is_weak} for item in found], "notices": found.notices}
+
+
+def _context(tenant: Tenant, given: Json) -> Any:
+    context = tenant.memory.context(
+        given["message"],
+        chat=given.get("chat"),
+        budget=given.get("budget", 1_000),
+        seen=given.get("seen", ()),
+    )
+    return {"context": str(context), "tokens": context.tokens, "notices": context.notices}
+
+
+SEARCH_OPERATIONS: Final[Sequence[Operation]] = (
+    Operation(
+        "memory.search",
+        "GET",
+        "/api/search",
+        "Find the chunks that answer a question, best first.",
+        _search,
+        _SEARCH,
+        ("query",),
+        {"q": "query", "k": "limit", "top_k": "limit", "topK": "limit", "n": "limit", "collections": "collection"},
+    ),
+    Operation(
+        "memory.context",
+        "GET",
+        "/api/context",
+        "Return what a model should be told with a message.",
+        _context,
+        {
+            "message": string("The message to answer.", 100_000),
+            "chat": string("The chat it is said in: telegram_123456.", 300),
+            "budget": integer("At most this many tokens; 1000 by default.", 1, 1_000_000),
+            "seen": several("Sources of items that the model was given before.", string("A source.", 2_000), 10_000),
+        },
+        ("message",),
+        {"query": "message", "max_tokens": "budget"},
+    ),
+)

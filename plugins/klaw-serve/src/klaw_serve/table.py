@@ -1,0 +1,234 @@
+"""The table of operations: everything a client can ask a memory for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from klaw_core import NotFoundError, PluginNotFoundError, run_tool
+from klaw_serve.chats import CHAT_OPERATIONS
+from klaw_serve.facts import FACT_OPERATIONS
+from klaw_serve.operations import Json, Operation
+from klaw_serve.schemas import boolean, integer, string
+from klaw_serve.searching import SEARCH_OPERATIONS
+from klaw_serve.tenants import Tenant
+
+_PATH = string("A document's path: notes/a.md.", 1_000)
+_SECTION: Json = {"type": "string", "description": "About whom.", "enum": ["user", "agent"]}
+_KEY = string("What it is called.", 200)
+_COLLECTION = string("A collection; memory by default.", 200)
+
+
+def _get(tenant: Tenant, given: Json) -> Any:
+    return tenant.memory.get(given["path"], given.get("first_line", 1), given.get("lines"))
+
+
+def _documents(tenant: Tenant, given: Json) -> Any:
+    limit = given.get("limit", 100)
+    found = tenant.memory.documents(
+        collection=given.get("collection", "memory"),
+        prefix=given.get("prefix", ""),
+        after=given.get("after", ""),
+        limit=limit,
+    )
+    return {"documents": found, "after": found[-1].path if len(found) == limit else None}
+
+
+def _recent(tenant: Tenant, given: Json) -> Any:
+    origin, collection = given.get("origin"), given.get("collection")
+    return {"documents": tenant.memory.recent(given.get("limit", 10), origin=origin, collection=collection)}
+
+
+def _save(tenant: Tenant, given: Json) -> Any:
+    return tenant.memory.save(given["text"], source=given.get("source", "manual"), chat_id=given.get("chat_id"))
+
+
+def _core_update(tenant: Tenant, given: Json) -> Any:
+    tenant.memory.core.update(given["section"], given["key"], given["value"])
+    return tenant.memory.core.get()
+
+
+def _core_delete(tenant: Tenant, given: Json) -> Any:
+    tenant.memory.core.delete(given["section"], given["key"])
+    return tenant.memory.core.get()
+
+
+def _tool(tenant: Tenant, given: Json) -> Any:
+    """Run a tool of the memory. Raise NotFoundError if a client of ``memory.tools`` cannot know it."""
+    tools = tenant.memory.toolbox()
+    if given["name"] not in tools:
+        raise NotFoundError(f"there is no tool {given['name']!a:.80}", hint=f"known: {', '.join(tools)}")
+    return run_tool(tools, given["name"], given.get("arguments", {}))
+
+
+def _index(tenant: Tenant, given: Json) -> Any:
+    origin = given.get("origin")
+    if origin is not None and origin not in {source.origin for source in tenant.memory.sources()}:
+        raise NotFoundError(f"there is no source {origin!a:.80}", hint="GET /api/sources")
+    return tenant.run.start(origin, force=given.get("force", False))
+
+
+def _extensions(tenant: Tenant, _given: Json) -> Any:
+    """Say which optional parts there are, so that a page shows what works."""
+    try:
+        tenant.memory.extension("facts")
+    except PluginNotFoundError:
+        return {"facts": False}
+    return {"facts": True}
+
+
+_OWN: Final[Sequence[Operation]] = (
+    Operation(
+        "memory.get",
+        "GET",
+        "/api/document",
+        "Read a document, or some of its lines.",
+        _get,
+        {
+            "path": _PATH,
+            "first_line": integer("Read from this line on.", 1, 10**9),
+            "lines": integer("How many lines.", 1, 10**9),
+        },
+        ("path",),
+    ),
+    Operation(
+        "memory.forget",
+        "DELETE",
+        "/api/document",
+        "Forget a saved memory, or leave a note out from now on.",
+        lambda tenant, given: tenant.memory.forget(given["path"]),
+        {"path": _PATH},
+        ("path",),
+        read_only=False,
+    ),
+    Operation(
+        "memory.restore",
+        "POST",
+        "/api/restore",
+        "Take back a note that was forgotten.",
+        lambda tenant, given: tenant.memory.restore(given["path"]),
+        {"path": _PATH},
+        ("path",),
+        read_only=False,
+    ),
+    Operation(
+        "memory.documents",
+        "GET",
+        "/api/documents",
+        "List documents in order of path, a page at a time.",
+        _documents,
+        {
+            "collection": _COLLECTION,
+            "prefix": string("How the paths begin.", 1_000, least=0),
+            "after": string("The last path of the page before.", 1_000, least=0),
+            "limit": integer("How many.", 1, 1_000),
+        },
+    ),
+    Operation(
+        "memory.recent",
+        "GET",
+        "/api/recent",
+        "List the newest documents.",
+        _recent,
+        {
+            "limit": integer("How many; 10 by default.", 1, 1_000),
+            "origin": string("Only this source.", 200),
+            "collection": _COLLECTION,
+        },
+    ),
+    Operation(
+        "memory.collections",
+        "GET",
+        "/api/collections",
+        "List the collections.",
+        lambda tenant, _: {"collections": tenant.memory.collections()},
+    ),
+    Operation(
+        "memory.sources",
+        "GET",
+        "/api/sources",
+        "List the sources of documents.",
+        lambda tenant, _: {"sources": tenant.memory.sources()},
+    ),
+    Operation(
+        "memory.save",
+        "POST",
+        "/api/memories",
+        "Remember a text; it can be found at once.",
+        _save,
+        {
+            "text": string("What to remember.", 100_000),
+            "source": string("A label that results show; manual by default.", 200),
+            "chat_id": string("The chat it is from: telegram_123456.", 300),
+        },
+        ("text",),
+        {"content": "text"},
+        read_only=False,
+        status=201,
+    ),
+    Operation("memory.status", "GET", "/api/status", "Say what is indexed.", lambda tenant, _: tenant.memory.status()),
+    Operation("memory.doctor", "GET", "/api/doctor", "Examine everything.", lambda tenant, _: tenant.memory.doctor()),
+    Operation("memory.extensions", "GET", "/api/extensions", "Say which optional parts are installed.", _extensions),
+    Operation(
+        "memory.index",
+        "POST",
+        "/api/index",
+        "Begin to bring the index up to date; its progress is an event.",
+        _index,
+        {"origin": string("Only this source.", 200), "force": boolean("Cut every document again.")},
+        read_only=False,
+        status=202,
+    ),
+    Operation("memory.index_state", "GET", "/api/index", "Say how far the index run is.", lambda t, _: t.run.state),
+    Operation("memory.core_get", "GET", "/api/core", "Read core memory.", lambda tenant, _: tenant.memory.core.get()),
+    Operation(
+        "memory.core_update",
+        "PUT",
+        "/api/core/{section}/{key}",
+        "Set a key of core memory.",
+        _core_update,
+        {"section": _SECTION, "key": _KEY, "value": string("What it is.", 10_000, least=0)},
+        ("section", "key", "value"),
+        read_only=False,
+    ),
+    Operation(
+        "memory.core_delete",
+        "DELETE",
+        "/api/core/{section}/{key}",
+        "Delete a key of core memory.",
+        _core_delete,
+        {"section": _SECTION, "key": _KEY},
+        ("section", "key"),
+        read_only=False,
+    ),
+    Operation(
+        "memory.tools",
+        "GET",
+        "/api/tools",
+        "List the tools that a language model can be offered.",
+        lambda tenant, _: {"tools": list(tenant.memory.toolbox().values())},
+    ),
+    Operation(
+        "memory.tool",
+        "POST",
+        "/api/tools/{name}",
+        "Run a tool; what is wrong with its arguments is in the answer.",
+        _tool,
+        {
+            "name": string("The tool's name.", 200),
+            "arguments": {"type": "object", "description": "As the tool's schema says."},
+        },
+        ("name",),
+        read_only=False,
+    ),
+)
+
+#: Every operation, by its name.
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    operation.name: operation for operation in (*SEARCH_OPERATIONS, *_OWN, *CHAT_OPERATIONS, *FACT_OPERATIONS)
+}
+
+
+def offered(*, read_only: bool) -> Mapping[str, Operation]:
+    """Return the operations of a server."""
+    return {name: each for name, each in OPERATIONS.items() if each.read_only or not read_only}

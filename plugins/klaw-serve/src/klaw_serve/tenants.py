@@ -1,0 +1,69 @@
+"""Whose memory: the owner's, or that of an agent, each with its events, its index run and its apps."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from attrs import define, field
+
+from klaw_core import Agents, Config, Memory, NotFoundError
+from klaw_serve.events import EventHub
+from klaw_serve.index_run import IndexRun
+
+
+@define(eq=False)
+class Tenant:
+    """A memory that is served. ``agent`` is empty for the owner's."""
+
+    agent: str
+    memory: Memory
+    hub: EventHub
+    run: IndexRun = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.run = IndexRun(self.memory, self.hub.send)
+        self.memory.on_change(self.hub.on)
+
+
+@define(eq=False)
+class Tenants:
+    """The memories of one server. Safe for several threads; all are closed together."""
+
+    config: Config
+    make_hub: Callable[[], EventHub]
+    owner: Tenant = field(init=False)
+    _agents: Agents = field(init=False)
+    _open: dict[str, Tenant] = field(factory=dict, init=False)
+    _opening: threading.Lock = field(factory=threading.Lock, init=False)
+
+    @classmethod
+    def of(cls, memory: Memory, make_hub: Callable[[], EventHub]) -> Tenants:
+        """Serve a memory, and those of the agents below its data directory."""
+        made = cls(memory.config, make_hub)
+        made.owner = Tenant("", memory, make_hub())
+        made._agents = Agents(memory.config)
+        return made
+
+    def get(self, agent: str) -> Tenant:
+        """Return an agent's, opened if need be. Raise NotFoundError for a name that no agent can have, StoreError."""
+        if not agent:
+            return self.owner
+        with self._opening:
+            if agent not in self._open:
+                memory = self._agents.memory(agent)
+                if memory is None:
+                    raise NotFoundError(f"the agent {agent!r} has no memory")
+                self._open[agent] = Tenant(agent, memory, self.make_hub())
+            return self._open[agent]
+
+    def all(self) -> list[Tenant]:
+        """Return those that are open."""
+        return [self.owner, *self._open.values()]
+
+    def close(self) -> None:
+        """Wait for index runs to stop and close every memory."""
+        for tenant in self.all():
+            tenant.run.close()
+        self._agents.close()
+        self.owner.memory.close()

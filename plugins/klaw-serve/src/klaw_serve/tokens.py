@@ -1,0 +1,65 @@
+"""Tokens: who may ask. The owner's opens everything, an agent's that agent's memory alone."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+
+from attrs import frozen
+
+from klaw_core import StoreReadOnlyError, locked, write_atomically
+
+FILE = "serve.token"
+_BYTES = 32
+_MOST_BYTES = 1_000
+# What an agent can be called, and nothing that leads elsewhere.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
+
+
+@frozen
+class Tokens:
+    """The token files below a data directory, each readable by its owner only."""
+
+    data_dir: Path
+
+    def file(self, agent: str = "") -> Path:
+        """Return the file of the owner's token, or of an agent's."""
+        return (self.data_dir / "agents" / agent if agent else self.data_dir) / FILE
+
+    def make(self, agent: str = "") -> str:
+        """Return a token; made if there is none. Raise StoreReadOnlyError for one that others can read."""
+        file = self.file(agent)
+        with locked(file.parent):
+            known = self.read(agent)
+            if known:
+                return known
+            token = secrets.token_urlsafe(_BYTES)
+            write_atomically(file, f"{token}\n")
+            return token
+
+    def read(self, agent: str = "") -> str:
+        """Return a token, empty if there is none. Raise StoreReadOnlyError for one that others can read."""
+        file = self.file(agent)
+        try:
+            with file.open("rb") as opened:
+                mode = file.stat().st_mode
+                text = opened.read(_MOST_BYTES).decode("ascii", "replace").strip()
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            raise StoreReadOnlyError(f"{file} cannot be read: {error.strerror}") from error
+        if mode & 0o077:
+            raise StoreReadOnlyError(
+                f"others can read {file} (mode {mode & 0o777:03o})", hint=f"rm {file}; the next start makes another"
+            )
+        return text
+
+    def accept(self, given: str, agent: str = "") -> bool:
+        """Return whether a token opens the memory of an agent, or (``""``) the owner's. Takes the same time for all."""
+        owner = _equal(given, self.read())
+        return (bool(_NAME.fullmatch(agent)) and _equal(given, self.read(agent))) or owner
+
+
+def _equal(given: str, known: str) -> bool:
+    return secrets.compare_digest(given.encode("utf-8", "replace"), known.encode()) and bool(known)

@@ -1,0 +1,133 @@
+"""What the guard keeps out."""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+import ssl
+import stat
+import subprocess
+
+import pytest
+
+
+@pytest.mark.parametrize("host", ["evil.example", "klaw.evil.example:80", "127.0.0.1.evil.example", "", "10.0.0.7"])
+def test_another_name_is_refused(server, host):
+    """A site can make its own name point at this machine (DNS rebinding): its pages are then same-origin."""
+    assert server.get("/api/status", headers={"Host": host}).status == 421
+    assert server.get("/", headers={"Host": host}).status == 421
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "[::1]:80", "LOCALHOST:8490"])
+def test_this_machines_names_are_answered(server, host):
+    assert server.get("/api/collections", headers={"Host": host}).status == 200
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1", "http://localhost:1"])
+def test_another_origin_is_refused_even_with_the_token(server, origin):
+    answer = server.get("/api/collections", headers={"Origin": origin})
+    assert answer.status == 403
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_the_own_origin_is_answered_and_nothing_allows_others(server):
+    own = f"http://127.0.0.1:{server.port}"
+    answer = server.get("/api/collections", headers={"Origin": own})
+    assert answer.status == 200
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+    assert server.ask("OPTIONS", "/api/collections", headers={"Origin": own}).status == 405
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "x" * 100_000])
+@pytest.mark.parametrize("path", ["/api/status", "/metrics", "/rpc", "/api/events", "/agents/bob/api/status", "/none"])
+def test_without_the_token_there_is_nothing(server, path, token):
+    answer = server.get(path, token=token)
+    assert answer.status in {400, 401}  # 400: uvicorn takes no such long header
+    assert answer.status == 400 or answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_the_token_is_its_owners_alone(home):
+    with home.serving() as running:
+        assert stat.S_IMODE((home.data / "serve.token").stat().st_mode) == 0o600
+        assert stat.S_IMODE((home.data / "server.json").stat().st_mode) == 0o600
+        assert stat.S_IMODE((home.data / "serve.sock").stat().st_mode) == 0o600
+        assert len(running.token) >= 40
+    assert home.run("serve", "token").stdout.strip() == running.token
+    (home.data / "serve.token").chmod(0o644)
+    refused = home.run("serve", "--port", "0")
+    assert refused.returncode == 1
+    assert "others can read" in refused.stderr
+
+
+def test_too_much_too_often_and_too_slow(home):
+    limits = {"body_bytes": 1_000, "header_seconds": 0.3, "request_seconds": 0.5, "requests_per_second": 20}
+    with home.serving(limits=limits) as running:
+        assert running.ask("POST", "/rpc", b"x" * 2_000).status == 413
+        chunked = iter([b"x" * 600, b"x" * 600])
+        assert _chunked(running, chunked) == 413
+        with running.raw() as slow:  # a head that never ends: the server closes the connection
+            slow.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: ")
+            assert slow.recv(1_000) == b""
+        with running.raw() as slow:  # a body that never comes
+            head = f"POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {running.token}\r\n"
+            slow.sendall(f"{head}Content-Length: 10\r\n\r\n".encode())
+            assert slow.recv(1_000).startswith(b"HTTP/1.1 408")
+        assert 429 in {running.get("/health").status for _ in range(200)}
+
+
+def _chunked(running, parts):
+    connection = http.client.HTTPConnection(running.host, running.port, timeout=running.patience)
+    connection.request("POST", "/rpc", parts, {"Authorization": f"Bearer {running.token}"}, encode_chunked=True)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_beyond_this_machine_only_with_encryption(home):
+    refused = home.run("serve", "--host", "0.0.0.0")
+    assert refused.returncode == 2
+    assert "--tls-cert" in refused.stderr
+    assert "--behind-proxy" in refused.stderr
+    assert home.run("serve", "--tls-key", home.data / "serve.token").returncode == 2
+    with home.serving("--host", "0.0.0.0", "--behind-proxy", "--allow-host", "memory.example") as running:
+        assert running.get("/health", headers={"Host": "memory.example"}).status == 200
+        assert running.get("/health", headers={"Host": "10.0.0.7:8490"}).status == 200
+        assert running.get("/health", headers={"Host": "evil.example"}).status == 421
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate with")
+def test_with_a_certificate_it_speaks_tls_and_nothing_else(home):
+    key, certificate = home.path / "key.pem", home.path / "cert.pem"
+    request = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    made = [*request, *names, "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    with home.serving("--tls-cert", str(certificate), "--tls-key", str(key)) as running:
+        trusted = ssl.create_default_context(cafile=certificate)
+        connection = http.client.HTTPSConnection("127.0.0.1", running.port, timeout=running.patience, context=trusted)
+        connection.request("GET", "/health")
+        assert connection.getresponse().status == 200
+        connection.close()
+        with pytest.raises((http.client.HTTPException, OSError)):
+            running.get("/health")
+
+
+def test_the_page_lets_nothing_run_but_its_own_script(server):
+    answer = server.get("/", token="")
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    nonce = policy.split("'nonce-")[1].split("'")[0]
+    assert f'nonce="{nonce}"' in answer.body.decode() or b"<script" not in answer.body
+    assert server.get("/", token="").headers["content-security-policy"] != policy

@@ -1,0 +1,144 @@
+"""The REST surface, asked over HTTP."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+from klaw_serve.table import OPERATIONS
+
+
+def test_a_search_answers_with_the_whole_result(server):
+    (best, *_) = server.get("/api/search?query=kiln+degrees&k=3").json["results"]
+    assert best["path"] == "notes/kiln.md"
+    assert "twelve hundred" in best["content"]
+    assert {part["component"] for part in best["explain"]} == {"fts5"}
+
+
+def test_a_search_takes_filters(server):
+    found = server.get("/api/search?query=the&path=notes/boat&collection=memory&collection=docs").json["results"]
+    assert {result["path"] for result in found} == {"notes/boat.md"}
+    assert server.get("/api/search?query=the&since=2999-01-01").json["results"] == []
+
+
+def test_wrong_arguments_are_named(server):
+    answer = server.get("/api/search?query=kiln&colour=red")
+    assert answer.status == 400
+    assert "colour" in answer.json["error"]
+    assert server.get("/api/search").status == 400
+    assert server.get("/api/search?query=a&query=b").status == 400
+    assert server.get("/api/search?query=kiln&since=soon").status == 400
+    assert server.get("/api/search?query=kiln&collection=none").status == 400
+
+
+def test_a_document_is_read_and_a_missing_one_is_not_found(server):
+    excerpt = server.get("/api/document?path=notes/kiln.md&first_line=3&lines=1").json
+    assert excerpt["content"].strip() == "The kiln is fired to"
+    assert server.get("/api/document?path=notes/none.md").status == 404
+
+
+def test_no_path_leads_out_of_the_workspace(server):
+    for path in ("notes/../data/serve.token", "../data/serve.token", "/etc/passwd", "notes/%2e%2e/x", "notes/\0"):
+        assert server.get(f"/api/document?path={quote(path)}").status == 404, path
+    for path in ("/page/../tokens.py", "/page/%2e%2e%2ftokens.py", "/page/__init__.py"):
+        assert server.get(path).status == 404, path
+    for agent in ("..", "%2e%2e", ".hidden", "a%00b", "%ff"):
+        assert server.get(f"/agents/{agent}/api/status").status == 404, agent
+
+
+def test_a_memory_is_saved_found_and_forgotten(server):
+    saved = server.ask("POST", "/api/memories", {"text": "The harbour froze over."})
+    assert saved.status == 201
+    assert server.get("/api/search?query=harbour+froze").json["results"][0]["path"] == saved.json["path"]
+    gone = server.ask("DELETE", f"/api/document?path={saved.json['path']}").json
+    assert gone["paths"] == [saved.json["path"]]
+    assert not server.get("/api/search?query=harbour+froze").json["results"]
+
+
+def test_a_note_is_left_out_and_taken_back(server):
+    server.ask("DELETE", "/api/document?path=notes/boat.md")
+    assert not server.get("/api/search?query=boat+Split").json["results"]
+    assert server.ask("POST", "/api/restore", {"path": "notes/boat.md"}).json["added"] == 1
+    assert server.get("/api/search?query=boat+Split").json["results"]
+
+
+def test_core_memory_is_changed(server):
+    assert server.ask("PUT", "/api/core/user/home/town", {"value": "Lyon"}).json["user"] == {"home/town": "Lyon"}
+    assert server.get("/api/core").json["user"] == {"home/town": "Lyon"}
+    assert server.ask("DELETE", "/api/core/user/home/town").json["user"] == {}
+    assert server.ask("DELETE", "/api/core/user/home/town").status == 404
+    assert server.ask("PUT", "/api/core/nobody/a", {"value": "b"}).status == 400
+
+
+def test_a_conversation_is_kept_and_read_without_its_secrets(server):
+    secret = "sk-ant-api03-" + "a1B2" * 24
+    said = {"role": "user", "content": f"The key is {secret}, the boat is green.", "id": "m1"}
+    assert server.ask("POST", "/api/chats/telegram_7", said).status == 201
+    assert [chat["name"] for chat in server.get("/api/chats").json["chats"]] == ["telegram_7"]
+    (message,) = server.get("/api/chats/telegram_7").json["messages"]
+    assert "green" in message["content"]
+    assert secret not in message["content"]
+    assert server.get("/api/chats/nobody").status == 400
+
+
+def test_the_index_is_brought_up_to_date_and_tells_of_it(server):
+    with server.raw() as stream:
+        stream.sendall(
+            f"GET /api/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n\r\n".encode()
+        )
+        lines = stream.makefile("rb")
+        assert any(line.startswith(b": open") for line in lines)
+        assert server.ask("POST", "/api/index", {"origin": "notes"}).status == 202
+        kinds = [line.split()[1] for line in _until_done(lines) if line.startswith(b"event:")]
+    assert {b"index", b"progress"} <= set(kinds)
+    assert server.get("/api/index").json["state"] == "done"
+    assert server.ask("POST", "/api/index", {"origin": "nothing"}).status == 404
+
+
+def _until_done(lines):
+    for line in lines:
+        yield line
+        if b'"state":"done"' in line:
+            return
+
+
+def test_a_context_and_a_tool_are_asked_for(server):
+    assert "twelve hundred" in server.get("/api/context?message=kiln+degrees").json["context"]
+    answer = server.ask("POST", "/api/tools/memory_search", {"arguments": {"q": "kiln", "topK": "1"}})
+    assert len(answer.json["results"]) == 1
+    assert server.ask("POST", "/api/tools/memory_nothing", {}).status == 404
+    assert server.ask("POST", "/api/tools/memory_forget", {"arguments": {"path": "notes/kiln.md"}}).status == 404
+
+
+def test_every_operation_is_in_the_document(server):
+    described = server.get("/openapi.json", token="").json
+    assert described["openapi"].startswith("3.1")
+    ids = {each["operationId"] for path in described["paths"].values() for each in path.values()}
+    assert OPERATIONS.keys() <= ids
+
+
+def test_what_reads_without_arguments_answers(server):
+    for operation in OPERATIONS.values():
+        if operation.method == "GET" and not operation.required:
+            assert server.get(operation.path).status in {200, 404}, operation.path  # 404: no facts installed
+
+
+def test_health_and_metrics_say_how_it_is(server):
+    assert server.get("/health", token="").json["status"] == "ok"
+    server.get("/api/search?query=kiln")
+    assert 'klaw_calls_total{operation="memory.search",status="200"}' in server.get("/metrics").body.decode()
+
+
+def test_a_body_that_is_no_object_is_refused(server):
+    for body in (b"{", b"[]", b"1", b'"text"', b"\xff", b'{"text": NaN}', b"[" * 100_000, b'{"text": "\\ud800"}'):
+        assert server.ask("POST", "/api/memories", body).status == 400, body[:20]
+
+
+def test_read_only_offers_nothing_that_writes(home):
+    with home.serving("--read-only") as running:
+        assert running.get("/api/search?query=kiln").json["results"]
+        assert running.ask("POST", "/api/memories", {"text": "no"}).status == 404
+        assert running.ask("DELETE", "/api/document?path=notes/kiln.md").status == 405
+        assert running.rpc("memory.save", text="no")["error"]["code"] == -32601
+        assert running.ask("POST", "/api/tools/memory_save", {"arguments": {"content": "no"}}).status in {404, 405}
+        assert "memory.save" not in json.dumps(running.get("/openapi.json").json)
