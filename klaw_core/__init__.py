@@ -43,7 +43,9 @@ _MODULES = {
         "GatingExtension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "
         "TabledExtension ToolExtension"
     ),
-    "interfaces.index": "CheckedIndex ErasingIndex Index KeyDigestIndex NoticingRetriever OutdatedIndex Retriever",
+    "interfaces.index": (
+        "CheckedIndex ErasingIndex Index KeyDigestIndex LimitedRetriever NoticingRetriever OutdatedIndex Retriever"
+    ),
     "interfaces.journal": "RecordJournal",
     "interfaces.language_model": "LanguageModel",
     "interfaces.messages": "MessageReader MessageWriter",

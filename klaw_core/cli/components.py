@@ -18,13 +18,17 @@ from klaw_core.plugins.registry import Registry
 
 @attrs.frozen
 class ComponentState:
-    """One component the configuration asks for. ``problem`` and ``remedy`` are empty if it works."""
+    """One component the configuration asks for. ``problem`` and ``remedy`` are empty if it works.
+
+    ``limitation`` says what a component that works does without.
+    """
 
     kind: str
     type: str
     distribution: str = ""
     problem: str = ""
     remedy: str = ""
+    limitation: str = ""
 
 
 def examine(config: Config, registry: Registry) -> list[ComponentState]:
@@ -82,7 +86,7 @@ def _join(config: Config, selection: Selection, part: ComponentState, store: Any
         join(store, retriever, selection, config)
     except KlawError as error:
         return _broken(part, error)
-    return part
+    return attrs.evolve(part, limitation=str(getattr(retriever, "limitation", "")))
 
 
 def _broken(part: ComponentState, error: KlawError) -> ComponentState:

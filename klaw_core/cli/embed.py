@@ -18,7 +18,7 @@ def command(settings: Settings, *, batch_size: int | None, limit: int | None) ->
     It can be stopped at any time, and run again: what was answered is kept. Exit status 1 if the embedder fails; a text
     that it refuses is left out, and found by words alone.
     """
-    from klaw_core.cli.output import data
+    from klaw_core.cli.output import data, notify
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import interruptible, report_run
 
@@ -30,6 +30,8 @@ def command(settings: Settings, *, batch_size: int | None, limit: int | None) ->
             report = memory.embed(limit=limit, texts_per_call=batch_size, on_progress=on_progress)
         if report.embedded or report.cached or report.lacking or settings.json:
             report_run(settings, "embedded", report)
+        elif report.notices:
+            notify(settings, *report.notices)
         elif not settings.quiet:
             data().line("every chunk has its vector")
         if report.notices:

@@ -98,7 +98,7 @@ def _show(places: dict[Path, str], parts: list[ComponentState], following: str) 
             StyledText(_state(part), "bold red" if part.problem else "green"),
             StyledText(part.kind, "dim"),
             StyledText(part.type, "bold"),
-            StyledText(_fault(part), "cyan") if part.problem else StyledText(part.distribution, "dim"),
+            StyledText(_fault(part), "cyan") if part.problem else StyledText(_from(part), "dim"),
         ]
         for part in parts
     ]
@@ -114,6 +114,10 @@ def _state(part: ComponentState) -> str:
     if not part.problem:
         return "ready"
     return "broken" if part.distribution else "missing"
+
+
+def _from(part: ComponentState) -> str:
+    return f"{part.distribution}; {part.limitation}" if part.limitation else part.distribution
 
 
 def _fault(part: ComponentState) -> str:

@@ -42,6 +42,15 @@ class NoticingRetriever(Retriever[R], Protocol[R]):
 
 
 @runtime_checkable
+class LimitedRetriever(Retriever[R], Protocol[R]):
+    """A retriever that can do without something that it would rather have. Optional: without it it has everything."""
+
+    @property
+    def limitation(self) -> str:
+        """Return what it does without, and what fixes that, in one line; empty if nothing is missing."""
+
+
+@runtime_checkable
 class SuggestingRetriever(Retriever[R], Protocol[R]):
     """A retriever that can say what was probably meant. Optional; asked only where nothing good was found."""
 

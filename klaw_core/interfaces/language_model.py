@@ -9,7 +9,11 @@ if TYPE_CHECKING:
 
 
 class LanguageModel(Protocol):
-    """Completes prompts. Constructing one is cheap; nothing is loaded or asked before the first call."""
+    """Completes prompts. Constructing one is cheap; nothing is loaded or asked before the first call.
+
+    One method is optional: ``status()`` returns facts by name for ``klaw status``, such as what was used today. It asks
+    no server.
+    """
 
     @property
     def model(self) -> str:

@@ -78,6 +78,8 @@ class Doctor:
             if configured.problem:
                 what = f"it is off: {configured.problem}"
                 yield Finding("retriever", "error", what, configured.name, "klaw plugins")
+            elif configured.limitation:
+                yield Finding("retriever", "warning", f"it {configured.limitation}", configured.name)
         for error in self.assembly.unusable:
             yield Finding("component", "error", error.message, "", error.hint or "klaw plugins")
         for plugin in self.assembly.registry.whole.plugins:

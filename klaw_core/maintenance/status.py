@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -30,6 +30,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
     with assembly.store.read() as snapshot:
         counts = {each: snapshot.counts(each) for each in snapshot.collections()}
         indexes = tuple(_index_problems(assembly, snapshot, embed))
+    model_facts, model_problems = _language_model(assembly)
     known = sources.all()
     roots = {source.origin: root for source in known if (root := source.root) is not None}
     embedder = assembly.embedder.name() if assembly.config.embedding.type != "none" else ""
@@ -46,15 +47,12 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
         },
         workspaces={name: str(root) for name, root in roots.items()},
         excluded={source.origin: source.excluded for source in known if source.excluded},
-        statistics={**assembly.store.statistics(), **_facts(extensions)},
+        statistics={**assembly.store.statistics(), **_facts(extensions), **model_facts},
         problems=(
-            *(
-                f"{configured.name} is off: {configured.problem}"
-                for configured in assembly.retrievers
-                if configured.problem
-            ),
+            *(configured.complaint for configured in assembly.retrievers if configured.complaint),
             *embedding,
             *map(str, assembly.unusable),
+            *model_problems,
             *(f"plugin {item.name}: {item.problem}" for item in assembly.registry.whole.plugins if item.problem),
             *(f"extension {name}: {error}" for name, error in extensions.problems().items()),
             *(f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(sources.strays())),
@@ -75,6 +73,17 @@ def _facts(extensions: Extensions) -> Mapping[str, int | str]:
         with suppress(KlawError), isolated(f"the extension {name!r}"):
             facts |= extension.status()
     return facts
+
+
+def _language_model(assembly: Assembly) -> tuple[Mapping[str, int | str], Sequence[str]]:
+    """Return what the language model says about itself, and what keeps it from work. It is asked for no completion."""
+    try:
+        with isolated("the language model"):
+            model: object = assembly.language_model
+            return (model.status() if isinstance(model, StatusExtension) else {}), ()
+    except KlawError as error:
+        is_known = str(error) in map(str, assembly.unusable)
+        return {}, () if is_known else (str(error),)
 
 
 def _by_origin(counts: Mapping[str, Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:

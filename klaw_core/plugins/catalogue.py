@@ -44,6 +44,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         "klaw-store-sqlitevec", ("sqlitevec",), (("store", "sqlite"), ("retriever", "sqlite-vec")), default=True
     ),
     FirstParty("klaw-fts5", ("fts5",), (("retriever", "fts5"),), default=True),
+    FirstParty("klaw-llm-openai", ("llm-openai",), (("language model", "openai"),)),
     FirstParty("klaw-rerank-http", ("rerank-http",), (("reranker", "http"),)),
     FirstParty("klaw-rerank-onnx", ("rerank-onnx",), (("reranker", "onnx"),)),
     FirstParty(

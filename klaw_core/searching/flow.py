@@ -232,7 +232,7 @@ class Searcher:
         if not wanted:
             kind = "uses vectors" if mode == "vector" else "searches words"
             raise QueryError(f"mode {mode}: no configured retriever {kind}", hint="see [[memory.retrieval]]")
-        notices.extend(f"{configured.name} is off: {configured.problem}" for configured in wanted if configured.problem)
+        notices.extend(configured.complaint for configured in wanted if configured.problem)
         usable = [configured for configured in wanted if not configured.problem]
         if not usable:
             raise RetrievalError("; ".join(notices))

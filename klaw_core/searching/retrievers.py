@@ -17,3 +17,15 @@ class ConfiguredRetriever:
     retriever: Retriever[Any]
     weight: float
     problem: str = ""
+
+    @property
+    def limitation(self) -> str:
+        """What the retriever does without, empty if nothing; nothing of one that is not asked."""
+        return "" if self.problem else str(getattr(self.retriever, "limitation", ""))
+
+    @property
+    def complaint(self) -> str:
+        """What a person should know before anything is asked of it: that it is off, or what it does without."""
+        if self.problem:
+            return f"{self.name} is off: {self.problem}"
+        return f"{self.name} {self.limitation}" if self.limitation else ""

@@ -68,7 +68,7 @@ class IndexRuns:
             failures = self.sources.failures().items()
             report += IndexReport(skipped=tuple(SkippedEntry(name, str(error), keep=True) for name, error in failures))
         collections = tuple(dict.fromkeys(source.collection for source in sources))
-        report = self.finish(report, run, collections, on_progress, patient=_has_work(run))
+        report = self.finish(report, run, collections, on_progress, patient=_has_work(run)) + self._limitations()
         self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources))))
         return report
 
@@ -128,7 +128,7 @@ class IndexRuns:
                 self.skipped.update(source.origin, documents, cannot)
             report += written
         collections = tuple(dict.fromkeys(source.collection for source in by_source))
-        report = self.finish(report, run, collections, on_progress, patient=_has_work(run))
+        report = self.finish(report, run, collections, on_progress, patient=_has_work(run)) + self._limitations()
         self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in by_source))))
         return report
 
@@ -177,11 +177,17 @@ class IndexRuns:
             for name in collections if ours else ():
                 left = None if limit is None else max(limit - report.embedded - report.cached, 0)
                 report += self.assembly.indexer(name).embed(run, limit=left, on_progress=on_progress)
+        off = (configured.complaint for configured in self.assembly.retrievers if configured.problem)
+        report += IndexReport(notices=tuple(off))
         if report.embedded or report.cached:
             with self.assembly.store.write() as transaction:
                 most = self.assembly.config.cache.max_entries
                 transaction.tend_cache(most, found=report.cached, computed=report.embedded)
         return evolve(report, notices=tuple(dict.fromkeys(report.notices)))
+
+    def _limitations(self) -> IndexReport:
+        limited = (configured.complaint for configured in self.assembly.retrievers if configured.limitation)
+        return IndexReport(notices=tuple(limited))
 
     def _write(
         self, source: IsolatedSource, run: EmbeddingRun, *, force: bool, on_progress: ProgressCallback

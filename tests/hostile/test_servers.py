@@ -15,7 +15,17 @@ from contextlib import contextmanager, suppress
 import numpy as np
 import pytest
 
-from klaw_core import Candidate, ComponentContext, Hit, KlawError, Query, StoredChunk, discover
+from klaw_core import (
+    Candidate,
+    ComponentContext,
+    Hit,
+    KlawError,
+    Prompt,
+    PromptMessage,
+    Query,
+    StoredChunk,
+    discover,
+)
 from klaw_core.testing.values import cut_lines, make_document
 
 KEY = "sk-do-not-show-this-key-000000000000"
@@ -62,10 +72,23 @@ def _vectors(dice: random.Random) -> object:
             {"results": [{"index": dice.choice((0, 1, -1, 10**9, "0")), "relevance_score": score} for _ in range(3)]},
             [{"index": 0, "score": score}],
             {"error": {"message": f"your key {KEY} is wrong {KEY[::-1]}"}},
+            {"choices": [_choice(dice)], "usage": {"prompt_tokens": dice.choice([-1, 2**70, "7", None, 3])}},
+            {"choices": [_choice(dice)], "usage": dice.choice([None, [], 7])},
             {"model_info": {"bert.embedding_length": dice.choice(bad), "bert.context_length": dice.choice(bad)}},
             rows,
         ]
     )
+
+
+def _choice(dice: random.Random) -> object:
+    """Return what might be a completion, with one thing wrong."""
+    whole = json.dumps({"city": "Kiel"})
+    texts = [whole, whole[:-3], f"your key {KEY}", json.dumps({"city": KEY, "town": 1}), '{"city": "\\ud83d"}']
+    texts += ["[" * 50_000, '{"a":' * 50_000, "{" * 50_000, "<html>", "\x1b[2J", "<think>" * 1000, "x" * 1_000_000, ""]
+    content = dice.choice([*texts, None, 7, [], [None], [{"text": 7}], {"text": whole}])
+    said = {"content": content}
+    message = dice.choice([said, said, said, {"refusal": f"no: {KEY}"}, None, "Kiel", [content]])
+    return dice.choice([{"message": message, "finish_reason": dice.choice(["stop", "length", None, 7])}, message, None])
 
 
 def answers(dice: random.Random) -> bytes | Callable[[socket.socket], None]:
@@ -192,6 +215,27 @@ def test_a_reranking_server_may_answer_anything(campaign, tmp_path, dialect):
             options = {"api_key": KEY, "retries": 0, "timeout_seconds": DEADLINE_SECONDS, "bypass": False}
             reranker = build("reranker", "http", tmp_path, url=url, dialect=dialect, **options)
             if problem := outcome(lambda reranker=reranker: use(reranker)):
+                problems.append((number, problem))
+    assert problems == []
+
+
+def test_a_language_model_may_answer_anything(campaign, tmp_path):
+    city = {"type": "object", "required": ["city"], "additionalProperties": False, "properties": {"city": {}}}
+
+    def use(model, schema) -> None:
+        prompt = Prompt((PromptMessage("user", "Name a city."),), schema, deadline_seconds=DEADLINE_SECONDS)
+        completion = model.complete(prompt)
+        completion.text.encode()
+        assert completion.prompt_tokens >= 0
+        assert completion.completion_tokens >= 0
+        assert schema is None or set(completion.value) == {"city"}
+
+    problems = []
+    for number, dice in campaign.seeded("language model", SAMPLE):
+        with serving(dice) as url:
+            model = build("language model", "openai", tmp_path, url=url, model="m", api_key=KEY, retries=0)
+            schema = dice.choice([None, city])
+            if problem := outcome(lambda model=model, schema=schema: use(model, schema)):
                 problems.append((number, problem))
     assert problems == []
 

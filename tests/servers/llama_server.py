@@ -1,6 +1,6 @@
-"""llama.cpp's own HTTP server, as xllamacpp brings it: ``python llama_server.py MODEL.gguf PORT [CONTEXT]``.
+"""llama.cpp's own HTTP server, as xllamacpp brings it: ``python llama_server.py MODEL.gguf PORT [CONTEXT [chat]]``.
 
-Runs until its standard input is closed, so it never outlives the tests.
+It embeds, or with ``chat`` completes. Runs until its standard input is closed, so it never outlives the tests.
 """
 
 import sys
@@ -8,10 +8,10 @@ import sys
 import xllamacpp
 
 
-def main(model: str, port: str, context: str = "512") -> None:
+def main(model: str, port: str, context: str = "512", use: str = "embeddings") -> None:
     parameters = xllamacpp.CommonParams()
     parameters.model.path = model
-    parameters.embedding = True
+    parameters.embedding = use == "embeddings"
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = int(port)
     parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = int(context)

@@ -1,15 +1,19 @@
 """The index keeps the contract of every index, in each form; vec0 answers exactly."""
 
+import sys
 from collections.abc import Iterator
 
 import apsw
 import numpy as np
 import pytest
 
-from klaw_core import Query, RetrievalError
+from klaw_core import KeySelection, Query, RetrievalError, VectorSpace
 from klaw_core.testing.checked import CheckedIndexContract
 from klaw_core.testing.index import SPACE, stored, unit_vector, unit_vectors
-from klaw_store_sqlitevec.vectors import VectorIndex
+from klaw_store_sqlitevec.vectors import VectorIndex, _extension
+
+#: vec0 as it is installed.
+SOUND = _extension()
 
 
 @pytest.fixture
@@ -39,6 +43,18 @@ class TestVectorIndex(CheckedIndexContract[apsw.Connection]):
 
     def rollback(self, resource: apsw.Connection) -> None:
         resource.execute("ROLLBACK")
+
+
+class TestVectorIndexWithoutVec0(TestVectorIndex):
+    """The same laws where the SQLite extension does not load."""
+
+    @pytest.fixture(autouse=True)
+    def extension(self, monkeypatch, tmp_path):
+        monkeypatch.setattr("klaw_store_sqlitevec.vectors._extension", lambda: tmp_path / "vec0")
+
+    @pytest.fixture
+    def index(self) -> VectorIndex:
+        return VectorIndex("exact")
 
 
 @pytest.fixture
@@ -73,11 +89,89 @@ def test_the_sql_function_that_loads_extensions_stays_off(ready):
         connection.execute("SELECT load_extension('anything')")
 
 
-def test_an_extension_that_does_not_load_is_named_with_what_mends_it(connection, monkeypatch, tmp_path):
-    monkeypatch.setattr("klaw_store_sqlitevec.vectors._extension", lambda: tmp_path / "vec0")
-    with pytest.raises(RetrievalError, match="vec0 does not load") as caught:
-        VectorIndex().prepare(connection)
-    assert "pip install" in caught.value.hint
+class TestWithoutVec0:
+    """A package ``sqlite_vec`` without the extension comes first on the path, after an index was made with vec0."""
+
+    CHUNKS = tuple(stored(key, f"harbour gull{key} boat{key % 5}") for key in range(1, 40))
+
+    @pytest.fixture
+    def file(self, tmp_path):
+        connection = apsw.Connection(str(tmp_path / "vectors.db"))
+        index = VectorIndex()
+        make_ready(index, connection)
+        index.reset(connection, "memory", SPACE)
+        index.add(connection, "memory", self.CHUNKS, unit_vectors(self.CHUNKS))
+        connection.close()
+        return tmp_path / "vectors.db"
+
+    @pytest.fixture
+    def crippled(self, file, monkeypatch, tmp_path):
+        package = tmp_path / "path" / "sqlite_vec"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("def loadable_path():\n    return '/nonexistent/vec0'\n")
+        monkeypatch.syspath_prepend(str(package.parent))
+        monkeypatch.delitem(sys.modules, "sqlite_vec", raising=False)
+        index = VectorIndex()
+        connection = apsw.Connection(str(file))
+        index.prepare(connection)
+        yield index, connection
+        connection.close()
+
+    def test_it_says_so(self, crippled):
+        index, _ = crippled
+        assert "vec0, which does not load" in index.limitation
+        assert "pip install" in index.limitation
+
+    def test_what_vec0_keeps_is_found_exactly(self, crippled, file):
+        index, connection = crippled
+        for within in (None, KeySelection(np.array([3, 9, 17]))):
+            question = Query("", vector=unit_vector("harbour gull9"), within=within)
+            hits = index.search(connection, question, 10)
+            sound = VectorIndex()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("klaw_store_sqlitevec.vectors._extension", lambda: SOUND)
+                other = apsw.Connection(str(file))
+                sound.prepare(other)
+                expected = sound.search(other, question, 10)
+            assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected], abs=1e-5)
+            assert within is None or {hit.key for hit in hits} == set(within.keys().tolist())
+
+    def test_what_is_added_and_removed_is_kept_without_it_and_found_with_it_again(self, crippled, file):
+        index, connection = crippled
+        more = [stored(100, "the lighthouse")]
+        index.remove(connection, "memory", [9])
+        index.add(connection, "memory", more, unit_vectors(more))
+        assert index.keys(connection, "memory").tolist() == [key for key in range(1, 40) if key != 9] + [100]
+        assert index.search(connection, Query("", vector=unit_vector("the lighthouse")), 1)[0].key == 100
+        assert not index.check(connection, "memory", SPACE)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("klaw_store_sqlitevec.vectors._extension", lambda: SOUND)
+            for search in ("auto", "exact"):
+                other, sound = apsw.Connection(str(file)), VectorIndex(search)
+                sound.prepare(other)
+                assert not sound.limitation
+                assert sound.search(other, Query("", vector=unit_vector("the lighthouse")), 1)[0].key == 100
+                again = [stored(100 + len(search), f"the {search} mole")]
+                sound.add(other, "memory", again, unit_vectors(again))
+                assert (
+                    sound.search(other, Query("", vector=unit_vector(f"the {search} mole")), 1)[0].key == again[0].key
+                )
+                assert not sound.check(other, "memory", SPACE)
+                other.close()
+
+    def test_another_space_takes_the_place_of_the_old_one(self, crippled, file):
+        index, connection = crippled
+        wider = VectorSpace("other", "1", 16)
+        index.reset(connection, "memory", wider)
+        assert not index.keys(connection, "memory").size
+        assert not index.check(connection, "memory", wider)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("klaw_store_sqlitevec.vectors._extension", lambda: SOUND)
+            other, sound = apsw.Connection(str(file)), VectorIndex("exact")
+            sound.prepare(other)
+            sound.add(other, "memory", [stored(1, "a")], np.eye(1, 16, dtype=np.float32))
+            assert not sound.check(other, "memory", wider)
+            other.close()
 
 
 def test_adding_before_there_is_a_space_is_refused(connection):

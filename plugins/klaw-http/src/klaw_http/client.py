@@ -111,11 +111,12 @@ class HttpClient:
         timeout = (self.connect_timeout_seconds, self.read_timeout_seconds)
         where = self._where(request.path)
         with open_client(deadline, self._ssl_context, timeout) as client:
-            attempt = 1
+            attempt, was_sent = 1, False
             while True:
                 try:
                     return self._attempt(client, deadline, request, parse)
                 except LaterError as failure:
+                    failure.was_sent = was_sent = was_sent or failure.was_sent
                     wait = max(failure.retry_after_seconds, backoff_seconds(attempt))
                     if attempt > self.retries:
                         raise failure.last(f"{where} {failure} ({attempt} attempts)") from failure
@@ -145,7 +146,7 @@ class HttpClient:
     @contextmanager
     def _failures_named(self, path: str, deadline: Deadline) -> Iterator[None]:
         """Turn what httpx and httpcore raise into this library's errors, each naming the server."""
-        from klaw_http.transport import TIMEOUTS, TRANSIENT, UNUSABLE
+        from klaw_http.transport import TIMEOUTS, TRANSIENT, UNCONNECTED, UNUSABLE
 
         where = self._where(path)
         try:
@@ -156,7 +157,8 @@ class HttpClient:
             if deadline.remaining() <= 0:
                 raise NoAnswerError(f"{where} did not finish within {deadline.seconds:g} s") from error
             if isinstance(error, TRANSIENT):
-                raise LaterError(f"cannot be reached: {str(error) or type(error).__name__}") from error
+                reason = f"cannot be reached: {str(error) or type(error).__name__}"
+                raise LaterError(reason, was_sent=not isinstance(error, UNCONNECTED)) from error
             raise NoAnswerError(f"{where} was silent for {self.read_timeout_seconds:g} s") from error
         except UNUSABLE as error:
             raise BodyError(f"{where} leads to no valid address") from error
@@ -169,7 +171,7 @@ class HttpClient:
                 status=status,
             )
         body = _error_body(response)
-        detail = self._without_secrets(error_detail(body))[:_LONGEST_DETAIL]
+        detail = self.without_secrets(error_detail(body))[:_LONGEST_DETAIL]
         said = f"answers {status}: {detail}" if detail else f"answers {status}"
         retry_after = max(retry_after_seconds(response.headers.get("retry-after")), retry_delay_seconds(body))
         refusal = StatusError(f"{self._where(path)} {said}", status=status, detail=detail)
@@ -179,8 +181,8 @@ class HttpClient:
     def _where(self, path: str) -> str:
         return self.base_url.rstrip("/") + path
 
-    def _without_secrets(self, text: str) -> str:
-        """Blank out what was sent in headers: some servers repeat a wrong key in their answer."""
+    def without_secrets(self, text: str) -> str:
+        """Return a text without what is sent in headers: some servers repeat a wrong key in their answer."""
         for value in self.headers.values():
             for word in value.split():
                 if len(word) >= _SHORTEST_SECRET:

@@ -19,12 +19,14 @@ class HttpError(KlawError):
 class NoAnswerError(HttpError):
     """The server could not be reached, fell silent, or stayed busy until the retries or the deadline ran out.
 
-    ``status`` is what a busy one last said, None if nobody said anything.
+    ``status`` is what a busy one last said, None if nobody said anything. ``was_sent`` is False if the request was
+    never sent, because there was no connection.
     """
 
-    def __init__(self, message: str, *, hint: str = "", status: int | None = None) -> None:
+    def __init__(self, message: str, *, hint: str = "", status: int | None = None, was_sent: bool = True) -> None:
         super().__init__(message, hint=hint)
         self.status = status
+        self.was_sent = was_sent
 
 
 class StatusError(HttpError):

@@ -14,18 +14,29 @@ _MOST_DOUBLINGS = 5  # to 8 s
 
 
 class LaterError(Exception):
-    """One attempt failed in a way that may pass. ``refusal`` is what the server said, if it answered."""
+    """One attempt failed in a way that may pass. ``refusal`` is what the server said, if it answered.
 
-    def __init__(self, message: str, retry_after_seconds: float = 0.0, refusal: StatusError | None = None) -> None:
+    ``was_sent`` is False if there was no connection to send the request over.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        retry_after_seconds: float = 0.0,
+        refusal: StatusError | None = None,
+        *,
+        was_sent: bool = True,
+    ) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+        self.was_sent = was_sent
         self._refusal = refusal
 
     def last(self, message: str) -> NoAnswerError | StatusError:
         """Return the error to end with when there is no further attempt."""
         refusal = self._refusal
         if refusal is None or refusal.status in BUSY:
-            return NoAnswerError(message, status=refusal.status if refusal else None)
+            return NoAnswerError(message, status=refusal.status if refusal else None, was_sent=self.was_sent)
         return StatusError(message, status=refusal.status, detail=refusal.detail)
 
 

@@ -27,6 +27,8 @@ _PIECE_BYTES = 64 * 1024
 
 #: Failures of one attempt that another attempt may not meet: no connection, or one that broke.
 TRANSIENT = (httpcore.NetworkError, httpcore.RemoteProtocolError, httpcore.ConnectTimeout)
+#: Those of them in which nothing was sent.
+UNCONNECTED = (httpcore.ConnectError, httpcore.ConnectTimeout)
 #: Failures of one attempt that say the server is there and silent.
 TIMEOUTS = (httpcore.TimeoutException,)
 #: What an address, asked for or redirected to, is refused with: httpx reads a redirect that it does not follow.

@@ -1,9 +1,10 @@
-"""Vectors in vec0 tables: exact nearest neighbours.
+"""Vectors in vec0 tables: exact nearest neighbours. Where vec0 does not load they can be read, and be taken out.
 
 Vectors have unit length, so the Euclidean distance d that vec0 scans fastest ranks as the cosine does, and
 the cosine similarity is 1 - d²/2.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from klaw_core import Hit, KeyDigest, Keys, Matrix, Query
+from klaw_core import Hit, KeyDigest, Keys, Matrix, Query, Vector
 from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.key_digests import read_key_digest
 from klaw_store_sqlitevec.names import has_table, table_name
@@ -20,6 +21,7 @@ from klaw_store_sqlitevec.names import has_table, table_name
 _FLOAT_BYTES = 4
 _KEY_BYTES = 8
 _PLACES_A_BYTE = 8
+_DECLARED = re.compile(r"\bfloat\[(\d+)\]")
 
 
 @frozen(eq=False, repr=False)
@@ -50,6 +52,19 @@ def make(connection: apsw.Connection, collection: str, dimension: int) -> None:
 def drop(connection: apsw.Connection, collection: str) -> None:
     """Remove the collection's table and all in it."""
     connection.execute(f"DROP TABLE IF EXISTS {vec_table(collection)}")
+
+
+def empty(connection: apsw.Connection, collection: str) -> None:
+    """Remove all that is in the collection's table, past vec0: only that could remove the table itself."""
+    for part in ("rowids", "chunks", "vector_chunks00"):
+        connection.execute(f"DELETE FROM {vec_table(collection)}_{part}")
+
+
+def declared_dimension(connection: apsw.Connection, collection: str) -> int | None:
+    """Return how many dimensions the table's vectors have, None if it does not say."""
+    sql = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (vec_table(collection),)).get
+    found = _DECLARED.search(str(sql))
+    return int(found[1]) if found else None
 
 
 def count(connection: apsw.Connection, collection: str) -> int:
@@ -145,12 +160,26 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
     connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", held)
 
 
-def search(connection: apsw.Connection, query: Query, limit: int) -> list[Hit]:
+def search(connection: apsw.Connection, query: Query, vector: Vector, limit: int) -> list[Hit]:
     """Return the nearest, best first."""
     sql = f"SELECT rowid, distance FROM {vec_table(query.collection)} WHERE embedding MATCH ? AND k = ?"
-    values: tuple[object, ...] = (np.ascontiguousarray(query.vector, dtype="<f4").tobytes(), limit)
+    values: tuple[object, ...] = (np.ascontiguousarray(vector, dtype="<f4").tobytes(), limit)
     if query.within is not None:
         sql += " AND rowid IN (SELECT value FROM carray(?))"
         values = (*values, apsw.carray(np.ascontiguousarray(query.within.keys(), dtype=np.int64)))
     rows: list[Any] = connection.execute(sql, values).fetchall()
     return [Hit(key, 1.0 - distance * distance / 2.0) for key, distance in rows]
+
+
+def scan(connection: apsw.Connection, query: Query, vector: Vector, limit: int) -> list[Hit]:
+    """Return the nearest, best first, ties by key, without vec0: every vector is read and compared."""
+    blocks = list(read_vectors(connection, query.collection, len(vector)))
+    if not blocks:
+        return []
+    keys = np.concatenate([held for held, _ in blocks])
+    scores = np.concatenate([vectors @ vector for _, vectors in blocks])
+    if query.within is not None:
+        allowed = np.isin(keys, query.within.keys())
+        keys, scores = keys[allowed], scores[allowed]
+    best = np.lexsort((keys, -scores))[:limit]
+    return [Hit(key, score) for key, score in zip(keys[best].tolist(), scores[best].tolist(), strict=True)]

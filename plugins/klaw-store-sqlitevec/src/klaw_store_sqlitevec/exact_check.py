@@ -4,17 +4,14 @@ Vectors lie in blocks of a fixed number of places. Of each block ``<table>_chunk
 taken and the key in each, ``<table>_vector_chunks00`` the vectors; ``<table>_rowids`` says where each key's vector is.
 """
 
-import re
-
 import apsw
 import numpy as np
 from attrs import define
 
 from klaw_core import Matrix
-from klaw_store_sqlitevec.exact import Block, count, read_blocks, vec_table
+from klaw_store_sqlitevec.exact import Block, count, declared_dimension, read_blocks, vec_table
 
 _UNIT_TOLERANCE = 1e-3
-_DECLARED = re.compile(r"\bfloat\[(\d+)\]")
 
 
 @define
@@ -30,7 +27,7 @@ class _DamageCounts:
 def check_table(connection: apsw.Connection, collection: str, dimension: int | None) -> list[str]:
     """Return what is wrong with a collection's table, whose vectors should have ``dimension`` (None: any)."""
     try:
-        declared = _declared(connection, vec_table(collection))
+        declared = declared_dimension(connection, collection)
         if declared is None:
             return ["the table does not say which dimension its vectors have"]
         if dimension not in (None, declared):
@@ -44,12 +41,6 @@ def count_unsound(rows: Matrix) -> int:
     """Return how many rows are not of unit length; NaN is not."""
     with np.errstate(all="ignore"):
         return int(np.count_nonzero(~(np.abs(np.linalg.norm(rows, axis=1) - 1.0) <= _UNIT_TOLERANCE)))
-
-
-def _declared(connection: apsw.Connection, table: str) -> int | None:
-    sql = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).get
-    found = _DECLARED.search(str(sql))
-    return int(found[1]) if found else None
 
 
 def _check_blocks(connection: apsw.Connection, collection: str, dimension: int) -> list[str]:

@@ -24,16 +24,20 @@ _SIMILAR = 0.3
 
 
 class VectorStorage:
-    """Adds, removes, finds and checks vectors, for :class:`~klaw_store_sqlitevec.vectors.VectorIndex`."""
+    """Adds, removes, finds and checks vectors, for :class:`~klaw_store_sqlitevec.vectors.VectorIndex`.
 
-    def __init__(self, search: str, exact_up_to: int, memory_mb: int) -> None:
-        self._search = search
+    Without vec0 every vector is quantized that is added, or that is in a vec0 table from which another is removed.
+    """
+
+    def __init__(self, search: str, exact_up_to: int, memory_mb: int, *, has_vec0: bool) -> None:
+        self._has_vec0 = has_vec0
+        self._search = search if has_vec0 else "quantized"
         self._exact_up_to = exact_up_to
         self._cache = SegmentCache(memory_mb << 20)
 
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
         """Empty the collection's tables and prepare them for vectors of ``space``; None leaves it without."""
-        exact.drop(resource, collection)
+        self._drop_exact(resource, collection)
         quantized.drop_quantization(resource, collection)
         if space is None:
             return
@@ -49,15 +53,18 @@ class VectorStorage:
         if vectors is None or not chunks:
             return
         quantization = quantized.read_quantization(resource, collection)
-        tabled = exact.exists(resource, collection)
+        tabled = self._is_tabled(resource, collection)
         if quantization is None and not tabled:
             raise RetrievalError(f"the index of {collection!r} has no vector space yet", hint="klaw index")
         keys = [stored.key for stored in chunks]
         if self._quantizes(resource, collection, quantization, len(keys)):
             if tabled or quantization is None:
-                quantization = _convert(resource, collection, quantization, vectors.shape[1])
+                quantization = self._convert(resource, collection, quantization, vectors.shape[1])
             quantized.add(resource, collection, quantization, keys, vectors)
             return
+        if tabled and quantization is not None and exact.declared_dimension(resource, collection) != vectors.shape[1]:
+            exact.drop(resource, collection)  # what was emptied without vec0
+            tabled = False
         if not tabled:
             exact.make(resource, collection, vectors.shape[1])
         exact.add(resource, collection, keys, vectors)
@@ -68,8 +75,11 @@ class VectorStorage:
         """Remove the vectors of these keys; unknown keys are ignored."""
         if not keys:
             return
-        if exact.exists(resource, collection):
-            exact.remove(resource, collection, keys)
+        if self._is_tabled(resource, collection):
+            if self._has_vec0:
+                exact.remove(resource, collection, keys)
+            else:
+                self._convert_all(resource, collection)
         quantized.remove(resource, collection, keys)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
@@ -97,7 +107,7 @@ class VectorStorage:
 
         dimension = None if space is None else space.dimension
         problems = check_quantized(resource, collection, dimension)
-        if exact.exists(resource, collection):
+        if self._is_tabled(resource, collection):
             return [*check_table(resource, collection, dimension), *problems]
         if space is not None and not problems and quantized.read_quantization(resource, collection) is None:
             return [f"it has no table for the vectors of {space}", *problems]
@@ -118,9 +128,10 @@ class VectorStorage:
         """Return the nearest of both storages, best first, ties by key."""
         quantization = quantized.read_quantization(resource, query.collection)
         hits = [] if quantization is None else quantized.search(resource, self._cache, quantization, query, limit)
-        tabled = exact.exists(resource, query.collection)
-        if tabled:
-            hits += exact.search(resource, query, limit)
+        tabled = self._is_tabled(resource, query.collection)
+        if tabled and query.vector is not None:
+            find = exact.search if self._has_vec0 else exact.scan
+            hits += find(resource, query, query.vector, limit)
             hits = sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
         if not hits:
             return hits
@@ -131,6 +142,42 @@ class VectorStorage:
             sample = exact.read_sample(resource, query.collection, len(query.vector), _SAMPLED)
             typical = float(np.median(sample @ query.vector)) if len(sample) >= _FEWEST_SAMPLED else None
         return hits if typical is None else [_judged(hit, typical) for hit in hits]
+
+    def _is_tabled(self, resource: apsw.Connection, collection: str) -> bool:
+        """Return whether there is a vec0 table; without vec0, which alone can drop one, whether anything is in it."""
+        return exact.exists(resource, collection) and (self._has_vec0 or exact.count(resource, collection) > 0)
+
+    def _drop_exact(self, resource: apsw.Connection, collection: str) -> None:
+        if self._has_vec0:
+            exact.drop(resource, collection)
+        elif exact.exists(resource, collection):
+            exact.empty(resource, collection)
+
+    def _convert_all(self, resource: apsw.Connection, collection: str) -> None:
+        """Quantize a vec0 table of the dimension that it declares."""
+        dimension = exact.declared_dimension(resource, collection)
+        if dimension is None:
+            raise damaged_vectors(f"the vectors of {collection!r} are damaged")
+        quantization = quantized.read_quantization(resource, collection)
+        self._convert(resource, collection, quantization, dimension)
+
+    def _convert(
+        self,
+        resource: apsw.Connection,
+        collection: str,
+        quantization: quantized.Quantization | None,
+        dimension: int,
+    ) -> quantized.Quantization:
+        """Quantize every vector of the vec0 table, and remove the table."""
+        tabled = exact.exists(resource, collection)
+        if quantization is None:
+            centre = _centre(resource, collection, dimension) if tabled else None
+            quantization = quantized.create_quantization(resource, collection, dimension, centre)
+        if tabled:
+            for keys, vectors in exact.read_vectors(resource, collection, dimension):
+                quantization = quantized.add(resource, collection, quantization, keys.tolist(), vectors)
+            self._drop_exact(resource, collection)
+        return quantization
 
     def _quantizes(
         self, resource: apsw.Connection, collection: str, quantization: quantized.Quantization | None, more: int
@@ -148,19 +195,6 @@ def _judged(hit: Hit, typical: float) -> Hit:
     """
     room = max(1.0 - typical, _LEAST_ROOM)
     return Hit(hit.key, hit.score, relevance=_SIMILAR * min(max((hit.score - typical) / room, 0.0), 1.0))
-
-
-def _convert(
-    resource: apsw.Connection, collection: str, quantization: quantized.Quantization | None, dimension: int
-) -> quantized.Quantization:
-    """Quantize every vector of the vec0 table, and remove the table."""
-    if quantization is None:
-        centre = _centre(resource, collection, dimension)
-        quantization = quantized.create_quantization(resource, collection, dimension, centre)
-    for keys, vectors in exact.read_vectors(resource, collection, dimension):
-        quantization = quantized.add(resource, collection, quantization, keys.tolist(), vectors)
-    exact.drop(resource, collection)
-    return quantization
 
 
 def _centre(resource: apsw.Connection, collection: str, dimension: int) -> Vector | None:

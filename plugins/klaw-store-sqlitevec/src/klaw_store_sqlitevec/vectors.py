@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
     from klaw_store_sqlitevec.vector_storage import VectorStorage
 
+_REINSTALL = "pip install --force-reinstall sqlite-vec"
+
 
 class VectorIndex:
     """Keeps a collection's vectors as ``search`` says: exact, quantized, or quantized from ``exact_up_to`` on (auto).
 
-    Of quantized vectors at most ``memory_mb`` MiB are kept in RAM. One object serves every connection to a file.
+    Of quantized vectors at most ``memory_mb`` MiB are kept in RAM. One object serves every connection to a file. Where
+    vec0 does not load, all vectors that are added are quantized, and those in vec0's tables are compared one by one.
     """
 
     joins = apsw.Connection
@@ -32,27 +35,33 @@ class VectorIndex:
 
     def __init__(self, search: str = "auto", exact_up_to: int = 2_000, memory_mb: int = 128) -> None:
         self._options = (search, exact_up_to, memory_mb)
+        self._problem = ""
+
+    @property
+    def limitation(self) -> str:
+        """What keeps vec0 from loading, and what fixes it; empty where it does."""
+        return self._problem
 
     @cached_property
     def storage(self) -> VectorStorage:
         """What does the work, with what it keeps in RAM."""
         from klaw_store_sqlitevec.vector_storage import VectorStorage
 
-        return VectorStorage(*self._options)
+        return VectorStorage(*self._options, has_vec0=not self._problem)
 
     def migrations(self) -> Sequence[Migration[apsw.Connection]]:
         """Return the step that makes the tables of quantized vectors. A vec0 table needs a dimension: see ``reset``."""
         return MIGRATIONS
 
     def prepare(self, resource: apsw.Connection, /) -> None:
-        """Load the extension; the SQL function load_extension() stays off. Raise RetrievalError."""
+        """Load vec0, or note why not; the SQL function load_extension() stays off."""
+        if self._problem:
+            return
         try:
             resource.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1)
             resource.load_extension(str(_extension()))
-        except (apsw.ExtensionLoadingError, AttributeError) as error:
-            raise RetrievalError(
-                f"the SQLite extension vec0 does not load: {error}", hint="pip install --force-reinstall sqlite-vec"
-            ) from error
+        except (apsw.ExtensionLoadingError, AttributeError, RetrievalError) as error:
+            self._problem = f"does without the SQLite extension vec0, which does not load: {error}; fix: {_REINSTALL}"
         finally:
             resource.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
 
@@ -95,5 +104,5 @@ def _extension() -> Path:
     """Return the extension's path; importing sqlite_vec itself would import numpy's whole public face."""
     spec = importlib.util.find_spec("sqlite_vec")
     if spec is None or not spec.submodule_search_locations:
-        raise RetrievalError("the package sqlite-vec is not installed", hint="pip install 'klaw[sqlitevec]'")
+        raise RetrievalError("the package sqlite-vec is not installed")
     return Path(spec.submodule_search_locations[0]) / "vec0"

@@ -1,0 +1,227 @@
+"""The language model ``openai``: ``POST /chat/completions`` (https://platform.openai.com/docs/api-reference/chat)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from attrs import define, evolve, field
+
+from klaw_core import Completion, LanguageModelError, Prompt, PromptMessage, estimate_tokens
+from klaw_http import BodyError, HttpClient, HttpError, NoAnswerError, StatusError
+from klaw_http.deadline import Deadline
+from klaw_llm_openai.answers import Answer, find_value, is_strict, read_answer
+from klaw_llm_openai.options import FORMS, OPENAI_URL, OpenAIModelOptions, environment_url
+from klaw_llm_openai.usage import Reservation, UsageLedger
+
+_LONGEST_SECONDS = 86_400.0
+_MESSAGE_TOKENS = 8  # what a chat template may put around a message
+_MOST_BYTES = 8 * 1024 * 1024
+_NOT_FOUND = 404
+_KEY_REFUSED = frozenset({401, 402, 403})
+_BODY_REFUSED = frozenset({400, 415, 422})
+_FAILED = frozenset({500, 501})
+_ABOUT_FORM = re.compile(r"response_format|schema|grammar|json|structured")
+_PLACE = "[memory.language_model]"
+
+
+@define(eq=False)
+class OpenAIModel:
+    """One model on one server; implements ``klaw_core.LanguageModel``. Safe to use from several threads.
+
+    What a server refuses is learned once for each process: a form of asking for JSON, the name of the bound of
+    an answer's length, a temperature. Each refusal is another request, which the day's bound counts.
+    """
+
+    options: OpenAIModelOptions
+    ledger: UsageLedger
+    _form: str = field(init=False)
+    _length_name: str = field(default="max_tokens", init=False)
+    _takes_temperature: bool = field(default=True, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Begin with the strictest form that is allowed."""
+        self._form = FORMS[0] if self.options.response_format == "auto" else self.options.response_format
+
+    @property
+    def model(self) -> str:
+        """The model's name on the server."""
+        return self.options.model
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens prompt and completion may have together."""
+        return self.options.context_tokens
+
+    def count_tokens(self, text: str, /) -> int:
+        """Return an estimate on the high side; the server is not asked."""
+        return estimate_tokens([text])[0]
+
+    def status(self) -> dict[str, int | str]:
+        """Return what ``klaw status`` shows: the model, and what it has taken today."""
+        today = self.ledger.today()
+        return {
+            "language_model": str(self),
+            "language_model_requests_today": today.requests,
+            "language_model_tokens_today": today.tokens,
+        }
+
+    def complete(self, prompt: Prompt, /) -> Completion:
+        """Return the completion of a prompt; with a schema, ``value`` satisfies it. Raise LanguageModelError."""
+        deadline = Deadline(min(prompt.deadline_seconds, _LONGEST_SECONDS))
+        try:
+            client, form = self._client(), self._form
+            while True:
+                try:
+                    completion = self._completion(prompt, form, client, deadline)
+                except StatusError as error:
+                    form = self._adapted(error, prompt, form)
+                else:
+                    self._form = form if prompt.schema else self._form
+                    return completion
+        except HttpError as error:
+            raise LanguageModelError(f"{self}: {error.message}", hint=self._hint(error)) from error
+
+    def _completion(self, prompt: Prompt, form: str, client: HttpClient, deadline: Deadline) -> Completion:
+        """Ask once in one form. Raise HttpError, LanguageModelError."""
+        messages = self._messages(prompt, form)
+        asked = sum(self.count_tokens(message.content) + _MESSAGE_TOKENS for message in messages)
+        room = self.options.context_tokens - asked
+        if room <= 0:
+            raise LanguageModelError(
+                f"{self}: the prompt has about {asked:,} tokens, of {self.options.context_tokens:,}",
+                hint="memory.language_model.context_tokens is the model's window",
+            )
+        longest = min(room, prompt.max_tokens or self.options.max_completion_tokens)
+        left = round(deadline.remaining(), 2)
+        if left <= 0:
+            raise LanguageModelError(f"{self}: the deadline of {prompt.deadline_seconds:g} s has passed")
+        reservation = self.ledger.reserve(asked, longest)
+        client = evolve(
+            client, read_timeout_seconds=left, deadline_seconds=left, pause=partial(self._again, reservation)
+        )
+        answer = self._send(client, self._body(messages, prompt, form, longest), reservation)
+        asked, given = self._settle(reservation, answer)
+        if prompt.schema is None:
+            return Completion(answer.text, None, asked, given)
+        try:
+            value = find_value(answer.text, prompt.schema, client.without_secrets)
+        except BodyError as error:
+            raise self._misfit(error, longest if answer.is_cut else 0, form) from error
+        return Completion(answer.text, value, asked, given)
+
+    def _misfit(self, error: BodyError, cut_after: int, form: str) -> LanguageModelError:
+        """Return the error for an answer that does not fit the schema; ``cut_after`` tokens it ended, 0 by itself."""
+        if cut_after:
+            return LanguageModelError(
+                f"{self}: the answer was cut off after {cut_after:,} tokens, before its JSON ended",
+                hint="memory.language_model.max_completion_tokens is the bound where a prompt names none",
+            )
+        hint = f'response_format = "text" in {_PLACE} is for a server that does not know schemas'
+        return LanguageModelError(f"{self}: {error.message}", hint="" if form == FORMS[-1] else hint)
+
+    def _send(self, client: HttpClient, body: Mapping[str, object], reservation: Reservation) -> Answer:
+        """Send a request; what was refused, or never sent, takes no tokens. Raise HttpError, LanguageModelError."""
+        try:
+            return read_answer(client.post("/chat/completions", body), client.without_secrets)
+        except StatusError:
+            self.ledger.settle(reservation, 0, 0)
+            raise
+        except NoAnswerError as error:
+            if error.status is not None or not error.was_sent:
+                self.ledger.settle(reservation, 0, 0, was_sent=error.was_sent)
+            raise
+
+    def _settle(self, reservation: Reservation, answer: Answer) -> tuple[int, int]:
+        """Count what an answer took, by the server's word or by estimate; return the tokens of prompt and answer."""
+        given = self.count_tokens(answer.text) if answer.completion_tokens is None else answer.completion_tokens
+        asked = reservation.prompt_tokens if answer.prompt_tokens is None else answer.prompt_tokens
+        self.ledger.settle(reservation, asked, given)
+        return asked, given
+
+    def _messages(self, prompt: Prompt, form: str) -> list[PromptMessage]:
+        """Return the messages to send; the schema stands in them where the server does not enforce it."""
+        if prompt.schema is None or form == FORMS[0]:
+            return list(prompt.messages)
+        told = (
+            "Answer with one JSON object and nothing else. It must satisfy this JSON Schema: "
+            f"{json.dumps(prompt.schema, ensure_ascii=False)}"
+        )
+        return [*prompt.messages, PromptMessage("user", told)]
+
+    def _body(self, messages: list[PromptMessage], prompt: Prompt, form: str, longest: int) -> dict[str, object]:
+        body: dict[str, object] = {
+            "model": self.options.model,
+            "messages": [
+                # Half a surrogate pair cannot be sent (RFC 8259, 8.2).
+                {"role": message.role, "content": message.content.encode("utf-8", "replace").decode()}
+                for message in messages
+            ],
+            self._length_name: longest,
+            "stream": False,
+        }
+        if self._takes_temperature:
+            body["temperature"] = prompt.temperature
+        if prompt.schema is not None and form == "json_schema":
+            schema = {"name": "answer", "strict": is_strict(prompt.schema), "schema": dict(prompt.schema)}
+            body["response_format"] = {"type": form, "json_schema": schema}
+        elif prompt.schema is not None and form == "json_object":
+            body["response_format"] = {"type": form}
+        return body
+
+    def _adapted(self, error: StatusError, prompt: Prompt, form: str) -> str:
+        """Learn from a refusal how this server is to be asked; return the form to ask in. Raise the refusal."""
+        said = error.detail.lower()
+        if error.status not in _BODY_REFUSED and not (error.status in _FAILED and _ABOUT_FORM.search(said)):
+            raise error
+        if self._length_name == "max_tokens" and "max_completion_tokens" in said:
+            self._length_name = "max_completion_tokens"
+        elif self._takes_temperature and "temperature" in said:
+            self._takes_temperature = False
+        elif prompt.schema is None or self.options.response_format != "auto" or form == FORMS[-1]:
+            raise error
+        else:
+            return FORMS[FORMS.index(form) + 1]
+        return form
+
+    def _again(self, reservation: Reservation, seconds: float) -> None:
+        """Wait before a request is tried again; it is counted as one more."""
+        self.ledger.repeat(reservation)
+        time.sleep(seconds)
+
+    def _client(self) -> HttpClient:
+        """Return a client with the key in its headers. Raise LanguageModelError if OpenAI's own is missing.
+
+        ``OPENAI_API_KEY`` goes to OpenAI and to ``OPENAI_BASE_URL``, never to an address that only a
+        configuration names: that server gets ``api_key``, or none.
+        """
+        url, key = self.options.url, self.options.api_key
+        if not key and url in {OPENAI_URL, environment_url()}:
+            key = os.environ.get("OPENAI_API_KEY", "").strip()
+        if not key and url == OPENAI_URL:
+            raise LanguageModelError(f"{url} needs a key, and there is none", hint=_KEY)
+        headers: Mapping[str, Any] = {"authorization": f"Bearer {key}"} if key else {}
+        try:
+            return HttpClient(url, headers=headers, retries=self.options.retries, max_response_bytes=_MOST_BYTES)
+        except ValueError as error:  # its message does not show the key
+            raise LanguageModelError(f"OPENAI_API_KEY cannot be sent: {error}") from error
+
+    def _hint(self, error: HttpError) -> str:
+        if isinstance(error, NoAnswerError) and error.status is None and self.options.url != OPENAI_URL:
+            return "is it running? memory.language_model.url says where it is"
+        if isinstance(error, StatusError) and error.status in _KEY_REFUSED:
+            return _KEY
+        if isinstance(error, StatusError) and error.status == _NOT_FOUND:
+            return f"is {self.model!r} a model of this server, and the path of memory.language_model.url right?"
+        return ""
+
+    def __str__(self) -> str:
+        return f"{self.options.model} at {self.options.url}"
+
+
+_KEY = f"export OPENAI_API_KEY=… for OpenAI, or set api_key in {_PLACE}"

@@ -1,0 +1,33 @@
+"""What Klaw loads: the language model ``openai``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from klaw_core import Component, ComponentContext, LanguageModelError, hookimpl
+from klaw_http import is_loopback
+from klaw_llm_openai.options import OpenAIModelOptions
+
+if TYPE_CHECKING:
+    from klaw_llm_openai.model import OpenAIModel
+
+
+def _openai(options: OpenAIModelOptions, place: ComponentContext) -> OpenAIModel:
+    if place.offline and not is_loopback(options.url):
+        raise LanguageModelError(
+            f"{options.url} is another machine, and Klaw is offline",
+            hint="unset KLAW_OFFLINE, or set memory.language_model.url to this machine",
+        )
+    from klaw_llm_openai.model import OpenAIModel
+    from klaw_llm_openai.usage import UsageLedger
+
+    path = place.data_dir / "language_model_usage.json"
+    return OpenAIModel(options, UsageLedger(path, options.max_requests_per_day, options.max_tokens_per_day))
+
+
+@hookimpl
+def klaw_language_models() -> Iterable[Component[OpenAIModelOptions, OpenAIModel]]:
+    """Yield the language model ``openai``."""
+    summary = "completions from OpenAI, or a server that speaks its protocol"
+    yield Component("openai", options=OpenAIModelOptions, factory=_openai, api=2, summary=summary)
