@@ -38,7 +38,7 @@ import nox  # noqa: E402  # only nox itself gets here, and it is there
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "uv"
 nox.options.reuse_existing_virtualenvs = True
-nox.options.sessions = ["lint", "types", "tests", "docs", "packaging"]
+nox.options.sessions = ["lint", "types", "tests", "docs", "frameworks", "packaging"]
 
 PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 SOURCES = [str(plugin / "src") for plugin in PLUGINS]
@@ -50,6 +50,8 @@ TEST_TOOLS = [
     "sybil>=8",
     "ir-measures>=0.3.7",
 ]
+# What the adapters for other frameworks are tested with.
+FRAMEWORKS = ["langchain-tests>=1.1", "langgraph-checkpoint>=4", "pytest-asyncio>=1"]
 # One worker for each processor; a file's tests stay together, and with them its fixtures.
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile"]
 # What the model package is built from; its weights' own requirements are for another purpose.
@@ -98,6 +100,7 @@ def types(session: nox.Session) -> None:
         "onnx>=1.17",
         "types-jsonschema",
         "types-PyYAML",
+        "langgraph-checkpoint>=4",
     )
     session.run("mypy", "klaw_core", *SOURCES)
 
@@ -160,6 +163,15 @@ def docs(session: nox.Session) -> None:
     """Run the code in the README and the documentation."""
     install_everything(session, *TEST_TOOLS)
     session.run("pytest", *IN_PARALLEL, "README.md", "docs", *session.posargs)
+
+
+@nox.session
+def frameworks(session: nox.Session) -> None:
+    """Hold the adapters for other frameworks against those frameworks' own tests."""
+    install_everything(session, *TEST_TOOLS, *FRAMEWORKS)
+    options = ["-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"]
+    adapters = [path for name in ("langchain-klaw",) for path in (f"plugins/{name}/tests", f"plugins/{name}/README.md")]
+    session.run("pytest", *options, *IN_PARALLEL, *adapters, *session.posargs)
 
 
 @nox.session

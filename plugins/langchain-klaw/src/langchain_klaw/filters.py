@@ -1,0 +1,124 @@
+"""Filters as LangChain and LangGraph write them, and the conditions of a search that they mean."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator as operators
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from klaw_core import Condition
+
+_OPERATORS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$in": "in"}
+_ORDERS = {"$gt": operators.gt, "$gte": operators.ge, "$lt": operators.lt, "$lte": operators.le}
+# The bounds of metadata in a document.
+_MAX_VALUE_CHARACTERS = 10_000
+_MAX_KEY_CHARACTERS = 100
+_MAX_KEYS = 64
+_MAX_INTEGER = 2**63
+
+
+def filterable(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of any metadata that a search can filter by: strings, numbers, booleans, lists of strings."""
+    found: dict[str, Any] = {}
+    for key, value in metadata.items():
+        if len(found) < _MAX_KEYS and 0 < len(key) <= _MAX_KEY_CHARACTERS and key.isprintable() and _is_kept(value):
+            found[key] = value
+    return found
+
+
+def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
+    """Return the conditions of a filter, all of which must hold. Raise ValueError for what a search cannot filter by.
+
+    ``{"key": value}``, ``{"key": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in``, and ``{"$and": [...]}``.
+    """
+    found: list[Condition] = []
+    for key, wanted in (where or {}).items():
+        if key == "$and":
+            found.extend(condition for part in wanted for condition in conditions_of(part))
+        elif key.startswith("$"):
+            raise ValueError(f"unsupported filter {key!r}: use $and, or one condition for each key")
+        else:
+            found.extend(_condition(key, operator, value) for operator, value in _comparisons(wanted))
+    return tuple(found)
+
+
+def pushed_down(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
+    """Return those conditions of a LangGraph filter that the index can check; :func:`holds` checks them all."""
+    found = []
+    for key, wanted in (where or {}).items():
+        for operator, value in _comparisons(wanted):
+            is_single = _is_kept(value) and not isinstance(value, list)
+            if is_single and operator in _OPERATORS and operator != "$ne" and "." not in key:
+                found.append(Condition(key, _OPERATORS[operator], value))  # type: ignore[arg-type]  # one of the operators
+    return tuple(found)
+
+
+def holds(where: Mapping[str, Any] | None, value: Mapping[str, Any]) -> bool:
+    """Return whether a LangGraph item's value passes a filter; ``a.b`` looks into an object. Raise ValueError."""
+    return all(
+        _compare(_at(value, key), operator, wanted)
+        for key, comparisons in (where or {}).items()
+        for operator, wanted in _comparisons(comparisons)
+    )
+
+
+def _condition(key: str, operator: str, value: Any) -> Condition:
+    if operator not in _OPERATORS:
+        raise ValueError(f"unknown operator {operator!r} for {key!r}: use one of {', '.join(_OPERATORS)}")
+    if operator == "$in":
+        value = tuple(value)
+    return Condition(key, _OPERATORS[operator], value)  # type: ignore[arg-type]  # one of the operators
+
+
+def _comparisons(wanted: Any) -> Sequence[tuple[str, Any]]:
+    if isinstance(wanted, Mapping) and wanted and all(isinstance(key, str) and key.startswith("$") for key in wanted):
+        return list(wanted.items())
+    return [("$eq", wanted)]
+
+
+def _compare(found: Any, operator: str, wanted: Any) -> bool:
+    if operator == "$eq":
+        return bool(found == wanted)
+    if operator == "$ne":
+        return bool(found != wanted)
+    if operator == "$in":
+        return found in wanted
+    if operator not in _OPERATORS:
+        raise ValueError(f"unsupported operator {operator!r}: use one of {', '.join(_OPERATORS)}")
+    if isinstance(found, str) != isinstance(wanted, str) or not isinstance(found, str | int | float):
+        return False
+    return bool(_ORDERS[operator](found, wanted))
+
+
+def _at(value: Mapping[str, Any], key: str) -> Any:
+    if key in value:
+        return value[key]
+    head, dot, rest = key.partition(".")
+    inner = value.get(head)
+    return _at(inner, rest) if dot and isinstance(inner, Mapping) else None
+
+
+def _is_kept(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _MAX_VALUE_CHARACTERS and "\0" not in value and _is_unicode(value)
+    if isinstance(value, bool):
+        return True
+    if isinstance(value, int):
+        return -_MAX_INTEGER <= value < _MAX_INTEGER
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return (
+        isinstance(value, list)
+        and all(isinstance(item, str) and _is_unicode(item) for item in value)
+        and len(json.dumps(value)) <= _MAX_VALUE_CHARACTERS
+    )
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

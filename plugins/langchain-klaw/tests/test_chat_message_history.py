@@ -1,0 +1,59 @@
+"""``KlawChatMessageHistory``: messages come back as they were, and the memory finds what was said."""
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+from langchain_klaw import KlawChatMessageHistory
+
+MESSAGES = [
+    SystemMessage("You are brief."),
+    HumanMessage("When does the ferry leave?", id="question"),
+    AIMessage("", tool_calls=[{"name": "timetable", "args": {"line": 3}, "id": "call"}]),
+    ToolMessage("07:00", tool_call_id="call"),
+    AIMessage([{"type": "text", "text": "At seven."}]),
+]
+
+
+@pytest.fixture
+def history(words_only):
+    return KlawChatMessageHistory("trip/to oslo", words_only)
+
+
+def test_messages_come_back_as_they_were(history):
+    history.add_messages(MESSAGES[:2])
+    history.add_messages(MESSAGES[2:])
+    assert history.messages == MESSAGES
+
+
+def test_sessions_are_apart_and_outlive_the_object(history, words_only):
+    history.add_user_message("One.")
+    KlawChatMessageHistory("other", words_only).add_user_message("Two.")
+    again = KlawChatMessageHistory("trip/to oslo", words_only)
+    assert [message.content for message in again.messages] == ["One."]
+
+
+def test_what_was_said_is_found(history, words_only):
+    history.add_user_message("The wombat sleeps in the shed.")
+    words_only.index()
+    assert "wombat" in words_only.search("wombat")[0].content
+
+
+def test_a_cleared_chat_is_gone_everywhere(history, words_only):
+    history.add_user_message("The wombat sleeps in the shed.")
+    words_only.index()
+    history.clear()
+    assert history.messages == []
+    assert not words_only.search("wombat")
+    history.add_user_message("A new beginning.")
+    assert len(history.messages) == 1
+
+
+def test_messages_of_other_programs_are_messages(history, words_only):
+    from datetime import UTC, datetime
+
+    from klaw_core import Chat, Message
+
+    chat = Chat("langchain", "trip/to oslo")
+    for role in ("user", "assistant", "tool", "system"):
+        words_only.conversations.append(Message(role, f"from {role}", datetime.now(UTC), meta=chat.meta))
+    assert [message.type for message in history.messages] == ["human", "ai", "tool", "system"]
