@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from klaw_core.sources.index_runs import IndexRuns
     from klaw_core.sources.management import WorkspaceManager
     from klaw_core.sources.reading import Reader
-    from klaw_core.values.context import Context
+    from klaw_core.values.context import Context, ContextPart
     from klaw_core.values.documents import DocumentRecord
     from klaw_core.values.events import Event
     from klaw_core.values.findings import Diagnosis
@@ -469,6 +469,9 @@ class Memory:
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         seen: Iterable[str] = (),
+        part: ContextPart | None = None,
+        filters: Filters = Filters(),  # noqa: B008  # frozen
+        min_relevance: float | None = None,
     ) -> Context:
         """Return what a model should be told with a message: core memory, what extensions know, and the best chunks.
 
@@ -476,13 +479,15 @@ class Memory:
         smaller budget gives a beginning of the stable part that a larger one gives, and of the volatile part where the
         stable one is the same. Equal memories give equal contexts. Nothing raises: what could not be looked up is in
         ``notices``. ``as_of`` and ``known_at`` ask for what was true, and known, at a moment; ``seen`` are the sources
-        of items that the model was given before, which are left out.
+        of items that the model was given before, which are left out. ``part`` asks for one part alone; ``filters`` and
+        ``min_relevance`` say which chunks may be in it, as for :meth:`search`.
         """
         from klaw_core.extensions.context import build_context
         from klaw_core.values.context import ContextQuestion
 
         question = ContextQuestion(message, chat, budget, as_of, known_at, frozenset(seen))
-        return build_context(question, list(self.extensions.all().items()), self.search)
+        search = partial(self.search, filters=filters, min_relevance=min_relevance)
+        return build_context(question, list(self.extensions.all().items()), search, part=part)
 
     def tools(self, *, allow: Collection[str] = ()) -> list[Json]:
         """Return the tools that a language model can be offered, as ``name``, ``description``, ``input_schema``.

@@ -28,6 +28,7 @@ CHUNK_PRIORITY = 20
 # More chunks than any budget holds.
 _MAX_CHUNKS = 50
 _NEVER = datetime.min.replace(tzinfo=UTC)
+_PARTS: tuple[ContextPart, ...] = ("stable", "volatile")
 _TITLES: Mapping[ContextPart, str] = {"stable": "## Core memory", "volatile": "## Relevant memory"}
 
 
@@ -36,14 +37,16 @@ def build_context(
     extensions: Sequence[tuple[str, Extension]],
     search: Callable[[str, int], SearchResults],
     count_tokens: Callable[[str], int] | None = None,
+    *,
+    part: ContextPart | None = None,
 ) -> Context:
-    """Return the context for a question. Nothing that an extension or the search raises escapes."""
+    """Return the context for a question, or one part of it. Nothing that an extension or the search raises escapes."""
     builder = _Builder(question, extensions)
     declined = builder.declined()
     items = builder.offered()
     if declined:
         items = [item for item in items if item.part == "stable"]
-    elif question.message.strip():
+    elif part != "stable" and question.message.strip():
         try:
             found = search(question.message, _MAX_CHUNKS)
         except KlawError as error:
@@ -53,8 +56,7 @@ def build_context(
             builder.notices += found.notices
     items = builder.arranged([item for item in items if not item.source or item.source not in question.seen])
     packer = _Packer(question.budget, count_tokens or _estimate)
-    stable = packer.pack("stable", items)
-    volatile = packer.pack("volatile", items)
+    stable, volatile = (packer.pack(name, items) if part in {None, name} else "" for name in _PARTS)
     notices = tuple(dict.fromkeys(builder.notices))
     return Context(stable, volatile, packer.used, tuple(packer.taken), notices, declined)
 

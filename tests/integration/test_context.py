@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core import Context, ContextItem, ContextQuestion, SearchResults, StoreError, estimate_tokens
+from klaw_core import Context, ContextItem, ContextQuestion, Filters, SearchResults, StoreError, estimate_tokens
 from klaw_core.extensions.context import build_context
 
 _items = st.lists(
@@ -196,3 +196,23 @@ def test_without_a_message_there_is_what_is_always_known(filled):
     context = filled.context("  ", budget=1000)
     assert "Ada" in context.stable
     assert context.volatile == ""
+
+
+def test_one_part_has_the_whole_budget_and_a_search_only_where_it_is_wanted(filled):
+    volatile = filled.context("heron", budget=60, part="volatile")
+    assert (volatile.stable, "The heron number" in volatile.volatile) == ("", True)
+    searches = []
+    stop = filled.on_change(searches.append)
+    stable = filled.context("heron", budget=1000, part="stable")
+    stop()
+    assert ("Ada" in stable.stable, stable.volatile, searches) == (True, "", [])
+
+
+def test_chunks_can_be_restricted_as_in_a_search(filled):
+    assert "harbour" not in str(filled.context("heron", filters=Filters(path="elsewhere/")))
+    for least in (0.0, 0.2, 1.0):
+        found = filled.search("heron", 50, min_relevance=least)
+        chosen = filled.context("heron", budget=9000, part="volatile", min_relevance=least)
+        assert [item.source for item in chosen.items] == [
+            f"{result.path}:{result.start_line}-{result.end_line}" for result in found
+        ]
