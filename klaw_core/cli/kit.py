@@ -14,6 +14,7 @@ The distribution names it as an entry point: ``[project.entry-points."klaw.comma
 ``hello = "klaw_hello:command"``. A KlawError that it raises becomes one line and exit status 1.
 """
 
+from klaw_core.cli.client_files import confirm_client_file, own_command, read_client_file, write_client_file
 from klaw_core.cli.dates import since, until
 from klaw_core.cli.listings import Listing, chosen_format, format_option, show
 from klaw_core.cli.output import (
@@ -39,6 +40,7 @@ __all__ = [
     "StyledText",
     "chosen_format",
     "common_options",
+    "confirm_client_file",
     "counted",
     "data",
     "duration",
@@ -46,13 +48,16 @@ __all__ = [
     "format_option",
     "notices",
     "notify",
+    "own_command",
     "pass_settings",
     "print_json",
     "progress_bar",
+    "read_client_file",
     "show",
     "since",
     "size",
     "tilde",
     "trusted",
     "until",
+    "write_client_file",
 ]

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 from attrs import frozen
 
-from klaw_core import ConfigError, write_atomically
-from klaw_core.cli.kit import Settings, common_options, data, pass_settings, print_json
+from klaw_core import ConfigError
+from klaw_core.cli.kit import (
+    Settings,
+    common_options,
+    confirm_client_file,
+    data,
+    own_command,
+    pass_settings,
+    print_json,
+    read_client_file,
+    write_client_file,
+)
 
 _NAME = "klaw"
 
@@ -105,8 +113,9 @@ def install(
         print_json({"file": str(file), "server": server}) if settings.json else data().line(text)
         return
     if not yes:
-        _ask(file, chosen.keys, server)
-    kept = write(file, text)
+        place = ".".join((*chosen.keys, _NAME))
+        confirm_client_file(file, f"  {place} = {json.dumps(dict(server), indent=2, ensure_ascii=False)}")
+    kept = write_client_file(file, text)
     if settings.json:
         print_json({"file": str(file), "backup": None if kept is None else str(kept), "server": server})
         return
@@ -115,34 +124,15 @@ def install(
 
 
 def _server(settings: Settings, options: Sequence[str], *, typed: bool) -> dict[str, Any]:
-    """Return how an agent starts the server. Hosts pass on no environment, so the places are arguments."""
-    config = settings.load_config()
-    command, *before = _program()
-    places = ["--data-dir", str(config.data_dir)]
-    named = settings.config_file or os.environ.get("KLAW_CONFIG")
-    if named:
-        places += ["--config", str(Path(named).expanduser().absolute())]
-    described = {"command": command, "args": [*before, "mcp", *places, *options]}
+    """Return how an agent starts the server."""
+    command, *arguments = own_command(settings, "mcp")
+    described = {"command": command, "args": [*arguments, *options]}
     return {"type": "stdio", **described} if typed else described
-
-
-def _program() -> list[str]:
-    """Return the absolute command of this very installation."""
-    script = Path(sys.argv[0])
-    found = shutil.which(str(script)) if script.name == "klaw" else None
-    if found is not None:
-        return [str(Path(found).absolute())]
-    return [sys.executable, "-m", "klaw_core"]
 
 
 def added(file: Path, keys: Sequence[str], server: Mapping[str, Any]) -> str:
     """Return the text of a configuration with the server in it. Raise ConfigError if the file cannot be read as one."""
-    try:
-        before = file.read_text("utf-8")
-    except FileNotFoundError:
-        before = ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([f"{file} cannot be read: {error}"]) from error
+    before = read_client_file(file)
     if file.suffix == ".toml":
         return _added_toml(file, before, keys, server)
     try:
@@ -176,30 +166,3 @@ def _added_toml(file: Path, before: str, keys: Sequence[str], server: Mapping[st
         raise ConfigError([f"{file} is not TOML of the expected form: {error}"], hint="correct it first") from error
     text: str = tomlkit.dumps(document)
     return text
-
-
-def write(file: Path, text: str) -> Path | None:
-    """Write a configuration; return where the file as it was is kept, None if there was none or nothing changes."""
-    file = file.resolve()  # dotfiles are links in many a home
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, text)
-        return None
-    if file.read_text("utf-8") == text:
-        return None
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    backup = file.with_name(f"{file.name}.{stamp}.backup")
-    shutil.copy2(file, backup)
-    mode = file.stat().st_mode & 0o777
-    write_atomically(file, text)
-    file.chmod(mode)
-    return backup
-
-
-def _ask(file: Path, keys: Sequence[str], server: Mapping[str, Any]) -> None:
-    """Show what will be written and ask; abort unless the answer is yes. Raise UsageError where nobody can answer."""
-    if not sys.stdin.isatty():
-        raise click.UsageError("stdin is not a terminal; pass --yes to confirm, or --print to see the change")
-    place = ".".join((*keys, _NAME))
-    click.echo(f"{file}\n  {place} = {json.dumps(dict(server), indent=2, ensure_ascii=False)}", err=True)
-    click.confirm("Write it?", abort=True, err=True)

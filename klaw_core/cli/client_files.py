@@ -1,0 +1,75 @@
+"""The configuration files of other programs, into which a command writes how they are to start Klaw."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from klaw_core.cli.settings import Settings
+from klaw_core.errors import ConfigError
+from klaw_core.files.atomic import write_atomically
+
+
+def own_command(settings: Settings, *words: str) -> list[str]:
+    """Return the command line that runs ``klaw WORDS`` of this very installation over this very memory.
+
+    Other programs pass on neither a search path nor the environment, so everything is absolute and an argument.
+    """
+    config = settings.load_config()
+    places = ["--data-dir", str(config.data_dir)]
+    named = settings.config_file or os.environ.get("KLAW_CONFIG")
+    if named:
+        places += ["--config", str(Path(named).expanduser().absolute())]
+    return [*_program(), *words, *places]
+
+
+def _program() -> list[str]:
+    script = Path(sys.argv[0])
+    found = shutil.which(str(script)) if script.name == "klaw" else None
+    if found is not None:
+        return [str(Path(found).absolute())]
+    return [sys.executable, "-m", "klaw_core"]
+
+
+def read_client_file(file: Path) -> str:
+    """Return the text of a configuration file, empty if there is none. Raise ConfigError if it cannot be read."""
+    try:
+        return file.read_text("utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError([f"{file} cannot be read: {error}"]) from error
+
+
+def confirm_client_file(file: Path, added: str) -> None:
+    """Show what will be added to a file and ask; abort unless the answer is yes.
+
+    Raise UsageError where nobody can answer.
+    """
+    if not sys.stdin.isatty():
+        raise click.UsageError("stdin is not a terminal; pass --yes to confirm, or --print to see the change")
+    click.echo(f"{file}\n{added}", err=True)
+    click.confirm("Write it?", abort=True, err=True)
+
+
+def write_client_file(file: Path, text: str) -> Path | None:
+    """Write a configuration file; return where it is kept as it was, None if there was none or nothing changes."""
+    file = file.resolve()  # dotfiles are links in many a home
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, text)
+        return None
+    if file.read_text("utf-8") == text:
+        return None
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    backup = file.with_name(f"{file.name}.{stamp}.backup")
+    shutil.copy2(file, backup)
+    mode = file.stat().st_mode & 0o777
+    write_atomically(file, text)
+    file.chmod(mode)
+    return backup
