@@ -63,8 +63,13 @@ CATALOGUE: tuple[FirstParty, ...] = (
         "klaw-eval", ("eval",), commands={"eval": "Measure what a search finds, on your questions or on a dataset."}
     ),
     FirstParty("klaw-mcp", ("mcp",), commands={"mcp": "Serve the memory to an agent over the Model Context Protocol."}),
-    FirstParty("klaw-sessions", ("sessions",), (("source", "claude-code"), ("source", "codex"))),
     FirstParty("klaw-serve", ("serve",), commands={"serve": "Serve the memory to agents and people of this machine."}),
+    FirstParty(
+        "klaw-sessions",
+        ("sessions",),
+        (("source", "claude-code"), ("source", "codex"), ("extension", "sessions")),
+        {"hook": "Recall for coding agents, without being asked."},
+    ),
 )
 
 #: The extras that ``klaw[default]`` stands for.

@@ -1,14 +1,17 @@
-"""What Klaw loads: the two sources of transcripts. Light: the readers are imported by the factories."""
+"""What Klaw loads: the two sources of transcripts, and what reports on hooks. Light: factories import the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from attrs import frozen
+
 from klaw_core import Component, ComponentContext, hookimpl
 from klaw_sessions.options import SessionOptions
 
 if TYPE_CHECKING:
+    from klaw_sessions.extension import Sessions
     from klaw_sessions.source import TranscriptSource
 
 
@@ -24,6 +27,24 @@ def _codex(options: SessionOptions, _context: ComponentContext) -> TranscriptSou
     from klaw_sessions.source import TranscriptSource
 
     return TranscriptSource.of(CODEX, options)
+
+
+@frozen
+class NoOptions:
+    """What reports on hooks has nothing to configure."""
+
+
+def _sessions(_options: NoOptions, context: ComponentContext) -> Sessions:
+    from klaw_sessions.extension import Sessions
+    from klaw_sessions.failures import FailureLog
+
+    return Sessions(FailureLog.of(context.data_dir))
+
+
+@hookimpl
+def klaw_extensions() -> Iterable[Component[NoOptions, Sessions]]:
+    """Yield what reports on hooks."""
+    yield Component("sessions", NoOptions, _sessions, api=2, summary="which hooks of agents failed, and why")
 
 
 @hookimpl

@@ -1,0 +1,185 @@
+"""``klaw hook``: what coding agents run at the start of a session, with each prompt, and when they have answered.
+
+Whatever happens, an agent is not held up: the exit status is 0, what fails is written to ``hook.log``, and after some
+seconds nothing is waited for any more.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from klaw_core.cli.kit import Settings, common_options, echo, pass_settings
+from klaw_sessions.install import install
+
+if TYPE_CHECKING:
+    from klaw_core import Memory
+    from klaw_sessions.recall import HookCall
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_INDEX_SECONDS = 600.0
+
+_timeout = click.option(
+    "--timeout", type=click.FloatRange(0.1, 60), default=3.0, show_default=True, metavar="SECONDS", help="At most."
+)
+
+
+def _budget_of(tokens: int) -> Callable[[Decorated], Decorated]:
+    return click.option(
+        "--budget",
+        type=click.IntRange(50, 20_000),
+        default=tokens,
+        show_default=True,
+        metavar="TOKENS",
+        help="At most.",
+    )
+
+
+@click.group("hook", short_help="Recall for coding agents, without being asked.")
+@common_options
+@pass_settings
+def command(_settings: Settings) -> None:
+    """Give coding agents what memory knows, by their hooks; `klaw hook install claude-code` sets it up."""
+
+
+command.add_command(install)
+
+
+@command.command("session-start", short_help="Print what every session should know.")
+@_budget_of(1000)
+@_timeout
+@common_options
+@pass_settings
+def session_start(settings: Settings, *, budget: int, timeout: float) -> None:
+    """Print core memory, and what else is always worth knowing, as the hook SessionStart expects it.
+
+    The agent's message is read from standard input.
+    """
+    from klaw_sessions.recall import recall_at_start
+
+    _answer(settings, "SessionStart", timeout, lambda memory, call: recall_at_start(memory, call, budget))
+
+
+@command.command("user-prompt", short_help="Print what memory knows for a prompt.")
+@_budget_of(500)
+@click.option(
+    "--min-relevance", type=click.FloatRange(0, 1), default=0.3, show_default=True, help="Leave out what fits less."
+)
+@_timeout
+@common_options
+@pass_settings
+def user_prompt(settings: Settings, *, budget: int, min_relevance: float, timeout: float) -> None:
+    """Print what memory knows for a prompt, as the hook UserPromptSubmit expects it.
+
+    What the session was shown before, and what was said in it, is left out. The agent's message is read from standard
+    input.
+    """
+    from klaw_sessions.recall import recall_for_prompt
+
+    _answer(
+        settings,
+        "UserPromptSubmit",
+        timeout,
+        lambda memory, call: recall_for_prompt(memory, call, budget, min_relevance),
+    )
+
+
+@command.command("stop", short_help="Index the session's transcript.")
+@click.option("--transcript", type=click.Path(), metavar="FILE", help="Index this one, and wait for it.")
+@common_options
+@pass_settings
+def stop(settings: Settings, *, transcript: str | None) -> None:
+    """Index what was just said, in a process of its own: the agent is not held up. Prints nothing.
+
+    Only transcripts of a configured source are indexed. The agent's message is read from standard input.
+    """
+    if transcript is not None:
+        _run(settings, "Stop", _INDEX_SECONDS, lambda: _index(settings, transcript))
+    else:
+        _run(settings, "Stop", 3.0, _start_indexing)
+
+
+def _start_indexing() -> None:
+    """Start this very command again, apart from the agent, for the transcript that it names."""
+    call = _read_call()
+    if call.transcript:
+        subprocess.Popen(  # noqa: S603  # our own program
+            [sys.executable, "-m", "klaw_core", *sys.argv[1:], "--transcript", call.transcript],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+def _index(settings: Settings, transcript: str) -> None:
+    from klaw_core import NotFoundError
+
+    with settings.open_memory() as memory:
+        try:
+            memory.index(paths=[transcript])
+        except NotFoundError:  # of an agent whose transcripts are not to be indexed
+            return
+
+
+def _read_call() -> HookCall:
+    from klaw_sessions.recall import HookCall
+
+    return HookCall.parse(sys.stdin.read())
+
+
+def _answer(settings: Settings, event: str, timeout: float, recall: Callable[[Memory, HookCall], str]) -> None:
+    """Print the agent's answer, if there is anything to say."""
+    from klaw_sessions.recall import as_answer
+
+    said: list[str] = []
+
+    def work() -> None:
+        call = _read_call()
+        with settings.open_memory() as memory:
+            said.append(recall(memory, call))
+
+    if _run(settings, event, timeout, work) and said[0]:
+        echo(json.dumps(as_answer(event, said[0]), ensure_ascii=False))
+
+
+def _run(settings: Settings, event: str, timeout: float, work: Callable[[], None]) -> bool:
+    """Do the work, for at most so many seconds; return whether it is done. What kept it from that is written down."""
+    settings.quiet = True
+    problems: list[str] = []
+
+    def attempt() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001  # whatever it is, the agent goes on
+            problems.append(str(error) or type(error).__name__)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if thread.is_alive():
+        problems.append(f"nothing came of it in {timeout:g} s")
+    if problems:
+        _note(settings, event, problems[0])
+    return not problems
+
+
+def _note(settings: Settings, event: str, problem: str) -> None:
+    """Write down why a hook failed. Without a configuration that can be read there is only the place that is given."""
+    from klaw_core import KlawError
+    from klaw_sessions.failures import FailureLog
+
+    try:
+        place: Path | None = settings.load_config().data_dir
+    except KlawError:
+        place = settings.data_dir
+    if place is not None:
+        FailureLog.of(place).add(event, problem)

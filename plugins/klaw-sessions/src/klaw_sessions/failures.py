@@ -1,0 +1,68 @@
+"""Why hooks failed: an agent must not be held up or shown an error, so the cause goes to a file of its own."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from attrs import frozen
+
+from klaw_core import KlawError, format_ts, parse_ts, write_atomically
+
+_MOST_BYTES = 64 * 1024
+_RECENT = timedelta(days=1)
+
+
+@frozen
+class HookFailure:
+    """A hook that did not do what it should."""
+
+    moment: datetime
+    hook: str
+    reason: str
+
+
+@frozen
+class FailureLog:
+    """The file ``hook.log``, a line for each failure, oldest first."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, data_dir: Path) -> FailureLog:
+        """Return the log of a data directory."""
+        return cls(data_dir / "hook.log")
+
+    def add(self, hook: str, reason: str) -> None:
+        """Note a failure; where that is impossible, nothing happens."""
+        line = f"{format_ts(datetime.now(UTC))} {hook}: {' '.join(reason.split())[:1000]}\n"
+        with suppress(OSError, KlawError):
+            if self.path.exists() and self.path.stat().st_size > _MOST_BYTES:
+                newest = self.path.read_text("utf-8", "replace")[-_MOST_BYTES // 2 :]
+                write_atomically(self.path, newest.partition("\n")[2])
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            descriptor = os.open(self.path, flags, 0o600)
+            try:
+                os.write(descriptor, line.encode())
+            finally:
+                os.close(descriptor)
+
+    def recent(self) -> tuple[HookFailure, ...]:
+        """Return the failures of the last day, oldest first."""
+        since = datetime.now(UTC) - _RECENT
+        return tuple(failure for failure in self._all() if failure.moment >= since)
+
+    def _all(self) -> list[HookFailure]:
+        try:
+            lines = self.path.read_text("utf-8", "replace").splitlines()
+        except OSError:
+            return []
+        found = []
+        for line in lines:
+            stamp, _, rest = line.partition(" ")
+            hook, _, reason = rest.partition(": ")
+            with suppress(KlawError):  # a line that a crash cut short
+                found.append(HookFailure(parse_ts(stamp), hook, reason))
+        return found

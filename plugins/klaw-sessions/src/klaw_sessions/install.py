@@ -1,0 +1,137 @@
+"""``klaw hook install``: write an agent's settings, so that it runs the hooks by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import frozen
+
+from klaw_core import Config, ConfigError
+from klaw_core.cli.kit import (
+    Settings,
+    common_options,
+    confirm_client_file,
+    data,
+    notify,
+    own_command,
+    pass_settings,
+    print_json,
+    read_client_file,
+    write_client_file,
+)
+
+# A hook of Klaw's, whoever wrote it: what is put in its place, and what is removed.
+_OURS = re.compile(r"\bklaw\w*\b.*\bhook (?:session-start|user-prompt|stop)\b", re.DOTALL)
+
+
+@frozen
+class HookClient:
+    """An agent with hooks: where its settings are, and how many seconds it gives each hook by its event."""
+
+    name: str
+    user: Callable[[], Path]
+    project: str
+    events: Mapping[str, tuple[str, int]]
+
+
+def _claude_settings() -> Path:
+    home = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (Path(home) if home else Path.home() / ".claude") / "settings.json"
+
+
+CLIENTS = {
+    "claude-code": HookClient(
+        "claude-code",
+        _claude_settings,
+        ".claude/settings.json",
+        {"SessionStart": ("session-start", 10), "UserPromptSubmit": ("user-prompt", 10), "Stop": ("stop", 10)},
+    )
+}
+
+
+@click.command("install", short_help="Write an agent's settings.")
+@click.argument("client", type=click.Choice(tuple(CLIENTS)))
+@click.option(
+    "--scope", type=click.Choice(("user", "project")), default="user", show_default=True, help="For whom it is."
+)
+@click.option("--remove", is_flag=True, help="Remove the hooks of Klaw instead.")
+@click.option("--print", "only_print", is_flag=True, help="Print what would be written, and write nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Write without asking.")
+@common_options
+@pass_settings
+def install(settings: Settings, *, client: str, scope: str, remove: bool, only_print: bool, yes: bool) -> None:
+    """Add the hooks to the settings of CLIENT, with absolute paths and this data directory.
+
+    What will be added is shown and you are asked first; what was there stays, and a copy of the file as it was is kept.
+    """
+    chosen = CLIENTS[client]
+    file = chosen.user() if scope == "user" else Path.cwd() / chosen.project
+    hooks = {} if remove else _hooks(settings, chosen)
+    text = with_hooks(file, hooks)
+    if only_print:
+        print_json({"file": str(file), "hooks": hooks}) if settings.json else data().line(text)
+        return
+    if not yes:
+        shown = json.dumps({"hooks": hooks}, indent=2, ensure_ascii=False)
+        confirm_client_file(file, "the hooks of Klaw are removed" if remove else shown)
+    kept = write_client_file(file, text)
+    if settings.json:
+        print_json({"file": str(file), "backup": None if kept is None else str(kept), "hooks": hooks})
+        return
+    data().line(f"written: {file}" + (f" (as it was: {kept})" if kept else ""))
+    if not remove:
+        _advise(settings, settings.load_config(), client)
+
+
+def _hooks(settings: Settings, client: HookClient) -> dict[str, list[dict[str, Any]]]:
+    """Return the hooks by event. An agent takes an exit status of 2 for a refusal, so theirs is 0 whatever happens."""
+    return {
+        event: [{"hooks": [{"type": "command", "command": _shell(settings, name), "timeout": seconds}]}]
+        for event, (name, seconds) in client.events.items()
+    }
+
+
+def _shell(settings: Settings, name: str) -> str:
+    return f"{shlex.join(own_command(settings, 'hook', name))} || true"
+
+
+def with_hooks(file: Path, hooks: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """Return the text of a settings file with these as Klaw's hooks. Raise ConfigError if it is not of that form."""
+    before = read_client_file(file)
+    try:
+        settings: Any = json.loads(before) if before.strip() else {}
+        table = settings.setdefault("hooks", {})
+        for event in {**table, **hooks}:
+            others = [kept for group in table.get(event, ()) if (kept := _without_ours(group))]
+            table[event] = [*others, *hooks.get(event, ())]
+            if not table[event]:
+                del table[event]
+        if not table:
+            del settings["hooks"]
+    except (ValueError, AttributeError, TypeError, KeyError) as error:
+        hint = "add what `klaw hook install --print` shows by hand"
+        raise ConfigError([f"{file} is not JSON of the expected form: {error}"], hint=hint) from error
+    return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+
+
+def _without_ours(group: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a group of hooks without Klaw's; None if nothing is left of it."""
+    kept = [hook for hook in group["hooks"] if not _OURS.search(str(hook.get("command", "")))]
+    if not kept and group["hooks"]:
+        return None
+    return {**group, "hooks": kept}
+
+
+def _advise(settings: Settings, config: Config, client: str) -> None:
+    """Say what takes effect when, and how the agent's transcripts are indexed, if they are not."""
+    notify(settings, f"start {client} again; it recalls by itself then")
+    if not any(source.type == client for source in config.sources):
+        place = f"memory.sources[{len(config.sources)}].type"
+        notify(settings, f"to index its transcripts as well: klaw config set '{place}' {client}")
