@@ -10,6 +10,7 @@ from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import JournalEntry
 from klaw_core.conversations.row_sync import RowSync
 from klaw_core.errors import RecordError
+from klaw_core.interfaces.messages import MessageReader
 from klaw_core.values.chat_rows import StoredMessage
 from klaw_core.values.findings import FIX, Finding, named
 
@@ -36,12 +37,18 @@ def check_rows(row_sync: RowSync) -> Iterator[Finding]:
             days = {day for day, state in files.items() if state.recipe == recipe}
             held = [_key(row, days) for row in rows.all(name)]
             said = [_key(row, days) for row in _said(row_sync, journal[name])] if name in journal else []
-            if held != said:
+            lacking = bool(said) and rows.session(name) is None
+            if held != said or lacking:
                 ends = {day: state.end for day, state in files.items()}
-                (behind if _is_behind(held, said, ends) else wrong).append(name)
+                (behind if not lacking and _is_behind(held, said, ends) else wrong).append(name)
+        chats = {*known, *row_sync.summaries.chats()}
+        unlike = [name for name in sorted(chats) if not _has_summaries(row_sync, rows, name)]
     if behind:
         what = f"messages of {len(behind):,} chats are not in the database yet: {named(behind)}"
         yield Finding("conversation-behind", "warning", what, str(row_sync.journal.root), "klaw index", tuple(behind))
+    if unlike:
+        what = f"summaries of {len(unlike):,} chats are not those of their files: {named(unlike)}"
+        yield Finding("summary-rows", "warning", what, str(row_sync.summaries.root), "klaw index", tuple(unlike))
     if wrong:
         what = f"the database has other messages than the journal, in {len(wrong):,} chats: {named(wrong)}"
         yield Finding(ROWS, "error", what, str(row_sync.journal.root), FIX, tuple(wrong))
@@ -56,6 +63,15 @@ def fix_rows(row_sync: RowSync, found: Sequence[Finding]) -> None:
         with suppress(RecordError):  # rows of what is no chat's name
             row_sync.sync_chat(Chat.parse(name))
     row_sync.sync()
+
+
+def _has_summaries(row_sync: RowSync, rows: MessageReader, name: str) -> bool:
+    """Return whether a chat's summaries are those of its file."""
+    try:
+        chat = Chat.parse(name)
+    except RecordError:  # rows of what is no chat's name
+        return True
+    return list(rows.summaries(name)) == row_sync.written_summaries(chat)
 
 
 def _said(row_sync: RowSync, chat: Chat) -> list[StoredMessage]:

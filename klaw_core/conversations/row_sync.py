@@ -24,7 +24,7 @@ from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular
 from klaw_core.files.jsonl import BadLine
 from klaw_core.interfaces.store import Store
-from klaw_core.values.chat_rows import JournalFileState, StoredMessage
+from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
 from klaw_core.values.runs import SkippedEntry
 
 # Messages of one transaction.
@@ -113,12 +113,16 @@ class RowSync:
 
     def sync_summaries(self, chat: Chat) -> None:
         """Make a chat's summaries in the store those of its file. Raise StoreError."""
-        wanted = [evolve(summary, content=self.redactor.text(summary.content)) for summary in self.summaries.read(chat)]
+        wanted = self.written_summaries(chat)
         with self.store.read() as snapshot:
             held = list(snapshot.messages.summaries(chat.name))
         if held != wanted:
             with self.store.write() as transaction:
                 transaction.messages.put_summaries(chat.name, wanted)
+
+    def written_summaries(self, chat: Chat) -> list[Summary]:
+        """Return a chat's summaries as the store should have them."""
+        return [evolve(summary, content=self.redactor.text(summary.content)) for summary in self.summaries.read(chat)]
 
     def _sync_file(self, file: ChatFile) -> SyncReport:
         """Mirror what was added to a file. Where another process was quicker, go on from where it came to."""

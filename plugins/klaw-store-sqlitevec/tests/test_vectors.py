@@ -177,7 +177,7 @@ class TestWithoutVec0:
 def test_adding_before_there_is_a_space_is_refused(connection):
     index = VectorIndex()
     make_ready(index, connection)
-    with pytest.raises(RetrievalError, match="no vector space"):
+    with pytest.raises(RetrievalError, match="no table for vectors"):
         index.add(connection, "memory", [stored(1, "a")], unit_vectors([stored(1, "a")]))
 
 

@@ -160,13 +160,16 @@ class SqliteMessages:
         return [name for (name,) in self.resource.execute(sql)]
 
     def session(self, chat_id: str, /) -> Session | None:
-        """Return where a chat stands, or None if it has no messages."""
+        """Return where a chat stands, or None if it has no messages, or its row is damaged."""
         from klaw_core import Session
 
         row = self.resource.execute(
             "SELECT model, segment_start, created_at FROM sessions WHERE chat_id = ?", (chat_id,)
         ).fetchone()
-        return None if row is None else Session(chat_id, row[0], from_text(row[1]), from_text(row[2]))
+        try:
+            return None if row is None else Session(chat_id, row[0], from_text(row[1]), from_text(row[2]))
+        except (TypeError, ValueError):
+            return None
 
     def summaries(self, chat_id: str, /) -> Sequence[Summary]:
         """Return a chat's summaries, oldest first."""

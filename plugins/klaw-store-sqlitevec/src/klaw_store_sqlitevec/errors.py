@@ -1,5 +1,6 @@
 """SQLite's errors as Klaw's, each with the file it concerns and what fixes it."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,8 @@ _REINDEX = "klaw reindex"
 _START_OVER = "move it away, then `klaw index`: it is made again from your files"
 #: What fixes a database that has damaged pages.
 FIX_PAGES = f"`{_REINDEX}`; if that fails too, {_START_OVER}"
+# Somebody else has dropped or changed a table.
+_LACKING = re.compile(r"no such (?:table|column)|table .* has no column named")
 
 
 @contextmanager
@@ -45,10 +48,17 @@ def store_errors(location: str) -> Iterator[None]:
     except apsw.ThreadingViolationError as error:
         raise StoreError(f"{location}: a snapshot or transaction was used by two threads at once") from error
     except apsw.Error as error:
-        # The shared memory of a log is a small file, which cannot be made where the disk is full.
-        if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
-            raise _full(location) from error
-        raise StoreError(f"{location}: {type(error).__name__}: {error}") from error
+        raise _store_error(location, error) from error
+
+
+def _store_error(location: str, error: apsw.Error) -> StoreError:
+    """Return what an error of SQLite means that has no class of its own."""
+    # The shared memory of a log is a small file, which cannot be made where the disk is full.
+    if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+        return _full(location)
+    if isinstance(error, apsw.SQLError) and _LACKING.match(str(error)):
+        return StoreCorruptError(f"{location} is not what Klaw made: {error}", hint=FIX_PAGES)
+    return StoreError(f"{location}: {type(error).__name__}: {error}")
 
 
 def damaged_vectors(problem: str) -> RetrievalError:

@@ -20,7 +20,7 @@ from klaw_store_sqlitevec.limits import clamp
 from klaw_store_sqlitevec.metadata import from_json
 from klaw_store_sqlitevec.names import has_table
 from klaw_store_sqlitevec.schema import STANDARD_CHUNKS, ChunkTable, chunk_table
-from klaw_store_sqlitevec.timestamps import from_text
+from klaw_store_sqlitevec.timestamps import UNKNOWN, from_text
 from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
 if TYPE_CHECKING:
@@ -63,35 +63,29 @@ class SqliteSnapshot:
 
     def documents(self, collection: str, prefix: str, after: str, limit: int, /) -> Sequence[DocumentRecord]:
         """Return documents in order of path: those that begin with ``prefix``, behind ``after``."""
-        from klaw_core import DocumentRecord
-
         first, end = path_range(prefix)
         rows = self.resource.execute(
             "SELECT path, origin, content_hash, created_at FROM documents "
             "WHERE collection = ? AND path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?",
             (collection, after, first, end, clamp(limit)),
         )
-        return tuple(DocumentRecord(path, origin, digest, from_text(created)) for path, origin, digest, created in rows)
+        return tuple(_record(*row) for row in rows)
 
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
-        from klaw_core import DocumentRecord
-
         rows = self.resource.execute(
             "SELECT path, content_hash, created_at FROM documents WHERE collection = ? AND origin = ?",
             (collection, origin),
         )
-        return {path: DocumentRecord(path, origin, digest, from_text(created)) for path, digest, created in rows}
+        return {path: _record(path, origin, digest, created) for path, digest, created in rows}
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return what the manifest has of one path."""
-        from klaw_core import DocumentRecord
-
         row = self.resource.execute(
             "SELECT content_hash, created_at FROM documents WHERE collection = ? AND path = ? AND origin = ?",
             (collection, path, origin),
         ).fetchone()
-        return None if row is None else DocumentRecord(path, origin, row[0], from_text(row[1]))
+        return None if row is None else _record(path, origin, *row)
 
     def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
         """Return the chunks that pass the filters: their keys, which every filter is resolved to."""
@@ -233,6 +227,16 @@ class SqliteSnapshot:
         if collection not in self._made:
             self._made[collection] = has_table(self.resource, table.name)
         return table if self._made[collection] else None
+
+
+def _record(path: str, origin: str, digest: Any, created: Any) -> DocumentRecord:
+    """Return a row of the manifest. A document whose row is damaged counts as changed: it is written again."""
+    from klaw_core import DocumentRecord
+
+    try:
+        return DocumentRecord(path, origin, digest, from_text(created))
+    except (TypeError, ValueError):
+        return DocumentRecord(path, origin, "", UNKNOWN)
 
 
 def to_vector(blob: bytes) -> Vector:

@@ -4,6 +4,8 @@ from datetime import MINYEAR, UTC, datetime
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
+#: Stands for a moment that cannot be read any more.
+UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_text(moment: datetime) -> str:

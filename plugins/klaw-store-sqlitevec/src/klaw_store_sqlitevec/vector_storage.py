@@ -55,7 +55,7 @@ class VectorStorage:
         quantization = quantized.read_quantization(resource, collection)
         tabled = self._is_tabled(resource, collection)
         if quantization is None and not tabled:
-            raise RetrievalError(f"the index of {collection!r} has no vector space yet", hint="klaw index")
+            raise RetrievalError(f"the index of {collection!r} has no table for vectors", hint="klaw doctor --fix")
         keys = [stored.key for stored in chunks]
         if self._quantizes(resource, collection, quantization, len(keys)):
             if tabled or quantization is None:
