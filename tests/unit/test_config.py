@@ -71,13 +71,12 @@ class TestLayers:
         assert last.fusion.options == {"k": 3, "pool": 1}
         assert [path.name for path in last.files] == ["config.toml", "klaw.toml"]
 
-    def test_the_fingerprint_is_that_of_the_memory_and_tells_no_key(self, load, tmp_path):
-        key = {"memory": {"embedding": {"type": "openai", "api_key": "sk-1"}}}
-        other = {"memory": {"embedding": {"type": "openai", "api_key": "sk-2"}}}
+    def test_the_fingerprint_is_that_of_the_memory_and_tells_no_key(self, load):
+        one, other = ({"embedding": {"type": "openai", "api_key": key}} for key in ("sk-1", "sk-2"))
 
-        assert load(overrides=key).fingerprint == load(overrides=key).fingerprint
-        assert load(overrides=key).fingerprint != load(overrides=other).fingerprint
-        assert load(data_dir=tmp_path / "a").fingerprint != load(data_dir=tmp_path / "b").fingerprint
+        assert load(memory=one).fingerprint == load(memory=one).fingerprint
+        assert load(memory=one).fingerprint != load(memory=other).fingerprint
+        assert "sk-1" not in load(memory=one).fingerprint
 
     def test_another_type_drops_the_options_of_the_first(self, load):
         user = '[memory.embedding]\ntype = "onnx"\nmodel = "x"\n'
