@@ -12,6 +12,9 @@
 
 The distribution names it as an entry point: ``[project.entry-points."klaw.commands"]``,
 ``hello = "klaw_hello:command"``. A KlawError that it raises becomes one line and exit status 1.
+
+``settings.find_server()`` returns the server that has the memory open already, or None; its method
+``call("memory.context", message="…")`` asks it, and raises NotServedError where it does not answer.
 """
 
 from klaw_core.cli.client_files import confirm_client_file, own_command, read_client_file, write_client_file
@@ -30,12 +33,16 @@ from klaw_core.cli.output import (
     tilde,
 )
 from klaw_core.cli.progress import progress_bar
+from klaw_core.cli.served import NotServedError, ServedMemory, Server
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 from klaw_core.cli.streams import echo, trusted
 
 __all__ = [
     "Listing",
+    "NotServedError",
     "Output",
+    "ServedMemory",
+    "Server",
     "Settings",
     "StyledText",
     "chosen_format",

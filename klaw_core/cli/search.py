@@ -15,6 +15,8 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
     from klaw_core.cli.results import ResultStyle
+    from klaw_core.cli.served import ServedMemory
+    from klaw_core.memory import Memory
     from klaw_core.searching.flow import Mode
     from klaw_core.values.search import SearchResults
 
@@ -107,6 +109,8 @@ def command(
     if settings.json and form not in {None, "json"}:
         raise click.UsageError(f"--json and --format {form} cannot be used together")
     from klaw_core.cli.output import data
+    from klaw_core.cli.results import ResultStyle
+    from klaw_core.cli.windows import WindowChooser
     from klaw_core.values.collections import MEMORY
     from klaw_core.values.metadata import parse_condition
     from klaw_core.values.search import Filters
@@ -114,7 +118,8 @@ def command(
     text = sys.stdin.read() if query == ("-",) else " ".join(query)
     metadata = tuple(map(parse_condition, conditions))
     filters = Filters(source=source, path=path, chat_id=chat_id, since=since, until=until, metadata=metadata)
-    with settings.open_memory() as memory:
+
+    def answer(memory: Memory | ServedMemory) -> tuple[SearchResults, ResultStyle]:
         found = memory.search(
             text,
             limit,
@@ -127,11 +132,10 @@ def command(
         )
         is_terminal = data().is_terminal
         roots = {item.origin: item.root for item in memory.sources() if item.root} if is_terminal else {}
-    from klaw_core.cli.results import ResultStyle
-    from klaw_core.cli.windows import WindowChooser
+        choose = WindowChooser(partial(memory.nearest, text))
+        return found, ResultStyle(text, full=full, explain=explain, roots=roots, choose=choose)
 
-    choose = WindowChooser(partial(memory.nearest, text))
-    look = ResultStyle(text, full=full, explain=explain, roots=roots, choose=choose)
+    found, look = settings.ask(answer)
     _print(settings, found, look, "json" if settings.json else form or "text")
 
 

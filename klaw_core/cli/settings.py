@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,9 +11,11 @@ import click
 from attrs import define
 
 if TYPE_CHECKING:
-    from klaw_core.config.model import Config
+    from klaw_core.cli.served import ServedMemory, Server
+    from klaw_core.config.model import Config, Selection
     from klaw_core.memory import Memory
 
+Answer = TypeVar("Answer")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -30,11 +33,10 @@ class Settings:
 
     def load_config(self) -> Config:
         """Read the configuration as the options ask. Raise ConfigError."""
-        from klaw_core.assembly import option_problems
         from klaw_core.config.load import load_config
 
         config = load_config(
-            config_file=self.config_file, data_dir=self.data_dir, directory=Path.cwd(), check=option_problems
+            config_file=self.config_file, data_dir=self.data_dir, directory=Path.cwd(), check=_option_problems
         )
         if config.notices and not self._said:
             from klaw_core.cli.output import notify
@@ -51,6 +53,33 @@ class Settings:
         config = self.load_config()
         chosen = {(selection.kind, selection.type) for selection in config.selections()}
         return Memory.open(config, registry=installed(config.cache_dir, chosen, disabled=config.disabled_plugins))
+
+    def find_server(self) -> Server | None:
+        """Return the server that has this memory open, None if there is none. Raise ConfigError."""
+        from klaw_core.cli.served import Server
+
+        return Server.of(self.load_config())
+
+    def ask(self, question: Callable[[Memory | ServedMemory], Answer]) -> Answer:
+        """Ask a server that has this memory open, or (without one, or where it fails) the memory opened here.
+
+        For what changes nothing: it may be asked of both. Raise ConfigError, PluginError or StoreError.
+        """
+        from klaw_core.cli.served import NotServedError, ServedMemory
+
+        server = self.find_server()
+        if server is not None:
+            with suppress(NotServedError):
+                return question(ServedMemory(server))
+        with self.open_memory() as memory:
+            return question(memory)
+
+
+def _option_problems(selections: Sequence[Selection], disabled: Collection[str]) -> Sequence[str]:
+    """Return what is wrong with the options of components; only where something is wrong already is it asked for."""
+    from klaw_core.assembly import option_problems
+
+    return option_problems(selections, disabled)
 
 
 pass_settings = click.make_pass_decorator(Settings, ensure=True)

@@ -16,7 +16,7 @@ import attrs
 
 from klaw_core.errors import KlawError
 from klaw_core.values.runs import Status
-from klaw_core.values.search import SearchResult
+from klaw_core.values.search import Contribution, SearchResult, SearchResults
 from klaw_core.values.tools import Json, Tool
 from klaw_core.values.vectors import VectorSpace
 
@@ -111,3 +111,26 @@ def result_to_json(result: SearchResult, *, explain: bool = True) -> Json:
     if not explain:
         del fields["explain"]
     return fields
+
+
+def results_from_json(given: Json) -> SearchResults:
+    """Return the results whose JSON form a server gave. Raise KeyError, TypeError, ValueError if it is none."""
+    known = {field.name for field in attrs.fields(SearchResult)}
+    results = tuple(
+        _result_from_json({name: value for name, value in each.items() if name in known}) for each in given["results"]
+    )
+    return SearchResults(results, tuple(given["notices"]))
+
+
+def _result_from_json(given: Json) -> SearchResult:
+    metadata = {key: tuple(value) if isinstance(value, list) else value for key, value in given["metadata"].items()}
+    return SearchResult(
+        **{
+            **given,
+            "heading": tuple(given["heading"]),
+            "created_at": datetime.fromisoformat(given["created_at"]),
+            "explain": tuple(Contribution(**part) for part in given["explain"]),
+            "metadata": metadata,
+            "also": tuple(given["also"]),
+        }
+    )

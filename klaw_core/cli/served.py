@@ -1,0 +1,164 @@
+"""A server that has this very memory open already, and its model loaded: asked instead of opening the memory again.
+
+Such a server leaves ``server.json`` in the data directory, readable by its owner alone: ``socket`` (a Unix socket
+there), ``token``, and the fingerprint of its ``configuration``. It takes JSON-RPC as ``POST /rpc``. Where there is no
+such server, or anything about it is not as it should be, nothing is said and the memory is opened in this process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from klaw_core.config.model import Config
+    from klaw_core.searching.flow import Mode
+    from klaw_core.values.runs import SourceStatus
+    from klaw_core.values.search import Filters, SearchResults
+
+RENDEZVOUS = "server.json"
+_MOST_BYTES = 10_000
+# The address of a Unix socket has 104 to 108 bytes; a longer path is reached through its open directory.
+_LONGEST_ADDRESS = 100
+_SECONDS = 20.0
+_BLOCK = 1 << 16
+
+
+class NotServedError(Exception):
+    """No server answered, or not as was expected."""
+
+
+@frozen(eq=False, repr=False)
+class Server:
+    """Where a server is, and the token that it wants."""
+
+    address: str
+    token: str
+
+    @classmethod
+    def of(cls, config: Config) -> Server | None:
+        """Return the server that a configuration's memory is open in, None if there is none."""
+        left = _left_behind(config.data_dir / RENDEZVOUS)
+        address, token = left.get("socket"), left.get("token")
+        if not isinstance(address, str) or not isinstance(token, str) or not token.isascii() or not token.isprintable():
+            return None
+        return cls(address, token) if left.get("configuration") == config.fingerprint else None
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Call a method and return its result. Raise NotServedError for any other answer, or none."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        try:
+            reply = json.loads(self._post(json.dumps(request).encode()))
+            return reply["result"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise NotServedError(str(error)) from error
+
+    def _post(self, body: bytes) -> bytes:
+        """Return the body of the answer. Raise OSError, ValueError."""
+        import socket
+
+        head = (
+            f"POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self.token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_SECONDS)
+            self._connect(connection)
+            connection.sendall(head.encode() + body)
+            answer = b"".join(iter(lambda: connection.recv(_BLOCK), b""))
+        headers, _, content = answer.partition(b"\r\n\r\n")
+        if headers.split(b" ", 2)[1:2] != [b"200"]:
+            raise ValueError(headers[:_BLOCK])
+        return content
+
+    def _connect(self, connection: Any) -> None:
+        if len(os.fsencode(self.address)) <= _LONGEST_ADDRESS:
+            connection.connect(self.address)
+            return
+        directory, name = os.path.split(self.address)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            connection.connect(f"/proc/self/fd/{descriptor}/{name}")
+        finally:
+            os.close(descriptor)
+
+
+def _left_behind(path: Path) -> Mapping[str, Any]:
+    """Return what a server left, nothing if it could be somebody else's."""
+    with suppress(OSError, ValueError, RecursionError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077:
+                found = json.loads(file.read(_MOST_BYTES))
+                return found if isinstance(found, dict) else {}
+    return {}
+
+
+@frozen(eq=False, repr=False)
+class ServedMemory:
+    """What a search needs of a memory, asked of a server. Raises NotServedError."""
+
+    server: Server
+
+    def search(
+        self,
+        query: str,
+        limit: int,
+        *,
+        mode: Mode,
+        filters: Filters,
+        collection: str | Sequence[str],
+        min_score: float | None,
+        min_relevance: float | None,
+        per_document: int | None,
+    ) -> SearchResults:
+        """Search as ``Memory.search`` does."""
+        from klaw_core.extensions.json_forms import results_from_json, to_json
+
+        narrowed = {name: value for name, value in to_json(filters).items() if value}
+        found = self.server.call(
+            "memory.search",
+            query=query,
+            limit=limit,
+            mode=mode,
+            collection=[collection] if isinstance(collection, str) else list(collection),
+            min_score=min_score,
+            min_relevance=min_relevance,
+            per_document=per_document,
+            **({"where": narrowed.pop("metadata")} if "metadata" in narrowed else {}),
+            **narrowed,
+        )
+        try:
+            return results_from_json(found)
+        except (KeyError, TypeError, ValueError) as error:
+            raise NotServedError(str(error)) from error
+
+    def nearest(self, query: str, texts: Sequence[str]) -> int | None:
+        """Return the place of the text that is nearest to a question, as ``Memory.nearest`` does; raise nothing."""
+        try:
+            nearest = self.server.call("memory.nearest", query=query, texts=list(texts))["nearest"]
+        except (NotServedError, KeyError, TypeError):
+            return None
+        return nearest if isinstance(nearest, int) and nearest < len(texts) else None
+
+    def sources(self) -> tuple[SourceStatus, ...]:
+        """Return every source of documents."""
+        from pathlib import Path
+
+        from klaw_core.values.runs import SourceStatus
+
+        try:
+            given = self.server.call("memory.sources")["sources"]
+            roots = [None if item["root"] is None else Path(item["root"]) for item in given]
+            return tuple(SourceStatus(**{**item, "root": root}) for item, root in zip(given, roots, strict=True))
+        except (KeyError, TypeError) as error:
+            raise NotServedError(str(error)) from error
