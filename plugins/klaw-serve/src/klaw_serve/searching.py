@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from klaw_core import Filters, parse_condition, to_json
+from klaw_core import Condition, Filters, parse_condition, to_json
 from klaw_serve.operations import Json, Operation
 from klaw_serve.schemas import integer, moment, number, one_of, several, string
 from klaw_serve.tenants import Tenant
 
 _MOST_RESULTS = 1_000
 _LABEL = 1_000
+
+_CONDITION: Final[Json] = {
+    "type": ["string", "object"],
+    "description": "year>=2025, or its key, operator and value.",
+    "maxLength": _LABEL,
+    "properties": {
+        "key": {"type": "string"},
+        "operator": {"enum": ["=", "!=", "<", "<=", ">", ">=", "in"]},
+        "value": {"type": ["string", "number", "boolean", "array"]},
+    },
+    "required": ["key", "operator", "value"],
+    "additionalProperties": False,
+}
 
 _SEARCH: Final[dict[str, Json]] = {
     "query": string("What to find, in plain words.", 100_000),
@@ -23,7 +36,7 @@ _SEARCH: Final[dict[str, Json]] = {
     "chat_id": string("Only this chat: telegram_123456.", _LABEL),
     "since": string("From then on: 2026-02-24, or a moment.", 40),
     "until": string("Until then; a day is included.", 40),
-    "where": several("Only metadata like tags=work, year>=2025.", string("A condition.", _LABEL)),
+    "where": several("Only metadata like tags=work, year>=2025.", _CONDITION),
     "min_score": number("Leave out what scores lower.", -1e9, 1e9),
     "min_relevance": number("Leave out what is less relevant.", 0, 1),
     "per_document": integer("At most so many chunks of a note; 3 by default.", 1, _MOST_RESULTS),
@@ -37,7 +50,7 @@ def _search(tenant: Tenant, given: Json) -> Any:
         chat_id=given.get("chat_id"),
         since=moment(given, "since"),
         until=moment(given, "until", end_of_day=True),
-        metadata=tuple(map(parse_condition, given.get("where", ()))),
+        metadata=tuple(map(_condition, given.get("where", ()))),
     )
     found = tenant.memory.search(
         given["query"],
@@ -50,6 +63,17 @@ def _search(tenant: Tenant, given: Json) -> Any:
         per_document=given.get("per_document", 3),
     )
     return {"results": [{**to_json(item), "is_weak": item.is_weak} for item in found], "notices": found.notices}
+
+
+def _condition(given: str | Json) -> Condition:
+    if isinstance(given, str):
+        return parse_condition(given)
+    value = given["value"]
+    return Condition(given["key"], given["operator"], tuple(value) if isinstance(value, list) else value)
+
+
+def _nearest(tenant: Tenant, given: Json) -> Any:
+    return {"nearest": tenant.memory.nearest(given["query"], given["texts"])}
 
 
 def _context(tenant: Tenant, given: Json) -> Any:
@@ -72,6 +96,18 @@ SEARCH_OPERATIONS: Final[Sequence[Operation]] = (
         _SEARCH,
         ("query",),
         {"q": "query", "k": "limit", "top_k": "limit", "topK": "limit", "n": "limit", "collections": "collection"},
+    ),
+    Operation(
+        "memory.nearest",
+        "POST",
+        "/api/nearest",
+        "Return the place of the text that is nearest to a question that was searched for before.",
+        _nearest,
+        {
+            "query": string("The question.", 100_000),
+            "texts": several("Parts of a result's text.", string("A text.", 100_000, least=0), 1_000),
+        },
+        ("query", "texts"),
     ),
     Operation(
         "memory.context",
