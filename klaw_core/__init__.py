@@ -46,7 +46,7 @@ _MODULES = {
     "interfaces.index": (
         "CheckedIndex ErasingIndex Index KeyDigestIndex LimitedRetriever NoticingRetriever OutdatedIndex Retriever"
     ),
-    "interfaces.journal": "RecordJournal",
+    "interfaces.journal": "JournalingStore Journals Log LogFolder OwnedText RecordJournal",
     "interfaces.language_model": "LanguageModel",
     "interfaces.messages": "MessageReader MessageWriter",
     "interfaces.source": (
@@ -65,7 +65,7 @@ _MODULES = {
     "values.documents": "Document DocumentRecord Entry Replacement",
     "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",
     "values.findings": "Diagnosis Finding",
-    "values.journals": "BrokenRecord Replay",
+    "values.journals": "BadLine BrokenRecord LogRecord Replay",
     "values.key_digest": "KeyDigest",
     "values.lazy": "Lazy",
     "values.lines": "line_starts",

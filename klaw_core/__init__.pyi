@@ -70,7 +70,7 @@ from klaw_core.interfaces.index import (
     OutdatedIndex,
     Retriever,
 )
-from klaw_core.interfaces.journal import RecordJournal
+from klaw_core.interfaces.journal import JournalingStore, Journals, Log, LogFolder, OwnedText, RecordJournal
 from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.interfaces.messages import MessageReader, MessageWriter
 from klaw_core.interfaces.source import (
@@ -95,7 +95,7 @@ from klaw_core.values.context import Context, ContextItem, ContextQuestion
 from klaw_core.values.documents import Document, DocumentRecord, Entry, Replacement
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
 from klaw_core.values.findings import Diagnosis, Finding
-from klaw_core.values.journals import BrokenRecord, Replay
+from klaw_core.values.journals import BadLine, BrokenRecord, LogRecord, Replay
 from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
@@ -128,6 +128,7 @@ __all__ = [
     "AttachedExtension",
     "AutoChoice",
     "BackgroundIndexer",
+    "BadLine",
     "BrokenRecord",
     "Candidate",
     "Chat",
@@ -181,6 +182,8 @@ __all__ = [
     "IndexReport",
     "JournalEntry",
     "JournalFileState",
+    "JournalingStore",
+    "Journals",
     "KeyDigest",
     "KeyDigestIndex",
     "KeySelection",
@@ -197,6 +200,9 @@ __all__ = [
     "ListeningExtension",
     "LiveComponent",
     "LocatingSource",
+    "Log",
+    "LogFolder",
+    "LogRecord",
     "Matrix",
     "Memory",
     "Message",
@@ -212,6 +218,7 @@ __all__ = [
     "NotFoundError",
     "NoticingRetriever",
     "OutdatedIndex",
+    "OwnedText",
     "PluginConflictError",
     "PluginContractError",
     "PluginError",

@@ -86,9 +86,10 @@ def delete_command(settings: Settings, *, section: str, key: str) -> None:
 def _core(settings: Settings) -> CoreMemory:
     """Return core memory without opening the database, which need not be sound for it."""
     from klaw_core.core_memory.facts import CoreMemory
+    from klaw_core.files.journals import FileJournals
     from klaw_core.files.layout import DataDirectory
 
-    return CoreMemory(DataDirectory(settings.load_config().data_dir).core_memory)
+    return CoreMemory(FileJournals(DataDirectory(settings.load_config().data_dir)).text("core_memory"))
 
 
 def _report(settings: Settings, change: dict[str, object]) -> None:

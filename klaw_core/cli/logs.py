@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -41,9 +40,10 @@ def command(settings: Settings, *, name: str, follow: bool, since: datetime | No
     from klaw_core.conversations.chat import Chat
     from klaw_core.conversations.journal import Journal
     from klaw_core.errors import NotFoundError
+    from klaw_core.files.journals import FileJournals
     from klaw_core.files.layout import DataDirectory
 
-    journal = Journal(DataDirectory(settings.load_config().data_dir).conversations)
+    journal = Journal(FileJournals(DataDirectory(settings.load_config().data_dir)).logs("conversations"))
     chat = Chat.parse(name)
     files = journal.files(chat).files
     if not files and not follow:
@@ -63,34 +63,32 @@ def _last(journal: Journal, chat: Chat, since: datetime | None, limit: int | Non
     return lines if limit is None else deque(lines, maxlen=limit)
 
 
-def _ends(files: Iterable[ChatFile]) -> dict[Path, int]:
-    """Return the byte after the last whole line of each file."""
-    from klaw_core.files.jsonl import JsonLines
-
-    last = {file.path: next(JsonLines(file.path).read_backwards(), None) for file in files}
-    return {path: 0 if line is None else line.end for path, line in last.items()}
+def _ends(files: Iterable[ChatFile]) -> dict[str, int]:
+    """Return where the last whole line of each file ends."""
+    last = {file.log.location: next(file.log.read_backwards(), None) for file in files}
+    return {location: 0 if line is None else line.end for location, line in last.items()}
 
 
-def _noted(lines: Iterable[JournalLine], ends: dict[Path, int]) -> Iterator[JournalLine]:
+def _noted(lines: Iterable[JournalLine], ends: dict[str, int]) -> Iterator[JournalLine]:
     """Pass lines on, and note how far they go, so that none is shown twice."""
     from klaw_core.conversations.journal import JournalEntry
 
     for line in lines:
         yield line
-        path = line.file.path if isinstance(line, JournalEntry) else line.file
-        ends[path] = max(ends.get(path, 0), line.end)
+        location = line.file.log.location if isinstance(line, JournalEntry) else line.location
+        ends[location] = max(ends.get(location, 0), line.end)
 
 
-def _news(journal: Journal, chat: Chat, ends: dict[Path, int]) -> Iterator[JournalLine]:
+def _news(journal: Journal, chat: Chat, ends: dict[str, int]) -> Iterator[JournalLine]:
     """Yield the lines that were added since. A file that was cut or replaced is read from its beginning."""
-    from klaw_core.files.jsonl import BadLine
+    from klaw_core.values.journals import BadLine
 
     for file in journal.files(chat).files:
-        lines = journal.read_file(file, ends.get(file.path, 0))
+        lines = journal.read_file(file, ends.get(file.log.location, 0))
         first = next(lines, None)
         if isinstance(first, BadLine) and first.ends_reading:
             yield first
-            ends[file.path] = 0  # only now: it was noted where that line ended
+            ends[file.log.location] = 0  # only now: it was noted where that line ended
             lines = journal.read_file(file)
             first = next(lines, None)
             if isinstance(first, BadLine) and first.ends_reading:  # it cannot be read at all
@@ -104,7 +102,7 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
     """Print messages on stdout, and broken lines on stderr: a torn one, which may be being written, if ``torn``."""
     from klaw_core.cli.output import notify
     from klaw_core.cli.streams import echo
-    from klaw_core.files.jsonl import BadLine
+    from klaw_core.values.journals import BadLine
 
     for line in lines:
         if isinstance(line, BadLine):

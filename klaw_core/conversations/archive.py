@@ -17,7 +17,6 @@ from klaw_core.conversations.row_sync import RowSync, SyncReport
 from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summary_source import summaries_path
 from klaw_core.errors import NotFoundError, StoreLockedError
-from klaw_core.files.atomic import sync_directory, writing_failed
 from klaw_core.interfaces.store import Store
 from klaw_core.values.chat_rows import Session, StoredMessage, Summary
 from klaw_core.values.listings import ListedChat
@@ -170,15 +169,9 @@ class Conversations:
         The files go first: after a crash in between, the next :meth:`sync` and index remove the rest. Raise StoreError.
         """
         files = self.journal.files(chat).files
-        directory = self.journal.root / chat.name
-        try:
-            for file in files:
-                file.path.unlink(missing_ok=True)
-            if files:
-                sync_directory(directory)
-            self.row_sync.summaries.remove(chat)
-        except OSError as error:
-            raise writing_failed(directory, error) from error
+        for file in files:
+            file.log.delete()
+        self.row_sync.summaries.remove(chat)
         with self._store.write() as transaction:
             removed = transaction.messages.purge(chat.name)
         self.forget_documents([*(document_path(file) for file in files), summaries_path(chat)])

@@ -11,10 +11,11 @@ from attrs import evolve, frozen
 from klaw_core.conversations.archive import Conversations
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import Message
-from klaw_core.conversations.row_sync import RowSync, SyncReport
+from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import CONVERSATIONS, ConversationSource
 from klaw_core.conversations.summary_source import SummarySource
 from klaw_core.errors import RecordError
+from klaw_core.files.journals import FileLogs
 from klaw_core.interfaces.store import Store
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.runs import ForgetReport, SkippedEntry
@@ -55,7 +56,7 @@ class IndexedConversations:
 
     def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
         """Bring the rows of messages in a store up to date. Raise StoreError."""
-        return bad_lines(evolve(self.row_sync, store=store).sync(), self.row_sync.journal.root)
+        return evolve(self.row_sync, store=store).sync().bad
 
     def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
         """Copy the rows of the files that could not be read now, and how far those were mirrored."""
@@ -101,27 +102,20 @@ class IndexedConversations:
         return None if message is None else (chat, message)
 
     def watch_paths(self) -> Sequence[Path]:
-        """Return the directories of the journals and of the summaries."""
-        return (self.row_sync.journal.root, self.row_sync.summaries.root)
+        """Return the directories of the journals and of the summaries, where they are files."""
+        logs = (self.row_sync.journal.logs, self.row_sync.summaries.logs)
+        return [one.root for one in logs if isinstance(one, FileLogs)]
 
     def why_not_forgotten(self, path: str) -> tuple[str, str]:
         """Return why a day of a conversation cannot be forgotten, and what to do instead."""
         is_summary = self._summaries.holds(path)
-        directory = self.row_sync.summaries.root if is_summary else self.row_sync.journal.root
-        file = directory / path.removeprefix(f"{CONVERSATIONS}/")
+        logs = self.row_sync.summaries.logs if is_summary else self.row_sync.journal.logs
+        file = logs.location + path.removeprefix(CONVERSATIONS)
         what = "the summaries" if is_summary else "a day"
         return (
             f"{path} is {what} of a conversation, whose file would bring it back",
             f"`klaw forget {path.split('/')[1]}/MESSAGE` forgets one message; or remove {file}, then `klaw index`",
         )
-
-
-def bad_lines(report: SyncReport, root: Path) -> tuple[SkippedEntry, ...]:
-    """Return the lines of the journals at ``root`` that hold no message, as what an index run left out."""
-    return tuple(
-        SkippedEntry(f"{CONVERSATIONS}/{line.file.relative_to(root).as_posix()}@{line.offset}", line.reason, keep=True)
-        for line in report.bad
-    )
 
 
 def _is_below(path: str, place: str) -> bool:

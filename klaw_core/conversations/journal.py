@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from attrs import evolve, field, frozen
@@ -10,8 +9,10 @@ from attrs import evolve, field, frozen
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.errors import RecordError
-from klaw_core.files.jsonl import BadLine, JsonLines, Line, Record
+from klaw_core.files.journals import as_logs, shown_path
 from klaw_core.files.timestamps import as_utc, format_ts
+from klaw_core.interfaces.journal import Log, LogFolder
+from klaw_core.values.journals import BadLine, LogLine, LogRecord
 from klaw_core.values.runs import SkippedEntry
 from klaw_core.values.text import text_hash
 
@@ -25,7 +26,12 @@ class ChatFile:
 
     chat: Chat
     day: date
-    path: Path
+    log: Log
+
+    @property
+    def name(self) -> str:
+        """The file's name: ``2026-02-24.jsonl``."""
+        return f"{self.day.isoformat()}{_SUFFIX}"
 
 
 @frozen
@@ -38,7 +44,7 @@ class Listing:
 
 @frozen
 class JournalEntry:
-    """A message and where it stands: bytes ``offset`` to ``end`` of a file.
+    """A message and where it stands: from ``offset`` to ``end`` of a log.
 
     ``duplicate``: another message with this id came before it in the same reading.
     """
@@ -59,9 +65,10 @@ class Journal:
     """Everything that was said, append-only; the order of a chat is that of its files' days, then of the lines.
 
     A clock that goes backwards changes nothing within a day. Safe for several threads and processes at once.
+    ``logs`` can be given as the path of a directory.
     """
 
-    root: Path
+    logs: LogFolder = field(converter=as_logs)
 
     def append(self, message: Message) -> Message:
         """Write a message to its chat's file of that day; it is on the disk when this returns.
@@ -78,13 +85,13 @@ class Journal:
         Raise as :meth:`append`; then whole messages at the beginning of a file's share may have been written.
         """
         batch = tuple(messages)
-        shares: dict[Path, list[int]] = {}
+        shares: dict[tuple[Chat, date], list[int]] = {}
         chats = [Chat.of(message.meta) for message in batch]
         for index, (message, chat) in enumerate(zip(batch, chats, strict=True)):
-            shares.setdefault(self.path(chat, message.ts.date()), []).append(index)
+            shares.setdefault((chat, message.ts.date()), []).append(index)
         written: dict[int, Message] = {}
-        for path, indices in shares.items():
-            records = JsonLines(path).append(*(_with_id(batch[index], chats[index]) for index in indices))
+        for share, indices in shares.items():
+            records = self.file(*share).log.append(*(_with_id(batch[index], chats[index]) for index in indices))
             written.update(zip(indices, (Message.parse(record.value) for record in records), strict=True))
         return tuple(written[index] for index in range(len(batch)))
 
@@ -92,9 +99,7 @@ class Journal:
         """Remove messages for good; return the files that held them. Unknown ids are ignored. Raise StoreError."""
         wanted = frozenset(ids)
         return tuple(
-            file
-            for file in self.files(chat).files
-            if JsonLines(file.path).remove(lambda record: record.value.get("id") in wanted)
+            file for file in self.files(chat).files if file.log.remove(lambda record: record.value.get("id") in wanted)
         )
 
     def session_break(self, chat: Chat, ts: datetime | None = None) -> Message:
@@ -124,8 +129,8 @@ class Journal:
                 yield line
 
     def read_file(self, file: ChatFile, start: int = 0) -> Iterator[JournalLine]:
-        """Yield the lines of one file from byte ``start`` on, which is 0 or the ``end`` of a line read before."""
-        for line in JsonLines(file.path).read(start):
+        """Yield the lines of one file from ``start`` on, which is 0 or the ``end`` of a line read before."""
+        for line in file.log.read(start):
             yield _entry(file, line)
 
     def tail(self, chat: Chat, count: int) -> tuple[JournalLine, ...]:
@@ -164,79 +169,60 @@ class Journal:
 
     def files(self, chat: Chat | None = None) -> Listing:
         """Return the files of one chat, or of all, and what had to be left out: never raises for what lies there."""
-        scan = _Scan()
+        scan = _Scan(self.logs)
         if chat is not None:
-            scan.directory(chat, self.root / chat.name)
+            scan.chat(chat)
         else:
-            for path in scan.names(self.root):
-                scan.chat(path)
+            scan.all()
         files = sorted(scan.files, key=lambda file: (file.chat.name, file.day))
         return Listing(tuple(files), tuple(scan.skipped))
 
-    def path(self, chat: Chat, day: date) -> Path:
-        """Return where a chat's file of a day is, whether it exists or not."""
-        return self.root / chat.name / f"{day.isoformat()}{_SUFFIX}"
+    def file(self, chat: Chat, day: date) -> ChatFile:
+        """Return a chat's file of a day, whether it exists or not."""
+        return ChatFile(chat, day, self.logs.log(chat.name, day.isoformat()))
 
     def _read_backwards(self, chat: Chat) -> Iterator[JournalLine]:
         for file in reversed(self.files(chat).files):
-            for line in JsonLines(file.path).read_backwards():
+            for line in file.log.read_backwards():
                 yield _entry(file, line)
 
 
 @frozen
 class _Scan:
-    """What a look through the journal's directories has found so far."""
+    """What a look through the journal has found so far."""
 
+    logs: LogFolder
     files: list[ChatFile] = field(factory=list)
     skipped: list[SkippedEntry] = field(factory=list)
 
-    def names(self, directory: Path) -> list[Path]:
-        """Return what a directory holds, hidden names aside, in order."""
-        try:
-            return sorted(path for path in directory.iterdir() if not path.name.startswith("."))
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            self.skip(directory, f"cannot be read: {error.strerror}", keep=True)
-            return []
-
-    def chat(self, path: Path) -> None:
-        """Take a directory that is named as a chat; anything else is skipped."""
-        try:
-            if not path.is_dir():
-                if path.suffix == _SUFFIX or not path.is_file():
-                    self.skip(path, "is not the directory of a chat")
-                return
-            chat = Chat.parse(path.name)
-        except RecordError as error:
-            self.skip(path, f"is not named as a chat: {error.message}")
-        except OSError as error:
-            self.skip(path, f"cannot be looked at: {error.strerror}", keep=True)
-        else:
-            if chat.name == path.name:
-                self.directory(chat, path)
-            else:
-                self.skip(path, f"should be named {chat.name}")
-
-    def directory(self, chat: Chat, directory: Path) -> None:
-        """Take the files of one chat's directory that are named as days."""
-        for path in self.names(directory):
-            if path.suffix != _SUFFIX:
+    def all(self) -> None:
+        """Take the files of every group that is named as a chat; any other is skipped."""
+        for name in self.logs.groups():
+            if isinstance(name, SkippedEntry):
+                self.skipped.append(name)
                 continue
-            day = _day(path.stem)
             try:
-                if day is None:
-                    self.skip(path, "is not named as a day, YYYY-MM-DD.jsonl")
-                elif path.is_file():
-                    self.files.append(ChatFile(chat, day, path))
+                chat = Chat.parse(name)
+            except RecordError as error:
+                self._skip(name, f"is not named as a chat: {error.message}")
+            else:
+                if chat.name == name:
+                    self.chat(chat)
                 else:
-                    self.skip(path, "is not a regular file")
-            except OSError as error:
-                self.skip(path, f"cannot be looked at: {error.strerror}", keep=True)
+                    self._skip(name, f"should be named {chat.name}")
 
-    def skip(self, path: Path, reason: str, *, keep: bool = False) -> None:
-        shown = str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
-        self.skipped.append(SkippedEntry(shown, reason, keep=keep))
+    def chat(self, chat: Chat) -> None:
+        """Take the files of one chat that are named as days."""
+        for name in self.logs.names(chat.name):
+            if isinstance(name, SkippedEntry):
+                self.skipped.append(name)
+            elif (day := _day(name)) is None:
+                self._skip(f"{chat.name}/{name}{_SUFFIX}", "is not named as a day, YYYY-MM-DD.jsonl")
+            else:
+                self.files.append(ChatFile(chat, day, self.logs.log(chat.name, name)))
+
+    def _skip(self, name: str, reason: str) -> None:
+        self.skipped.append(SkippedEntry(shown_path(f"{self.logs.location}/{name}"), reason, keep=False))
 
 
 def _day(text: str) -> date | None:
@@ -257,10 +243,10 @@ def _with_id(message: Message, chat: Chat) -> Callable[[int], Mapping[str, Any]]
     return lambda offset: evolve(message, id=f"{chat.name}-{stamp}-{offset}-{digest}").record()
 
 
-def _entry(file: ChatFile, line: Line) -> JournalLine:
-    if not isinstance(line, Record):
+def _entry(file: ChatFile, line: LogLine) -> JournalLine:
+    if not isinstance(line, LogRecord):
         return line
     try:
         return JournalEntry(Message.parse(line.value), file, line.offset, line.end)
     except RecordError as error:
-        return BadLine(file.path, line.offset, line.end, error.message)
+        return BadLine(file.log.location, line.offset, line.end, error.message)

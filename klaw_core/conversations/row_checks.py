@@ -43,15 +43,16 @@ def check_rows(row_sync: RowSync) -> Iterator[Finding]:
                 (behind if not lacking and _is_behind(held, said, ends) else wrong).append(name)
         chats = {*known, *row_sync.summaries.chats()}
         unlike = [name for name in sorted(chats) if not _has_summaries(row_sync, rows, name)]
+    location = row_sync.journal.logs.location
     if behind:
         what = f"messages of {len(behind):,} chats are not in the database yet: {named(behind)}"
-        yield Finding("conversation-behind", "warning", what, str(row_sync.journal.root), "klaw index", tuple(behind))
+        yield Finding("conversation-behind", "warning", what, location, "klaw index", tuple(behind))
     if unlike:
         what = f"summaries of {len(unlike):,} chats are not those of their files: {named(unlike)}"
-        yield Finding("summary-rows", "warning", what, str(row_sync.summaries.root), "klaw index", tuple(unlike))
+        yield Finding("summary-rows", "warning", what, row_sync.summaries.logs.location, "klaw index", tuple(unlike))
     if wrong:
         what = f"the database has other messages than the journal, in {len(wrong):,} chats: {named(wrong)}"
-        yield Finding(ROWS, "error", what, str(row_sync.journal.root), FIX, tuple(wrong))
+        yield Finding(ROWS, "error", what, location, FIX, tuple(wrong))
 
 
 def fix_rows(row_sync: RowSync, found: Sequence[Finding]) -> None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Self
-from zlib import crc32
 
 from attrs import evolve, frozen
 
@@ -19,25 +17,28 @@ from klaw_core.config.model import ConversationSettings
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
 from klaw_core.conversations.redaction import Redactor, redactor_of
+from klaw_core.conversations.source import document_path
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.errors import RecordError
-from klaw_core.files.atomic import open_regular
-from klaw_core.files.jsonl import BadLine
+from klaw_core.interfaces.journal import Log
 from klaw_core.interfaces.store import Store
 from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
+from klaw_core.values.journals import BadLine
 from klaw_core.values.runs import SkippedEntry
 
 # Messages of one transaction.
 _BATCH = 1000
-_BLOCK = 1 << 20
 
 
 @frozen
 class SyncReport:
-    """What bringing the rows up to date did: messages that are new, lines that hold none, files that are none."""
+    """What bringing the rows up to date did: messages that are new, lines that hold none, files that are none.
+
+    ``bad`` lines are named as ``conversations/telegram_123456/2026-02-24.jsonl@1024``.
+    """
 
     messages: int = 0
-    bad: tuple[BadLine, ...] = ()
+    bad: tuple[SkippedEntry, ...] = ()
     skipped: tuple[SkippedEntry, ...] = ()
 
     def __add__(self, other: SyncReport) -> SyncReport:
@@ -84,8 +85,7 @@ class RowSync:
 
     def sync_file(self, chat: Chat, day: date) -> SyncReport:
         """Bring the rows of one day of a chat up to date. Raise StoreError."""
-        file = ChatFile(chat, day, self.journal.path(chat, day))
-        return self._sync_chat(chat, [file], complete=False)
+        return self._sync_chat(chat, [self.journal.file(chat, day)], complete=False)
 
     def _sync_chat(
         self, chat: Chat, files: Sequence[ChatFile], *, complete: bool, verified: bool = False
@@ -105,7 +105,7 @@ class RowSync:
             complete, recorded = True, {}
         for file in files:
             known = recorded.get(file.day)
-            if known is None or known.end != _size(file.path):
+            if known is None or known.end != file.log.size:
                 report += self._sync_file(file)
         if complete:
             self.sync_summaries(chat)
@@ -140,7 +140,8 @@ class RowSync:
                 total, start = total + new, end
                 bad += broken
             if not overtaken:
-                return SyncReport(total, tuple(bad))
+                named = ((f"{document_path(file)}@{line.offset}", line.reason) for line in bad)
+                return SyncReport(total, tuple(SkippedEntry(*line, keep=True) for line in named))
 
     def _batches(self, file: ChatFile, start: int) -> Iterator[tuple[list[StoredMessage], int, list[BadLine]]]:
         """Yield messages as rows, the byte up to which they and the bad lines among them reach, and those lines."""
@@ -168,7 +169,7 @@ class RowSync:
                 return None
             checksum = 0 if known is None else known.checksum
             if checksum is not None:
-                checksum = _checksum(file.path, start, end, checksum)
+                checksum = file.log.checksum(start, end, checksum)
             new = transaction.messages.insert(messages)
             state = JournalFileState(file.chat.name, file.day, end, self.redactor.recipe, checksum)
             transaction.messages.put_file(state)
@@ -198,8 +199,8 @@ class RowSync:
         """Return whether rows of these files were made by another recipe, or of a file that was another then."""
         return any(
             known.recipe != self.redactor.recipe
-            or not _continues(file.path, known.end)
-            or (verified and not _is_as_mirrored(file.path, known))
+            or not file.log.is_end(known.end)
+            or (verified and not _is_as_mirrored(file.log, known))
             for file in files
             if (known := recorded.get(file.day)) is not None
         )
@@ -213,41 +214,7 @@ def _chat(name: str) -> Chat | None:
     return chat if chat.name == name else None
 
 
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return None
-
-
-def _is_as_mirrored(path: Path, known: JournalFileState) -> bool:
-    """Return whether the bytes that were mirrored are those that stand there; so it is said of what cannot be read."""
-    found = _checksum(path, 0, known.end, 0)
+def _is_as_mirrored(log: Log, known: JournalFileState) -> bool:
+    """Return whether what was mirrored is what stands there; so it is said of what cannot be read."""
+    found = log.checksum(0, known.end)
     return found is None or found == known.checksum
-
-
-def _checksum(path: Path, start: int, end: int, before: int) -> int | None:
-    """Return the checksum of a file's bytes up to ``end``, given that up to ``start``; None if it cannot be read."""
-    try:
-        with open_regular(path) as file:
-            file.seek(start)
-            while start < end and (block := file.read(min(_BLOCK, end - start))):
-                before, start = crc32(block, before), start + len(block)
-    except OSError:
-        return None
-    return before
-
-
-def _continues(path: Path, end: int) -> bool:
-    """Return whether a file still has a line that ends at byte ``end``; so it is said of one that cannot be read."""
-    size = _size(path)
-    if size is None or size == end:
-        return True
-    if size < end:
-        return False
-    try:
-        with open_regular(path) as file:
-            file.seek(end - 1)
-            return end == 0 or file.read(1) == b"\n"
-    except OSError:
-        return True

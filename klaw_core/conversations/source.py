@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time
-from pathlib import Path
 
 from attrs import field, frozen
 
@@ -14,10 +13,10 @@ from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry, Jou
 from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.conversations.redaction import Redactor
 from klaw_core.errors import RecordError
-from klaw_core.files.atomic import open_regular
-from klaw_core.files.jsonl import BadLine
+from klaw_core.interfaces.journal import Log
 from klaw_core.values.days import named_day
 from klaw_core.values.documents import Document, Entry
+from klaw_core.values.journals import BadLine
 from klaw_core.values.runs import VANISHED, SkippedEntry
 
 #: The origin of conversations, and the beginning of their paths.
@@ -34,7 +33,7 @@ _LONGEST_NAME = 80
 
 def document_path(file: ChatFile) -> str:
     """Return the path of a file's document: ``conversations/telegram_123456/2026-02-24.jsonl``."""
-    return f"{CONVERSATIONS}/{file.chat.name}/{file.day.isoformat()}.jsonl"
+    return f"{CONVERSATIONS}/{file.chat.name}/{file.name}"
 
 
 @frozen
@@ -56,25 +55,26 @@ class ConversationSource:
         """Yield the files of every chat, by chat and day."""
         listing = self.journal.files()
         for file in listing.files:
-            try:
-                yield Entry(document_path(file), file.path.stat().st_size)
-            except OSError as error:
-                yield SkippedEntry(document_path(file), f"cannot be read: {error.strerror}", keep=True)
+            size = file.log.size
+            if size is None:
+                yield SkippedEntry(document_path(file), "cannot be read", keep=True)
+            else:
+                yield Entry(document_path(file), size)
         for skipped in listing.skipped:
-            relative = os.path.relpath(skipped.path, self.journal.root)
+            relative = os.path.relpath(skipped.path, self.journal.logs.location)
             path = CONVERSATIONS if relative == "." else f"{CONVERSATIONS}/{relative}"
             yield SkippedEntry(path, skipped.reason, keep=skipped.keep)
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
         """Render one file. Return a SkippedEntry if it cannot be read, or holds nothing to be shown."""
         file = self._file(entry.path)
-        if file is None or not file.path.exists():
+        if file is None or not file.log.exists:
             return SkippedEntry(entry.path, VANISHED, keep=True)
         lines = list(self.journal.read_file(file))
         unread = next((line for line in lines if isinstance(line, BadLine) and line.ends_reading), None)
         if unread is not None:
             return SkippedEntry(entry.path, unread.reason, keep=True)
-        rendered = list(self._render(file.path, lines))
+        rendered = list(self._render(file.log, lines))
         text = "\n".join(line for line, _ in rendered)
         if not text.strip():
             return SkippedEntry(entry.path, "holds nothing that is shown", keep=False)
@@ -94,12 +94,12 @@ class ConversationSource:
         try:
             origin, name, day = path.split("/")
             chat = Chat.parse(name)
-            file = ChatFile(chat, date.fromisoformat(day.removesuffix(".jsonl")), self.journal.root / name / day)
+            file = self.journal.file(chat, date.fromisoformat(day.removesuffix(".jsonl")))
         except (ValueError, RecordError):
             return None
         return file if origin == CONVERSATIONS and document_path(file) == path else None
 
-    def _render(self, path: Path, lines: Iterable[JournalLine]) -> Iterator[tuple[str, datetime | None]]:
+    def _render(self, log: Log, lines: Iterable[JournalLine]) -> Iterator[tuple[str, datetime | None]]:
         """Yield the transcript's lines and when each was said, empty ones for the lines that were passed over.
 
         Of a message that was appended twice (a writer that must not lose one may do that) the first is shown.
@@ -107,7 +107,7 @@ class ConversationSource:
         end = 0
         seen: set[str] = set()
         for line in lines:
-            yield from [("", None)] * _blank_lines(path, end, line.offset)
+            yield from [("", None)] * log.count_blank(end, line.offset)
             end = line.end
             if not isinstance(line, JournalEntry) or line.message.id in seen:
                 yield "", None
@@ -129,16 +129,3 @@ class ConversationSource:
         name = message.meta.get("name")
         known = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and not name.isspace()
         return " ".join(self.redactor.text(str(name)).split()) if known else message.role.capitalize()
-
-
-def _blank_lines(path: Path, start: int, end: int) -> int:
-    """Return how many lines end between two bytes of a file; blank ones hold no record and are not read as lines."""
-    if start >= end:
-        return 0
-    with open_regular(path) as file:
-        file.seek(start)
-        count = 0
-        while start < end and (block := file.read(min(1 << 16, end - start))):
-            count += block.count(b"\n")
-            start += len(block)
-        return count

@@ -1,31 +1,36 @@
-"""Summaries of chats, kept as JSON lines: ``{root}/{channel}_{chat_id}/summaries.jsonl``, append-only."""
+"""Summaries of chats, in logs: ``{channel}_{chat_id}/summaries.jsonl``, append-only."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from klaw_core.conversations.chat import Chat
 from klaw_core.errors import RecordError
-from klaw_core.files.jsonl import BadLine, JsonLines, Record
+from klaw_core.files.journals import as_logs, shown_path
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
+from klaw_core.interfaces.journal import Log, LogFolder
 from klaw_core.values.chat_rows import Summary
+from klaw_core.values.journals import BadLine, LogRecord
 from klaw_core.values.runs import SkippedEntry
 
-_FILE = "summaries.jsonl"
+#: The name of the logs, and of each in its group.
+SUMMARIES = "summaries"
 
 
 @frozen
 class SummaryFiles:
-    """The summaries of every chat. The last one of a chat is the one that counts."""
+    """The summaries of every chat. The last one of a chat is the one that counts.
 
-    root: Path
+    ``logs`` can be given as the path of a directory.
+    """
+
+    logs: LogFolder = field(converter=as_logs)
 
     def append(self, chat: Chat, summary: Summary) -> None:
         """Keep a summary; it is on the disk when this returns. Raise RecordError or StoreError."""
-        JsonLines(self.path(chat)).append(self.record(summary))
+        self.log(chat).append(self.record(summary))
 
     def read(self, chat: Chat) -> tuple[Summary, ...]:
         """Return a chat's summaries, oldest first; lines that hold none are passed over."""
@@ -33,14 +38,15 @@ class SummaryFiles:
 
     def lines(self, chat: Chat) -> Iterator[Summary | BadLine]:
         """Yield a chat's summaries, oldest first, and what is wrong with the lines that hold none."""
-        for line in JsonLines(self.path(chat)).read():
-            if not isinstance(line, Record):
+        log = self.log(chat)
+        for line in log.read():
+            if not isinstance(line, LogRecord):
                 yield line
                 continue
             try:
                 yield self.parse(chat, line.value)
             except RecordError as error:
-                yield BadLine(self.path(chat), line.offset, line.end, error.message)
+                yield BadLine(log.location, line.offset, line.end, error.message)
 
     def summary(
         self,
@@ -51,7 +57,7 @@ class SummaryFiles:
         to_message_id: str | None = None,
     ) -> Summary:
         """Return a summary of a chat as this would keep it."""
-        place = f"{self.root.name}/{chat.name}/{_FILE}"
+        place = f"{SUMMARIES}/{chat.name}/{SUMMARIES}.jsonl"
         return Summary(chat.name, content, place, as_utc(created_at), from_message_id, to_message_id)
 
     @staticmethod
@@ -80,14 +86,10 @@ class SummaryFiles:
 
     def listing(self) -> Iterator[Chat | SkippedEntry]:
         """Yield the chats that have a place here, by name, and what is not named as one; hidden names are left out."""
-        try:
-            names = sorted(path.name for path in self.root.iterdir() if not path.name.startswith("."))
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            yield self._skipped("", f"cannot be read: {error.strerror}")
-            return
-        for name in names:
+        for name in self.logs.groups():
+            if isinstance(name, SkippedEntry):
+                yield evolve(name, keep=True)
+                continue
             try:
                 chat = Chat.parse(name)
             except RecordError as error:
@@ -96,13 +98,12 @@ class SummaryFiles:
                 yield chat if chat.name == name else self._skipped(name, f"should be named {chat.name}")
 
     def remove(self, chat: Chat) -> None:
-        """Remove a chat's summaries. Raise OSError."""
-        self.path(chat).unlink(missing_ok=True)
+        """Remove a chat's summaries. Raise StoreError."""
+        self.log(chat).delete()
 
-    def path(self, chat: Chat) -> Path:
-        """Return where a chat's summaries are, whether there are any or not."""
-        return self.root / chat.name / _FILE
+    def log(self, chat: Chat) -> Log:
+        """Return the log of a chat's summaries, whether there are any or not."""
+        return self.logs.log(chat.name, SUMMARIES)
 
     def _skipped(self, name: str, reason: str) -> SkippedEntry:
-        shown = str(self.root / name).encode(errors="surrogateescape").decode(errors="backslashreplace")
-        return SkippedEntry(shown, reason, keep=True)
+        return SkippedEntry(shown_path(f"{self.logs.location}/{name}"), reason, keep=True)

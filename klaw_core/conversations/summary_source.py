@@ -11,9 +11,9 @@ from klaw_core.conversations.redaction import Redactor
 from klaw_core.conversations.source import CONVERSATIONS, TRANSCRIPT
 from klaw_core.conversations.summaries import SummaryFiles
 from klaw_core.errors import RecordError
-from klaw_core.files.jsonl import BadLine
 from klaw_core.values.chat_rows import Summary
 from klaw_core.values.documents import Document, Entry
+from klaw_core.values.journals import BadLine
 from klaw_core.values.runs import SkippedEntry
 
 #: What results show as their source.
@@ -45,10 +45,10 @@ class SummarySource:
                 name = item.path.rpartition("/")[2]
                 yield SkippedEntry(f"{CONVERSATIONS}/{name}", item.reason, keep=True)
                 continue
-            path = self.files.path(item)
+            log = self.files.log(item)
             try:
-                if path.exists():
-                    yield Entry(summaries_path(item), path.stat().st_size)
+                if log.exists:
+                    yield Entry(summaries_path(item), log.size or 0)
             except OSError as error:
                 yield SkippedEntry(summaries_path(item), f"cannot be read: {error.strerror}", keep=True)
 

@@ -6,16 +6,15 @@ not know in it is kept.
 
 import json
 from collections.abc import Iterable, Mapping
-from itertools import count
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
 
 from klaw_core.core_memory.user_md import parse_user_md
-from klaw_core.errors import NotFoundError, RecordError, StoreCorruptError, StoreError
-from klaw_core.files.atomic import locked, open_regular, write_atomically, write_new
+from klaw_core.errors import NotFoundError, RecordError, StoreCorruptError
+from klaw_core.files.journals import as_text
 from klaw_core.files.jsonl import decode
+from klaw_core.interfaces.journal import OwnedText
 
 #: ``user``: name, location, occupation, preferences …; ``agent``: personality_notes, learned_rules …
 Section: TypeAlias = Literal["user", "agent"]
@@ -51,14 +50,16 @@ class CoreFacts:
 
 @frozen
 class CoreMemory:
-    """The file ``core_memory.json``: two sections of keys and texts. Safe for several threads and processes at once.
+    """Two sections of keys and texts. Safe for several threads and processes at once.
+
+    ``place`` is where they are kept, as JSON: a file, ``core_memory.json``, which can be given as its path.
 
     Every method raises StoreCorruptError if the file is not what it should be, as a slip of the hand leaves
     it. Such a file is never overwritten: it stays where it is until a person fixes it, and a copy is kept
     beside it as ``core_memory.json.broken-1`` (``-2`` …, one for each different content).
     """
 
-    path: Path
+    place: OwnedText = field(converter=as_text)
 
     def get(self) -> CoreFacts:
         """Return what is known; nothing, if there is no file yet. A number or a list, put in by hand, is given as JSON.
@@ -86,7 +87,7 @@ class CoreMemory:
         for section, key, value in facts:
             _check_section(section)
             _check(key, value)
-        with locked(self.path.parent):
+        with self.place.changing():
             table, size = self._load_any()
             new = [fact for fact in facts if table[fact[0]].get(fact[1]) != fact[2]]
             for section, key, value in new:
@@ -97,7 +98,7 @@ class CoreMemory:
     def delete(self, section: str, key: str) -> None:
         """Remove one key. Raise NotFoundError if it is not there, StoreCorruptError, StoreError."""
         _check_section(section)
-        with locked(self.path.parent):
+        with self.place.changing():
             table, size = self._load_any()
             if key not in table[section]:
                 known = ", ".join(list(table[section])[:_NAMED]) or "nothing yet"
@@ -113,7 +114,7 @@ class CoreMemory:
         That it was done is remembered in the file (a USER.md without any fact does not count); after that
         the text is not looked at again. Raise RecordError, and change nothing, if a fact is too long.
         """
-        with locked(self.path.parent):
+        with self.place.changing():
             table, size = self._load_any()
             facts = parse_user_md(text)
             if not facts or table.get(_IMPORTED):
@@ -133,16 +134,12 @@ class CoreMemory:
 
     def _load_any(self, most: int = _MAX_REPAIRED_BYTES) -> tuple[dict[str, Any], int]:
         """Return the object of a file of at most so many bytes, and how many it has."""
-        try:
-            with open_regular(self.path) as file:
-                data = file.read(most + 1)
-        except FileNotFoundError:
+        data = self.place.read(most + 1)
+        if data is None:
             return {section: {} for section in SECTIONS}, 0
-        except OSError as error:
-            raise StoreError(f"{self.path} cannot be read: {error.strerror}") from error
         if len(data) > most:
             hint = "`klaw core delete` makes it smaller" if most < _MAX_REPAIRED_BYTES else "move it away"
-            raise StoreCorruptError(f"{self.path} has over {most >> 20} MiB", hint=hint)
+            raise StoreCorruptError(f"{self.place.location} has over {most >> 20} MiB", hint=hint)
         try:
             table = decode(data)
         except RecordError as error:
@@ -161,33 +158,18 @@ class CoreMemory:
                 f"core memory is full: it would have {size:,} bytes, at most {_MAX_WRITTEN_BYTES:,} are kept",
                 hint="it is for the few facts that always apply: save others with `klaw save`, delete what is outdated",
             )
-        write_atomically(self.path, text)
+        self.place.replace(text)
 
     def _broken(self, data: bytes, reason: str) -> StoreCorruptError:
         """Keep a copy of what the file holds, and return the error that names both files."""
         try:
-            where = f"a copy is kept as {self._keep_aside(data)}"
+            where = f"a copy is kept as {self.place.keep_aside(data)}"
         except OSError as error:
             where = f"a copy could not be kept: {error.strerror}"
         return StoreCorruptError(
-            f"{self.path} is not core memory: {reason}; {where}",
+            f"{self.place.location} is not core memory: {reason}; {where}",
             hint="fix the file by hand, or delete it to start again",
         )
-
-    def _keep_aside(self, data: bytes) -> Path:
-        """Return the copy that holds ``data``, made whole or not at all if there is none. Raise OSError."""
-        for number in count(1):
-            copy = self.path.with_name(f"{self.path.name}.broken-{number}")
-            try:
-                if copy.read_bytes() == data:
-                    break
-            except FileNotFoundError:
-                try:
-                    write_new(copy, data)
-                    break
-                except FileExistsError:  # another process was faster
-                    continue
-        return copy
 
 
 def _check_section(section: str) -> None:

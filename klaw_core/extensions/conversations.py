@@ -22,15 +22,17 @@ from klaw_core.conversations.message import Message
 from klaw_core.conversations.row_checks import check_rows, fix_rows
 from klaw_core.conversations.row_sync import RowSync
 from klaw_core.conversations.source import CONVERSATIONS
-from klaw_core.conversations.summaries import SummaryFiles
+from klaw_core.conversations.summaries import SUMMARIES, SummaryFiles
 from klaw_core.errors import KlawError, RecordError
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
-from klaw_core.files.jsonl import BadLine, JsonLines
+from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
+from klaw_core.interfaces.journal import Journals
 from klaw_core.interfaces.source import Source
 from klaw_core.values.chat_rows import Summary
 from klaw_core.values.events import MessageEvent
 from klaw_core.values.findings import Finding, named
+from klaw_core.values.journals import BadLine
 from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import SkippedEntry
 
@@ -80,12 +82,16 @@ class ConversationsExtension:
     @property
     def journal(self) -> Journal:
         """The journals of messages."""
-        return Journal(self.directory.conversations)
+        return Journal(self._journals.logs(CONVERSATIONS))
 
     @property
     def summaries(self) -> SummaryFiles:
         """The files of summaries."""
-        return SummaryFiles(self.directory.summaries)
+        return SummaryFiles(self._journals.logs(SUMMARIES))
+
+    @property
+    def _journals(self) -> Journals:
+        return FileJournals(self.directory) if self._host is None else self._host.journals
 
     @cached_property
     def archive(self) -> Conversations:
@@ -113,7 +119,7 @@ class ConversationsExtension:
 
     def sources(self) -> Sequence[Source]:
         """Return the journals and summaries as a source, once there are any."""
-        if not (self.directory.conversations.exists() or self.directory.summaries.exists()):
+        if not (self.journal.logs.exists or self.summaries.logs.exists):
             return ()
         return (IndexedConversations(self.archive, self.settings.include_roles),)
 
@@ -132,8 +138,9 @@ class ConversationsExtension:
             fix_rows(self.archive.row_sync, findings)
 
     def _files(self) -> Iterator[Path]:
-        yield from (file.path for file in self.journal.files().files)
-        yield from (self.summaries.path(chat) for chat in self.summaries.listing() if isinstance(chat, Chat))
+        files = FileJournals(self.directory)
+        yield from files.logs(CONVERSATIONS).files()
+        yield from files.logs(SUMMARIES).files()
 
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every message by chat and day, then every summary."""
@@ -175,8 +182,8 @@ class ConversationsExtension:
         journal = self.journal
         counts = ImportCounts()
         for (chat, day), group in groupby(messages, key=lambda item: (item.chat, item.day)):
-            path = journal.root / chat.name / f"{day}.jsonl"
-            here = _records_in(journal, ChatFile(chat, date.fromisoformat(day), path))
+            file = journal.file(chat, date.fromisoformat(day))
+            here = _records_in(journal, file)
             missing = []
             for item in group:
                 record = item.message.record()
@@ -188,7 +195,7 @@ class ConversationsExtension:
                     missing.append(record)
             for first in range(0, len(missing), _BATCH):
                 part = missing[first : first + _BATCH]
-                JsonLines(path).append(*part)
+                file.log.append(*part)
                 counts += ImportCounts(added=len(part))
         return counts
 
@@ -231,15 +238,15 @@ def _string(value: Mapping[str, Any], name: str) -> str:
 
 
 def _skipped(line: BadLine) -> SkippedEntry:
-    return SkippedEntry(f"{line.file}@{line.offset}", line.reason, keep=True)
+    return SkippedEntry(f"{line.location}@{line.offset}", line.reason, keep=True)
 
 
 def _check_journal(journal: Journal) -> Iterator[Finding]:
     listing = journal.files()
     for file in listing.files:
         bad = [line for line in journal.read_file(file) if isinstance(line, BadLine)]
-        yield from check_lines("conversation-lines", str(file.path), bad)
-    yield from _strays(journal.root, listing.skipped)
+        yield from check_lines("conversation-lines", file.log.location, bad)
+    yield from _strays(journal.logs.location, listing.skipped)
 
 
 def _check_summaries(files: SummaryFiles) -> Iterator[Finding]:
@@ -247,14 +254,14 @@ def _check_summaries(files: SummaryFiles) -> Iterator[Finding]:
     for chat in listing:
         if isinstance(chat, Chat):
             bad = [line for line in files.lines(chat) if isinstance(line, BadLine)]
-            yield from check_lines("conversation-lines", str(files.path(chat)), bad)
-    yield from _strays(files.root, [item for item in listing if isinstance(item, SkippedEntry)])
+            yield from check_lines("conversation-lines", files.log(chat).location, bad)
+    yield from _strays(files.logs.location, [item for item in listing if isinstance(item, SkippedEntry)])
 
 
-def _strays(root: Path, skipped: Sequence[SkippedEntry]) -> Iterator[Finding]:
+def _strays(location: str, skipped: Sequence[SkippedEntry]) -> Iterator[Finding]:
     if skipped:
         paths = tuple(f"{item.path} {item.reason}" for item in skipped)
-        yield Finding("conversation-files", "warning", named(paths), str(root), "move them elsewhere", paths)
+        yield Finding("conversation-files", "warning", named(paths), location, "move them elsewhere", paths)
 
 
 def _records_in(journal: Journal, file: ChatFile) -> Counter[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from attrs import define
+from attrs import define, field
 
 from klaw_core.core_memory.facts import (
     MAX_KEY_CHARACTERS,
@@ -15,6 +16,7 @@ from klaw_core.core_memory.facts import (
 from klaw_core.errors import RecordError
 from klaw_core.extensions.owned_files import check_private, check_readable, make_private
 from klaw_core.extensions.schemas import string
+from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
 from klaw_core.files.timestamps import shown
 from klaw_core.values.context import ContextItem, ContextQuestion
@@ -23,6 +25,10 @@ from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import SkippedEntry
 from klaw_core.values.tools import Json, Tool
 
+if TYPE_CHECKING:
+    from klaw_core.interfaces.extension import Host
+
+NAME = "core_memory"
 KIND = "core"
 
 # What models call the arguments of these tools otherwise.
@@ -39,22 +45,28 @@ class CoreMemoryExtension:
 
     directory: DataDirectory
     record_kinds: Sequence[str] = (KIND,)
+    _host: Host | None = field(default=None, init=False)
 
-    name = "core_memory"
+    name = NAME
+
+    def attach(self, host: Host, /) -> None:
+        """Take the host."""
+        self._host = host
 
     @property
     def core(self) -> CoreMemory:
-        """The file."""
-        return CoreMemory(self.directory.core_memory)
+        """The facts."""
+        journals = FileJournals(self.directory) if self._host is None else self._host.journals
+        return CoreMemory(journals.text(NAME))
 
     def check(self) -> Iterator[Finding]:
         """Look whether the file can be read, by its owner only."""
-        yield from check_private([self.directory.core_memory])
-        yield from check_readable("core-memory", self.directory.core_memory, self.core.get)
+        yield from check_private([self.directory.text(NAME)])
+        yield from check_readable("core-memory", self.core.place.location, self.core.get)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
         """Make the file private."""
-        make_private([self.directory.core_memory])
+        make_private([self.directory.text(NAME)])
 
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every key. Raise StoreError, StoreCorruptError if the file cannot be read."""
@@ -105,7 +117,7 @@ class CoreMemoryExtension:
         for title, section in titles:
             for key, value in section.items():
                 text = f"{' '.join(key.split())}: " + "\n  ".join(value.splitlines())
-                yield ContextItem(text, "stable", 0, title, str(self.directory.core_memory))
+                yield ContextItem(text, "stable", 0, title, self.core.place.location)
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools that read and change core memory."""

@@ -11,8 +11,8 @@ from attrs import define, field, frozen
 
 from klaw_core.errors import NotFoundError, RecordError
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
+from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
-from klaw_core.files.record_journal import FileJournal
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts
 from klaw_core.interfaces.journal import RecordJournal
 from klaw_core.interfaces.source import Source
@@ -157,9 +157,8 @@ class DocumentsExtension:
     @property
     def journal(self) -> RecordJournal:
         """The journal."""
-        if self._host is None:
-            return FileJournal(self.directory.journal(DOCUMENTS), _check_record)
-        return self._host.journal(DOCUMENTS, _check_record)
+        journals = FileJournals(self.directory) if self._host is None else self._host.journals
+        return journals.records(DOCUMENTS, _check_record)
 
     def put(self, documents: Iterable[NewDocument], collection: str = MEMORY) -> IndexReport:
         """Keep documents and index them; one whose id is known replaces that one. Raise RecordError, StoreError."""

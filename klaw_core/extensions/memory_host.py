@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import define
 
 from klaw_core.assembly import Assembly
+from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
-from klaw_core.files.record_journal import FileJournal
+from klaw_core.interfaces.journal import JournalingStore
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.search import Filters
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from klaw_core.conversations.archive import Conversations
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
-    from klaw_core.interfaces.journal import RecordJournal
+    from klaw_core.interfaces.journal import Journals, RecordJournal
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
     from klaw_core.searching.flow import Mode
@@ -85,15 +86,17 @@ class MemoryHost:
         """Begin a transaction of the store."""
         return self.assembly.store.write()
 
+    @property
+    def journals(self) -> Journals:
+        """The journals: the store's, if it keeps any, or files."""
+        store = self.assembly.store
+        return store.journals if isinstance(store, JournalingStore) else FileJournals(DataDirectory(self.data_dir))
+
     def journal(
         self, name: str, /, check: Callable[[Mapping[str, Any]], object] = lambda _record: None
     ) -> RecordJournal:
-        """Return a journal: the store's, if it offers journals, or a file."""
-        offer: Any = getattr(self.assembly.store, "journal", None)
-        if offer is not None:
-            journal: RecordJournal = offer(name, check)
-            return journal
-        return FileJournal(DataDirectory(self.data_dir).journal(name), check)
+        """Return a journal of records."""
+        return self.journals.records(name, check)
 
     def reserved_origins(self) -> frozenset[str]:
         """Return the origins that belong to extensions."""

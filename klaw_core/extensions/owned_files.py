@@ -8,9 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from klaw_core.errors import KlawError
-from klaw_core.files.jsonl import BadLine
 from klaw_core.values.findings import FIX, Finding, Severity, named
-from klaw_core.values.journals import BrokenRecord
+from klaw_core.values.journals import BadLine, BrokenRecord
 
 _PRIVATE = 0o600
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -46,12 +45,12 @@ def make_directory_private(path: Path) -> None:
             path.chmod(_mode(path) & ~_OTHERS_WRITE)
 
 
-def check_readable(check: str, path: Path, read: Callable[[], object]) -> Iterator[Finding]:
-    """Look whether a file can be read."""
+def check_readable(check: str, location: str, read: Callable[[], object]) -> Iterator[Finding]:
+    """Look whether what a person owns can be read."""
     try:
         read()
     except KlawError as error:
-        yield Finding(check, "error", error.message, str(path), error.hint)
+        yield Finding(check, "error", error.message, location, error.hint)
 
 
 def check_lines(check: str, location: str, bad: Iterable[BadLine | BrokenRecord]) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from attrs import define, field
 from klaw_core.errors import KlawError, RecordError
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.extensions.schemas import string
+from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
 from klaw_core.interfaces.source import Source
 from klaw_core.sources.saved import SAVED, Saved, SavedJournal, SavedSource, as_document
@@ -51,9 +52,8 @@ class SavedExtension:
     @property
     def journal(self) -> SavedJournal:
         """The journal, in the store's place for journals once the extension is attached."""
-        if self._host is None:
-            return SavedJournal.at(self.directory.journal(SAVED))
-        return SavedJournal(self._host.journal(SAVED, Saved.parse))
+        journals = FileJournals(self.directory) if self._host is None else self._host.journals
+        return SavedJournal(journals.records(SAVED, Saved.parse))
 
     def save(self, text: str, source: str, chat_id: str | None, created_at: datetime | None) -> Excerpt:
         """Keep a text and index it; see ``Memory.save``."""

@@ -60,7 +60,7 @@ class WorkspacesExtension:
     def check(self) -> Iterator[Finding]:
         """Look whether the list can be read, by its owner only."""
         yield from check_private([self.directory.workspaces])
-        yield from check_readable("workspaces", self.directory.workspaces, self.registry.all)
+        yield from check_readable("workspaces", str(self.directory.workspaces), self.registry.all)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
         """Make the file private."""

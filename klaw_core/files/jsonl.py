@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
+from zlib import crc32
 
 from attrs import frozen
 
@@ -25,6 +26,7 @@ from klaw_core.files.atomic import (
     write_all,
     writing_failed,
 )
+from klaw_core.values.journals import Appendable, BadLine, LogLine, LogRecord
 
 #: A line may have this many bytes, without its end; a longer one is neither written nor loaded.
 MAX_LINE_BYTES = 1 << 20
@@ -34,46 +36,6 @@ MAX_DEPTH = 100
 _BLOCK = 1 << 16
 _CUT = "Input data was truncated"  # what msgspec says of JSON that ends too early
 _BOM = b"\xef\xbb\xbf"
-
-
-@frozen
-class Record:
-    """An object and where its line stands: bytes ``offset`` (included) to ``end`` (excluded, after the newline)."""
-
-    offset: int
-    end: int
-    value: dict[str, Any]
-
-
-@frozen
-class BadLine:
-    """A line that holds no record, or (with ``offset == end``) a file that cannot be read from ``offset`` on.
-
-    ``torn``: the last line has no end yet. It may be one that is being written just now, so it is not
-    consumed: ``end`` is ``offset``. Reading goes on at ``end``, as after a :class:`Record`.
-    ``cut``: it ends before its JSON does, as a torn line that a later append has closed off.
-    """
-
-    file: Path
-    offset: int
-    end: int
-    reason: str
-    torn: bool = False
-    cut: bool = False
-
-    @property
-    def ends_reading(self) -> bool:
-        """Whether the file could not be read any further, so that what is missing after it says nothing."""
-        return self.offset == self.end and not self.torn
-
-    def __str__(self) -> str:
-        return f"{self.file}, byte {self.offset:,}: {self.reason}"
-
-
-#: What one line gives.
-Line: TypeAlias = Record | BadLine
-#: A record, or what makes it from the byte offset that its line will have.
-Appendable: TypeAlias = Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
 
 
 def encode(record: Mapping[str, Any]) -> bytes:
@@ -111,7 +73,7 @@ def decode(data: bytes) -> dict[str, Any]:
 
 @frozen
 class JsonLines:
-    """The lines of one file, oldest first. Safe for several threads and processes at once; 0600 in a 0700 directory.
+    """The lines of one file, oldest first; implements ``Log``. 0600 in a 0700 directory.
 
     A reader takes no lock: it sees whole lines, and of one that is being written at most a torn tail.
     """
@@ -119,7 +81,25 @@ class JsonLines:
     path: Path
     max_line_bytes: int = MAX_LINE_BYTES
 
-    def append(self, *records: Appendable) -> tuple[Record, ...]:
+    @property
+    def location(self) -> str:
+        """The path of the file."""
+        return str(self.path)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file. Raise OSError."""
+        return self.path.exists()
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes the file has; None if it cannot be looked at."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return None
+
+    def append(self, *records: Appendable) -> tuple[LogRecord, ...]:
         """Add records at the end, in one write of complete lines; they are on the disk when it returns.
 
         A torn tail, which a crash left, is given its end first, so that it costs nothing but itself. If the
@@ -146,7 +126,7 @@ class JsonLines:
             raise writing_failed(self.path, error) from error
         return tuple(record for _, record in lines)
 
-    def read(self, start: int = 0) -> Iterator[Line]:
+    def read(self, start: int = 0) -> Iterator[LogLine]:
         """Yield every line from byte ``start`` on: a record, or what is wrong with it. Blank lines are passed over.
 
         ``start`` is 0 or the ``end`` of a line read before. A missing file has no lines. Nothing that a file
@@ -161,9 +141,9 @@ class JsonLines:
         except FileNotFoundError:
             return
         except OSError as error:
-            yield BadLine(self.path, offset, offset, f"cannot be read: {error.strerror}")
+            yield BadLine(self.location, offset, offset, f"cannot be read: {error.strerror}")
 
-    def read_backwards(self) -> Iterator[Line]:
+    def read_backwards(self) -> Iterator[LogLine]:
         """Yield every line from the last to the first, as :meth:`read` would; reads no more than is asked for."""
         offset = 0
         try:
@@ -175,29 +155,64 @@ class JsonLines:
         except FileNotFoundError:
             return
         except OSError as error:
-            yield BadLine(self.path, offset, offset, f"cannot be read: {error.strerror}")
+            yield BadLine(self.location, offset, offset, f"cannot be read: {error.strerror}")
 
-    def remove(self, goes: Callable[[Record], bool]) -> int:
+    def remove(self, goes: Callable[[LogRecord], bool]) -> int:
         """Remove records for good; return how many. Every other byte of the file stays. Raise StoreError."""
         try:
             with self._locked():
-                lines = [line for line in self.read() if isinstance(line, Record) and goes(line)]
+                lines = [line for line in self.read() if isinstance(line, LogRecord) and goes(line)]
                 if lines:
                     keep_ranges(self.path, partial(_between, lines))
         except OSError as error:
             raise writing_failed(self.path, error) from error
         return len(lines)
 
-    def tail(self, count: int) -> tuple[Line, ...]:
-        """Return the last ``count`` records, oldest first, and the bad lines among and after them."""
-        lines: list[Line] = []
-        if count > 0:
-            for line in self.read_backwards():
-                lines.append(line)
-                count -= isinstance(line, Record)
-                if count == 0:
-                    break
-        return tuple(reversed(lines))
+    def delete(self) -> None:
+        """Remove the file, if there is one. Raise StoreError."""
+        try:
+            if self.path.exists():
+                self.path.unlink(missing_ok=True)
+                sync_directory(self.path.parent)
+        except OSError as error:
+            raise writing_failed(self.path, error) from error
+
+    def checksum(self, start: int, end: int, before: int = 0, /) -> int | None:
+        """Return the CRC-32 of bytes ``start`` to ``end``, given that of those before; None if it cannot be read."""
+        try:
+            with open_regular(self.path) as file:
+                file.seek(start)
+                while start < end and (block := file.read(min(_BLOCK, end - start))):
+                    before, start = crc32(block, before), start + len(block)
+        except OSError:
+            return None
+        return before
+
+    def is_end(self, offset: int, /) -> bool:
+        """Return whether a line ends at a byte; so it is said of a file that cannot be read."""
+        size = self.size
+        if size is None or size == offset:
+            return True
+        if size < offset:
+            return False
+        try:
+            with open_regular(self.path) as file:
+                file.seek(offset - 1)
+                return offset == 0 or file.read(1) == b"\n"
+        except OSError:
+            return True
+
+    def count_blank(self, start: int, end: int, /) -> int:
+        """Return how many lines end between two bytes: blank ones hold no record and are not read as lines."""
+        if start >= end:
+            return 0
+        with open_regular(self.path) as file:
+            file.seek(start)
+            count = 0
+            while start < end and (block := file.read(min(_BLOCK, end - start))):
+                count += block.count(b"\n")
+                start += len(block)
+            return count
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -225,7 +240,7 @@ class JsonLines:
                 require_own_link(self.path)
         raise AssertionError  # the loop returns or raises
 
-    def _lay_out(self, records: tuple[Appendable, ...], offset: int) -> list[tuple[bytes, Record]]:
+    def _lay_out(self, records: tuple[Appendable, ...], offset: int) -> list[tuple[bytes, LogRecord]]:
         """Return each record's line and place, the first at ``offset``. Raise RecordError."""
         lines = []
         for record in records:
@@ -235,15 +250,15 @@ class JsonLines:
                     f"the record has {length:,} bytes, a line of {self.path.name} has at most {self.max_line_bytes:,}",
                     hint="keep the text in a file, and its path in the record",
                 )
-            lines.append((line, Record(offset, offset + len(line), decode(line))))
+            lines.append((line, LogRecord(offset, offset + len(line), decode(line))))
             offset += len(line)
         return lines
 
-    def _forwards(self, file: BinaryIO, start: int) -> Iterator[Line]:
+    def _forwards(self, file: BinaryIO, start: int) -> Iterator[LogLine]:
         if start > 0:
             file.seek(start - 1)
             if file.read(1) != b"\n":
-                yield BadLine(self.path, start, start, "no line begins here: the file was cut or replaced")
+                yield BadLine(self.location, start, start, "no line begins here: the file was cut or replaced")
                 return
         offset = start
         while data := file.readline(self.max_line_bytes + 1):
@@ -252,38 +267,38 @@ class JsonLines:
             if not ended and len(data) > self.max_line_bytes:
                 rest, ended = _skip_line(file)
                 end += rest
-                line: Line | None = self._too_long(offset, end) if ended else self._torn(offset, end)
+                line: LogLine | None = self._too_long(offset, end) if ended else self._torn(offset, end)
             else:
                 line = self._parse(offset, end, data) if ended else self._torn(offset, end)
             if line is not None:
                 yield line
             offset = end
 
-    def _line_at(self, descriptor: int, offset: int, end: int) -> Line | None:
+    def _line_at(self, descriptor: int, offset: int, end: int) -> LogLine | None:
         if end - offset > self.max_line_bytes + 1:
             ended = os.pread(descriptor, 1, end - 1) == b"\n"
             return self._too_long(offset, end) if ended else self._torn(offset, end)
         data = os.pread(descriptor, end - offset, offset)
         return self._parse(offset, end, data) if data.endswith(b"\n") else self._torn(offset, end)
 
-    def _parse(self, offset: int, end: int, data: bytes) -> Line | None:
+    def _parse(self, offset: int, end: int, data: bytes) -> LogLine | None:
         if not data.strip():
             return None
         try:
-            return Record(offset, end, decode(data.removesuffix(b"\n")))
+            return LogRecord(offset, end, decode(data.removesuffix(b"\n")))
         except RecordError as error:
-            return BadLine(self.path, offset, end, error.message, cut=str(error.__cause__) == _CUT)
+            return BadLine(self.location, offset, end, error.message, cut=str(error.__cause__) == _CUT)
 
     def _too_long(self, offset: int, end: int) -> BadLine:
         reason = f"the line has {end - offset - 1:,} bytes, at most {self.max_line_bytes:,} are read"
-        return BadLine(self.path, offset, end, reason)
+        return BadLine(self.location, offset, end, reason)
 
     def _torn(self, offset: int, end: int) -> BadLine:
         reason = f"the last line is torn: {end - offset:,} bytes without an end"
-        return BadLine(self.path, offset, offset, reason, torn=True)
+        return BadLine(self.location, offset, offset, reason, torn=True)
 
 
-def _between(lines: Sequence[Record], descriptor: int) -> Iterator[tuple[int, int]]:
+def _between(lines: Sequence[LogRecord], descriptor: int) -> Iterator[tuple[int, int]]:
     """Yield what lies before, between and after these lines."""
     position = 0
     for line in lines:

@@ -27,21 +27,6 @@ class DataDirectory:
         return self.root / "skipped.json"
 
     @property
-    def core_memory(self) -> Path:
-        """Core memory."""
-        return self.root / "core_memory.json"
-
-    @property
-    def conversations(self) -> Path:
-        """The directory of the journals of conversations, one directory per chat."""
-        return self.root / "conversations"
-
-    @property
-    def summaries(self) -> Path:
-        """The directory of the summaries of conversations."""
-        return self.root / "summaries"
-
-    @property
     def agents(self) -> Path:
         """The directory in which each agent has a data directory of its own."""
         return self.root / "agents"
@@ -49,6 +34,14 @@ class DataDirectory:
     def journal(self, name: str) -> Path:
         """Return the file of a journal of records."""
         return self.root / f"{name}.jsonl"
+
+    def logs(self, name: str) -> Path:
+        """Return the directory of logs."""
+        return self.root / name
+
+    def text(self, name: str) -> Path:
+        """Return the file of a text, which is JSON."""
+        return self.root / f"{name}.json"
 
     def agent(self, name: str) -> Path:
         """Return the data directory of an agent."""

@@ -14,8 +14,8 @@ from attrs import frozen
 
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import keep_ranges, locked, open_regular, writing_failed
-from klaw_core.files.jsonl import BadLine, JsonLines
-from klaw_core.values.journals import BrokenRecord, Replay
+from klaw_core.files.jsonl import JsonLines
+from klaw_core.values.journals import BadLine, BrokenRecord, Replay
 
 #: A text may have a million characters, of which JSON makes up to six bytes each.
 MAX_LINE_BYTES = 8 << 20
@@ -136,7 +136,7 @@ class FileJournal:
                 try:
                     yield _Line(line.offset, line.end, self._id(line.value), line.value)
                 except RecordError as error:
-                    yield BadLine(self.path, line.offset, line.end, error.message)
+                    yield BadLine(self.location, line.offset, line.end, error.message)
 
     def _id(self, record: Mapping[str, Any]) -> str:
         """Return the id of a record. Raise RecordError if it is not one of this journal."""

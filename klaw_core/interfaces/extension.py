@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from klaw_core.config.model import Config
     from klaw_core.conversations.archive import Conversations
     from klaw_core.interfaces.components import Embedder
-    from klaw_core.interfaces.journal import RecordJournal
+    from klaw_core.interfaces.journal import Journals, RecordJournal
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
@@ -70,8 +70,12 @@ class Host(Protocol):
     def write(self) -> AbstractContextManager[Transaction[Any]]:
         """Begin a transaction of the store."""
 
+    @property
+    def journals(self) -> Journals:
+        """Return the journals: what people own. Their names should be, or begin with, the extension's own."""
+
     def journal(self, name: str, /, check: Callable[[Mapping[str, Any]], object] = ...) -> RecordJournal:
-        """Return the journal of this name, which should be or begin with the extension's own.
+        """Return the journal of records of this name, as ``journals.records`` does.
 
         ``check`` raises RecordError for an object that is not a record of this journal.
         """

@@ -14,9 +14,10 @@ from attrs import field, frozen
 
 from klaw_core.errors import KlawError, NotFoundError, RecordError, isolated
 from klaw_core.extensions.host import having
-from klaw_core.files.jsonl import BadLine, JsonLines
+from klaw_core.files.jsonl import JsonLines
 from klaw_core.interfaces.extension import ConsentExtension, Extension, RecordedExtension
 from klaw_core.maintenance.records import MAX_EXPORT_LINE_BYTES, check_header, is_frame, parse_line
+from klaw_core.values.journals import BadLine
 from klaw_core.values.records import ImportCounts, Record
 
 

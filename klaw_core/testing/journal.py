@@ -1,4 +1,4 @@
-"""The contract of a journal of records, for whoever keeps journals elsewhere than in files.
+"""The contracts of journals, for whoever keeps them elsewhere than in files.
 
 class TestMyJournal(RecordJournalContract):
     @pytest.fixture
@@ -9,11 +9,13 @@ class TestMyJournal(RecordJournalContract):
 from __future__ import annotations
 
 import threading
+from zlib import crc32
 
 import pytest
 
 from klaw_core.errors import RecordError
-from klaw_core.interfaces.journal import RecordJournal
+from klaw_core.interfaces.journal import LogFolder, OwnedText, RecordJournal
+from klaw_core.values.journals import LogRecord
 
 
 def _record(name: str, text: str = "") -> dict[str, str]:
@@ -112,3 +114,119 @@ class RecordJournalContract:
         for thread in threads:
             thread.join()
         assert len(journal.replay().records) == 80
+
+
+class LogFolderContract:
+    """The laws of logs; the subclass gives the fixture ``logs``, an empty folder."""
+
+    @pytest.fixture
+    def logs(self) -> LogFolder:
+        raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
+
+    def test_a_new_folder_is_empty(self, logs: LogFolder) -> None:
+        log = logs.log("chat_1", "2026-02-24")
+        assert not logs.exists
+        assert (list(logs.groups()), list(logs.names("chat_1"))) == ([], [])
+        assert (log.exists, list(log.read()), list(log.read_backwards())) == (False, [], [])
+        assert log.remove(lambda _record: True) == 0
+        log.delete()
+
+    def test_logs_are_listed_by_group_and_in_order(self, logs: LogFolder) -> None:
+        for group, name in (("b_1", "day"), ("a_1", "later"), ("a_1", "day")):
+            logs.log(group, name).append({"n": 1})
+        assert logs.exists
+        assert list(logs.groups()) == ["a_1", "b_1"]
+        assert list(logs.names("a_1")) == ["day", "later"]
+        logs.log("a_1", "day").delete()
+        assert list(logs.names("a_1")) == ["later"]
+
+    def test_what_is_appended_is_read_in_its_order_from_any_place(self, logs: LogFolder) -> None:
+        log = logs.log("chat_1", "day")
+        made = [*log.append({"n": 1}, {"n": 2, "text": "é😀\nb\0c"}), *log.append(lambda offset: {"at": offset})]
+        assert list(log.read()) == made
+        assert list(log.read_backwards()) == made[::-1]
+        for number, record in enumerate(made, start=1):
+            assert record.offset < record.end
+            assert list(log.read(record.end)) == made[number:]
+        assert made[2].value == {"at": made[2].offset}
+        assert log.size == made[-1].end
+
+    def test_nothing_of_an_append_with_what_cannot_be_kept_is_there(self, logs: LogFolder) -> None:
+        log = logs.log("chat_1", "day")
+        with pytest.raises(RecordError):
+            log.append({"n": 1}, {"n": float("nan")})
+        assert list(log.read()) == []
+
+    def test_what_is_removed_does_not_come_back_and_the_rest_stays(self, logs: LogFolder) -> None:
+        log = logs.log("chat_1", "day")
+        log.append(*({"n": number} for number in range(4)))
+        before = log.checksum(0, log.size or 0)
+        assert log.remove(lambda record: record.value["n"] in (0, 2)) == 2
+        log.append({"n": 4})
+        assert [line.value["n"] for line in log.read() if isinstance(line, LogRecord)] == [1, 3, 4]
+        assert log.checksum(0, log.size or 0) != before
+
+    def test_law_of_checksums(self, logs: LogFolder) -> None:
+        """That of a part goes on from that of what comes before it, and tells other contents from these."""
+        log, other = logs.log("chat_1", "day"), logs.log("chat_2", "day")
+        first, second = log.append({"n": 1}, {"n": 2})
+        other.append({"n": 1}, {"n": 3})
+        whole = log.checksum(0, second.end)
+        assert log.checksum(second.offset, second.end, log.checksum(0, first.end) or 0) == whole
+        assert whole not in (None, other.checksum(0, second.end), crc32(b""))
+
+    def test_ends_are_told_from_other_places(self, logs: LogFolder) -> None:
+        log = logs.log("chat_1", "day")
+        first, second = log.append({"n": 1}, {"n": 2})
+        assert [log.is_end(place) for place in (0, first.end, second.end)] == [True, True, True]
+        assert not log.is_end(second.end + 1)
+        assert log.count_blank(first.end, second.offset) == 0
+
+    def test_writers_side_by_side_lose_nothing(self, logs: LogFolder) -> None:
+        def write(writer: int) -> None:
+            for number in range(20):
+                logs.log("chat_1", "day").append({"writer": writer, "n": number})
+
+        threads = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        said = [line.value for line in logs.log("chat_1", "day").read() if isinstance(line, LogRecord)]
+        assert len(said) == 80
+        assert all([one["n"] for one in said if one["writer"] == writer] == list(range(20)) for writer in range(4))
+
+
+class OwnedTextContract:
+    """The laws of a text that is replaced as a whole; the subclass gives the fixture ``text``, one without content."""
+
+    @pytest.fixture
+    def text(self) -> OwnedText:
+        raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
+
+    def test_there_is_nothing_until_it_is_written(self, text: OwnedText) -> None:
+        assert text.read(10) is None
+        with text.changing():
+            text.replace("é😀")
+        assert text.read(100) == "é😀".encode()
+        assert text.read(2) == "é".encode()
+
+    def test_who_changes_it_is_alone(self, text: OwnedText) -> None:
+        def count() -> None:
+            for _ in range(20):
+                with text.changing():
+                    text.replace(str(int(text.read(9) or b"0") + 1))
+
+        threads = [threading.Thread(target=count) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert text.read(9) == b"80"
+
+    def test_a_copy_is_kept_once_for_each_content(self, text: OwnedText) -> None:
+        with text.changing():
+            text.replace("good")
+        places = [text.keep_aside(data) for data in (b"one", b"two", b"one")]
+        assert places[0] == places[2] != places[1]
+        assert text.read(9) == b"good"

@@ -12,8 +12,9 @@ from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import Journal, JournalEntry
 from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.errors import RecordError
-from klaw_core.files.jsonl import MAX_LINE_BYTES, BadLine
+from klaw_core.files.jsonl import MAX_LINE_BYTES
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
+from klaw_core.values.journals import BadLine
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
@@ -36,7 +37,7 @@ def contents(found):
 
 def put(journal, name, *lines):
     """Write a file as another program would: each line an object, or bytes as they are."""
-    path = journal.root / name
+    path = journal.logs.root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines))
     return path
@@ -56,7 +57,7 @@ def test_each_chat_and_day_has_its_file(journal):
     journal.append(Message("system", "done", NOON, meta={"source": "scheduler", "task_name": "daily report"}))
     elsewhere = timezone(timedelta(hours=-5))
     journal.append(Message("user", "three", datetime(2026, 2, 24, 20, tzinfo=elsewhere), meta=ANNA.meta))
-    files = sorted(str(path.relative_to(journal.root)) for path in journal.root.rglob("*.jsonl"))
+    files = sorted(str(path.relative_to(journal.logs.root)) for path in journal.logs.root.rglob("*.jsonl"))
     assert files == [
         "scheduler_daily%20report/2026-02-24.jsonl",
         "telegram_123456/2026-02-24.jsonl",
@@ -65,13 +66,13 @@ def test_each_chat_and_day_has_its_file(journal):
     assert contents(journal.read(ANNA)) == ["one", "two", "three"]
     assert journal.chats() == (Chat("scheduler", "daily report"), ANNA)
     assert [file.day for file in journal.files(ANNA).files] == [date(2026, 2, 24), date(2026, 2, 25)]
-    assert (journal.root / files[1]).stat().st_mode & 0o777 == 0o600
-    assert (journal.root / files[1]).parent.stat().st_mode & 0o777 == 0o700
+    assert (journal.logs.root / files[1]).stat().st_mode & 0o777 == 0o600
+    assert (journal.logs.root / files[1]).parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_appending_changes_no_line_that_is_there(journal):
     journal.append(said("one"))
-    (path,) = journal.root.rglob("*.jsonl")
+    (path,) = journal.logs.root.rglob("*.jsonl")
     before = path.read_bytes()
     journal.append(said("two"))
     assert path.read_bytes().startswith(before)
@@ -99,7 +100,7 @@ def test_a_message_that_moves_to_another_place_does_not_lend_it_its_id(journal):
 
 
 def given_line(journal):
-    return (journal.root / "telegram_123456" / "2026-02-24.jsonl").read_bytes().split(b"\n")[0] + b"\n"
+    return (journal.logs.root / "telegram_123456" / "2026-02-24.jsonl").read_bytes().split(b"\n")[0] + b"\n"
 
 
 def test_two_runs_give_the_same_bytes(tmp_path):
@@ -136,7 +137,7 @@ def test_a_torn_last_line_is_tolerated_and_closed_off(journal):
     journal.append(said("after"))
     found = list(journal.read(ANNA))
     assert contents(found) == ["text 1", "after"]
-    assert [(bad.file, bad.offset) for bad in found if isinstance(bad, BadLine)] == [(path, torn.offset)]
+    assert [(bad.location, bad.offset) for bad in found if isinstance(bad, BadLine)] == [(str(path), torn.offset)]
 
 
 def test_every_good_message_is_kept_in_order_and_every_bad_one_counted(journal):
@@ -163,7 +164,10 @@ def test_every_good_message_is_kept_in_order_and_every_bad_one_counted(journal):
     assert len(bad) == 8
     assert len({item.offset for item in bad}) == 8
     data = path.read_bytes()
-    assert all(item.file == path and (item.offset == 0 or data[item.offset - 1 : item.offset] == b"\n") for item in bad)
+    assert all(
+        item.location == str(path) and (item.offset == 0 or data[item.offset - 1 : item.offset] == b"\n")
+        for item in bad
+    )
     assert [item.torn for item in bad] == [False] * 7 + [True]
     assert bad[1].reason == "unknown role 'robot', known are user, assistant, system, tool"
 
@@ -231,7 +235,7 @@ def test_a_session_break_is_now_by_default(journal):
 
 def test_what_lies_about_is_skipped_and_named(journal):
     journal.append(said("one"))
-    chat = journal.root / "telegram_123456"
+    chat = journal.logs.root / "telegram_123456"
     (chat / "2026-02-25.jsonl").mkdir()
     os.mkfifo(chat / "2026-02-26.jsonl")
     (chat / "2026-02-27.jsonl").symlink_to("2026-02-27.jsonl")
@@ -239,12 +243,12 @@ def test_what_lies_about_is_skipped_and_named(journal):
     (chat / "20260228.jsonl").write_text("{}\n")
     (chat / "notes.txt").write_text("not a log")
     (chat / ".hidden.jsonl").write_text("{}\n")
-    (journal.root / "stray.jsonl").write_text("{}\n")
-    (journal.root / "README.md").write_text("not a log")
-    (journal.root / "nochat").mkdir()
-    (journal.root / "telegram_a b").mkdir()
-    os.mkfifo(journal.root / "pipe_1")
-    (journal.root / os.fsdecode(b"t_\xff")).mkdir()
+    (journal.logs.root / "stray.jsonl").write_text("{}\n")
+    (journal.logs.root / "README.md").write_text("not a log")
+    (journal.logs.root / "nochat").mkdir()
+    (journal.logs.root / "telegram_a b").mkdir()
+    os.mkfifo(journal.logs.root / "pipe_1")
+    (journal.logs.root / os.fsdecode(b"t_\xff")).mkdir()
     listing = journal.files()
     assert [(file.chat, file.day) for file in listing.files] == [(ANNA, date(2026, 2, 24))]
     skipped = {item.path.rpartition("/")[2]: item.reason for item in listing.skipped}
@@ -271,8 +275,8 @@ def test_a_journal_without_a_directory_is_empty(journal):
 
 
 def test_a_root_that_is_a_file_is_named(journal):
-    journal.root.write_text("")
-    assert [item.path for item in journal.files().skipped] == [str(journal.root)]
+    journal.logs.root.write_text("")
+    assert [item.path for item in journal.files().skipped] == [str(journal.logs.root)]
     with pytest.raises(Exception, match="cannot be"):
         journal.append(said("one"))
 

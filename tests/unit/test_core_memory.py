@@ -25,18 +25,18 @@ def core(tmp_path):
 
 
 def by_hand(core, text):
-    core.path.parent.mkdir(exist_ok=True)
-    core.path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    core.place.path.parent.mkdir(exist_ok=True)
+    core.place.path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
 def copies(core):
-    return {path.name: path.read_bytes() for path in core.path.parent.glob("*.broken-*")}
+    return {path.name: path.read_bytes() for path in core.place.path.parent.glob("*.broken-*")}
 
 
 def test_a_new_installation_knows_nothing(core):
     assert core.get() == CoreFacts({}, {})
     assert core.render() == ""
-    assert not core.path.exists()
+    assert not core.place.path.exists()
 
 
 def test_what_is_set_survives(core):
@@ -44,24 +44,27 @@ def test_what_is_set_survives(core):
     core.update("agent", "learned_rules", "Answer briefly.\nUse metric units.")
     core.update("user", "name", "Anna")
     expected = CoreFacts({"name": "Anna"}, {"learned_rules": "Answer briefly.\nUse metric units."})
-    assert CoreMemory(core.path).get() == expected
-    assert json.loads(core.path.read_text("utf-8")) == {"user": dict(expected.user), "agent": dict(expected.agent)}
+    assert CoreMemory(core.place.path).get() == expected
+    assert json.loads(core.place.path.read_text("utf-8")) == {
+        "user": dict(expected.user),
+        "agent": dict(expected.agent),
+    }
 
 
 def test_the_file_is_the_owners_alone_and_nothing_is_left_beside_it(core):
     core.update("user", "name", "Anna")
-    core.path.chmod(0o644)
+    core.place.path.chmod(0o644)
     core.update("user", "name", "Ann")
-    assert core.path.stat().st_mode & 0o777 == 0o600
-    assert core.path.parent.stat().st_mode & 0o777 == 0o700
-    assert [path.name for path in core.path.parent.iterdir()] == ["core_memory.json"]
+    assert core.place.path.stat().st_mode & 0o777 == 0o600
+    assert core.place.path.parent.stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in core.place.path.parent.iterdir()] == ["core_memory.json"]
 
 
 def test_setting_what_is_set_writes_nothing(core):
     core.update("user", "name", "Anna")
-    before = core.path.stat().st_ino
+    before = core.place.path.stat().st_ino
     core.update("user", "name", "Anna")
-    assert core.path.stat().st_ino == before
+    assert core.place.path.stat().st_ino == before
 
 
 def test_deleting(core):
@@ -99,10 +102,10 @@ def test_an_unknown_section_is_named(core, section):
 )
 def test_what_cannot_be_kept_is_refused_and_changes_nothing(core, key, value):
     core.update("user", "name", "Anna")
-    before = core.path.read_bytes()
+    before = core.place.path.read_bytes()
     with pytest.raises(RecordError):
         core.update("user", key, value)
-    assert core.path.read_bytes() == before
+    assert core.place.path.read_bytes() == before
 
 
 def test_the_bounds_themselves_are_kept(core):
@@ -121,7 +124,7 @@ def test_a_hand_edit_counts_at_once_and_what_klaw_does_not_know_is_kept(core):
     )
     assert core.get().user == {"age": "42", "langs": '["de", "ru"]', "name": "A"}
     core.update("user", "city", "Bern")
-    table = json.loads(core.path.read_text("utf-8"))
+    table = json.loads(core.place.path.read_text("utf-8"))
     assert table == {
         "theme": {"dark": True},
         "agent": {},
@@ -164,10 +167,10 @@ def test_a_broken_file_is_never_overwritten(core, data):
     for call in calls:
         with pytest.raises(StoreCorruptError) as caught:
             call()
-        assert str(core.path) in caught.value.message
-        assert f"{core.path}.broken-1" in caught.value.message
+        assert str(core.place.path) in caught.value.message
+        assert f"{core.place.path}.broken-1" in caught.value.message
         assert "fix" in caught.value.hint
-        assert core.path.read_bytes() == data
+        assert core.place.path.read_bytes() == data
     assert copies(core) == {"core_memory.json.broken-1": data}, "one copy, however often it was seen"
 
 
@@ -180,32 +183,32 @@ def test_each_broken_content_is_kept_and_mending_is_enough(core):
             core.get()
     by_hand(core, '{"user": {"name": "fixed"}}')
     assert core.get().user == {"name": "fixed"}
-    core.path.unlink()
+    core.place.path.unlink()
     assert core.get() == CoreFacts()
     assert copies(core) == {
         "core_memory.json.broken-1": b"broken one",
         "core_memory.json.broken-2": b"broken two",
     }
-    assert all((core.path.parent / name).stat().st_mode & 0o777 == 0o600 for name in copies(core))
+    assert all((core.place.path.parent / name).stat().st_mode & 0o777 == 0o600 for name in copies(core))
 
 
 @pytest.mark.parametrize("kind", ["directory", "fifo", "endless"])
 def test_what_is_no_file_is_named_and_never_waited_for(core, kind):
-    core.path.parent.mkdir()
+    core.place.path.parent.mkdir()
     if kind == "directory":
-        core.path.mkdir()
+        core.place.path.mkdir()
     elif kind == "fifo":
-        os.mkfifo(core.path)
+        os.mkfifo(core.place.path)
     else:
-        core.path.symlink_to("/dev/zero")
+        core.place.path.symlink_to("/dev/zero")
     for call in (core.get, lambda: core.update("user", "a", "b")):
         with pytest.raises(StoreError, match="cannot be read"):
             call()
 
 
 def test_a_file_beyond_all_bounds_is_not_loaded(core):
-    core.path.parent.mkdir()
-    with core.path.open("wb") as file:
+    core.place.path.parent.mkdir()
+    with core.place.path.open("wb") as file:
         file.truncate(1 << 34)
     with pytest.raises(StoreCorruptError, match="over 16 MiB"):
         core.get()
@@ -272,7 +275,7 @@ def test_the_facts_of_a_user_md():
 def test_a_user_md_without_facts(core, text):
     assert parse_user_md(text) == {}
     assert core.init_from_user_md(text) == {}
-    assert not core.path.exists()
+    assert not core.place.path.exists()
 
 
 @given(st.text("#-*: \nab`~1.<!->\t", max_size=200) | st.text(max_size=100))
@@ -294,7 +297,7 @@ def test_it_fills_what_is_not_known_and_only_once(core):
     assert core.get().user == {"name": "Ann", "city": "Bern"}
     core.delete("user", "city")
     assert core.init_from_user_md("Name: Anna\nCity: Basel\nAge: 42") == {}
-    assert CoreMemory(core.path).init_from_user_md("Age: 42") == {}
+    assert CoreMemory(core.place.path).init_from_user_md("Age: 42") == {}
     assert core.get() == CoreFacts({"name": "Ann"}, {})
 
 
@@ -340,7 +343,7 @@ import sys
 from pathlib import Path
 from klaw_core.core_memory.facts import CoreMemory
 for n in range(20):
-    CoreMemory(Path({str(core.path)!r})).update("agent", f"{{sys.argv[1]}} {{n}}", "x")
+    CoreMemory(Path({str(core.place.path)!r})).update("agent", f"{{sys.argv[1]}} {{n}}", "x")
 """
     processes = [subprocess.Popen([sys.executable, "-c", program, f"p{n}"]) for n in range(2)]
 
@@ -360,7 +363,7 @@ for n in range(20):
     facts = core.get()
     assert set(facts.agent) == {f"p{p} {n}" for p in range(2) for n in range(20)}
     assert set(facts.user) == {f"t{t} {n}" for t in range(3) for n in range(20) if n % 4 != 2}
-    assert [path.name for path in core.path.parent.iterdir()] == ["core_memory.json"]
+    assert [path.name for path in core.place.path.parent.iterdir()] == ["core_memory.json"]
 
 
 STATES = [{}, {"a": "1"}, {"a": "1", "b": "2"}, {"b": "2"}]
@@ -403,8 +406,8 @@ def test_the_power_cut_at_every_point_of_a_change(tmp_path):
 def fill(core, size):
     """Write so many bytes by hand: keys of 10,000 characters each."""
     facts = {f"key {number}": "x" * 10_000 for number in range(size // 10_000)}
-    core.path.parent.mkdir(parents=True, exist_ok=True)
-    core.path.write_text(json.dumps({"user": facts, "agent": {}}))
+    core.place.path.parent.mkdir(parents=True, exist_ok=True)
+    core.place.path.write_text(json.dumps({"user": facts, "agent": {}}))
 
 
 @pytest.mark.parametrize("text", ["内" * 10_000, "x" * 10_000])

@@ -6,14 +6,16 @@ import resource
 import subprocess
 import sys
 import threading
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from klaw_core import StoreFullError, StoreReadOnlyError
 from klaw_core.errors import RecordError
-from klaw_core.files.jsonl import MAX_DEPTH, MAX_LINE_BYTES, BadLine, JsonLines, Record, decode
+from klaw_core.files.jsonl import MAX_DEPTH, MAX_LINE_BYTES, JsonLines, decode
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
+from klaw_core.values.journals import BadLine, LogRecord
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
@@ -24,7 +26,7 @@ def lines(tmp_path):
 
 
 def values(found):
-    return [line.value for line in found if isinstance(line, Record)]
+    return [line.value for line in found if isinstance(line, LogRecord)]
 
 
 def reasons(found):
@@ -69,7 +71,6 @@ def test_appending_nothing_writes_nothing(lines):
 
 def test_a_missing_file_has_no_lines(lines):
     assert list(lines.read()) == list(lines.read_backwards()) == []
-    assert lines.tail(3) == ()
 
 
 @pytest.mark.parametrize("cut", range(1, 8))
@@ -77,7 +78,7 @@ def test_a_torn_tail_costs_only_itself(lines, cut):
     whole = b'{"n":2}\n'
     write(lines, b'{"n":1}\n' + whole[:cut])
     *_, tail = lines.read()
-    assert tail == BadLine(lines.path, 8, 8, f"the last line is torn: {cut} bytes without an end", torn=True)
+    assert tail == BadLine(lines.location, 8, 8, f"the last line is torn: {cut} bytes without an end", torn=True)
     lines.append({"n": 3})
     found = list(lines.read())
     assert values(found) == ([{"n": 1}, {"n": 2}, {"n": 3}] if cut == 7 else [{"n": 1}, {"n": 3}])
@@ -177,7 +178,8 @@ def test_a_line_of_100_megabytes_is_skipped_without_loading_it(tmp_path, ended):
     program = f"""
 import resource, sys
 from pathlib import Path
-from klaw_core.files.jsonl import BadLine, JsonLines, decode
+from klaw_core.files.jsonl import JsonLines, decode
+from klaw_core.values.journals import BadLine
 decode(b"{{}}")
 lines = JsonLines(Path({str(path)!r}))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -208,7 +210,7 @@ def test_the_bound_is_the_line_without_its_end(tmp_path):
 def test_a_megabyte_is_written_and_read(lines):
     text = "я" * ((MAX_LINE_BYTES - 8) // 2)
     lines.append({"n": text})
-    assert values(lines.read()) == values(lines.tail(1)) == [{"n": text}]
+    assert values(lines.read()) == values(lines.read_backwards()) == [{"n": text}]
 
 
 UNWRITABLE = {
@@ -298,7 +300,6 @@ def test_what_is_no_file_is_counted_and_never_waited_for(lines, kind):
     found = [*lines.read(), *lines.read_backwards()]
     assert [line.offset for line in found] == ([] if kind == "link to nothing" else [0, 0])
     assert all(isinstance(line, BadLine) and line.ends_reading for line in found)
-    assert len(lines.tail(1)) == len(found) / 2
     if kind != "link to nothing":
         with pytest.raises(StoreReadOnlyError, match="cannot be written"):
             lines.append({"n": 1})
@@ -308,10 +309,8 @@ def test_what_is_no_file_is_counted_and_never_waited_for(lines, kind):
 def test_the_tail_is_the_end_of_the_whole(lines, count):
     write(lines, b"".join(b'{"n":%d}\n%s' % (n, b"bad\n" if n % 3 == 0 else b"") for n in range(6000)) + b'{"n":')
     whole = list(lines.read())
-    tail = list(lines.tail(count))
-    assert tail == whole[len(whole) - len(tail) :]
-    assert len(values(tail)) == min(count, 6000)
-    assert not count or tail[-1].torn
+    assert list(islice(lines.read_backwards(), count)) == whole[::-1][:count]
+    assert whole[-1].torn
 
 
 def test_the_tail_reads_only_the_end(lines, monkeypatch):
@@ -319,7 +318,7 @@ def test_the_tail_reads_only_the_end(lines, monkeypatch):
     taken = []
     pread = os.pread
     monkeypatch.setattr(os, "pread", lambda *arguments: taken.append(arguments[1]) or pread(*arguments))
-    assert values(lines.tail(10)) == [{"n": 1}] * 10
+    assert values(islice(lines.read_backwards(), 10)) == [{"n": 1}] * 10
     assert sum(taken) < lines.path.stat().st_size / 50
 
 

@@ -58,7 +58,7 @@ class TestOnce:
         assert [json.loads(line) for line in lines] == [line.message.record() for line in journal.read(CHAT)]
 
     def test_broken_lines_are_named_on_stderr_and_cost_nothing_else(self, klaw, journal):
-        with journal.path(CHAT, NOON.date()).open("ab") as file:
+        with journal.file(CHAT, NOON.date()).log.path.open("ab") as file:
             file.write(b"garbage\n")
         result = klaw("logs", "--chat", CHAT.name)
 
@@ -89,7 +89,7 @@ def test_follow_goes_on_with_what_is_said(journal):
         for number in range(3):
             journal.append(Message("user", f"more {number}", NOON + timedelta(days=number), meta=CHAT.meta))
             assert json.loads(process.stdout.readline())["content"] == f"more {number}"
-        journal.path(CHAT, NOON.date()).unlink()
+        journal.file(CHAT, NOON.date()).log.path.unlink()
         journal.append(Message("user", "after a cut", NOON, meta=CHAT.meta))
         assert json.loads(process.stdout.readline())["content"] == "after a cut"
         journal.append(Message("user", "and on", NOON, meta=CHAT.meta))

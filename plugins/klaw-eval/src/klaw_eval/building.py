@@ -139,7 +139,7 @@ def _units_by_place(corpus: Corpus, unit: str, memory: Memory) -> Mapping[tuple[
     turns = {turn.id: turn for talk in corpus.talks for turn in talk.turns}
     journal = memory.conversations.journal
     for file in journal.files().files:
-        path = f"conversations/{file.chat.name}/{file.path.name}"
+        path = f"conversations/{file.chat.name}/{file.name}"
         for number, line in enumerate(journal.read_file(file), start=1):
             turn = turns.get(getattr(getattr(line, "message", None), "id", ""))
             if turn is not None:

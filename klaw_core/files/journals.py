@@ -1,0 +1,169 @@
+"""The journals of a data directory: files that people own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from klaw_core.errors import StoreError
+from klaw_core.files.atomic import locked, open_regular, write_atomically, write_new
+from klaw_core.files.jsonl import JsonLines
+from klaw_core.files.layout import DataDirectory
+from klaw_core.files.record_journal import FileJournal
+from klaw_core.values.runs import SkippedEntry
+
+_SUFFIX = ".jsonl"
+
+
+@frozen
+class FileJournals:
+    """The journals in a data directory; implements ``Journals``."""
+
+    directory: DataDirectory
+
+    def records(self, name: str, /, check: Callable[[Mapping[str, Any]], object] = lambda _record: None) -> FileJournal:
+        """Return the journal ``NAME.jsonl``."""
+        return FileJournal(self.directory.journal(name), check)
+
+    def logs(self, name: str, /) -> FileLogs:
+        """Return the logs in the directory ``NAME``."""
+        return FileLogs(self.directory.logs(name))
+
+    def text(self, name: str, /) -> FileText:
+        """Return the text ``NAME.json``."""
+        return FileText(self.directory.text(name))
+
+
+@frozen
+class FileLogs:
+    """The logs ``GROUP/NAME.jsonl`` in a directory; implements ``LogFolder``."""
+
+    root: Path
+
+    @property
+    def location(self) -> str:
+        """The path of the directory."""
+        return str(self.root)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a directory."""
+        return self.root.exists()
+
+    def groups(self) -> Sequence[str | SkippedEntry]:
+        """Return the names of the directories, hidden ones aside, and files that lie there as if they were logs."""
+        found: list[str | SkippedEntry] = []
+        for path in _listed(self.root):
+            if isinstance(path, SkippedEntry):
+                found.append(path)
+                continue
+            try:
+                if path.is_dir():
+                    found.append(path.name)
+                elif path.suffix == _SUFFIX or not path.is_file():
+                    found.append(_skipped(path, "is not the directory of a chat"))
+            except OSError as error:
+                found.append(_skipped(path, f"cannot be looked at: {error.strerror}", keep=True))
+        return found
+
+    def names(self, group: str, /) -> Sequence[str | SkippedEntry]:
+        """Return the names of the files of a directory that are logs, without ``.jsonl``."""
+        found: list[str | SkippedEntry] = []
+        for path in _listed(self.root / group):
+            if isinstance(path, SkippedEntry):
+                found.append(path)
+            elif path.suffix == _SUFFIX:
+                try:
+                    found.append(path.stem if path.is_file() else _skipped(path, "is not a regular file"))
+                except OSError as error:
+                    found.append(_skipped(path, f"cannot be looked at: {error.strerror}", keep=True))
+        return found
+
+    def log(self, group: str, name: str, /) -> JsonLines:
+        """Return the log in a file."""
+        return JsonLines(self.root / group / f"{name}{_SUFFIX}")
+
+    def files(self) -> Iterator[Path]:
+        """Yield every file that is a log."""
+        for group in self.groups():
+            if isinstance(group, str):
+                yield from (self.log(group, name).path for name in self.names(group) if isinstance(name, str))
+
+
+@frozen
+class FileText:
+    """A text in a file; implements ``OwnedText``. Nothing but the whole text is ever in the file."""
+
+    path: Path
+
+    @property
+    def location(self) -> str:
+        """The path of the file."""
+        return str(self.path)
+
+    def read(self, most: int, /) -> bytes | None:
+        """Return at most so many bytes of the file; None if there is none. Raise StoreError."""
+        try:
+            with open_regular(self.path) as file:
+                return file.read(most)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be read: {error.strerror}") from error
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Hold the lock of the directory. Raise StoreError."""
+        return locked(self.path.parent)
+
+    def replace(self, text: str, /) -> None:
+        """Write another file and give it this one's name. Raise StoreError."""
+        write_atomically(self.path, text)
+
+    def keep_aside(self, data: bytes, /) -> str:
+        """Return the copy ``NAME.broken-1`` (``-2`` …) that holds ``data``, made whole or not at all. Raise OSError."""
+        for number in count(1):
+            copy = self.path.with_name(f"{self.path.name}.broken-{number}")
+            try:
+                if copy.read_bytes() == data:
+                    break
+            except FileNotFoundError:
+                try:
+                    write_new(copy, data)
+                    break
+                except FileExistsError:  # another process was faster
+                    continue
+        return str(copy)
+
+
+def as_logs(place: Any) -> Any:
+    """Return the logs in a directory that is given as a path; anything else as it is."""
+    return FileLogs(place) if isinstance(place, Path) else place
+
+
+def as_text(place: Any) -> Any:
+    """Return the text in a file that is given as a path; anything else as it is."""
+    return FileText(place) if isinstance(place, Path) else place
+
+
+def _listed(directory: Path) -> Sequence[Path | SkippedEntry]:
+    """Return what a directory holds, hidden names aside, in order; nothing if there is none."""
+    try:
+        return sorted(path for path in directory.iterdir() if not path.name.startswith("."))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        return (_skipped(directory, f"cannot be read: {error.strerror}", keep=True),)
+
+
+def _skipped(path: Path, reason: str, *, keep: bool = False) -> SkippedEntry:
+    return SkippedEntry(shown_path(path), reason, keep=keep)
+
+
+def shown_path(path: str | Path) -> str:
+    """Return a path as it can be printed and stored, whatever bytes are in it."""
+    return str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")

@@ -1,0 +1,319 @@
+"""A store that keeps the journals: two machines that share it share one memory, and nothing a person owns is a file."""
+
+import json
+from contextlib import contextmanager
+from threading import RLock
+from zlib import crc32
+
+import pytest
+from attrs import define, evolve, field
+
+from klaw_core import Chat, JournalingStore, LogRecord, Memory, Message, NewDocument, RecordError, Replay
+from klaw_core.builtin.memory_store import MemoryStore
+from klaw_core.files.journals import FileJournals
+from klaw_core.files.jsonl import decode, encode
+from klaw_core.files.layout import DataDirectory
+from klaw_core.testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
+from klaw_core.testing.values import MOMENT
+
+CHAT = Chat("telegram", "123456")
+
+
+@define(eq=False)
+class Tables:
+    """What a server would hold: rows of records, of logs and of texts."""
+
+    records: dict[str, dict[str, dict]] = field(factory=dict)
+    logs: dict[str, dict[tuple[str, str], list[LogRecord]]] = field(factory=dict)
+    texts: dict[str, bytes] = field(factory=dict)
+    aside: dict[str, list[bytes]] = field(factory=dict)
+    writes: int = 0
+    lock: object = field(factory=RLock)
+
+
+@define(eq=False)
+class TableRecords:
+    tables: Tables
+    name: str
+    check: object = field(default=lambda _record: None)
+
+    @property
+    def exists(self):
+        return self.name in self.tables.records
+
+    @property
+    def location(self):
+        return f"records {self.name}"
+
+    @property
+    def version(self):
+        return self.tables.writes
+
+    def append(self, records, /):
+        for record in records:
+            if not isinstance(record.get("id"), str):
+                raise RecordError("a record without an id")
+            self.check(record)
+        with self.tables.lock:
+            for record in records:
+                self._rows[record["id"]] = decode(encode(record))
+                self.tables.writes += 1
+            return self.version
+
+    def add(self, records, /, is_same=lambda held, new: held == new):
+        with self.tables.lock:
+            refused = set()
+            for record in records:
+                if is_same(self._rows.get(record["id"], record), record):
+                    self.append([record])
+                else:
+                    refused.add(record["id"])
+        return frozenset(refused)
+
+    def replay(self):
+        return Replay(dict(self.tables.records.get(self.name, {})))
+
+    def forget(self, ids, /):
+        with self.tables.lock:
+            self.tables.writes += 1
+            return sum(self._rows.pop(name, None) is not None for name in ids)
+
+    def finish(self):
+        pass
+
+    @property
+    def _rows(self):
+        return self.tables.records.setdefault(self.name, {})
+
+
+@define(eq=False)
+class TableLog:
+    tables: Tables
+    folder: str
+    place: tuple[str, str]
+
+    @property
+    def location(self):
+        return f"log {self.folder} {'/'.join(self.place)}"
+
+    @property
+    def exists(self):
+        return self.place in self.tables.logs.get(self.folder, {})
+
+    @property
+    def size(self):
+        rows = self._rows
+        return rows[-1].end if rows else 0
+
+    def append(self, *records):
+        with self.tables.lock:
+            new, at = [], self.size
+            for record in records:
+                value = decode(encode(record(at) if callable(record) else record))
+                new.append(LogRecord(at, at + 1, value))
+                at += 1
+            self.tables.logs.setdefault(self.folder, {}).setdefault(self.place, []).extend(new)
+        return tuple(new)
+
+    def read(self, start=0):
+        yield from (row for row in list(self._rows) if row.offset >= start)
+
+    def read_backwards(self):
+        yield from reversed(list(self._rows))
+
+    def remove(self, goes):
+        with self.tables.lock:
+            gone = [row for row in self._rows if goes(row)]
+            for row in gone:
+                self._rows.remove(row)
+        return len(gone)
+
+    def delete(self):
+        self.tables.logs.get(self.folder, {}).pop(self.place, None)
+
+    def checksum(self, start, end, before=0, /):
+        for row in self._rows:
+            if start <= row.offset < end:
+                before = crc32(json.dumps([row.offset, row.value]).encode(), before)
+        return before
+
+    def is_end(self, offset, /):
+        return offset == 0 or any(row.end == offset for row in self._rows)
+
+    def count_blank(self, _start, _end, /):
+        return 0
+
+    @property
+    def _rows(self):
+        return self.tables.logs.get(self.folder, {}).get(self.place, [])
+
+
+@define(eq=False)
+class TableLogs:
+    tables: Tables
+    name: str
+
+    @property
+    def location(self):
+        return f"logs {self.name}"
+
+    @property
+    def exists(self):
+        return self.name in self.tables.logs
+
+    def groups(self):
+        return sorted({group for group, _ in self.tables.logs.get(self.name, {})})
+
+    def names(self, group, /):
+        return sorted(name for other, name in self.tables.logs.get(self.name, {}) if other == group)
+
+    def log(self, group, name, /):
+        return TableLog(self.tables, self.name, (group, name))
+
+
+@define(eq=False)
+class TableText:
+    tables: Tables
+    name: str
+
+    @property
+    def location(self):
+        return f"text {self.name}"
+
+    def read(self, most, /):
+        found = self.tables.texts.get(self.name)
+        return None if found is None else found[:most]
+
+    @contextmanager
+    def changing(self):
+        with self.tables.lock:
+            yield
+
+    def replace(self, text, /):
+        self.tables.texts[self.name] = text.encode()
+
+    def keep_aside(self, data, /):
+        kept = self.tables.aside.setdefault(self.name, [])
+        if data not in kept:
+            kept.append(data)
+        return f"text {self.name}, copy {kept.index(data)}"
+
+
+@define(eq=False)
+class TableJournals:
+    tables: Tables
+
+    def records(self, name, /, check=lambda _record: None):
+        return TableRecords(self.tables, name, check)
+
+    def logs(self, name, /):
+        return TableLogs(self.tables, name)
+
+    def text(self, name, /):
+        return TableText(self.tables, name)
+
+
+class ServerStore(MemoryStore):
+    """The store in RAM, with journals; like a server it is there when a memory is not."""
+
+    def __init__(self):
+        super().__init__()
+        self.journals = TableJournals(Tables())
+
+    def close(self):
+        pass
+
+
+@pytest.fixture(params=["files", "tables"])
+def journals(request, tmp_path):
+    return FileJournals(DataDirectory(tmp_path)) if request.param == "files" else TableJournals(Tables())
+
+
+class TestRecords(RecordJournalContract):
+    @pytest.fixture
+    def journal(self, journals):
+        return journals.records("kept")
+
+
+class TestLogs(LogFolderContract):
+    @pytest.fixture
+    def logs(self, journals):
+        return journals.logs("said")
+
+
+class TestTexts(OwnedTextContract):
+    @pytest.fixture
+    def text(self, journals):
+        return journals.text("known")
+
+
+class TestTwoMachines:
+    @pytest.fixture
+    def machine(self, tmp_path, make_home):
+        """Open the memory of one server on a machine, which has a data directory of its own."""
+        home = make_home("memory")
+        home.store = ServerStore()
+        assert isinstance(home.store, JournalingStore)
+        opened = []
+
+        def open_on(name):
+            config = evolve(home.config(), data_dir=tmp_path / name)
+            opened.append(Memory.open(config, registry=home.registry()))
+            return opened[-1]
+
+        yield open_on
+        for memory in opened:
+            memory.close()
+
+    def test_what_one_keeps_the_other_has_and_an_index_of_one_removes_nothing(self, machine, check):
+        one, two = machine("one"), machine("two")
+        saved = one.save("the lantern hangs at the pier", created_at=MOMENT)
+        two.add([NewDocument("boat", "the boat lies at the pier")])
+        one.conversations.append(Message("user", "where is the harbour?", MOMENT, meta=CHAT.meta))
+        one.conversations.add_summary(CHAT, "somebody asked for the harbour", created_at=MOMENT)
+        two.core.update("user", "name", "Ada")
+        for memory in (two, one, two):
+            report = memory.index()
+            assert (report.removed, report.skipped) == (0, ())
+            assert memory.get(saved.path).content == "the lantern hangs at the pier"
+            assert memory.get_by_ids(["boat"])[0].text == "the boat lies at the pier"
+            assert [line.message.content for line in memory.conversations.tail(CHAT, 9)] == ["where is the harbour?"]
+            assert [one.content for one in memory.conversations.summaries(CHAT)] == ["somebody asked for the harbour"]
+            assert memory.core.get().user == {"name": "Ada"}
+            assert {found.origin for found in memory.search("harbour lantern boat", 9)} >= {"conversations", "saved"}
+        check(one)
+        assert not [finding for finding in two.doctor().findings if finding.severity == "error"]
+
+    def test_what_one_forgets_the_other_forgets(self, machine):
+        one, two = machine("one"), machine("two")
+        saved = one.save("the lantern hangs at the pier", created_at=MOMENT)
+        said = one.conversations.append(Message("user", "where is the harbour?", MOMENT, meta=CHAT.meta))
+        one.conversations.append(Message("user", "and the mill?", MOMENT, meta=CHAT.meta))
+        one.index()
+        two.forget(saved.path)
+        assert two.conversations.forget(CHAT, said.id) == 1
+        for memory in (one, two):
+            memory.index()
+            assert not list(memory.search("lantern harbour", mode="fts"))
+            assert [line.message.content for line in memory.conversations.tail(CHAT, 9)] == ["and the mill?"]
+
+    def test_nothing_a_person_owns_is_a_file_and_a_rebuild_keeps_it(self, machine, tmp_path):
+        memory = machine("one")
+        memory.save("the lantern hangs at the pier", created_at=MOMENT)
+        memory.core.update("user", "name", "Ada")
+        memory.conversations.append(Message("user", "where is the harbour?", MOMENT, meta=CHAT.meta))
+        memory.reindex()
+        assert {found.origin for found in memory.search("harbour lantern", 9)} == {"conversations", "saved"}
+        assert not [path.name for path in (tmp_path / "one").rglob("*") if path.suffix in (".json", ".jsonl")]
+
+    def test_an_export_gives_the_files_back(self, machine, tmp_path, make_home):
+        memory = machine("one")
+        saved = memory.save("the lantern hangs at the pier", created_at=MOMENT)
+        memory.core.update("user", "name", "Ada")
+        memory.conversations.append(Message("user", "where is the harbour?", MOMENT, meta=CHAT.meta))
+        memory.export(tmp_path / "export.jsonl")
+        with make_home("sqlite").open() as other:
+            other.import_(tmp_path / "export.jsonl")
+            assert other.get(saved.path).content == "the lantern hangs at the pier"
+            assert other.core.get().user == {"name": "Ada"}
+            assert [line.message.content for line in other.conversations.tail(CHAT, 9)] == ["where is the harbour?"]
