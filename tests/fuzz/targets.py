@@ -228,11 +228,11 @@ def core_memory(home: Path) -> Target:
     def run(data: bytes) -> None:
         for copy in home.glob("*.broken-*"):
             copy.unlink()
-        core.path.write_bytes(data)
+        core.place.path.write_bytes(data)
         try:
             core.get()
         except KlawError:
-            assert core.path.read_bytes() == data
+            assert core.place.path.read_bytes() == data
             return
         core.update("user", "name", "Anna")
         assert core.get().user["name"] == "Anna"
