@@ -8,9 +8,11 @@ import subprocess
 import sys
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 
 from klaw_eval.metrics import METRICS
+from klaw_eval.relevance import area
 
 
 def record(result):
@@ -343,3 +345,45 @@ def test_the_help_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)
 
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("form", ["squad", "beir", "smart", "locomo"])
+def test_relevance_is_higher_where_the_documents_are_there(form, klaw, request, tmp_path):
+    options = ["--keep", tmp_path / "kept", "--json", *(["--pooled"] if form == "locomo" else [])]
+    report = record(klaw("eval", request.getfixturevalue(form), "--relevance", *options))
+
+    assert report["n"] > 0
+    assert report["auroc"]["mean"] >= 0.5
+    assert report["weak"]["present"] <= report["weak"]["absent"]
+    again = record(klaw("eval", request.getfixturevalue(form), *options))
+    assert again["missing_ids"] == 0, "what was taken out is there again"
+    assert fused(again, "any@10") == 1
+
+
+def test_relevance_says_what_it_is(klaw, squad):
+    result = klaw("eval", squad, "--relevance")
+
+    assert result.exit_code == 0
+    assert "each with and without its documents" in result.stdout
+    assert "auroc" in result.stdout
+
+
+@pytest.mark.parametrize("options", [("--fail-under", "mrr=.1"), ("--plot", "a.svg"), ("--questions", "a.jsonl")])
+def test_relevance_is_refused_with_what_it_does_not_measure(klaw, squad, options):
+    result = klaw("eval", squad, "--relevance", *options)
+
+    assert result.exit_code == 2
+    assert "--relevance goes without" in result.stderr
+
+
+def test_relevance_is_not_measured_by_turns(klaw, locomo):
+    result = klaw("eval", locomo, "--unit", "turn", "--relevance")
+
+    assert result.exit_code == 1
+    assert "not turns" in result.stderr
+
+
+def test_the_area_under_the_curve():
+    assert area(np.array([0.9, 0.8]), np.array([0.1, 0.2])) == 1
+    assert area(np.array([0.5, 0.1]), np.array([0.5, 0.1])) == 0.5
+    assert area(np.array([0.1]), np.array([0.9, 0.1])) == 0.25

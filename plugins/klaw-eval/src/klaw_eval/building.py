@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from klaw_core import IndexReport, KlawError, Memory, Message, NotFoundError, Progress, SearchResult
 from klaw_eval.errors import DatasetError
@@ -29,7 +29,8 @@ class OpenIndex:
     """An index to be searched, open.
 
     ``units_of`` gives the ids that a result shows, best first; ``known`` those of the wanted ids that are in the
-    index; ``shown`` two ids of the index, for an error message.
+    index; ``shown`` two ids of the index, for an error message. ``places`` gives the files that hold each id, and
+    ``written`` says that all files are there; both are empty of an index that was not built here.
     """
 
     memory: Memory
@@ -37,6 +38,26 @@ class OpenIndex:
     known: frozenset[str]
     shown: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    places: Mapping[str, frozenset[Path]] = field(factory=dict, repr=False)
+    written: Path | None = None
+
+    @property
+    def files(self) -> frozenset[Path]:
+        """All files that were written for the index."""
+        return frozenset().union(*self.places.values())
+
+    def files_of(self, ids: Iterable[str]) -> frozenset[Path]:
+        """Return the files that hold any of these ids."""
+        return frozenset().union(*(self.places.get(name, frozenset()) for name in ids))
+
+    @contextmanager
+    def unfinished(self) -> Iterator[None]:
+        """Let the files count as unfinished while the block lasts: what dies in it is written again by the next run."""
+        if self.written is not None:
+            self.written.unlink()
+        yield
+        if self.written is not None:
+            self.written.touch()
 
 
 #: Shows the progress of an index run while its block lasts.
@@ -65,7 +86,9 @@ def build(corpus: Corpus, unit: str, config: Config, root: Path, indexing: Index
         known = frozenset(name for (path, _), name in units.items() if path not in skipped)
         reasons = sorted(set(skipped.values()))
         notices = (f"{len(skipped)} documents could not be indexed: {'; '.join(reasons)}",) if skipped else ()
-        yield OpenIndex(memory, _by_lines(units), known, tuple(dict.fromkeys(units.values()))[:2], notices)
+        shown = tuple(dict.fromkeys(units.values()))[:2]
+        places = _places(units, place)
+        yield OpenIndex(memory, _by_lines(units), known, shown, notices, places, place / "written")
 
 
 @contextmanager
@@ -145,6 +168,15 @@ def _units_by_place(corpus: Corpus, unit: str, memory: Memory) -> Mapping[tuple[
             if turn is not None:
                 units[path, number] = turn.id if unit == "turn" else turn.session
     return units
+
+
+def _places(units: Mapping[tuple[str, int], str], place: Path) -> Mapping[str, frozenset[Path]]:
+    """Return the files of each id: notes below the directory itself, journals in the data directory."""
+    found: dict[str, set[Path]] = {}
+    for (path, _), name in units.items():
+        directory = place if path.startswith(f"{_WORKSPACE}/") else place / "data"
+        found.setdefault(name, set()).add(directory / path)
+    return {name: frozenset(files) for name, files in found.items()}
 
 
 def _by_lines(units: Mapping[tuple[str, int], str]) -> Callable[[SearchResult, Question], Iterable[str]]:

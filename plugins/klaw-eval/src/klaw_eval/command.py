@@ -36,6 +36,7 @@ class Arguments:
     bilingual: Path | None
     half: str | None
     limit: int | None
+    relevance: bool
     compare: tuple[Path, Path] | None
     fail_under: Mapping[str, float]
     plot: Path | None
@@ -77,6 +78,7 @@ def _picture(_context: click.Context, _parameter: click.Parameter, value: Path |
 )
 @click.option("--half", type=click.Choice(("tune", "report")), help="Ask one half: tune on one, report the other.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Ask N questions only, for a quick look.")
+@click.option("--relevance", is_flag=True, help="Ask with and without each question's documents: does relevance tell?")
 @click.option("--compare", type=(_FILE, _FILE), metavar="A B", help="Two configuration files, on the same questions.")
 @click.option("--fail-under", multiple=True, callback=_thresholds, metavar="METRIC=VALUE", help="Exit 1 below this.")
 @click.option("--plot", type=_FILE, callback=_picture, metavar="FILE", help="Draw a picture (.svg or .png).")
@@ -97,6 +99,9 @@ def command(settings: Settings, /, **options: Any) -> None:
     _check(settings, wanted)
     from klaw_eval.printing import print_report, report_record
 
+    if wanted.relevance:
+        _report_relevance(settings, wanted)
+        return
     reports: list[Run | Comparison] = []
     for report in _reports(settings, wanted):
         if not settings.json:
@@ -121,6 +126,8 @@ def _check(settings: Settings, wanted: Arguments) -> None:
         raise click.UsageError("give a DATASET, or --questions FILE")
     if wanted.compare is not None and settings.config_file is not None:
         raise click.UsageError("--compare names both configurations; leave out --config")
+    if wanted.relevance and (wanted.compare or wanted.plot or wanted.fail_under or wanted.questions):
+        raise click.UsageError("--relevance goes without --compare, --plot, --fail-under and --questions")
     if wanted.questions is None and settings.data_dir is not None:
         raise click.UsageError("a DATASET has a directory of its own (--keep DIR); --data-dir goes with --questions")
 
@@ -170,6 +177,24 @@ def _reports(settings: Settings, wanted: Arguments) -> Iterator[Run | Comparison
             runs = [run(dataset, config, name, root, bars) for name, config in configs]
             notify(settings, *dict.fromkeys(notice for one in runs for notice in one.notices))
             yield runs[0] if len(runs) == 1 else compare(*runs)
+
+
+def _report_relevance(settings: Settings, wanted: Arguments) -> None:
+    """Measure and print whether relevance tells which questions the index answers."""
+    from klaw_eval.printing import print_relevance, relevance_record
+    from klaw_eval.progress import progress_bars
+    from klaw_eval.relevance import measure_relevance
+
+    (config,) = _configs(settings, None)
+    records = []
+    with _root(wanted.keep) as root:
+        for dataset in _datasets(wanted):
+            run = measure_relevance(dataset, config[1], config[0], root, progress_bars(settings))
+            records.append(relevance_record(run, wanted.half))
+            if not settings.json:
+                print_relevance(data(), run, wanted.half)
+    if settings.json:
+        print_json(records[0] if len(records) == 1 else records)
 
 
 def _configs(settings: Settings, compared: tuple[Path, Path] | None) -> list[tuple[str, Config]]:

@@ -11,6 +11,7 @@ from klaw_core.cli.kit import Output, StyledText, counted, duration
 from klaw_eval.bootstrap import LEVEL, RESAMPLES, SEED, Interval, resampled_over
 from klaw_eval.comparing import Comparison, against_retrievers, by_category, has_one_each, means, telling_metrics
 from klaw_eval.metrics import CUTS, METRICS, Scores
+from klaw_eval.relevance import RelevanceRun
 from klaw_eval.running import FUSED, Run
 
 _HEADLINE = METRICS.index("ndcg@10")
@@ -37,6 +38,45 @@ def report_record(report: Run | Comparison, half: str | None, *, verbose: bool =
     if isinstance(report, Comparison):
         return _comparison_record(report, half)
     return _run_record(report, half) | ({"missed": _misses(report)} if verbose else {})
+
+
+def print_relevance(output: Output, run: RelevanceRun, half: str | None) -> None:
+    """Print how well relevance tells the questions that an index answers."""
+    dataset = run.dataset
+    asked = f"{counted(len(run.present), 'question')}, each with and without its documents"
+    output.line(StyledText(dataset.name, "bold"), f": {asked}, unit {dataset.unit}, {dataset.setting}")
+    if half:
+        output.line(f"half: {half}")
+    if run.left_out:
+        output.line(f"left out: {counted(run.left_out, 'question')} about all there is in the index, or nothing in it")
+    mean, low, high = run.auroc
+    there, gone = run.weak
+    rows = [
+        ("config", run.config),
+        ("embedder", run.embedder),
+        ("auroc", f"{_figure(mean)} [{_figure(low)}, {_figure(high)}]"),
+        ("weak matches only", f"{there:.1%} of the questions with their documents, {gone:.1%} without"),
+    ]
+    output.rows(rows)
+    output.line(StyledText(duration(run.seconds), "dim"))
+
+
+def relevance_record(run: RelevanceRun, half: str | None) -> dict[str, Any]:
+    """Return what ``--json`` prints of it."""
+    mean, low, high = (round(value, 4) for value in run.auroc)
+    there, gone = (round(value, 4) for value in run.weak)
+    return {
+        "dataset": run.dataset.name,
+        "n": len(run.present),
+        "unit": run.dataset.unit,
+        "setting": run.dataset.setting,
+        "half": half,
+        "left_out": run.left_out,
+        "config": run.config,
+        "embedder": run.embedder,
+        "auroc": {"mean": mean, "low": low, "high": high},
+        "weak": {"present": there, "absent": gone},
+    }
 
 
 def _print_run(output: Output, run: Run, half: str | None) -> None:
