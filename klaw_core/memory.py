@@ -547,17 +547,27 @@ class Memory:
         place = Path(target) if isinstance(target, str) else target
         return export(self.extensions.all(), self.config.data_dir, place)
 
-    def import_(self, source: str | Path, *, workspaces: bool = False) -> ImportReport:
-        """Import an export. Existing records stay; importing it again changes nothing.
+    def import_(
+        self, source: str | Path, *, importer: str | None = None, workspaces: bool = False, dry_run: bool = False
+    ) -> ImportReport:
+        """Add what an export holds; what is here stays, and importing it again changes nothing.
 
-        Its workspaces say which directories are indexed, and what of them is not. An export may be somebody else's:
+        ``importer`` names what reads the export of another program (``"chatgpt"``); ``source`` may then be a directory.
+        An export's workspaces say which directories are indexed, and what of them is not. It may be somebody else's:
         they are added only with ``workspaces``; otherwise the report's ``kept`` says what they would change.
-        What was saved is indexed at once, everything else by the next :meth:`index`. Raise RecordError with nothing
-        changed if the file is not a whole export, NotFoundError if it is not there, StoreError.
+        ``dry_run`` counts what would be added. What was saved is indexed at once, everything else by the next
+        :meth:`index`. Raise RecordError with nothing changed if the file is not a whole export, NotFoundError if it is
+        not there, PluginError, StoreError.
         """
         from klaw_core.maintenance.importing import import_
 
-        return import_(self.extensions.all(), Path(source), workspaces=workspaces)
+        extensions = self.extensions.all()
+        if importer is None:
+            return import_(extensions, Path(source), workspaces=workspaces, dry_run=dry_run)
+        from klaw_core.maintenance.importers import converted
+
+        with converted(importer, Path(source)) as (path, skipped):
+            return evolve(import_(extensions, path, workspaces=workspaces, dry_run=dry_run), skipped=skipped)
 
     def _part(self, name: str) -> Any:
         """Return an extension that ships with the core."""

@@ -15,28 +15,37 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 
 @click.command("import", short_help="Import the records of an export.")
-@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--from", "importer", metavar="PROGRAM", help="Read the export of another program: chatgpt, mem0 …")
+@click.option("--dry-run", is_flag=True, help="Count what would be imported; change nothing.")
 @click.option("--workspaces", is_flag=True, help="Also add its workspaces, with their exclude patterns.")
 @common_options
 @pass_settings
-def command(settings: Settings, *, file: str, workspaces: bool) -> None:
-    """Add what FILE holds, as `klaw export` wrote it; - reads standard input. What is here already stays as it is."""
+def command(settings: Settings, *, file: str, importer: str | None, dry_run: bool, workspaces: bool) -> None:
+    """Add what FILE holds, as `klaw export` wrote it; - reads standard input. What is here already stays as it is.
+
+    With --from, FILE is what another program exported, a file or a directory. `klaw plugins` lists the programs.
+    """
     from klaw_core.cli.output import data, notify, print_json
     from klaw_core.cli.reports import records
     from klaw_core.extensions.json_forms import to_json
 
     with _whole(file) as source, settings.open_memory() as memory:
-        report = memory.import_(source, workspaces=workspaces)
+        report = memory.import_(source, importer=importer, workspaces=workspaces, dry_run=dry_run)
     if settings.json:
         print_json(to_json(report))
     elif not settings.quiet:
         added = records(report.added) or "nothing new"
         present = sum(report.present.values())
-        data().line(f"imported {added}" + (f"; {present:,} already present" if present else ""))
+        done = "would import" if dry_run else "imported"
+        data().line(f"{done} {added}" + (f"; {present:,} already present" if present else ""))
     notify(settings, *(f"not imported: {reason}" for reason in report.kept))
+    notify(settings, *(f"skipped {item.path}: {item.reason}" for item in report.skipped))
     notify(settings, *report.notices)
-    if report.added.get("workspace") or report.added.get("message"):
-        notify(settings, "`klaw index` makes notes and conversations searchable")
+    if dry_run:
+        return
+    if report.added.keys() & {"workspace", "message", "document"}:
+        notify(settings, "`klaw index` makes what was imported searchable")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ The file is read twice: once to see that every line can be understood, before an
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -19,33 +20,43 @@ from klaw_core.interfaces.extension import ConsentExtension, Extension, Recorded
 from klaw_core.maintenance.records import MAX_EXPORT_LINE_BYTES, check_header, is_frame, parse_line
 from klaw_core.values.journals import BadLine
 from klaw_core.values.records import ImportCounts, Record
+from klaw_core.values.runs import SkippedEntry
 
 
 @frozen
 class ImportReport:
     """How many records of each kind were added, how many were here already, and what stays as it was here.
 
-    ``notices`` say what a person should do, and why what was added cannot be found yet, if it cannot.
+    ``notices`` say what a person should do, and why what was added cannot be found yet, if it cannot. ``skipped`` is
+    what an importer could not read.
     """
 
     added: Mapping[str, int] = field(factory=dict)
     present: Mapping[str, int] = field(factory=dict)
     kept: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    skipped: tuple[SkippedEntry, ...] = ()
 
 
-def import_(extensions: Mapping[str, Extension], source: Path, *, workspaces: bool = False) -> ImportReport:
+def import_(
+    extensions: Mapping[str, Extension], source: Path, *, workspaces: bool = False, dry_run: bool = False
+) -> ImportReport:
     """Add an export's records to the extensions; change and remove nothing that exists.
 
     Records that say what is indexed, and what is not any more, are only listed, unless ``workspaces`` is set.
+    ``dry_run`` checks and counts, and adds nothing.
     Raise RecordError, with nothing changed, if any line cannot be understood or the end is missing; NotFoundError
     if there is no such file. Raise StoreError if a file cannot be written: it says what was added until then, and
     importing again goes on from there.
     """
     if not source.exists():
         raise NotFoundError(f"there is no file {source}", hint="klaw export FILE makes one")
+    if source.is_dir():
+        raise RecordError(f"{source} is a directory", hint="`klaw import --from PROGRAM` reads those of other programs")
     owners = {kind: item for _, item in having(extensions, RecordedExtension) for kind in item.record_kinds}
     check(source, owners)
+    if dry_run:
+        return _rehearse(source, owners)
     added: Counter[str] = Counter()
     present: Counter[str] = Counter()
     kept: list[str] = []
@@ -64,6 +75,24 @@ def import_(extensions: Mapping[str, Extension], source: Path, *, workspaces: bo
         error.hint = f"{error.hint}; then import again, what is there is passed over".removeprefix("; ")
         raise
     return ImportReport(dict(+added), dict(+present), tuple(kept), tuple(dict.fromkeys(notices)))
+
+
+def _rehearse(source: Path, owners: Mapping[str, RecordedExtension]) -> ImportReport:
+    """Count what an import would add, and what is here already."""
+    here: Counter[str] = Counter()
+    for owner in dict.fromkeys(owners[record.kind] for record in _records(source)):
+        here.update(_canonical(item) for item in owner.records() if isinstance(item, Record))
+    added: Counter[str] = Counter()
+    present: Counter[str] = Counter()
+    for record in _records(source):
+        key = _canonical(record)
+        (present if here[key] else added)[record.kind] += 1
+        here[key] -= bool(here[key])
+    return ImportReport(dict(added), dict(present))
+
+
+def _canonical(record: Record) -> str:
+    return json.dumps([record.kind, record.value], sort_keys=True)
 
 
 def _add(owner: RecordedExtension, records: Iterator[Record], *, consented: bool) -> ImportCounts:

@@ -15,7 +15,7 @@ def test_to_a_file_and_back(indexed, user_home):
     result = indexed("import", "--workspaces", "klaw-export.jsonl", "--data-dir", other)
     assert result.exit_code == 0, result.output
     assert result.stdout == "imported 1 workspace, 1 fact of core memory, 1 saved memory\n"
-    assert "`klaw index` makes notes" in result.stderr
+    assert "`klaw index` makes what was imported" in result.stderr
     assert "ferry" in indexed("search", "ferry", "--data-dir", other).stdout
     again = indexed("import", "--workspaces", "klaw-export.jsonl", "--data-dir", other)
     assert again.stdout == "imported nothing new; 3 already present\n"
@@ -27,7 +27,7 @@ def test_json(indexed, user_home):
     report = json.loads(
         indexed("import", "--workspaces", "here.jsonl", "--json", "--data-dir", str(user_home / "other")).stdout
     )
-    assert report == {"added": {"workspace": 1}, "present": {}, "kept": [], "notices": []}
+    assert report == {"added": {"workspace": 1}, "present": {}, "kept": [], "notices": [], "skipped": []}
 
 
 def test_through_a_pipe(indexed, spawn, user_home):
@@ -76,3 +76,20 @@ def test_no_directory_is_made(klaw, user_home):
 def test_an_export_of_nothing_makes_no_data_directory(klaw, user_home):
     assert klaw("export").exit_code == 0
     assert not (user_home / "data").exists()
+
+
+def test_the_export_of_another_program_is_counted_then_imported(klaw, tmp_path):
+    file = tmp_path / "memories.json"
+    file.write_text('{"results": [{"id": "1", "memory": "The ferry leaves at seven."}, {"id": "2"}]}')
+
+    rehearsed = klaw("import", "--from", "mem0", str(file), "--dry-run")
+    assert "would import 1 document" in rehearsed.stdout
+    imported = klaw("import", "--from", "mem0", str(file))
+    assert "imported 1 document" in imported.stdout
+    assert "skipped memories.json, memory 2: it has no id or no text" in imported.stderr
+    assert "klaw index" in imported.stderr
+    assert "nothing new; 1 already present" in klaw("import", "--from", "mem0", str(file)).stdout
+
+    unknown = klaw("import", "--from", "notion", str(file))
+    assert unknown.exit_code == 1
+    assert "no importer 'notion'" in unknown.stderr
