@@ -1,0 +1,1 @@
+"""Importers: what other programs export, as records of Klaw."""

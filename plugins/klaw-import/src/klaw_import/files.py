@@ -1,0 +1,75 @@
+"""Files of an export: in a directory, in a ZIP archive, or the one that was named."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from klaw_core import RecordError
+
+#: The largest file that is read whole. An archive may say anything about what it unpacks to.
+MAX_BYTES = 2 << 30
+
+
+def named_files(source: Path, *patterns: str, required: bool = True) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each file of an export whose name fits one of the patterns, in order of name.
+
+    ``source`` is the file itself (whatever its name), a directory, or a ZIP archive. Raise RecordError if a file is
+    too large, or (unless not ``required``) if nothing fits.
+    """
+    if source.is_dir():
+        found = [path for path in sorted(source.rglob("*")) if path.is_file() and _fits(path.name, patterns)]
+        _require(found or not required, source, patterns)
+        for path in found:
+            _check_size(path.stat().st_size, str(path))
+            yield path.relative_to(source).as_posix(), path.read_bytes()
+    elif zipfile.is_zipfile(source):
+        with zipfile.ZipFile(source) as archive:
+            members = sorted(
+                (item for item in archive.infolist() if _fits(PurePosixPath(item.filename).name, patterns)),
+                key=lambda item: item.filename,
+            )
+            _require(members or not required, source, patterns)
+            for member in members:
+                yield member.filename, _unpacked(archive, member)
+    else:
+        _check_size(source.stat().st_size, str(source))
+        yield source.name, source.read_bytes()
+
+
+def parse_json(name: str, content: bytes) -> Any:
+    """Return the JSON value of a file. Raise RecordError."""
+    try:
+        return json.loads(content.decode("utf-8-sig"))
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise RecordError(f"{name} is not JSON: {error}") from error
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    try:
+        with archive.open(member) as stream:
+            content = stream.read(MAX_BYTES + 1)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
+        raise RecordError(f"{member.filename} cannot be unpacked: {error}") from error
+    _check_size(len(content), member.filename)
+    return content
+
+
+def _fits(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def _require(found: object, source: Path, patterns: tuple[str, ...]) -> None:
+    if not found:
+        raise RecordError(
+            f"{source} holds no {' or '.join(patterns)}", hint="name the directory or archive of the export"
+        )
+
+
+def _check_size(size: int, name: str) -> None:
+    if size > MAX_BYTES:
+        raise RecordError(f"{name} has more than {MAX_BYTES >> 30} GiB")

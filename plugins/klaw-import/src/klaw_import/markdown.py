@@ -1,0 +1,41 @@
+"""Directories of Markdown, each file a document under its own path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from klaw_core import Record, RecordError, SkippedEntry
+from klaw_import.files import named_files
+from klaw_import.records import document, skipped
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def pages(program: str, source: Path, *, required: bool = True) -> Iterator[Record | SkippedEntry]:
+    """Yield each Markdown file, dated by its name; its front matter is read by the index, as that of a note is."""
+    for name, content in named_files(source, "*.md", required=required):
+        path = PurePosixPath(name)
+        if any(part.startswith(".") for part in path.parts):
+            continue
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            yield skipped(name, f"not UTF-8: {error}")
+            continue
+        if not text.strip():
+            continue
+        try:
+            yield document(program, path.as_posix(), text, _day_of(path.stem), {"title": path.stem})
+        except RecordError as error:
+            yield skipped(name, error.message)
+
+
+def _day_of(stem: str) -> datetime | None:
+    match = _DAY.match(stem)
+    try:
+        return datetime.fromisoformat(match.group()).replace(tzinfo=UTC) if match else None
+    except ValueError:
+        return None

@@ -1,0 +1,306 @@
+"""Exports in the formats of the programs' documentation, read by `Memory.import_` as a person's own would be."""
+
+import json
+import zipfile
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from klaw_core import (
+    Chat,
+    KlawError,
+    Memory,
+    NotFoundError,
+    PluginNotFoundError,
+    RecordError,
+    WorkspaceError,
+    load_config,
+)
+from klaw_import import basic_memory, chatgpt, claude, mem0, openclaw
+
+T0 = 1_760_000_000.25
+WORDS_ONLY = {"memory": {"embedding": {"type": "none"}}}
+
+
+def node(key, parent, role="user", parts=("",), *, at=None, children=(), **more):
+    message = {
+        "id": key,
+        "author": {"role": role},
+        "create_time": at,
+        "content": {"content_type": "text", "parts": list(parts)},
+        "metadata": {},
+        **more,
+    }
+    return {"id": key, "parent": parent, "children": list(children), "message": message}
+
+
+CHATGPT = [
+    {
+        "conversation_id": "6812-ab",
+        "title": "Ferries to Oslo",
+        "create_time": T0,
+        "current_node": "a2",
+        "mapping": {
+            "root": {"id": "root", "parent": None, "children": ["s"], "message": None},
+            "s": node("s", "root", "system", [""], children=["q1", "q2"]),
+            "q1": node("q1", "s", "user", ["An abandoned question about zebras"], at=T0, children=[]),
+            "q2": node("q2", "s", "user", ["When does the ferry leave?"], at=T0 + 1, children=["t"]),
+            "t": node("t", "q2", "assistant", children=["a2"], content={"content_type": "thoughts", "thoughts": []}),
+            "a2": node("a2", "t", "assistant", [{"asset": 1}, "At seven."], at=None, metadata={"model_slug": "gpt-5"}),
+        },
+    },
+    {"title": "no id"},
+]
+CLAUDE_CHATS = [
+    {
+        "uuid": "c-1",
+        "name": "Bread",
+        "created_at": "2026-01-02T08:00:00.000000Z",
+        "chat_messages": [
+            {
+                "uuid": "m-1",
+                "sender": "human",
+                "text": "old field",
+                "created_at": "2026-01-02T08:00:01.5Z",
+                "content": [{"type": "text", "text": "How long does rye rise?"}],
+                "attachments": [{"file_name": "recipe.txt", "extracted_content": "Rye needs patience."}],
+            },
+            {
+                "uuid": "m-2",
+                "sender": "assistant",
+                "text": "",
+                "created_at": "2026-01-03T08:00:09Z",
+                "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Four hours."}],
+            },
+        ],
+    }
+]
+CLAUDE_PROJECTS = [
+    {
+        "uuid": "p-1",
+        "name": "Bakery",
+        "created_at": "2026-01-01T00:00:00Z",
+        "prompt_template": "Answer as a baker.",
+        "docs": [{"uuid": "d-1", "filename": "ovens.md", "content": "# Ovens\n\nThe stone oven is hot."}],
+    }
+]
+CLAUDE_MEMORIES = [{"account_uuid": "acc", "conversations_memory": "Bakes rye.", "project_memories": {"p-1": "Ovens."}}]
+MEM0 = {
+    "results": [
+        {
+            "id": "f1-a",
+            "memory": "Ada takes the ferry at seven.",
+            "user_id": "ada",
+            "metadata": {"topic": "travel", "nested": {"x": 1}},
+            "created_at": "2026-01-02T03:04:05.678901-08:00",
+            "updated_at": None,
+        },
+        {"id": "f1-b", "memory": ""},
+    ]
+}
+OPENCLAW_SESSION = [
+    {"type": "session", "version": 3, "id": "s-9", "timestamp": "2026-02-24T09:00:00.000Z", "cwd": "/home/ada"},
+    {"type": "model_change", "id": "x"},
+    {
+        "type": "message",
+        "id": "m1",
+        "timestamp": "2026-02-24T09:00:01.000Z",
+        "message": {"role": "user", "content": [{"type": "text", "text": "Where is the wombat?"}]},
+    },
+    {
+        "type": "message",
+        "id": "m2",
+        "message": {
+            "role": "assistant",
+            "model": "opus",
+            "timestamp": 1771923605000,
+            "content": [{"type": "thinking", "thinking": "…"}, {"type": "text", "text": "In the shed."}],
+        },
+    },
+]
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with Memory.open(load_config(data_dir=tmp_path / "data", overrides=WORDS_ONLY)) as memory:
+        yield memory
+
+
+@pytest.fixture
+def exports(tmp_path):
+    root = tmp_path / "exports"
+
+    def write(name, content):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+
+    write("chatgpt/conversations.json", CHATGPT)
+    write("claude/conversations.json", CLAUDE_CHATS)
+    write("claude/projects.json", CLAUDE_PROJECTS)
+    write("claude/memories.json", CLAUDE_MEMORIES)
+    write("mem0.json", MEM0)
+    write("openclaw/workspace/MEMORY.md", "# Memory\n\nThe heron lives at the pond.\n")
+    write("openclaw/workspace/memory/2026-02-24.md", "Fed the heron.\n")
+    write("openclaw/agents/main/sessions/s-9.jsonl", "\n".join(map(json.dumps, OPENCLAW_SESSION)) + "\n{torn")
+    write(
+        "basic/notes/coffee.md", "---\ntitle: Coffee\npermalink: notes/coffee\n---\n\n- [method] Pour slowly #brewing\n"
+    )
+    write("basic/.obsidian/x.md", "not a note")
+    return root
+
+
+def said(memory, chat):
+    lines = memory.conversations.read(Chat.parse(chat))
+    return [(line.message.role, line.message.content, line.message.id) for line in lines]
+
+
+class TestChatGPT:
+    def test_the_branch_that_was_shown_last_is_imported_with_times_and_ids(self, memory, exports):
+        report = memory.import_(exports / "chatgpt", importer="chatgpt")
+        assert report.added == {"message": 2}
+        assert [item.reason for item in report.skipped] == ["it has no id or no messages"]
+        assert said(memory, "chatgpt_6812-ab") == [
+            ("user", "When does the ferry leave?", "q2"),
+            ("assistant", "At seven.", "a2"),
+        ]
+        question, answer = (line.message for line in memory.conversations.read(Chat("chatgpt", "6812-ab")))
+        assert question.ts == datetime.fromtimestamp(T0 + 1, UTC)
+        assert answer.ts == question.ts
+        assert answer.meta["model"] == "gpt-5"
+        assert answer.meta["title"] == "Ferries to Oslo"
+        memory.index()
+        assert "seven" in memory.search("ferry leave")[0].content
+        assert not memory.search("zebras")
+
+    def test_an_archive_and_split_files_are_read_as_well(self, memory, exports, tmp_path):
+        archive = tmp_path / "export.zip"
+        with zipfile.ZipFile(archive, "w") as file:
+            file.writestr("export/conversations-000.json", json.dumps(CHATGPT[:1]))
+            file.writestr("export/chat.html", "<p>")
+        assert memory.import_(archive, importer="chatgpt").added == {"message": 2}
+        assert memory.import_(exports / "chatgpt" / "conversations.json", importer="chatgpt").present == {"message": 2}
+
+    def test_a_tree_that_is_a_circle_ends(self, tmp_path):
+        mapping = {"a": node("a", "b", parts=["one"]), "b": node("b", "a", parts=["two"])}
+        (tmp_path / "c.json").write_text(json.dumps([{"id": "x", "mapping": mapping, "current_node": "a"}]))
+        assert len(list(chatgpt.read(tmp_path / "c.json"))) == 2
+
+
+def test_claude(memory, exports):
+    report = memory.import_(exports / "claude", importer="claude")
+    assert report.added == {"message": 2, "document": 4}
+    assert said(memory, "claude_c-1") == [
+        ("user", "How long does rye rise?\n\n[recipe.txt]\nRye needs patience.", "m-1"),
+        ("assistant", "Four hours.", "m-2"),
+    ]
+    memory.index()
+    found = memory.search("stone oven")[0]
+    assert found.path == "documents/claude/projects/p-1/d-1"
+    assert found.metadata == {"project": "Bakery", "title": "ovens.md"}
+    assert memory.search("bakes rye")[0].path == "documents/claude/memories/acc"
+
+
+def test_mem0(memory, exports):
+    report = memory.import_(exports / "mem0.json", importer="mem0")
+    assert report.added == {"document": 1}
+    assert len(report.skipped) == 1
+    (kept,) = memory.get_by_ids(["mem0/f1-a"])
+    assert kept.text == "Ada takes the ferry at seven."
+    assert kept.metadata == {"topic": "travel", "user_id": "ada"}
+    assert kept.created_at == datetime(2026, 1, 2, 11, 4, 5, 678000, UTC)
+
+
+def test_openclaw(memory, exports):
+    report = memory.import_(exports / "openclaw", importer="openclaw")
+    assert report.added == {"message": 2, "document": 2}
+    assert [item.path for item in report.skipped] == ["agents/main/sessions/s-9.jsonl, line 5"]
+    assert [role for role, _, _ in said(memory, "openclaw_s-9")] == ["user", "assistant"]
+    memory.index()
+    (day,) = memory.get_by_ids(["openclaw/workspace/memory/2026-02-24.md"])
+    assert day.created_at == datetime(2026, 2, 24, tzinfo=UTC)
+    assert memory.search("heron pond")[0].path == "documents/openclaw/workspace/MEMORY.md"
+
+
+def test_basic_memory(memory, exports):
+    assert memory.import_(exports / "basic", importer="basic-memory").added == {"document": 1}
+    memory.index()
+    assert memory.search("pour slowly")[0].path == "documents/basic-memory/notes/coffee.md"
+
+
+@pytest.mark.parametrize(
+    ("importer", "path"),
+    [
+        ("chatgpt", "chatgpt"),
+        ("claude", "claude"),
+        ("mem0", "mem0.json"),
+        ("openclaw", "openclaw"),
+        ("basic-memory", "basic"),
+    ],
+)
+class TestEvery:
+    def test_importing_again_changes_nothing(self, memory, exports, importer, path):
+        first = memory.import_(exports / path, importer=importer)
+        again = memory.import_(exports / path, importer=importer)
+        assert not again.added
+        assert again.present == first.added
+
+    def test_a_rehearsal_counts_and_changes_nothing(self, memory, exports, importer, path):
+        rehearsed = memory.import_(exports / path, importer=importer, dry_run=True)
+        assert not memory.conversations.chats()
+        with pytest.raises(WorkspaceError, match="nothing has been indexed"):
+            memory.index()
+        assert memory.import_(exports / path, importer=importer).added == rehearsed.added
+        again = memory.import_(exports / path, importer=importer, dry_run=True)
+        assert not again.added
+        assert again.present == rehearsed.added
+
+    def test_what_was_imported_is_exported_and_comes_back(self, memory, exports, importer, path, tmp_path):
+        added = memory.import_(exports / path, importer=importer).added
+        memory.export(tmp_path / "all.jsonl")
+        with Memory.open(load_config(data_dir=tmp_path / "other", overrides=WORDS_ONLY)) as other:
+            assert other.import_(tmp_path / "all.jsonl").added == added
+
+    def test_what_is_no_export_is_refused(self, memory, tmp_path, importer, path):
+        (tmp_path / "empty").mkdir()
+        with pytest.raises(NotFoundError):
+            memory.import_(tmp_path / path / "nowhere", importer=importer)
+        with pytest.raises(RecordError):
+            memory.import_(tmp_path / "empty", importer=importer)
+
+
+def test_an_unknown_importer_names_those_that_are_installed(memory, tmp_path):
+    with pytest.raises(PluginNotFoundError, match="chatgpt, claude, mem0"):
+        memory.import_(tmp_path, importer="notion")
+
+
+def test_a_directory_needs_an_importer(memory, tmp_path):
+    with pytest.raises(RecordError, match="directory") as caught:
+        memory.import_(tmp_path)
+    assert "--from" in caught.value.hint
+
+
+FIELDS = """
+id uuid mapping message author role content parts text create_time created_at current_node parent children name title
+chat_messages sender docs results memory metadata timestamp type project_memories
+"""
+KEYS = st.sampled_from(FIELDS.split())
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@given(value=JSON)
+def test_law_no_json_breaks_an_importer(tmp_path_factory, value):
+    """Whatever a file holds is read, skipped or refused as an error of Klaw's."""
+    path = tmp_path_factory.mktemp("law") / "conversations.json"
+    path.write_text(json.dumps([value]))
+    for module in (chatgpt, claude, mem0, openclaw, basic_memory):
+        try:
+            list(module.read(path))
+        except KlawError:
+            continue
