@@ -6,11 +6,14 @@ stdio, where there is one. From 2026-07-28 on a client listens to a stream, whic
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import mcp_types as types
 from attrs import define, field
@@ -103,3 +106,24 @@ class Notices:
         except Exception as error:  # noqa: BLE001  # whatever it is, the client does not listen any more
             _LOG.debug("the client is not told of changes any more: %s", error)
             self._session = None
+
+
+def told_of_changes() -> tuple[Callable[[Event], None], Callable[[Notices], Coroutine[Any, Any, None]]]:
+    """Return what to call with every event, in any thread, and what then tells of changes, in this event loop."""
+    changes, heard = anyio.create_memory_object_stream[None](1)
+    loop = asyncio.get_running_loop()
+
+    def nudge() -> None:
+        with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            changes.send_nowait(None)  # WouldBlock: they are to be told already
+
+    def listen(event: Event) -> None:
+        if concerns_resources(event) and not loop.is_closed():
+            loop.call_soon_threadsafe(nudge)
+
+    async def tell(notices: Notices) -> None:
+        async with changes, heard:
+            async for _ in heard:
+                await notices.tell()
+
+    return listen, tell

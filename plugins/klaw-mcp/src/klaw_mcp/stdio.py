@@ -6,14 +6,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from klaw_mcp.prologue import Wire
 
 if TYPE_CHECKING:
-    from klaw_core import Event, Lazy, Memory
-    from klaw_mcp.notices import Notices
+    from klaw_core import Lazy, Memory
     from klaw_mcp.tools import Policy
 
 
@@ -54,21 +52,13 @@ def _warm(memory: Lazy[Memory]) -> None:
 
 
 async def _serve(wire: Wire, memory: Lazy[Memory], policy: Policy) -> None:
-    import asyncio
-
     import anyio
     from mcp.server.stdio import stdio_server
 
-    from klaw_mcp.notices import concerns_resources
+    from klaw_mcp.notices import told_of_changes
     from klaw_mcp.server import OPTIONS, make_server
 
-    changes, heard = anyio.create_memory_object_stream[None](1)
-    loop = asyncio.get_running_loop()
-
-    def listen(event: Event) -> None:  # in whatever thread caused the event
-        if concerns_resources(event):
-            loop.call_soon_threadsafe(_nudge, changes)
-
+    listen, tell = told_of_changes()
     opened: list[Memory] = []
 
     def get_memory() -> Memory:
@@ -82,21 +72,9 @@ async def _serve(wire: Wire, memory: Lazy[Memory], policy: Policy) -> None:
     wired: Any = wire  # it has of a text file what is called
     streams = (anyio.wrap_file(wired), anyio.wrap_file(wired))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_tell, heard, notices)
+        tasks.start_soon(tell, notices)
         async with stdio_server(*streams) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options(OPTIONS))
         tasks.cancel_scope.cancel()
     for each in opened:
         each.close()
-
-
-def _nudge(changes: Any) -> None:
-    import anyio
-
-    with suppress(anyio.WouldBlock):  # somebody is to be told already
-        changes.send_nowait(None)
-
-
-async def _tell(heard: Any, notices: Notices) -> None:
-    async for _ in heard:
-        await notices.tell()

@@ -1,0 +1,66 @@
+"""The server over Streamable HTTP: an ASGI application, which a server of HTTP runs at a path of its choice.
+
+Who may ask is that server's business. Requests are independent of each other, so nothing is kept between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from attrs import define
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from klaw_core import Memory
+from klaw_mcp.notices import Notices, told_of_changes
+from klaw_mcp.server import make_server
+from klaw_mcp.tools import Policy
+
+Receive = Callable[[], Any]
+Send = Callable[[Any], Any]
+
+
+def make(memory: Memory, *, read_only: bool = False) -> HttpApp:
+    """Return the application over a memory that somebody else opened and closes."""
+    server, notices = make_server(partial(_given, memory), Policy(read_only=read_only))
+    return HttpApp(memory, server, notices)
+
+
+def _given(memory: Memory) -> Memory:
+    return memory
+
+
+@define(eq=False)
+class HttpApp:
+    """An ASGI application; its lifespan must be run."""
+
+    memory: Memory
+    server: Server[Any]
+    notices: Notices
+    _manager: StreamableHTTPSessionManager | None = None
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Answer a request, or live."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif self._manager is not None:
+            await self._manager.handle_request(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        listen, tell = told_of_changes()
+        manager = StreamableHTTPSessionManager(self.server, stateless=True, json_response=True)
+        async with manager.run(), anyio.create_task_group() as tasks:
+            tasks.start_soon(tell, self.notices)
+            unsubscribe = await anyio.to_thread.run_sync(self.memory.on_change, listen)
+            self._manager = manager
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            self._manager = None
+            unsubscribe()
+            tasks.cancel_scope.cancel()
+        await send({"type": "lifespan.shutdown.complete"})

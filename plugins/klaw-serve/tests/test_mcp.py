@@ -1,0 +1,90 @@
+"""The Model Context Protocol over HTTP, spoken by the SDK's own client, and apps in general."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+
+pytest.importorskip("klaw_mcp")
+
+import httpx2
+from mcp.client.session import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+
+
+@asynccontextmanager
+async def client(server, *, agent="", token=None):
+    url = f"http://127.0.0.1:{server.port}{f'/agents/{agent}' if agent else ''}/mcp"
+    headers = {"Authorization": f"Bearer {server.token if token is None else token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=server.patience) as http,
+        streamable_http_client(url, http_client=http) as (read, write, *_),
+        ClientSession(read, write) as session,
+    ):
+        await session.initialize()
+        yield session
+
+
+async def call(session, name, **arguments):
+    result = await session.call_tool(name, arguments)
+    return json.loads(result.content[0].text)
+
+
+def talk(server, conversation):
+    return asyncio.run(asyncio.wait_for(conversation, server.patience))
+
+
+def test_every_tool_is_used(server):
+    async def conversation():
+        async with client(server) as session:
+            names = {tool.name for tool in (await session.list_tools()).tools}
+            assert {"memory_search", "memory_save", "memory_context"} <= names
+            assert "memory_forget" not in names
+            found = await call(session, "memory_search", q="kiln degrees", topK="1")
+            assert "twelve hundred" in found["results"][0]["content"]
+            assert "kiln" in (await call(session, "memory_get", path="notes/kiln.md"))["content"]
+            await call(session, "memory_save", content="The harbour froze over.")
+            assert "froze" in (await call(session, "memory_context", message="harbour froze"))["context"]
+            await call(session, "memory_core_update", section="user", key="name", value="Ada")
+            assert (await call(session, "memory_core_get"))["user"] == {"name": "Ada"}
+            await call(session, "memory_core_delete", section="user", key="name")
+            assert (await call(session, "memory_status"))["origins"]["notes"]["documents"] == 3
+            uris = [str(resource.uri) for resource in (await session.list_resources()).resources]
+            assert "klaw:///notes/kiln.md" in uris
+            assert "twelve" in (await session.read_resource("klaw:///notes/kiln.md")).contents[0].text
+            assert (await session.get_prompt("recall", {"topic": "kiln"})).messages
+
+    talk(server, conversation())
+
+
+def test_without_the_token_there_is_no_session(server):
+    for path in ("/mcp", "/agents/ann/mcp"):
+        assert server.ask("POST", path, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, token="").status == 401
+
+
+def test_each_agent_has_a_memory_of_its_own(home):
+    token = home.run("serve", "token", "--agent", "ann").stdout.strip()
+    with home.serving() as running:
+
+        async def conversation():
+            async with client(running, agent="ann", token=token) as session:
+                await call(session, "memory_save", content="Ann keeps bees.")
+                assert (await call(session, "memory_search", query="bees"))["results"]
+                assert not (await call(session, "memory_search", query="kiln"))["results"]
+            async with client(running) as session:
+                assert not (await call(session, "memory_search", query="bees"))["results"]
+
+        talk(running, conversation())
+
+
+def test_read_only_offers_no_tool_that_writes(home):
+    with home.serving("--read-only") as running:
+
+        async def conversation():
+            async with client(running) as session:
+                return [tool for tool in (await session.list_tools()).tools if not tool.annotations.read_only_hint]
+
+        assert talk(running, conversation()) == []
