@@ -27,9 +27,9 @@ from typing import Any
 
 from klaw_core import Embedder, Matrix, Memory
 from klaw_core.config.load import load_config
-from klaw_core.config.model import Config
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
+from klaw_core.values.config import Config
 
 COLUMNS = ("index / model, wall", "index / model, CPU", "outside, wall", "outside, CPU")
 

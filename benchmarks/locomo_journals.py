@@ -25,10 +25,10 @@ from attrs import evolve
 
 from klaw_core import Memory
 from klaw_core.config.load import load_config
-from klaw_core.config.model import Config
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import SESSION_BREAK, Message
 from klaw_core.testing.messages import message_dump
+from klaw_core.values.config import Config
 
 
 def messages_of(sample: Mapping[str, Any]) -> Iterator[Message]:

@@ -2,7 +2,6 @@ from klaw_core.agents import Agents
 from klaw_core.async_memory import AsyncMemory
 from klaw_core.background import BackgroundIndexer
 from klaw_core.config.load import load_config
-from klaw_core.config.model import Config
 from klaw_core.conversations.archive import Conversations
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.history import HistoryStore
@@ -91,6 +90,7 @@ from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
 from klaw_core.values.collections import check_collection_name
+from klaw_core.values.config import Config
 from klaw_core.values.context import Context, ContextItem, ContextQuestion
 from klaw_core.values.documents import Document, DocumentRecord, Entry, Replacement
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent

@@ -11,12 +11,12 @@ from typing import Self
 from attrs import evolve
 
 from klaw_core.config.load import load_config
-from klaw_core.config.model import Config
 from klaw_core.errors import NotFoundError, PluginError
 from klaw_core.files.layout import DataDirectory
 from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
+from klaw_core.values.config import Config
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 

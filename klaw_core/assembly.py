@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve
 
-from klaw_core.config.model import AUTO, Config, Selection
 from klaw_core.config.options import build_options
+from klaw_core.config.tables import AUTO
 from klaw_core.errors import (
     ConfigError,
     KlawError,
@@ -35,6 +35,7 @@ from klaw_core.interfaces.store import Store
 from klaw_core.kinds import CHUNKER, EMBEDDER, KINDS, LANGUAGE_MODEL, RERANKER, SOURCE, STORE
 from klaw_core.plugins.registry import Registry
 from klaw_core.searching.retrievers import ConfiguredRetriever
+from klaw_core.values.config import Config, Selection
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.text import DEFAULT_FORMAT, TRANSCRIPT_FORMAT
 from klaw_core.values.vectors import SpaceRecord

@@ -19,13 +19,13 @@ from klaw_core.memory import Memory
 from klaw_core.sources.management import WorkspaceManager
 
 if TYPE_CHECKING:
-    from klaw_core.config.model import Config
     from klaw_core.conversations.chat import Chat
     from klaw_core.conversations.journal import JournalLine
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.extension import Extension
     from klaw_core.plugins.registry import LiveComponent, Registry
+    from klaw_core.values.config import Config
     from klaw_core.values.events import Event
 
 P = ParamSpec("P")

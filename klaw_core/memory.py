@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar, overload
 from attrs import evolve
 
 from klaw_core.assembly import Assembly, option_problems
-from klaw_core.config.model import Config, Selection, named_embedding
 from klaw_core.config.opening import config_for
 from klaw_core.errors import ConfigError, PluginNotFoundError, QueryError, WorkspaceError
 from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS, check_collection_name
+from klaw_core.values.config import Config, Selection, named_embedding
 from klaw_core.values.search import Filters, SearchResults
 
 # What only some methods need they import: a search in a fresh process should not wait for it.

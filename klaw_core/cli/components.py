@@ -8,12 +8,13 @@ from typing import Any
 import attrs
 
 from klaw_core.assembly import build, join, retrieval_of
-from klaw_core.config.model import AUTO, DEFAULTS, Config, Selection
 from klaw_core.config.options import build_options
+from klaw_core.config.tables import AUTO, DEFAULTS
 from klaw_core.errors import ConfigError, KlawError
 from klaw_core.hookspecs import ComponentContext
 from klaw_core.kinds import EMBEDDER
 from klaw_core.plugins.registry import Registry
+from klaw_core.values.config import Config, Selection
 
 
 @attrs.frozen

@@ -11,12 +11,13 @@ import attrs
 import tomlkit
 
 from klaw_core.config.layers import leaves
-from klaw_core.config.model import COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES, Config, Selection
 from klaw_core.config.options import build_options, secret_options
+from klaw_core.config.tables import COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES
 from klaw_core.errors import PluginError, PluginNotFoundError
 from klaw_core.hookspecs import Component
 from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
+from klaw_core.values.config import Config, Selection
 
 #: Stands for a secret that is written out, and not as ``${VAR}``.
 MASK = "***"

@@ -14,7 +14,7 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.config.model import Selection
+    from klaw_core.values.config import Selection
 
 
 @click.command("reindex", short_help="Rebuild the index from the files, optionally with another model.")
@@ -58,8 +58,8 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable
     from klaw_core.config.files import DATA_CONFIG, user_config_file
     from klaw_core.config.layers import PROJECT_MEMORY
     from klaw_core.config.load import load_config
-    from klaw_core.config.model import named_embedding
     from klaw_core.errors import ConfigError
+    from klaw_core.values.config import named_embedding
 
     config = settings.load_config()
     selection = named_embedding(embedding, config.embedding)

@@ -19,8 +19,8 @@ from attrs import frozen
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from klaw_core.config.model import Config
     from klaw_core.searching.flow import Mode
+    from klaw_core.values.config import Config
     from klaw_core.values.runs import SourceStatus
     from klaw_core.values.search import Filters, SearchResults
 

@@ -12,8 +12,8 @@ from attrs import define
 
 if TYPE_CHECKING:
     from klaw_core.cli.served import ServedMemory, Server
-    from klaw_core.config.model import Config, Selection
     from klaw_core.memory import Memory
+    from klaw_core.values.config import Config, Selection
 
 Answer = TypeVar("Answer")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from klaw_core.cli.effective import option_defaults, toml
-from klaw_core.config.model import COMPONENTS, DEFAULTS, Selection
+from klaw_core.config.tables import COMPONENTS, DEFAULTS
 from klaw_core.plugins.registry import Registry
+from klaw_core.values.config import Selection
 
 _HEAD = """\
 # Klaw's configuration. Commented lines show the defaults: uncomment a line to change it.

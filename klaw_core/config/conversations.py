@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from klaw_core.config.layers import shown
-from klaw_core.config.model import ConversationSettings
+from klaw_core.values.config import ConversationSettings
 
 _PLACE = "memory.conversations"
 _ROLES = ("user", "assistant", "system", "tool")

@@ -12,7 +12,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from klaw_core.config.model import DEFAULTS
+from klaw_core.config.tables import DEFAULTS
 from klaw_core.errors import ConfigError
 from klaw_core.files.atomic import write_atomically
 

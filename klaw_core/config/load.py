@@ -22,21 +22,11 @@ from klaw_core.config.layers import (
     overlay,
     shown,
 )
-from klaw_core.config.model import (
-    AUTO,
-    COMPONENT_ARRAYS,
-    COMPONENTS,
-    DEFAULTS,
-    OTHER_TABLES,
-    CacheSettings,
-    Config,
-    Selection,
-    SyncSettings,
-    extension_selection,
-)
 from klaw_core.config.places import user_directory
+from klaw_core.config.tables import AUTO, COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES, extension_selection
 from klaw_core.errors import ConfigError
 from klaw_core.kinds import CHUNKER
+from klaw_core.values.config import CacheSettings, Config, Selection, SyncSettings
 
 _TOP = ("memory", "extensions", "plugins", "trusted_projects", "project_memories")
 _MEMORY = (*COMPONENTS, *COMPONENT_ARRAYS, *OTHER_TABLES)

@@ -9,8 +9,8 @@ from typing import Any
 from attrs import evolve
 
 from klaw_core.config.load import load_config
-from klaw_core.config.model import Config, Selection
 from klaw_core.errors import ConfigError
+from klaw_core.values.config import Config, Selection
 
 Check = Callable[[Sequence[Selection], Collection[str]], Sequence[str]]
 

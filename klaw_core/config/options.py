@@ -12,8 +12,8 @@ import attrs
 
 from klaw_core.config.layers import join, shown
 from klaw_core.config.load import nearest
-from klaw_core.config.model import Selection
 from klaw_core.hookspecs import Component
+from klaw_core.values.config import Selection
 
 if TYPE_CHECKING:
     import cattrs

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core.config.model import ConversationSettings
+from klaw_core.values.config import ConversationSettings
 from klaw_core.values.text import text_hash
 
 #: Stands where a secret stood.

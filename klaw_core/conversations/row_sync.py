@@ -13,7 +13,6 @@ from typing import Any, Self
 
 from attrs import evolve, frozen
 
-from klaw_core.config.model import ConversationSettings
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.journal import ChatFile, Journal, JournalEntry
 from klaw_core.conversations.redaction import Redactor, redactor_of
@@ -23,6 +22,7 @@ from klaw_core.errors import RecordError
 from klaw_core.interfaces.journal import Log
 from klaw_core.interfaces.store import Store
 from klaw_core.values.chat_rows import JournalFileState, StoredMessage, Summary
+from klaw_core.values.config import ConversationSettings
 from klaw_core.values.journals import BadLine
 from klaw_core.values.runs import SkippedEntry
 

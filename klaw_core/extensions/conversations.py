@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
-from klaw_core.config.model import ConversationSettings
 from klaw_core.conversations.archive import Conversations
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.indexed_source import IndexedConversations
@@ -30,6 +29,7 @@ from klaw_core.files.layout import DataDirectory
 from klaw_core.interfaces.journal import Journals
 from klaw_core.interfaces.source import Source
 from klaw_core.values.chat_rows import Summary
+from klaw_core.values.config import ConversationSettings
 from klaw_core.values.events import MessageEvent
 from klaw_core.values.findings import Finding, named
 from klaw_core.values.journals import BadLine

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field
 
-from klaw_core.config.model import Config, Selection, extension_selection
 from klaw_core.config.options import build_options
+from klaw_core.config.tables import extension_selection
 from klaw_core.errors import (
     ConfigError,
     KlawError,
@@ -32,6 +32,7 @@ from klaw_core.interfaces.extension import (
 from klaw_core.kinds import EXTENSION
 from klaw_core.plugins.registry import Registry
 from klaw_core.sources.catalogue import OwnedSources
+from klaw_core.values.config import Config, Selection
 
 if TYPE_CHECKING:
     from klaw_core.values.events import Event

@@ -17,7 +17,6 @@ from klaw_core.values.collections import MEMORY
 from klaw_core.values.search import Filters
 
 if TYPE_CHECKING:
-    from klaw_core.config.model import Config
     from klaw_core.conversations.archive import Conversations
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
     from klaw_core.searching.flow import Mode
     from klaw_core.sources.index_runs import IndexRuns
+    from klaw_core.values.config import Config
     from klaw_core.values.documents import Document
     from klaw_core.values.events import Event
     from klaw_core.values.runs import ForgetReport, IndexReport

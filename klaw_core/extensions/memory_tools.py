@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import frozen
 
@@ -21,8 +21,9 @@ from klaw_core.values.targets import parse_target
 from klaw_core.values.tools import Json, Tool
 
 if TYPE_CHECKING:
-    from klaw_core.memory import Memory
-    from klaw_core.values.runs import Excerpt
+    from klaw_core.extensions.host import Extensions
+    from klaw_core.values.context import Context
+    from klaw_core.values.runs import Excerpt, ForgetReport, Status
 
 _LIMIT = 10
 _MOST_RESULTS = 50
@@ -39,7 +40,32 @@ _LIMIT_NAMES = ("k", "n", "top_k", "topk", "max_results", "num_results", "count"
 _PATH_NAMES = ("file", "file_path", "filepath", "filename", "uri", "id", "chunk_id", "target", "document")
 
 
-def memory_tools(memory: Memory) -> Sequence[Tool]:
+class ToolMemory(Protocol):
+    """What tools ask of a ``Memory``."""
+
+    @property
+    def extensions(self) -> Extensions:
+        """Return the installed extensions."""
+
+    def search(
+        self, query: str, limit: int = ..., *, filters: Filters = ..., collection: str | Sequence[str] = ...
+    ) -> SearchResults:
+        """Search."""
+
+    def get(self, path: str, first_line: int = ..., lines: int | None = ..., /) -> Excerpt:
+        """Read a document."""
+
+    def forget(self, target: str, /) -> ForgetReport:
+        """Forget a document."""
+
+    def context(self, message: str, /, *, budget: int = ...) -> Context:
+        """Return what a model should be told with a message."""
+
+    def status(self) -> Status:
+        """Return what is indexed."""
+
+
+def memory_tools(memory: ToolMemory) -> Sequence[Tool]:
     """Return the tools that need more than one extension."""
     own = _MemoryTools(memory)
     return (own.search(), own.get(), own.forget(), own.context(), own.status())
@@ -47,7 +73,7 @@ def memory_tools(memory: Memory) -> Sequence[Tool]:
 
 @frozen(eq=False)
 class _MemoryTools:
-    memory: Memory
+    memory: ToolMemory
 
     def search(self) -> Tool:
         properties = {

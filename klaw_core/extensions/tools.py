@@ -9,27 +9,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from klaw_core.errors import KlawError, as_klaw_error, isolated
 from klaw_core.extensions.arguments import adapted, problems_of, shown, snake_case
 from klaw_core.extensions.json_forms import to_json
-from klaw_core.extensions.memory_tools import memory_tools
+from klaw_core.extensions.memory_tools import ToolMemory, memory_tools
 from klaw_core.interfaces.extension import ToolExtension
 from klaw_core.values.tools import Json, Tool
-
-if TYPE_CHECKING:
-    from klaw_core.memory import Memory
 
 _LOG = logging.getLogger("klaw")
 
 
-def tools(memory: Memory, allow: Collection[str] = ()) -> list[Json]:
+def tools(memory: ToolMemory, allow: Collection[str] = ()) -> list[Json]:
     """Return every tool of a memory as ``name``, ``description``, ``input_schema``: plain JSON, yours to change."""
     return [to_json(tool) for tool in all_tools(memory, allow).values()]
 
 
-def all_tools(memory: Memory, allow: Collection[str] = ()) -> Mapping[str, Tool]:
+def all_tools(memory: ToolMemory, allow: Collection[str] = ()) -> Mapping[str, Tool]:
     """Return the tools by name: the memory's own, then those of the extensions. Of two with one name the first counts.
 
     ``allow`` names the tools to offer of those that are offered only where they are allowed.
@@ -46,7 +43,7 @@ def all_tools(memory: Memory, allow: Collection[str] = ()) -> Mapping[str, Tool]
     return {name: tool for name, tool in found.items() if not tool.opt_in or name in allow}
 
 
-def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str, allow: Collection[str] = ()) -> Json:
+def call(memory: ToolMemory, name: str, arguments: Mapping[str, Any] | str, allow: Collection[str] = ()) -> Json:
     """Run a tool of a memory with a model's arguments, as :func:`run_tool` does."""
     return run_tool(all_tools(memory, allow), name, arguments)
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
-    from klaw_core.config.model import Config
     from klaw_core.conversations.archive import Conversations
     from klaw_core.interfaces.components import Embedder
     from klaw_core.interfaces.journal import Journals, RecordJournal
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.source import Source
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
+    from klaw_core.values.config import Config
     from klaw_core.values.context import ContextItem, ContextQuestion
     from klaw_core.values.documents import Document
     from klaw_core.values.events import Event

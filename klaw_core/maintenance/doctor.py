@@ -14,7 +14,6 @@ from typing import Any
 from attrs import evolve, frozen
 
 from klaw_core.assembly import Assembly
-from klaw_core.config.model import Config
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import KlawError, as_klaw_error
 from klaw_core.extensions.host import Extensions, build_extensions, having
@@ -25,6 +24,7 @@ from klaw_core.maintenance.checks.indexes import check_indexes, check_model, che
 from klaw_core.maintenance.checks.sources import check_origins, check_source, remove_unknown_origins
 from klaw_core.plugins.registry import Registry
 from klaw_core.sources.catalogue import Sources
+from klaw_core.values.config import Config
 from klaw_core.values.findings import Diagnosis, Finding
 
 _WORST_FIRST = ("error", "warning", "note")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from klaw_core.config.edit import parse_place, parse_value, with_listed, with_value
 from klaw_core.config.layers import leaves
-from klaw_core.config.model import COMPONENT_ARRAYS, DEFAULTS
+from klaw_core.config.tables import COMPONENT_ARRAYS, DEFAULTS
 
 FILE = """\
 # one comment

@@ -12,8 +12,9 @@ from klaw_core import ConfigError
 from klaw_core.builtin import plugin
 from klaw_core.config.layers import leaves, overlay
 from klaw_core.config.load import load_config
-from klaw_core.config.model import COMPONENTS, DEFAULTS, Selection
 from klaw_core.config.options import build_options
+from klaw_core.config.tables import COMPONENTS, DEFAULTS
+from klaw_core.values.config import Selection
 
 names = st.sampled_from(
     (*COMPONENTS, "memory", "plugins", "trusted_projects", "retrieval", "sources", "type", "weight", "disabled", "k")

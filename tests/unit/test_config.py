@@ -10,7 +10,7 @@ import klaw_core
 from klaw_core import ConfigError
 from klaw_core.config.layers import leaves, overlay, project_file, shown
 from klaw_core.config.load import load_config
-from klaw_core.config.model import Selection
+from klaw_core.values.config import Selection
 
 EMPTY = {"KLAW_CONFIG": os.devnull}
 

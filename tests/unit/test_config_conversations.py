@@ -7,7 +7,8 @@ import pytest
 from klaw_core import ConfigError
 from klaw_core.config.conversations import KEYS
 from klaw_core.config.load import load_config
-from klaw_core.config.model import DEFAULTS, ConversationSettings
+from klaw_core.config.tables import DEFAULTS
+from klaw_core.values.config import ConversationSettings
 
 ENVIRONMENT = {"KLAW_CONFIG": os.devnull}
 

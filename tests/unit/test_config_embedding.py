@@ -4,7 +4,7 @@ import pytest
 
 from klaw_core import ConfigError
 from klaw_core.config.load import load_config
-from klaw_core.config.model import Selection, named_embedding
+from klaw_core.values.config import Selection, named_embedding
 
 
 def load(**memory):

@@ -4,8 +4,8 @@ import pytest
 from attrs import field, frozen, validators
 
 from klaw_core import API, Component
-from klaw_core.config.model import Selection
 from klaw_core.config.options import build_options
+from klaw_core.values.config import Selection
 
 
 @frozen

@@ -13,7 +13,7 @@ import pytest
 from klaw_core.cli.demo import program
 from klaw_core.cli.reports import by_reason, records, summary
 from klaw_core.config.load import load_config
-from klaw_core.config.model import DEFAULTS
+from klaw_core.config.tables import DEFAULTS
 from klaw_core.values.runs import IndexReport, SkippedEntry
 
 

@@ -1,4 +1,4 @@
-"""The configuration as a value, and the configuration that an empty file means."""
+"""The configuration as a value."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import attrs
 from attrs import field, frozen
-
-from klaw_core.kinds import EXTENSION, KINDS, Kind
 
 
 @frozen
@@ -49,46 +47,6 @@ class ConversationSettings:
     context_tokens: int = 96
 
 
-def _table(settings: attrs.AttrsInstance) -> dict[str, Any]:
-    """Return settings as a table of TOML has them."""
-    values = attrs.asdict(settings, recurse=False)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-
-
-#: What an empty file means. Component options are not repeated here: each component has its own defaults.
-DEFAULTS: Mapping[str, Any] = {
-    "memory": {
-        "store": {"type": "sqlite"},
-        "chunking": {"type": "markdown"},
-        "embedding": {"type": "onnx"},
-        "retrieval": [{"type": "sqlite-vec", "weight": 1.0}, {"type": "fts5", "weight": 1.0}],
-        "fusion": {"type": "rrf"},
-        "reranking": [],
-        "sources": [],
-        "formats": {},
-        "conversations": _table(ConversationSettings()),
-        "cache": _table(CacheSettings()),
-        "sync": _table(SyncSettings()),
-    },
-    "extensions": {},
-    "plugins": {"disabled": []},
-    "trusted_projects": [],
-    "project_memories": [],
-}
-
-#: The ``type`` of an embedder that stands for the first that works among those installed.
-AUTO = "auto"
-
-#: The tables under ``memory`` that pick one component each, by name.
-COMPONENTS: Mapping[str, Kind[Any]] = {kind.table: kind for kind in KINDS.values() if kind.table and not kind.many}
-
-#: The arrays of tables under ``memory`` that pick one component each, by name.
-COMPONENT_ARRAYS: Mapping[str, Kind[Any]] = {kind.table: kind for kind in KINDS.values() if kind.many}
-
-#: What else stands under ``memory``.
-OTHER_TABLES = ("formats", "conversations", "cache", "sync")
-
-
 @frozen
 class Selection:
     """One table that picks a component: its ``type``, its options as written, and where it stands.
@@ -114,11 +72,6 @@ def named_embedding(text: str, current: Selection) -> Selection:
     kept = kind == current.type
     options = {**(current.options if kept else {}), **({"model": model} if model else {})}
     return Selection("embedder", kind, "memory.embedding", options, fallback=current.fallback if kept else ())
-
-
-def extension_selection(name: str, options: Mapping[str, Any] | None = None) -> Selection:
-    """Return the selection of an extension, which is configured by its name."""
-    return Selection(EXTENSION.name, name, f"extensions.{name}", options or {})
 
 
 @frozen
