@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
+from pathlib import PurePosixPath
 from typing import Any
 
 from attrs import define, field
 
+from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import KlawError, PluginContractError, isolated
 from klaw_core.interfaces.extension import ArrangingExtension, ContextExtension, Extension, GatingExtension
@@ -114,13 +116,13 @@ def _checked(name: str, offered: Iterable[Any]) -> list[ContextItem]:
 
 
 def _chunk_item(result: SearchResult) -> ContextItem:
-    """Return a chunk as an item: its text, and where it stands."""
+    """Return a chunk as an item: its text, and where it stands; of a conversation only the day, which costs less."""
     place = f"{result.path}:{result.start_line}-{result.end_line}"
-    above = " > ".join(result.heading)
-    label = f"{place}, {above}" if above else place
-    text = f"[{label}] " + "\n  ".join(result.content.strip().splitlines())
-    heading = "Chunks of notes and conversations"
-    return ContextItem(text, "volatile", CHUNK_PRIORITY, heading, place, result.created_at)
+    label = ", ".join(filter(None, (place, " > ".join(result.heading))))
+    if result.origin == CONVERSATIONS:
+        label = PurePosixPath(result.path).stem
+    text = "\n  ".join(result.content.strip().splitlines())
+    return ContextItem(text, "volatile", CHUNK_PRIORITY, "Chunks", place, result.created_at, label=label)
 
 
 def _estimate(text: str) -> int:
@@ -156,10 +158,18 @@ class _Packer:
 def _render(part: ContextPart, items: Sequence[ContextItem]) -> str:
     """Return items as lists, each under its heading, below the title of the part."""
     blocks = [
-        f"### {heading}\n\n" + "\n".join(f"- {item.text}" for item in _in_time(list(group)))
+        f"### {heading}\n\n" + "\n".join(_lines(_in_time(list(group))))
         for heading, group in groupby(items, key=lambda item: item.heading)
     ]
     return "\n\n".join([_TITLES[part], *blocks])
+
+
+def _lines(items: Sequence[ContextItem]) -> Iterator[str]:
+    """Yield items as lines of a list; a label is not repeated on the next line."""
+    previous = ""
+    for item in items:
+        yield f"- [{item.label}] {item.text}" if item.label not in {"", previous} else f"- {item.text}"
+        previous = item.label
 
 
 def _in_time(items: list[ContextItem]) -> list[ContextItem]:

@@ -36,7 +36,8 @@ class ContextItem:
     those with one priority in the order in which they were offered. ``heading`` is the title of the group that the
     item appears under. ``source`` says where it comes from, for people: a path with lines. ``created_at`` says when it
     was said or written, where that is known. ``newest_first``: the items of a group that were taken are shown by that
-    time, the latest first, whatever their order was.
+    time, the latest first, whatever their order was. ``label`` stands in brackets before the text, once for items that
+    follow each other and share it.
     """
 
     text: str
@@ -46,6 +47,7 @@ class ContextItem:
     source: str = ""
     created_at: datetime | None = None
     newest_first: bool = False
+    label: str = ""
 
 
 @frozen

@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core import Context, ContextItem, ContextQuestion, Filters, SearchResults, StoreError, estimate_tokens
+from klaw_core import (
+    Context,
+    ContextItem,
+    ContextQuestion,
+    Filters,
+    Memory,
+    Message,
+    SearchResults,
+    StoreError,
+    estimate_tokens,
+    load_config,
+)
 from klaw_core.extensions.context import build_context
 
 _items = st.lists(
@@ -17,6 +28,7 @@ _items = st.lists(
         part=st.sampled_from(["stable", "volatile"]),
         priority=st.integers(0, 30),
         heading=st.sampled_from(["A", "B"]),
+        label=st.sampled_from(["", "a", "b"]),
     ),
     max_size=8,
 )
@@ -86,6 +98,27 @@ def test_what_is_stable_takes_the_room_of_what_is_volatile():
     items = [ContextItem("s " * 150, "stable"), ContextItem("v " * 30, "volatile")]
     parts = [[item.part for item in packed(items, budget).items] for budget in (100, 180, 300)]
     assert parts == [["volatile"], ["stable"], ["stable", "volatile"]]
+
+
+def test_a_label_is_not_repeated_on_the_next_line():
+    items = [ContextItem(text, label=label) for text, label in (("x", "a"), ("y", "a"), ("z", "b"), ("w", ""))]
+    lines = [line for line in packed(items, 1000).volatile.splitlines() if line.startswith("- ")]
+    assert lines == ["- [a] x", "- y", "- [b] z", "- w"]
+
+
+def test_a_chunk_of_a_conversation_says_its_day_and_a_note_its_place(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# Kiln\n\nThe kiln is hot.\n", "utf-8")
+    overrides = {"memory": {"embedding": {"type": "none"}}}
+    with Memory.open(load_config(data_dir=tmp_path / "data", overrides=overrides)) as memory:
+        said = datetime(2026, 2, 24, tzinfo=UTC)
+        memory.conversations.append(Message("user", "Is the kiln hot?", said, meta={"channel": "t", "chat_id": "1"}))
+        memory.index(tmp_path / "notes")
+        memory.index()
+        context = memory.context("kiln")
+    assert "- [notes/a.md:1-3, Kiln] " in context.volatile
+    assert "- [2026-02-24] " in context.volatile
+    assert {item.source.split(":")[0] for item in context.items} == {"notes/a.md", "conversations/t_1/2026-02-24.jsonl"}
 
 
 class Arranging(Offering):
