@@ -25,6 +25,7 @@ _KNOWN, _UNKNOWN = 0.6, 0.9
 
 # What a question asks about, and what a chunk must share with it to be found by words: letters, not numbers.
 _WORD = re.compile(r"[^\W\d_]+")
+_LETTER = re.compile(r"[A-Za-z]")
 # So many words make a question in which any text of its language shares one: `the`, `of`, `is`.
 _SENTENCE = 5
 _READ = 400
@@ -57,15 +58,31 @@ def is_unreachable(question: str, text: str) -> bool:
     script = _script(question)
     if script and _script(text) != script:
         return True
-    asked = frozenset(_WORD.findall(question.casefold()))
-    return len(asked) >= _SENTENCE and asked.isdisjoint(_WORD.findall(text.casefold()))
+    asked = _words(question)
+    if len(asked) < _SENTENCE:
+        return False
+    return asked.isdisjoint(match[0] for match in _WORD.finditer(text.casefold()))  # most share one of their first
+
+
+@lru_cache(maxsize=16)
+def _words(question: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(question.casefold()))
+
+
+def _script(text: str) -> str:
+    """Return the script that most of the first letters of a text are in."""
+    return _script_of_most(text[:_READ])
 
 
 @lru_cache(maxsize=1024)
-def _script(text: str) -> str:
-    """Return the script that most of the first letters of a text are in."""
-    letters = Counter(_script_of(letter) for letter in text[:_READ] if letter.isalpha())
-    return letters.most_common(1)[0][0] if letters else ""
+def _script_of_most(text: str) -> str:
+    if text.isascii():
+        return "LATIN" if _LETTER.search(text) else ""
+    scripts: Counter[str] = Counter()
+    for letter, count in Counter(text).items():  # in the order in which they first stand there
+        if letter.isalpha():
+            scripts[_script_of(letter)] += count
+    return scripts.most_common(1)[0][0] if scripts else ""
 
 
 @cache

@@ -6,7 +6,7 @@ combined with the number of its collection; where there is one collection, keys 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,7 @@ class Scope:
     # Keys that were found and have no chunk that can be read.
     unreadable: set[int] = field(factory=set, init=False)
     relevance: Callable[[int], float | None] = field(default=lambda _key: None, init=False)
+    _read: dict[int, StoredChunk] = field(factory=dict, init=False)
 
     def ask(self, depth: int, notices: list[str]) -> list[Ranking]:
         """Return one ranking per retriever, best first by its own scores, of at most ``depth`` hits.
@@ -103,8 +104,8 @@ class Scope:
     def _mark_unreached(self, ranking: Ranking, reached: Collection[int]) -> Ranking:
         asked = [hit.key for hit in ranking.hits[:_LOOKED_AT] if hit.key not in reached and hit.relevance is not None]
         question = self.targets[0].query.text
-        texts = {key: stored.chunk.text for key, stored in self._chunks(asked).items()}
-        unreached = {key for key, text in texts.items() if is_unreachable(question, text)}
+        read = self._chunks(asked)
+        unreached = {key for key in asked if key in read and is_unreachable(question, read[key].chunk.text)}
         if not unreached:
             return ranking
         hits = tuple(evolve(hit, unreached=True) if hit.key in unreached else hit for hit in ranking.hits)
@@ -150,8 +151,12 @@ class Scope:
             first += size
             times *= 2
 
-    def _chunks(self, keys: Sequence[int]) -> dict[int, StoredChunk]:
-        """Return the chunks of combined keys, by those keys."""
+    def _chunks(self, keys: Sequence[int]) -> Mapping[int, StoredChunk]:
+        """Return the chunks of combined keys, by those keys, with those that were read before."""
+        self._read.update(self._fetched([key for key in keys if key not in self._read]))
+        return self._read
+
+    def _fetched(self, keys: Sequence[int]) -> dict[int, StoredChunk]:
         count = len(self.targets)
         if count == 1:
             collection = self.targets[0].query.collection

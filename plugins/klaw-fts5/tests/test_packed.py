@@ -64,7 +64,11 @@ def assert_same(
 
 def is_packed(connection: apsw.Connection) -> bool:
     """Return whether the packed form would answer."""
-    return PACKED._packed(connection, "memory", statements("memory")) is not None
+    return answers_packed(PACKED, connection)
+
+
+def answers_packed(index: Fts5Index, connection: apsw.Connection) -> bool:
+    return index._packed(connection, statements("memory"), index._state(connection, "memory")) is not None
 
 
 def test_the_same_chunks_with_the_same_scores(filled: apsw.Connection) -> None:
@@ -161,7 +165,9 @@ def test_up_to_a_bound_fts5_answers(connection: apsw.Connection, rows: int) -> N
     index = Fts5Index(exact_up_to=10, pair_weight=0)
     index.add(connection, "memory", [chunk_of(key) for key in range(1, rows + 1)], None)
     assert is_packed(connection)
-    assert (index._packed(connection, "memory", statements("memory")) is not None) == (rows > 10)
+    assert (index._packed(connection, statements("memory"), index._state(connection, "memory")) is not None) == (
+        rows > 10
+    )
     assert_same(connection, index)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from attrs import field, frozen
 from klaw_core import Keys
 from klaw_core.words.query import Term, render
 from klaw_fts5.coverage import Holders
+from klaw_fts5.knowledge import WordKnowledge
 from klaw_fts5.plan import Counts
 from klaw_fts5.sql import Statements
 from klaw_fts5.tokenizer import Tokenizer, makes_pairs
@@ -68,13 +69,13 @@ def everyday_from(rows: int) -> int:
 
 @frozen(eq=False, repr=False)
 class ExactSearch:
-    """Asks FTS5. ``rows`` is how many it has."""
+    """Asks FTS5. ``rows`` is how many it has, ``known`` what was asked before."""
 
     connection: apsw.Connection
     sql: Statements
     weights: Weights
     rows: int
-    _counts: dict[Term, tuple[int, int]] = field(factory=dict, init=False)  # what was counted, and how far
+    known: WordKnowledge = field(factory=WordKnowledge)
 
     @cached_property
     def _tokenize(self) -> Tokenizer:
@@ -111,10 +112,17 @@ class ExactSearch:
                 scores[key] += preferred.weight * score
         return scores
 
-    def held_by(self, term: Term, keys: Sequence[int], /) -> tuple[int, list[int]]:
+    def held_by(self, term: Term, keys: Sequence[int], /) -> tuple[int, Collection[int]]:
         """Return how many chunks hold a term, and which of these do."""
-        values = (render((term,)), apsw.carray(array("q", keys)))
-        return self.count(term, self.rows), [key for (key,) in self.connection.execute(self.sql.held_by, values)]
+        if self.rows > _COUNTED:
+            values = (render((term,)), apsw.carray(array("q", keys)))
+            return self.count(term, self.rows), [key for (key,) in self.connection.execute(self.sql.held_by, values)]
+        holders = self.known.keys(term)
+        if holders is None:
+            rows = self.connection.execute(self.sql.all_holders, (render((term,)),))
+            holders = array("q", [key for (key,) in rows])
+            self.known.keep_keys(term, holders)
+        return len(holders), set(keys).intersection(holders)
 
     def _best(self, terms: Sequence[Term], depth: int, allowed: Keys | array[int] | None) -> dict[int, float]:
         weights = self.weights
@@ -127,9 +135,9 @@ class ExactSearch:
 
     def count(self, term: Term, limit: int) -> int:
         """Return how many chunks hold a term, counted up to ``limit``."""
-        found, bound = self._counts.get(term, (0, 0))
+        found, bound = self.known.counted(term)
         if found == bound < limit:  # there may be more
             bound = max(limit, self.rows) if self.rows <= _COUNTED else limit
             found = int(self.connection.execute(self.sql.matches, (render((term,)), bound)).get)
-            self._counts[term] = found, bound
+            self.known.keep_count(term, found, bound)
         return min(found, limit)

@@ -21,8 +21,9 @@ from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
 from klaw_fts5.errors import as_retrieval_error
 from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
+from klaw_fts5.knowledge import KnowledgeCache
 from klaw_fts5.packed.errors import DAMAGE
-from klaw_fts5.packed.state import read_state
+from klaw_fts5.packed.state import PackedState, read_state
 from klaw_fts5.plan import make_plan, narrow
 from klaw_fts5.sql import CREATE_STATE, DELETE_STATES, STANDARD, Statements, is_standard, statements
 
@@ -62,6 +63,11 @@ class Fts5Index:
         from klaw_fts5.packed.index import PackedIndex
 
         return PackedIndex()
+
+    @cached_property
+    def _knowledge(self) -> KnowledgeCache:
+        """What is kept between questions."""
+        return KnowledgeCache()
 
     @property
     def joins(self) -> type[apsw.Connection]:
@@ -193,14 +199,16 @@ class Fts5Index:
         with as_retrieval_error(query.collection):
             if not _exists(resource, query.collection):
                 return ()
+            state = self._state(resource, query.collection)
             try:
-                packed = self._packed(resource, query.collection, sql)
+                packed = self._packed(resource, sql, state)
                 found = None if packed is None else self._found(packed, query, limit)
             except DAMAGE:
                 found = None
             if found is None:
                 rows = int(resource.execute(sql.count).get)
-                found = self._found(ExactSearch(resource, sql, self._weights, rows), query, limit)
+                known = self._knowledge.of(query.collection, state)
+                found = self._found(ExactSearch(resource, sql, self._weights, rows, known), query, limit)
         scores, covered = found
         return tuple(Hit(key, score, relevance=covered.get(key)) for key, score in scores.items())
 
@@ -220,20 +228,24 @@ class Fts5Index:
         with as_retrieval_error(query.collection):
             if not _exists(resource, query.collection):
                 return None
-            searcher = ExactSearch(resource, statements(query.collection), self._weights, 0)
+            known = self._knowledge.of(query.collection, self._state(resource, query.collection))
+            searcher = ExactSearch(resource, statements(query.collection), self._weights, 0, known)
             return Suggester(resource, searcher, read).suggest(query.text[:MAX_CHARACTERS])
 
     @property
     def _weights(self) -> Weights:
         return Weights(self.heading_weight, self.text_weight, self.context_weight)
 
-    def _packed(self, resource: apsw.Connection, collection: str, sql: Statements) -> PackedSearch | None:
+    def _state(self, resource: apsw.Connection, collection: str) -> PackedState | None:
+        """Return the state of the packed form; None where it is not kept in step."""
+        return None if self.search_by == "exact" else read_state(resource, collection)
+
+    def _packed(self, resource: apsw.Connection, sql: Statements, state: PackedState | None) -> PackedSearch | None:
         """Return who answers from packed postings; None where FTS5 should. Raise DamagedError."""
         weights = self._weights
         # A word that counts nothing is still a find, and has no score to be known by.
-        if self.search_by == "exact" or not all((weights.heading, weights.text, weights.context)):
+        if not all((weights.heading, weights.text, weights.context)):
             return None
-        state = read_state(resource, collection)
         if state is None or not state.rows or state.lacking:
             return None
         if self.search_by == "auto" and state.rows <= self.exact_up_to:

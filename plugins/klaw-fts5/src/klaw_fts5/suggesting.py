@@ -1,14 +1,15 @@
 """Did you mean: words of a question that no chunk holds, each with the word of the index that is one slip away.
 
 Loaded only where a search found nothing good. Every text that one slip makes of a word (a letter too many, too few or
-another one, or two neighbours swapped) is cut to its stem as the index has it, and looked up: the work depends on the
-length of the word, and not on how many words the index holds.
+another one, or two neighbours swapped) is cut to its stem as the index has it, and looked up in order: one look-up, to
+which the index answers with the next term that it holds, tells of all stems before that one that they are not there.
+So the work depends on the length of the word, and not on how many words the index holds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 
 import apsw
@@ -45,6 +46,14 @@ class Suggester:
 
     def suggest(self, text: str) -> str | None:
         """Return the question with its misspelt words corrected; None if none is, or none can be."""
+        sql = self.searcher.sql
+        self.connection.execute(sql.vocabulary)
+        try:
+            return self._corrected(text)
+        finally:
+            self.connection.execute(sql.drop_vocabulary)
+
+    def _corrected(self, text: str) -> str | None:
         tokenize = Tokenizer(self.connection)
         pieces: list[str] = []
         done = looked_at = 0
@@ -67,7 +76,8 @@ class Suggester:
         by_stem: dict[str, list[str]] = {}
         for slip, stem in zip(slips, _stems(tokenize, list(slips)), strict=True):
             by_stem.setdefault(stem, []).append(slip)
-        held = [(self._holders(same[0]), same) for stem, same in by_stem.items() if stem]
+        present = self._present(by_stem)
+        held = [(self._holders(same[0]), same) for stem, same in by_stem.items() if stem in present]
         for count, same in sorted(held, key=itemgetter(0), reverse=True)[:_MOST_STEMS]:
             if count > least and (written := self._written(same)) is not None:
                 return written
@@ -78,6 +88,21 @@ class Suggester:
         keys = list(self.searcher.best((_term(slips[0]),), _MOST_CHUNKS, None))
         words = {fold(match[0]) for text in self.read(keys) for match in _WORD.finditer(text)}
         return next((slip for slip in slips if slip in words), None)
+
+    def _present(self, stems: Iterable[str]) -> set[str]:
+        """Return those of the stems that are terms of the index."""
+        present: set[str] = set()
+        following = b""
+        for stem in sorted(filter(None, stems)):  # which UTF-8 orders in the same way
+            if stem.encode() < following:
+                continue
+            row = self.connection.execute(self.searcher.sql.next_term, (stem,)).fetchone()
+            if row is None:
+                break
+            following = row[0]
+            if following == stem.encode():
+                present.add(stem)
+        return present
 
     def _holders(self, word: str) -> int:
         return self.searcher.count(_term(word), _ENOUGH)

@@ -14,6 +14,7 @@ from klaw_core import Hit, KeyDigest, Keys, Matrix, Query, RetrievalError, Store
 from klaw_store_sqlitevec import exact, quantized
 from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
+from klaw_store_sqlitevec.samples import SampleCache
 
 _MOST_NEIGHBOURS = 4096  # vec0 refuses a larger k
 # How many vectors say what is typical of a collection; among very few every one is what somebody looks for.
@@ -34,6 +35,7 @@ class VectorStorage:
         self._search = search if has_vec0 else "quantized"
         self._exact_up_to = exact_up_to
         self._cache = SegmentCache(memory_mb << 20)
+        self._samples = SampleCache(_SAMPLED)
 
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
         """Empty the collection's tables and prepare them for vectors of ``space``; None leaves it without."""
@@ -139,7 +141,7 @@ class VectorStorage:
         if quantization is not None:
             typical = quantized.typical_similarity(resource, self._cache, quantization, query, _SAMPLED)
         if typical is None and tabled and query.vector is not None:
-            sample = exact.read_sample(resource, query.collection, len(query.vector), _SAMPLED)
+            sample = self._samples.get(resource, query.collection, len(query.vector))
             typical = float(np.median(sample @ query.vector)) if len(sample) >= _FEWEST_SAMPLED else None
         return hits if typical is None else [_judged(hit, typical) for hit in hits]
 

@@ -1,0 +1,49 @@
+"""Samples of the vectors in vec0 tables, kept as long as nobody changes the file."""
+
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import apsw
+from attrs import define, field
+
+from klaw_core import Matrix
+from klaw_store_sqlitevec.exact import read_sample
+
+_READING = apsw.SQLITE_TXN_READ
+
+
+@define(eq=False)
+class _Kept:
+    """The samples, by collection and dimension, that one connection read while the file had this version."""
+
+    version: tuple[int, int]
+    samples: dict[tuple[str, int], Matrix] = field(factory=dict)
+
+
+@define(eq=False)
+class SampleCache:
+    """Reads at most ``most`` vectors of a table, once for each connection and version of the file.
+
+    What a connection calls the version of the file is another whenever somebody else has changed it, and the same for
+    as long as a snapshot lasts (https://sqlite.org/pragma.html#pragma_data_version). The connection's own changes are
+    counted; inside a transaction that writes, and may yet be rolled back, nothing is kept.
+    """
+
+    _most: int
+    _kept: WeakKeyDictionary[apsw.Connection, _Kept] = field(factory=WeakKeyDictionary, init=False)
+    _lock: Lock = field(factory=Lock, init=False)
+
+    def get(self, connection: apsw.Connection, collection: str, dimension: int) -> Matrix:
+        """Return vectors from all over a collection's table, float32 of shape (n, d)."""
+        if connection.txn_state("main") != _READING:
+            return read_sample(connection, collection, dimension, self._most)
+        version = int(connection.execute("PRAGMA data_version").get), connection.total_changes()
+        with self._lock:
+            kept = self._kept.get(connection)
+            if kept is None or kept.version != version:
+                kept = self._kept[connection] = _Kept(version)
+        sample = kept.samples.get((collection, dimension))
+        if sample is None:
+            sample = read_sample(connection, collection, dimension, self._most)
+            kept.samples[collection, dimension] = sample
+        return sample
