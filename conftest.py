@@ -37,6 +37,12 @@ ROOT = Path(__file__).parent
 _PAGES_SETUP = ("KLAW_DATA_DIR", "KLAW_CONFIG", "KLAW_EMBEDDER", "KLAW_DISABLE_PLUGINS", "XDG_CONFIG_HOME")
 
 
+@pytest.fixture(autouse=True)
+def _hints_for_packages_of_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let hints be those of packages from an index, wherever Klaw was installed from."""
+    monkeypatch.setattr("klaw_core.plugins.installing._origin", lambda _name: {})
+
+
 def _set_up(namespace: dict[str, Any]) -> None:
     home = Path(tempfile.mkdtemp(prefix="klaw-docs-"))
     namespace["_before"] = (Path.cwd(), dict(os.environ), home)

@@ -56,6 +56,7 @@ _MODULES = {
     "kinds": "Kind",
     "memory": "Memory",
     "plugins.discover": "discover",
+    "plugins.installing": "install_extras reinstall_command update_command",
     "plugins.registry": "LiveComponent Registry",
     "values.candidates": "Candidate RerankScore has_clear_winner",
     "values.chat_rows": "JournalFileState Session StoredMessage Summary",

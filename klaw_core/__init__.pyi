@@ -86,6 +86,7 @@ from klaw_core.interfaces.vector_cache import VectorCacheReader, VectorCacheWrit
 from klaw_core.kinds import Kind
 from klaw_core.memory import Memory
 from klaw_core.plugins.discover import discover
+from klaw_core.plugins.installing import install_extras, reinstall_command, update_command
 from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.candidates import Candidate, RerankScore, has_clear_winner
 from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage, Summary
@@ -288,6 +289,7 @@ __all__ = [
     "halves",
     "has_clear_winner",
     "hookimpl",
+    "install_extras",
     "line_starts",
     "load_config",
     "locked",
@@ -295,9 +297,11 @@ __all__ = [
     "parse_condition",
     "parse_ts",
     "pool_windows",
+    "reinstall_command",
     "require_own_link",
     "run_tool",
     "to_json",
     "unit_rows",
+    "update_command",
     "write_atomically",
 ]

@@ -24,7 +24,7 @@ GROUP = "klaw.commands"
 
 
 def official() -> Mapping[str, tuple[str, str]]:
-    """Return the commands of first-party distributions: what installs each, and its line in ``klaw --help``."""
+    """Return the commands of first-party distributions: the extra that brings each, and its line in ``klaw --help``."""
     from klaw_core.plugins.catalogue import first_party_commands
 
     return first_party_commands()
@@ -39,7 +39,9 @@ def load_command(name: str) -> click.Command | None:
     points = list(_entry_points().select(name=name))
     if not points:
         if name in official():
-            raise PluginNotFoundError(f"`klaw {name}` is not installed", hint=f"pip install '{official()[name][0]}'")
+            from klaw_core.plugins.catalogue import install_command
+
+            raise PluginNotFoundError(f"`klaw {name}` is not installed", hint=install_command([official()[name][0]]))
         return None
     owners = sorted({_owner(point) for point in points})
     if len(owners) > 1:
@@ -49,9 +51,11 @@ def load_command(name: str) -> click.Command | None:
     try:
         command = points[0].load()
     except Exception as error:
+        from klaw_core.plugins.installing import reinstall_command
+
         raise PluginError(
             f"`klaw {name}` from the package {owners[0]} cannot be loaded: {type(error).__name__}: {error}",
-            hint=f"pip install --force-reinstall {owners[0]}",
+            hint=reinstall_command(owners[0]),
         ) from error
     if not isinstance(command, click.Command):
         raise PluginError(

@@ -18,6 +18,7 @@ from klaw_core.extensions.host import having
 from klaw_core.files.jsonl import JsonLines
 from klaw_core.interfaces.extension import ConsentExtension, Extension, RecordedExtension
 from klaw_core.maintenance.records import MAX_EXPORT_LINE_BYTES, check_header, is_frame, parse_line
+from klaw_core.plugins.installing import update_command
 from klaw_core.values.journals import BadLine
 from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import SkippedEntry
@@ -139,7 +140,7 @@ def _check_record(record: Record, owners: Mapping[str, RecordedExtension]) -> No
     if owner is None:
         raise RecordError(
             f"unknown kind {record.kind!r:.80}, known are {', '.join(owners)}",
-            hint="pip install -U klaw, or install the extension that exported it",
+            hint=f"{update_command()}, or install the extension that exported it",
         )
     try:
         owner.check_record(record)

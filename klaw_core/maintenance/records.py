@@ -11,6 +11,7 @@ from typing import Any
 from klaw_core.errors import RecordError
 from klaw_core.files.record_journal import MAX_LINE_BYTES
 from klaw_core.files.timestamps import shown
+from klaw_core.plugins.installing import update_command
 from klaw_core.values.records import Record
 
 FORMAT = "klaw-export"
@@ -55,5 +56,5 @@ def check_header(line: Mapping[str, Any]) -> None:
         raise RecordError("it is not an export of Klaw: the first line is no header")
     if line.get("version") != VERSION:
         raise RecordError(
-            f"it is of version {shown(line.get('version'))}, this Klaw reads {VERSION}", hint="pip install -U klaw"
+            f"it is of version {shown(line.get('version'))}, this Klaw reads {VERSION}", hint=update_command()
         )

@@ -88,14 +88,14 @@ def provided_names(kind: str) -> list[str]:
 
 
 def first_party_commands() -> Mapping[str, tuple[str, str]]:
-    """Return the commands of first-party distributions: what installs each, and its line in ``klaw --help``."""
-    return {
-        name: (f"klaw[{row.extras[0]}]", summary) for row in CATALOGUE for name, summary in sorted(row.commands.items())
-    }
+    """Return the commands of first-party distributions: the extra that brings each, and its line in ``klaw --help``."""
+    return {name: (row.extras[0], summary) for row in CATALOGUE for name, summary in sorted(row.commands.items())}
 
 
 def install_command(extras: Collection[str]) -> str:
     """Return the command that installs these extras of ``klaw``; all the default ones go by one name."""
     if set(extras) >= DEFAULT_EXTRAS:
         extras = ["default", *(extra for extra in extras if extra not in DEFAULT_EXTRAS)]
-    return f"pip install 'klaw[{','.join(extras)}]'"
+    from klaw_core.plugins.installing import install_extras  # a hint is seldom needed
+
+    return install_extras(extras)

@@ -149,7 +149,9 @@ def _check(found: object) -> None:
 
 def _misfit(component: Component[Any, Any]) -> str:
     if component.api > API:
-        return f"{component.name!r} needs plugin API {component.api}, this klaw has {API}: pip install -U klaw"
+        from klaw_core.plugins.installing import update_command
+
+        return f"{component.name!r} needs plugin API {component.api}, this klaw has {API}: {update_command()}"
     if component.api < API:
         return f"{component.name!r} was written for plugin API {component.api}, this klaw has {API}: update the plugin"
     return ""

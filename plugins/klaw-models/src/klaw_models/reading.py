@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from klaw_core import ModelCorruptError
+from klaw_core import ModelCorruptError, update_command
 from klaw_models.kinds import FIRST_KIND, KINDS
 from klaw_models.manifest import FORMAT, MANIFEST, ModelManifest, repair_hint
 
@@ -40,7 +40,7 @@ def parse_manifest(directory: Path, content: Mapping[str, Any]) -> ModelManifest
     if content["format"] != FORMAT:
         raise ModelCorruptError(
             f"{directory / MANIFEST} has format {content['format']!r}, this version reads {FORMAT}",
-            hint="pip install --upgrade klaw-models",
+            hint=update_command("klaw-models"),
         )
     kind = content.get("kind", FIRST_KIND)
     if kind not in KINDS:

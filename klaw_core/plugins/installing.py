@@ -1,0 +1,93 @@
+"""The commands that install, update and repair Klaw's own packages, as they work where Klaw runs.
+
+A clone is installed from its directory: there the packages are found, while a public index may have nobody's packages
+under their names, or somebody else's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Collection
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from attrs import frozen
+
+_KLAW = "klaw"
+
+
+@frozen
+class _Checkout:
+    """The directory that a distribution was installed from."""
+
+    directory: Path
+    editable: bool
+
+    def install(self, extras: str = "", *options: str) -> str:
+        """Return the command that installs it again, for the Python that runs."""
+        active = os.environ.get("VIRTUAL_ENV", "") == sys.prefix
+        words = ["uv pip install", *([] if active else ["-p", shlex.quote(sys.executable)]), *options]
+        return " ".join([*words, *(["-e"] if self.editable else []), shlex.quote(f"{self.directory}{extras}")])
+
+
+def install_extras(extras: Collection[str]) -> str:
+    """Return the command that installs these extras of ``klaw``."""
+    wanted = f"[{','.join(extras)}]"
+    checkout = _checkout(_KLAW)
+    if checkout is not None:
+        return checkout.install(wanted)
+    return f"pip install {_requirement(_KLAW, wanted)}"
+
+
+def update_command(name: str = _KLAW) -> str:
+    """Return the command that brings a distribution up to date."""
+    checkout = _checkout(name)
+    if checkout is not None:
+        return f"cd {shlex.quote(str(checkout.directory))} && git pull && {checkout.install()}"
+    return f"pip install --upgrade {_requirement(name)}"
+
+
+def reinstall_command(name: str, *, dependencies: bool = True) -> str:
+    """Return the command that installs a distribution again that is damaged, with what it needs or alone."""
+    alone = [] if dependencies else ["--no-deps"]
+    checkout = _checkout(name)
+    if checkout is not None:
+        return checkout.install("", "--reinstall-package", shlex.quote(name), *alone)
+    return " ".join(["pip install --force-reinstall", *alone, _requirement(name)])
+
+
+def _checkout(name: str) -> _Checkout | None:
+    """Return the directory that a distribution comes from, if it is still there."""
+    origin = _origin(name)
+    url = urlsplit(str(origin.get("url", "")))
+    info = origin.get("dir_info")
+    if url.scheme != "file" or not isinstance(info, dict):
+        return None
+    directory = Path(unquote(url.path))
+    return _Checkout(directory, bool(info.get("editable"))) if (directory / "pyproject.toml").is_file() else None
+
+
+def _requirement(name: str, extras: str = "") -> str:
+    """Return a distribution as pip takes it: with the repository that it was installed from, or its name alone."""
+    origin = _origin(name)
+    info = origin.get("vcs_info")
+    if not isinstance(info, dict):
+        return shlex.quote(f"{name}{extras}")
+    part = f"#subdirectory={origin['subdirectory']}" if "subdirectory" in origin else ""
+    return shlex.quote(f"{name}{extras} @ {info.get('vcs', 'git')}+{origin.get('url', '')}{part}")
+
+
+def _origin(name: str) -> dict[str, Any]:
+    """Return what the installer recorded of where a distribution comes from (PEP 610); nothing if from an index."""
+    try:
+        text = distribution(re.sub(r"[-_.]+", "-", name)).read_text("direct_url.json")
+        found = json.loads(text or "{}")
+    except (PackageNotFoundError, OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
