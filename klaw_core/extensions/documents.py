@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
@@ -147,18 +147,22 @@ class DocumentsExtension:
     origins: Sequence[str] = (DOCUMENTS,)
     record_kinds: Sequence[str] = ("document",)
     _host: Host | None = field(default=None, init=False)
+    _journal: RecordJournal | None = field(default=None, init=False)
+    _collections: tuple[Hashable, Sequence[str]] = field(default=(None, ()), init=False)
 
     name = DOCUMENTS
 
     def attach(self, host: Host, /) -> None:
         """Take the host."""
-        self._host = host
+        self._host, self._journal = host, None
 
     @property
     def journal(self) -> RecordJournal:
-        """The journal."""
-        journals = FileJournals(self.directory) if self._host is None else self._host.journals
-        return journals.records(DOCUMENTS, _check_record)
+        """The journal: one object, which remembers where records stand."""
+        if self._journal is None:
+            journals = FileJournals(self.directory) if self._host is None else self._host.journals
+            self._journal = journals.records(DOCUMENTS, _check_record)
+        return self._journal
 
     def put(self, documents: Iterable[NewDocument], collection: str = MEMORY) -> IndexReport:
         """Keep documents and index them; one whose id is known replaces that one. Raise RecordError, StoreError."""
@@ -179,13 +183,13 @@ class DocumentsExtension:
 
     def get(self, ids: Sequence[str], collection: str = MEMORY) -> tuple[NewDocument, ...]:
         """Return the documents of these ids that there are, in the order of the ids."""
-        records = self.journal.replay().records
+        records = self.journal.get([_key(collection, name) for name in ids])
         found = (records.get(_key(collection, name)) for name in ids)
         return tuple(NewDocument.parse(record) for record in found if record is not None)
 
     def delete(self, ids: Sequence[str], collection: str = MEMORY, *, missing_ok: bool = False) -> int:
         """Forget documents; return how many there were. Raise NotFoundError, and forget nothing, if one is unknown."""
-        known = self.journal.replay().records
+        known = self.journal.get([_key(collection, name) for name in ids])
         unknown = [name for name in ids if _key(collection, name) not in known]
         if unknown and not missing_ok:
             raise NotFoundError(
@@ -208,8 +212,11 @@ class DocumentsExtension:
         journal = self.journal
         if not journal.exists:
             return ()
-        collections = dict.fromkeys(record["collection"] for record in journal.replay().records.values())
-        return [DocumentSource(journal, name) for name in {MEMORY: None, **collections}]
+        version = journal.version
+        if version is None or version != self._collections[0]:
+            names = dict.fromkeys((MEMORY, *(key.partition("/")[0] for key in journal.ids())))
+            self._collections = (version, tuple(names))
+        return [DocumentSource(journal, name) for name in self._collections[1]]
 
     def check(self) -> Iterator[Finding]:
         """Look for broken lines of the journal, and for texts that should be gone."""

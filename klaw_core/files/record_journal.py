@@ -6,14 +6,15 @@ import mmap
 import operator
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from klaw_core.errors import RecordError
 from klaw_core.files.atomic import keep_ranges, locked, open_regular, writing_failed
+from klaw_core.files.journal_index import JournalIndex
 from klaw_core.files.jsonl import JsonLines
 from klaw_core.values.journals import BadLine, BrokenRecord, Replay
 
@@ -39,6 +40,11 @@ class FileJournal:
 
     path: Path
     check: Callable[[Mapping[str, Any]], object] = lambda _record: None
+    _index: JournalIndex = field(init=False, eq=False, repr=False)
+
+    @_index.default
+    def _make_index(self) -> JournalIndex:
+        return JournalIndex(self.path, self._read)
 
     @property
     def exists(self) -> bool:
@@ -106,15 +112,23 @@ class FileJournal:
                 records[line.id] = line.record
         return Replay(records, tuple(broken), tuple(unfinished))
 
+    def get(self, ids: Sequence[str], /) -> Mapping[str, Mapping[str, Any]]:
+        """Return the records of these ids that there are. The first call reads the file, later ones what was added."""
+        return self._index.get(ids)
+
+    def ids(self) -> Collection[str]:
+        """Return the ids of the records that there are."""
+        return self._index.ids()
+
     def forget(self, ids: Sequence[str], /) -> int:
         """Forget records; return how many there were. A broken line stays, unless it is of one of them."""
         with locked(self.path.parent):
             if not self.exists:
                 return 0
-            known = self.replay().records.keys()
+            known = self.get(ids)
             self._lines.append(*({_FORGET: name} for name in dict.fromkeys(ids)))
             keep_ranges(self.path, self._kept)
-        return len(known & set(ids))
+        return len(known)
 
     def finish(self) -> None:
         """Remove the bytes of what was forgotten just before a crash."""
@@ -126,8 +140,8 @@ class FileJournal:
     def _lines(self) -> JsonLines:
         return JsonLines(self.path, MAX_LINE_BYTES)
 
-    def _read(self) -> Iterator[_Line | BadLine]:
-        for line in self._lines.read():
+    def _read(self, start: int = 0) -> Iterator[_Line | BadLine]:
+        for line in self._lines.read(start):
             if isinstance(line, BadLine):
                 yield line
             elif isinstance(name := line.value.get(_FORGET), str):
@@ -161,10 +175,11 @@ class FileJournal:
 
     def _kept(self, descriptor: int) -> list[tuple[int, int]]:
         """Return the ranges of bytes that stay: all but the tombstones and, before each, what it is for."""
-        tombs = {line.id: line.offset for line in self._read() if isinstance(line, _Line) and line.record is None}
+        lines = [_without_text(line) for line in self._read()]
+        tombs = {line.id: line.offset for line in lines if isinstance(line, _Line) and line.record is None}
         size = os.fstat(descriptor).st_size
         kept, position = [], 0
-        for line in self._read():
+        for line in lines:
             if isinstance(line, _Line):
                 goes = line.offset <= tombs.get(line.id, -1)
                 end = line.end
@@ -186,6 +201,11 @@ class _Line:
     end: int
     id: str
     record: Mapping[str, Any] | None = None
+
+
+def _without_text(line: _Line | BadLine) -> _Line | BadLine:
+    """Return a line without what its record holds: all of a file's at once would be too much."""
+    return _Line(line.offset, line.end, line.id, {}) if isinstance(line, _Line) and line.record is not None else line
 
 
 def _has_any(descriptor: int, ids: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ There are three kinds: records by id, logs of messages, and single texts. :class
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -53,6 +53,12 @@ class RecordJournal(Protocol):
 
     def replay(self) -> Replay:
         """Return what the journal holds. Nothing that it can contain raises."""
+
+    def get(self, ids: Sequence[str], /) -> Mapping[str, Mapping[str, Any]]:
+        """Return the records of these ids that there are, without reading all others each time. Nothing raises."""
+
+    def ids(self) -> Collection[str]:
+        """Return the ids of the records that there are. Nothing raises."""
 
     def forget(self, ids: Sequence[str], /) -> int:
         """Forget records; return how many there were. Their bytes are gone when this returns.

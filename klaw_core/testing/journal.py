@@ -98,6 +98,28 @@ class RecordJournalContract:
         journal.append([_record("a", "again")])
         assert journal.replay().records["a"] == _record("a", "again")
 
+    def test_law_of_single_records(self, journal: RecordJournal) -> None:
+        """``get`` and ``ids`` say what ``replay`` says, after every kind of write."""
+        asked = ["a", "b", "c", "nobody's"]
+
+        def agree() -> None:
+            records = journal.replay().records
+            assert dict(journal.get(asked)) == {name: records[name] for name in asked if name in records}
+            assert sorted(journal.ids()) == sorted(records)
+
+        agree()
+        journal.append([_record("a"), _record("b")])
+        agree()
+        journal.append([_record("a", "another text, which is longer"), _record("é/ß 😀")])
+        agree()
+        journal.add([_record("b", "refused"), _record("c")])
+        agree()
+        journal.forget(["a", "c"])
+        agree()
+        journal.append([_record("c", "again")])
+        agree()
+        assert journal.get(["c"]) == {"c": _record("c", "again")}
+
     def test_values_come_back_as_they_were(self, journal: RecordJournal) -> None:
         record = {"id": "é/ß 😀", "number": 1.5, "none": None, "nested": {"list": [1, "two", True]}, "text": "a\nb\0c"}
         journal.append([record])

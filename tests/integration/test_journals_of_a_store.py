@@ -73,6 +73,13 @@ class TableRecords:
     def replay(self):
         return Replay(dict(self.tables.records.get(self.name, {})))
 
+    def get(self, ids, /):
+        held = self.tables.records.get(self.name, {})
+        return {name: held[name] for name in ids if name in held}
+
+    def ids(self):
+        return list(self.tables.records.get(self.name, {}))
+
     def forget(self, ids, /):
         with self.tables.lock:
             self.tables.writes += 1

@@ -1,0 +1,117 @@
+"""Where each record of a journal's file stands, so that a few can be read without reading all."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from attrs import define, field
+
+from klaw_core.errors import RecordError
+from klaw_core.files.atomic import open_regular
+from klaw_core.files.jsonl import decode
+from klaw_core.values.journals import BadLine
+
+# So often the file is looked at again because another process has put a new one in its place.
+_ATTEMPTS = 5
+
+
+class Line(Protocol):
+    """A record of the journal, or (without ``record``) a tombstone, and where it stands."""
+
+    @property
+    def offset(self) -> int:
+        """Return the first byte."""
+
+    @property
+    def end(self) -> int:
+        """Return the byte after the last."""
+
+    @property
+    def id(self) -> str:
+        """Return the id of the record."""
+
+    @property
+    def record(self) -> Mapping[str, Any] | None:
+        """Return the record, None for a tombstone."""
+
+
+@define(eq=False)
+class JournalIndex:
+    """The place of each record. After the first look only what was appended since is read.
+
+    Klaw appends to the file or puts another in its place, which is read anew. What a hand changes in it without
+    changing its length is noticed by its time. Safe for several threads.
+    """
+
+    path: Path
+    read: Callable[[int], Iterator[Line | BadLine]]
+    _places: dict[str, tuple[int, int]] = field(factory=dict, init=False)
+    _inode: int = field(default=-1, init=False)
+    _end: int = field(default=0, init=False)
+    _changed: int = field(default=0, init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+
+    def ids(self) -> list[str]:
+        """Return the ids of the records that there are."""
+        with self._lock:
+            self._catch_up()
+            return list(self._places)
+
+    def get(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the records of these ids that there are."""
+        with self._lock:
+            for _ in range(_ATTEMPTS):
+                self._catch_up()
+                wanted = {name: self._places[name] for name in ids if name in self._places}
+                if not wanted:
+                    return {}
+                found = self._read(wanted)
+                if found is not None:
+                    return found
+                self._forget()
+            return {}
+
+    def _read(self, wanted: Mapping[str, tuple[int, int]]) -> dict[str, Mapping[str, Any]] | None:
+        """Return the records at these places; None if they are not there any more."""
+        found: dict[str, Mapping[str, Any]] = {}
+        try:
+            with open_regular(self.path) as file:
+                if os.fstat(file.fileno()).st_ino != self._inode:
+                    return None
+                for name, (offset, end) in wanted.items():
+                    record = decode(os.pread(file.fileno(), end - offset, offset))
+                    if record.get("id") != name:
+                        return None
+                    found[name] = record
+        except (OSError, RecordError):
+            return None
+        return found
+
+    def _catch_up(self) -> None:
+        try:
+            status = self.path.stat()
+        except OSError:  # there is none, or none that can be read: it has no records
+            self._forget()
+            return
+        is_other = status.st_ino != self._inode or status.st_size < self._end
+        if is_other or (status.st_size == self._end and status.st_mtime_ns != self._changed):
+            self._forget()
+        self._inode, self._changed = status.st_ino, status.st_mtime_ns
+        if status.st_size == self._end:
+            return
+        for line in self.read(self._end):
+            if isinstance(line, BadLine):
+                pass  # of a torn one the rest may come: it ends where it begins
+            elif line.record is None:
+                self._places.pop(line.id, None)
+            else:
+                self._places[line.id] = (line.offset, line.end)
+            self._end = line.end
+
+    def _forget(self) -> None:
+        self._places.clear()
+        self._inode, self._end = -1, 0
