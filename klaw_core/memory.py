@@ -364,7 +364,9 @@ class Memory:
         """Keep documents under ids of the caller's own, and index them; one whose id is known replaces that one.
 
         They are kept in a journal, so they survive :meth:`reindex`, and are found in ``collection`` under the path
-        ``documents/ID``. Raise RecordError, QueryError for a wrong collection name, StoreError.
+        ``documents/ID``. Once they are in the journal they are safe, and nothing raises: if they cannot be indexed or
+        embedded now, the report's ``notices`` say why, and the next :meth:`index` does it. Raise RecordError,
+        QueryError for a wrong collection name, StoreError if they cannot be kept.
         """
         return self._documents.put(documents, collection)
 

@@ -86,9 +86,11 @@ def _show_origins(out: Output, status: Status) -> None:
 
 def _remarks(status: Status, name: str) -> Iterator[str]:
     """Say what is not as usual about an origin: where a plain search does not find it, and what is left out of it."""
-    collection = status.collections.get(name, _USUAL)
-    if collection != _USUAL:
-        yield f"(in the collection {collection})"
+    collections = status.collections.get(name, (_USUAL,))
+    if len(collections) > 1:
+        yield f"(in the collections {', '.join(collections)})"
+    elif collections != (_USUAL,):
+        yield f"(in the collection {collections[0]})"
     if excluded := status.excluded.get(name):
         yield f"({excluded:,} excluded)"
     if skipped := status.skipped.get(name):

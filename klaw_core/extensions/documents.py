@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from attrs import define, field, frozen
 
-from klaw_core.errors import NotFoundError, RecordError
+from klaw_core.errors import KlawError, NotFoundError, RecordError
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.files.journals import FileJournals
 from klaw_core.files.layout import DataDirectory
@@ -165,12 +165,21 @@ class DocumentsExtension:
         return self._journal
 
     def put(self, documents: Iterable[NewDocument], collection: str = MEMORY) -> IndexReport:
-        """Keep documents and index them; one whose id is known replaces that one. Raise RecordError, StoreError."""
+        """Keep documents and index them; one whose id is known replaces that one; see ``Memory.add``."""
         check_collection_name(collection)
         documents = _checked(documents)
         latest = {document.id: document for document in documents}  # of two with one id the last counts
         journal = self.journal
         version = journal.append([document.record(collection) for document in latest.values()])
+        try:
+            return self._index(latest, collection, version)
+        except KlawError as error:  # they are in the journal: a caller told of a failure would add them again
+            kept = f"{len(latest):,} documents are kept, and will be found after the next `klaw index`: {error}"
+            return IndexReport(notices=(kept,))
+
+    def _index(self, latest: dict[str, NewDocument], collection: str, version: Hashable) -> IndexReport:
+        """Index documents that the journal holds as of a version."""
+        journal = self.journal
         report = self._attached.index_documents([item.as_document() for item in latest.values()], collection)
         # Two writers of one id may append in one order and index in the other: the journal counts.
         while journal.version != version:

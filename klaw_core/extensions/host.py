@@ -148,7 +148,8 @@ class Extensions:
                     owned.append(OwnedSources(name, origins, tuple(extension.sources())))
             except PluginError as error:
                 owned.append(OwnedSources(name, origins, (), error))
-        return owned
+        unbuilt = (OwnedSources(name, frozenset(), (), error, built=False) for name, error in self._failed.items())
+        return [*owned, *unbuilt]
 
     def reserved_origins(self) -> frozenset[str]:
         """Return the origins that belong to extensions."""

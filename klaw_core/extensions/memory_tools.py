@@ -222,7 +222,7 @@ class _MemoryTools:
         status = self.memory.status()
         whole: Json = to_json(status)
         origins = {
-            name: {**counts, "collection": status.collections.get(name, MEMORY)}
+            name: {**counts, "collections": list(status.collections.get(name, (MEMORY,)))}
             for name, counts in whole["origins"].items()
         }
         return {"origins": origins, "embedder": status.embedder, "problems": list(status.problems)}

@@ -99,7 +99,9 @@ class Doctor:
     def _check_sources(self, name: str) -> Iterator[Finding]:
         try:
             sources = self.sources.of(name)
-            yield from check_origins(self.assembly.collection(name), sources, self.sources.reserved())
+            yield from check_origins(
+                self.assembly.collection(name), sources, self.sources.reserved(), self.sources.broken()
+            )
             indexer = self.assembly.indexer(name)
         except KlawError as error:
             yield Finding("sources", "error", error.message, name, error.hint)
@@ -133,7 +135,8 @@ class Doctor:
     def _synchronise(self, name: str, found: Sequence[Finding]) -> None:
         """Bring the index up to date with the sources that it does not agree with."""
         sources, collection = self.sources.of(name), self.assembly.collection(name)
-        remove_unknown_origins(collection, sources, self.sources.reserved())
+        if not self.sources.broken():
+            remove_unknown_origins(collection, sources, self.sources.reserved())
         outdated = {finding.where for finding in found if finding.check in _OUTDATED}
         damaged = any(finding.check == _DAMAGED for finding in found)
         indexer = self.assembly.indexer(name)

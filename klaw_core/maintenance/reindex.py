@@ -38,7 +38,7 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
     """Build the index anew in the embedder's own space and put it in the place of the one in use.
 
     If it raises, or the process dies, the index in use is as it was. Raise WorkspaceError if a directory is missing,
-    PluginError if an extension cannot name its sources, whose chunks would be lost,
+    PluginError if an extension cannot name its sources, or does not work, and its chunks would be lost,
     StoreLockedError if another process is writing, EmbeddingError, StoreError.
     """
     started = time.monotonic()

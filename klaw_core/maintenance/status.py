@@ -14,6 +14,7 @@ from klaw_core.files.layout import DataDirectory
 from klaw_core.indexing.reconcile import compare
 from klaw_core.interfaces.extension import StatusExtension
 from klaw_core.interfaces.store import Snapshot
+from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.skipped import SkippedFiles
 from klaw_core.values.runs import Status
@@ -41,10 +42,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
         retrievers=tuple(configured.name for configured in assembly.retrievers if not configured.problem),
         fusion=assembly.config.fusion.type,
         origins=_by_origin(counts),
-        collections={
-            **{source.origin: source.collection for source in known},
-            **{name: collection for collection, each in counts.items() for name in each},
-        },
+        collections=_collections(known, counts),
         workspaces={name: str(root) for name, root in roots.items()},
         excluded={source.origin: source.excluded for source in known if source.excluded},
         statistics={**assembly.store.statistics(), **_facts(extensions), **model_facts},
@@ -55,7 +53,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             *model_problems,
             *(f"plugin {item.name}: {item.problem}" for item in assembly.registry.whole.plugins if item.problem),
             *(f"extension {name}: {error}" for name, error in extensions.problems().items()),
-            *(f"{name}/ has no source any more: `klaw forget {name}/`" for name in sorted(sources.strays())),
+            *_strays(sources),
             *indexes,
         ),
         skipped={
@@ -64,6 +62,25 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             if name in roots
         },
     )
+
+
+def _strays(sources: Sources) -> Iterator[str]:
+    """Name what was indexed from sources that are not known any more."""
+    unless = ", unless it is of what does not work" if sources.broken() else ""
+    yield from (f"{name}/ has no source any more: `klaw forget {name}/`{unless}" for name in sorted(sources.strays()))
+
+
+def _collections(
+    known: Sequence[IsolatedSource], counts: Mapping[str, Mapping[str, tuple[int, int]]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the collections by origin: those that hold something of it, then those that its sources name."""
+    found: dict[str, dict[str, None]] = {}
+    for collection, each in counts.items():
+        for name in each:
+            found.setdefault(name, {})[collection] = None
+    for source in known:
+        found.setdefault(source.origin, {})[source.collection] = None
+    return {name: tuple(collections) for name, collections in found.items()}
 
 
 def _facts(extensions: Extensions) -> Mapping[str, int | str]:

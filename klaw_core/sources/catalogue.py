@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from klaw_core.errors import NotFoundError, PluginError, WorkspaceError
+from klaw_core.errors import KlawError, NotFoundError, PluginError, WorkspaceError
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.values.collections import STANDARD_COLLECTIONS
 
@@ -22,13 +22,14 @@ class OwnedSources:
     """The sources of one extension, and the origins that only they may have.
 
     ``failure`` is the defect that keeps the extension from naming its sources. Its origins stay its own: what is
-    indexed under them is no stray.
+    indexed under them is no stray. Of an extension that is not ``built`` the origins are unknown.
     """
 
     extension: str
     origins: frozenset[str]
     sources: Sequence[Source]
-    failure: PluginError | None = None
+    failure: KlawError | None = None
+    built: bool = True
 
 
 @frozen(eq=False)
@@ -64,17 +65,32 @@ class Sources:
                 )
         return found
 
-    def failures(self) -> Mapping[str, PluginError]:
+    def failures(self) -> Mapping[str, KlawError]:
         """Return the defects that keep extensions from naming their sources, by extension."""
-        return {row.extension: row.failure for row in self.get_owned() if row.failure is not None}
+        return {row.extension: row.failure for row in self.get_owned() if row.failure is not None and row.built}
+
+    def broken(self) -> Sequence[str]:
+        """Return what cannot be built or loaded, and why: each may have sources of which nobody knows."""
+        extensions = (f"extension {row.extension}: {row.failure}" for row in self.get_owned() if not row.built)
+        plugins = (
+            f"plugin {item.name}: {item.problem}" for item in self.assembly.registry.whole.plugins if item.problem
+        )
+        return [*extensions, *plugins]
 
     def complete(self) -> Sequence[IsolatedSource]:
         """Return every source, as :meth:`all` does, for what drops the documents of all others.
 
-        Raise PluginError if an extension cannot name its sources.
+        Raise PluginError if an extension cannot name its sources, or if something is indexed from a source that is not
+        known while an extension, which may have it, does not work.
         """
         for failure in self.failures().values():
             raise failure
+        if (broken := self.broken()) and (strays := self.strays()):
+            names = ", ".join(f"{name}/" for name in sorted(strays))
+            raise PluginError(
+                f"{names} would leave the index, and may be of what does not work: {'; '.join(broken)}",
+                hint=f"`klaw plugins`; or, to do without its documents, `klaw forget {min(strays)}/`",
+            )
         return self.all()
 
     def of(self, collection: str) -> Sequence[IsolatedSource]:

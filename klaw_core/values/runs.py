@@ -109,7 +109,7 @@ class SourceStatus:
 class Status:
     """What is indexed, with what, and what does not work.
 
-    By origin: ``origins`` counts (documents, chunks), ``collections`` names the collection, ``workspaces`` the
+    By origin: ``origins`` counts (documents, chunks), ``collections`` names the collections, ``workspaces`` the
     directory, ``excluded`` counts what a workspace leaves out: notes that were forgotten, and patterns; ``skipped`` is
     what the last run over a directory could not index.
     """
@@ -120,7 +120,7 @@ class Status:
     retrievers: tuple[str, ...]
     fusion: str
     origins: Mapping[str, tuple[int, int]]
-    collections: Mapping[str, str]
+    collections: Mapping[str, tuple[str, ...]]
     workspaces: Mapping[str, str]
     excluded: Mapping[str, int]
     statistics: Mapping[str, int | str]

@@ -3,9 +3,15 @@
 import threading
 
 import pytest
+from attrs import frozen
 
-from klaw_core import NotFoundError, StoreError
-from klaw_core.agents import Agents
+from klaw_core import API, Agents, Component, NotFoundError, StoreError
+from klaw_core.builtin.memory_store import MemoryStore
+
+
+@frozen
+class NoOptions:
+    pass
 
 
 @pytest.fixture
@@ -35,6 +41,37 @@ def test_a_disabled_agent_has_no_memory_and_no_file(agents):
     home, opened = agents
     assert opened.memory("mute") is None
     assert not (home.root / "data" / "agents" / "mute").exists()
+
+
+def test_whatever_is_built_for_an_agent_is_told_its_name(make_home):
+    home = make_home("memory")
+    told = {}
+
+    def tell(kind, value):
+        def build(_options, context):
+            told[kind] = context.agent
+            return value
+
+        return kind, Component("told", NoOptions, build, API)
+
+    class Quiet:
+        name = "told"
+        origin = "told"
+
+        def scan(self):
+            return ()
+
+        def read(self, entry, /):
+            raise NotImplementedError
+
+    embedder = home.component("told").factory(None, None)
+    kinds = {"embedder": embedder, "source": Quiet(), "extension": Quiet(), "store": MemoryStore()}
+    home.extra.extend(tell(kind, value) for kind, value in kinds.items())
+    config = home.config(embedding={"type": "told"}, sources=[{"type": "told"}], store={"type": "told"})
+    with Agents(config, registry=home.registry()) as opened:
+        opened.memory("a").index()
+        opened.memory("a").save("the kiln is hot")
+    assert told == dict.fromkeys(kinds, "a")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "a\0", "-x", "é", "x" * 101, "a\n"])

@@ -4,6 +4,7 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
+from attrs import evolve
 
 from klaw_core import (
     Condition,
@@ -17,6 +18,7 @@ from klaw_core import (
     PluginError,
     QueryError,
     RecordError,
+    StoreFullError,
 )
 
 
@@ -103,6 +105,81 @@ class TestSourcesThatFail:
     def test_an_index_of_its_origin_raises(self, memory):
         with pytest.raises(PluginError, match="'bad'"):
             memory.index(origin="bad")
+
+
+class TestWhatCannotBeBuilt:
+    """Nobody knows which sources it has: what was indexed of them must not be dropped meanwhile."""
+
+    @pytest.fixture
+    def memory(self, with_bad, home):
+        with with_bad(origins=("bad",), sources=lambda: [Listed()]) as memory:
+            memory.index()
+            memory.index(home.notes)
+        with with_bad(origins=None) as memory:
+            yield memory
+
+    def test_a_rebuild_which_would_lose_its_chunks_is_refused(self, memory):
+        with pytest.raises(PluginError, match=r"bad/ would leave the index.*extension bad"):
+            memory.reindex()
+        assert memory.search("kestrel")
+
+    def test_doctor_names_its_chunks_and_leaves_them(self, memory):
+        (found,) = [finding for finding in memory.doctor(fix=True).findings if finding.check == "ghost-source"]
+        assert (found.fixed, found.where) == (False, "bad")
+        assert "extension bad" in found.what
+        assert memory.search("kestrel")
+
+    def test_status_tells_that_it_may_be_its(self, memory):
+        (problem,) = [problem for problem in memory.status().problems if problem.startswith("bad/")]
+        assert problem.endswith("unless it is of what does not work")
+
+    def test_without_its_chunks_a_rebuild_goes_on(self, memory):
+        memory.forget("bad/")
+        memory.reindex()
+        assert [result.path for result in memory.search("heron kestrel", 9)] == ["notes/a.md"]
+
+
+def test_a_plugin_that_does_not_load_keeps_the_chunks_of_its_sources(with_bad, home):
+    with with_bad(origins=("bad",), sources=lambda: [Listed()]) as memory:
+        memory.index()
+    registry = home.registry()
+    broken = evolve(registry.plugins[0], name="lost", problem="ImportError: no kestrels")
+    with Memory.open(home.config(), registry=evolve(registry, plugins=(*registry.plugins, broken))) as memory:
+        with pytest.raises(PluginError, match="plugin lost: ImportError"):
+            memory.reindex()
+        memory.doctor(fix=True)
+        assert memory.search("kestrel")
+    with Memory.open(home.config(), registry=registry) as memory:
+        assert memory.doctor(fix=True).remaining == ()
+        assert not memory.search("kestrel")
+
+
+def test_documents_that_are_in_the_journal_and_not_in_the_index_are_named(home, monkeypatch):
+    with home.open() as memory:
+        memory.save("the pier")
+
+        def fail_to_write(_store):
+            raise StoreFullError("no space left")
+
+        with monkeypatch.context() as full:
+            full.setattr(type(memory._assembly.store), "write", fail_to_write)
+            report = memory.add([NewDocument("boat", "The boat lies there.")])
+        assert report.added == 0
+        (notice,) = report.notices
+        assert "1 documents are kept" in notice and "no space left" in notice  # noqa: PT018
+        (found,) = [finding for finding in memory.doctor().findings if finding.check == "never-indexed"]
+        assert found.items == ("documents/boat",)
+        memory.index()
+        assert memory.search("boat")
+
+
+def test_status_names_every_collection_of_an_origin(home):
+    with home.open() as memory:
+        memory.add([NewDocument("a", "One.")], collection="mine")
+        memory.add([NewDocument("b", "Two.")], collection="theirs")
+        memory.save("the pier")
+        assert set(memory.status().collections["documents"]) >= {"mine", "theirs"}
+        assert memory.status().collections["saved"] == ("memory",)
 
 
 @pytest.mark.parametrize("origins", [None, "bad", (1,)])

@@ -203,7 +203,7 @@ class TestContextAndStatus:
 
     def test_the_status_counts_by_origin(self, memory):
         answer = call(memory, "memory_status", {})
-        assert answer["origins"]["notes"] == {"documents": 2, "chunks": 2, "collection": "memory"}
+        assert answer["origins"]["notes"] == {"documents": 2, "chunks": 2, "collections": ["memory"]}
         assert answer["problems"] == list(memory.status().problems)
 
 

@@ -50,11 +50,13 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
         yield from _skipped(skipped, source.origin)
 
 
-def check_origins(collection: Collection, sources: Sequence[Source], reserved: frozenset[str]) -> Iterator[Finding]:
+def check_origins(
+    collection: Collection, sources: Sequence[Source], reserved: frozenset[str], broken: Sequence[str]
+) -> Iterator[Finding]:
     """Look for what was indexed from a place that is no longer known.
 
     Documents of a ``reserved`` origin belong to an extension whose journal is gone: the index may be the only place
-    that still has them, so they are never removed here.
+    that still has them, so they are never removed here. Nor are others while something is ``broken`` whose they may be.
     """
     known = {source.origin for source in sources}
     for origin, paths in _unknown(collection, known).items():
@@ -62,6 +64,9 @@ def check_origins(collection: Collection, sources: Sequence[Source], reserved: f
         if origin in reserved:
             what = f"{len(paths):,} documents of {origin!r} are in the index, and the files they were made of are gone"
             yield Finding("journal-gone", "error", what, origin, "put the file back, from a backup or an export", paths)
+        elif broken:
+            what += f"; it may be of what does not work: {'; '.join(broken)}"
+            yield Finding("ghost-source", "warning", what, origin, f"klaw plugins; or `klaw forget {origin}/`", paths)
         else:
             yield Finding("ghost-source", "warning", what, origin, FIX, paths)
 

@@ -68,6 +68,6 @@ def test_status_says_what_a_plain_search_does_not_find(klaw, guide):
     klaw("index", "-c", "docs", "guide")
     klaw("index", "notes")
     text, status = klaw("status").stdout, json.loads(klaw("status", "--json").stdout)
-    assert status["collections"] == {"guide": "docs", "notes": "memory"}
+    assert status["collections"] == {"guide": ["docs"], "notes": ["memory"]}
     assert f"~/{guide.relative_to(guide.parents[1])} (in the collection docs)\n" in text
     assert text.count("collection") == 1
