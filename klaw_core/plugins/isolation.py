@@ -196,6 +196,11 @@ class IsolatedSource:
         with self._alone():
             return tuple(self.source.watch_paths())
 
+    @property
+    def can_locate(self) -> bool:
+        """Whether the documents are files, which can be named."""
+        return isinstance(self.source, LocatingSource)
+
     def locate(self, path: str, /) -> str | None:
         """Return the document that a path in the file system means, None if it is none of this source."""
         if not isinstance(self.source, LocatingSource):

@@ -113,12 +113,16 @@ class IndexRuns:
         """Bring the index up to date with single files of known sources.
 
         A file that its source does not have (any more: it was removed, or is excluded) leaves the index; of one that
-        is there the report says why. Raise NotFoundError if a path lies in no source's directory, StoreError.
+        is there the report says why. A source whose documents are no files is looked at as a whole.
+        Raise NotFoundError if a path lies in no source's directory, StoreError.
         """
         run = EmbeddingRun(stopped=not embed)
         report = IndexReport()
         by_source = self._files_by_source(paths)
         for source, named in by_source.items():
+            if not source.can_locate:  # it cannot say which of its documents a file is
+                report += self._write(source, run, force=False, on_progress=on_progress)
+                continue
             indexer = self._indexer(source)
             written = indexer.write_entries(source, named.there, named.gone, run, on_progress=on_progress)
             written += IndexReport(skipped=tuple(named.left_out))

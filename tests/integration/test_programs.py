@@ -75,6 +75,16 @@ class TestSingleFiles:
             indexed.index(paths=[home.notes / "a.md", tmp_path / "elsewhere.md"])
         assert dump(indexed) == before
 
+    def test_a_journal_by_name_is_looked_at_and_not_taken_for_gone(self, indexed, dump):
+        message = Message("user", "A lantern on the pier.", datetime.now(UTC), meta=Chat("telegram", "1").meta)
+        indexed.conversations.append(message)
+        (file,) = (indexed.config.data_dir / "conversations").rglob("*.jsonl")
+        assert indexed.index(paths=[file]).added == 1
+        before = dump(indexed)
+        report = indexed.index(paths=[file])
+        assert (report.removed, report.unchanged) == (0, 1)
+        assert dump(indexed) == before
+
     def test_no_files_are_no_work(self, indexed, dump):
         before = dump(indexed)
         assert indexed.index(paths=[]).changed == 0
