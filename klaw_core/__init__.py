@@ -12,7 +12,7 @@ from importlib import import_module
 _MODULES = {
     "agents": "Agents",
     "async_memory": "AsyncMemory",
-    "background": "BackgroundIndexer",
+    "background": "BackgroundIndexer BackgroundRun",
     "config.load": "load_config",
     "conversations.archive": "Conversations",
     "conversations.chat": "Chat",

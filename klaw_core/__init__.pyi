@@ -1,6 +1,6 @@
 from klaw_core.agents import Agents
 from klaw_core.async_memory import AsyncMemory
-from klaw_core.background import BackgroundIndexer
+from klaw_core.background import BackgroundIndexer, BackgroundRun
 from klaw_core.config.load import load_config
 from klaw_core.conversations.archive import Conversations
 from klaw_core.conversations.chat import Chat
@@ -129,6 +129,7 @@ __all__ = [
     "AttachedExtension",
     "AutoChoice",
     "BackgroundIndexer",
+    "BackgroundRun",
     "BadLine",
     "BrokenRecord",
     "Candidate",

@@ -4,17 +4,59 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from attrs import define, evolve, field, frozen
+
+from klaw_core.errors import NotFoundError, StoreError
+from klaw_core.values.runs import IndexReport
+
 if TYPE_CHECKING:
     from klaw_core.memory import Memory
-    from klaw_core.values.runs import IndexReport, Progress
+    from klaw_core.values.runs import Progress
 
 _LOG = logging.getLogger("klaw")
 
-# So long after it was put off, embedding is tried again if nothing asks for a run before.
+# So long after it was put off, embedding is tried again if nothing asks for a run before; and so is a run that found
+# the store locked or full.
 _RETRY_SECONDS = 5.0
+# Requests that never stop are one run after so many times the debounce.
+_LONGEST_BURST = 10
+
+
+@frozen
+class BackgroundRun:
+    """A run that ended. ``reasons`` are those of its requests; ``error`` says what ended it, None if nothing did."""
+
+    reasons: tuple[str, ...]
+    report: IndexReport
+    error: Exception | None = None
+
+
+@define
+class _Wanted:
+    """What was asked for and is not done."""
+
+    everything: bool = False
+    force: bool = False
+    origins: set[str] = field(factory=set)
+    paths: set[str] = field(factory=set)
+    reasons: dict[str, None] = field(factory=dict)
+
+    def __bool__(self) -> bool:
+        return self.everything or bool(self.origins) or bool(self.paths)
+
+    def add(self, other: _Wanted) -> None:
+        """Ask for what another asks for as well."""
+        self.everything |= other.everything
+        self.force |= other.force
+        self.origins |= other.origins
+        self.paths |= other.paths
+        self.reasons |= other.reasons
 
 
 class BackgroundIndexer:
@@ -26,23 +68,33 @@ class BackgroundIndexer:
 
     Requests within ``debounce_seconds`` of each other are one run. Words come first: they are written whatever else
     goes on, and embedding gives way to them as soon as what was answered is kept. While another process embeds,
-    embedding is put off and tried again every few seconds.
+    embedding is put off and tried again every few seconds. Without ``at_start`` there is no run before the first
+    request.
 
-    An error is logged (logger ``klaw``) and never raised; the next request tries again. A good run logs "memory index
-    ready". Leaving the block waits for the words that are being written, or for the embedder's answer; what then has
-    no vector gets it from the next run, here or elsewhere.
+    An error is logged (logger ``klaw``) and never raised; the next request tries again, and where the store was locked
+    or full, so does time. A good run logs "memory index ready". ``on_run`` is told of every run that was asked for, in
+    the thread of the runs. Leaving the block waits for the words that are being written, or for the embedder's answer;
+    what then has no vector gets it from the next run, here or elsewhere.
     """
 
-    def __init__(self, memory: Memory, *, debounce_seconds: float = 1.5) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        debounce_seconds: float = 1.5,
+        at_start: bool = True,
+        on_run: Callable[[BackgroundRun], None] = lambda _run: None,
+    ) -> None:
         self._memory = memory
         self._debounce_seconds = debounce_seconds
+        self._on_run = on_run
         self._changed = threading.Condition()
-        self._requests = 1  # the run at the start
-        self._origins: set[str | None] = {None}
-        self._handled = 0
+        self._wanted = _Wanted(everything=at_start)
+        self._at_once = at_start
+        self._requests = 0  # that ever were
         self._running = False
-        self._asked = False
         self._put_off = False
+        self._failed = False
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="klaw-index", daemon=True)
         self._thread.start()
@@ -55,11 +107,29 @@ class BackgroundIndexer:
     ) -> None:
         self.close()
 
-    def request(self, origin: str | None = None) -> None:
-        """Ask for a run, soon, over one source or (None) over all of them; return at once."""
+    def request(
+        self,
+        origin: str | None = None,
+        *,
+        paths: Iterable[str | Path] | None = None,
+        force: bool = False,
+        reason: str = "",
+    ) -> None:
+        """Ask for a run, soon, over one source, over single files, or (neither) over everything; return at once.
+
+        ``force`` has every document of everything cut again. ``reason`` is what ``on_run`` is told.
+        """
+        wanted = _Wanted(force=force, reasons={reason: None})
+        if paths is not None:
+            wanted.paths.update(map(str, paths))
+        elif origin is not None:
+            wanted.origins.add(origin)
+        else:
+            wanted.everything = True
         with self._changed:
-            self._origins.add(origin)
+            self._wanted.add(wanted)
             self._requests += 1
+            self._failed = False
             self._changed.notify_all()
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
@@ -74,54 +144,62 @@ class BackgroundIndexer:
 
     @property
     def _is_done(self) -> bool:
-        return self._requests == self._handled and not self._running
+        return (self._failed or not self._wanted) and not self._running
 
-    def close(self) -> None:
-        """Stop once words are written, or the embedder has answered; closing twice is allowed."""
+    def close(self, timeout_seconds: float | None = None) -> bool:
+        """Stop once words are written, or the embedder has answered; return whether that came about in time.
+
+        Closing twice is allowed.
+        """
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
-        first = True
-        while self._next(at_once=first):
-            first = False
-            put_off = False
-            try:
-                report = self._bring_up_to_date()
-            except _PutOffError as error:
-                put_off = True
-                _LOG.info("memory index ready for search by words; embedding postponed: %s", error)
-            except Exception as error:  # noqa: BLE001  # whatever it is, whoever asked has gone on
-                _LOG.warning("memory index not updated: %s", error)
-            else:
-                for notice in report.notices:
-                    _LOG.warning("%d chunks are found by words alone: %s", report.lacking, notice)
-                _LOG.info("memory index ready")
+        while (wanted := self._next()) is not None:
+            ended = self._attempt(wanted)
+            if wanted:
+                self._tell(ended)
             with self._changed:
-                self._running, self._put_off = False, put_off
+                self._running = False
+                self._put_off = isinstance(ended.error, _PutOffError)
+                if isinstance(ended.error, StoreError):  # it is locked, or full: later it may not be
+                    self._wanted.add(wanted)
+                    self._failed = True
                 self._changed.notify_all()
 
-    def _bring_up_to_date(self) -> IndexReport:
-        """Run over what was asked for; what was put off is a smaller run, for which no file is read."""
-        with self._changed:
-            origins, self._origins = self._origins, set()
-        if not self._asked:
-            return self._memory.embed(on_progress=self._give_way)
-        if None in origins:
-            return self._memory.index(on_progress=self._give_way)
-        from klaw_core.values.runs import IndexReport
-
-        report = IndexReport()
-        done: list[str] = []
+    def _attempt(self, wanted: _Wanted) -> BackgroundRun:
+        """Do what is wanted, or embed what was put off; whatever is raised is in the answer."""
+        ended = BackgroundRun(tuple(filter(None, wanted.reasons)), IndexReport())
         try:
-            for origin in sorted(name for name in origins if name is not None):
-                report += self._memory.index(origin=origin, on_progress=self._give_way)
-                done.append(origin)
-        finally:
-            with self._changed:
-                self._origins |= origins - set(done)
+            ended = evolve(ended, report=self._bring_up_to_date(wanted))
+        except _PutOffError as error:
+            _LOG.info("memory index ready for words; embedding is put off: %s", error)
+            return evolve(ended, error=error)
+        except Exception as error:  # noqa: BLE001  # whatever it is, whoever asked has gone on
+            _LOG.warning("memory index not brought up to date: %s", error)
+            return evolve(ended, error=error)
+        for notice in ended.report.notices:
+            _LOG.warning("%d chunks are found by words alone: %s", ended.report.lacking, notice)
+        _LOG.info("memory index ready")
+        return ended
+
+    def _bring_up_to_date(self, wanted: _Wanted) -> IndexReport:
+        """Run over what was asked for; what was put off is a smaller run, for which no file is read."""
+        if not wanted:
+            return self._memory.embed(on_progress=self._give_way)
+        if wanted.everything:
+            return self._memory.index(force=wanted.force, on_progress=self._give_way)
+        report = IndexReport()
+        for origin in sorted(wanted.origins):
+            report += self._memory.index(origin=origin, on_progress=self._give_way)
+        if wanted.paths:
+            try:
+                report += self._memory.index(paths=sorted(wanted.paths), on_progress=self._give_way)
+            except NotFoundError:  # a source has gone since
+                report += self._memory.index(on_progress=self._give_way)
         return report
 
     def _give_way(self, progress: Progress) -> None:
@@ -130,23 +208,34 @@ class BackgroundIndexer:
             raise _PutOffError("another process is embedding")
         if progress.stage == "embed":
             with self._changed:
-                if self._closing or self._requests > self._handled:
-                    raise _PutOffError("other work comes first")
+                if self._closing or self._wanted:
+                    raise _PutOffError("there is something else to do first")
 
-    def _next(self, *, at_once: bool) -> bool:
-        """Wait for a request and for the burst to end, or to try again; return False when it is time to stop."""
+    def _tell(self, ended: BackgroundRun) -> None:
+        try:
+            self._on_run(ended)
+        except Exception as error:  # noqa: BLE001  # of whoever listens
+            _LOG.warning("%s", error)
+
+    def _next(self) -> _Wanted | None:
+        """Wait for a request and for the burst to end, or to try again; return None when it is time to stop."""
         with self._changed:
-            retry = _RETRY_SECONDS if self._put_off else None
-            self._asked = self._changed.wait_for(lambda: self._requests > self._handled or self._closing, retry)
-            while self._asked and not (at_once or self._closing) and self._more_come(self._requests):
+            retry = _RETRY_SECONDS if self._put_off or self._failed else None
+            asked = self._changed.wait_for(lambda: (self._wanted and not self._failed) or self._closing, retry)
+            deadline = time.monotonic() + _LONGEST_BURST * self._debounce_seconds
+            while asked and not (self._at_once or self._closing) and self._more_come(self._requests, deadline):
                 pass
-            self._handled = self._requests
-            self._running = not self._closing
-            return self._running
+            self._at_once = self._failed = False
+            if self._closing:
+                return None
+            wanted, self._wanted = self._wanted, _Wanted()
+            self._running = True
+            return wanted
 
-    def _more_come(self, seen: int) -> bool:
+    def _more_come(self, seen: int, deadline: float) -> bool:
         """Wait, for at most the time between two requests of one burst, for more than the ``seen`` ones."""
-        return self._changed.wait_for(lambda: self._requests > seen or self._closing, self._debounce_seconds)
+        left = min(self._debounce_seconds, deadline - time.monotonic())
+        return left > 0 and self._changed.wait_for(lambda: self._requests > seen or self._closing, left)
 
 
 class _PutOffError(Exception):

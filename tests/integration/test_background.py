@@ -1,11 +1,13 @@
 """The index that keeps up by itself: never blocking, never raising."""
 
 import logging
+import queue
 import threading
+import time
 
 import pytest
 
-from klaw_core import IndexReport, background
+from klaw_core import IndexReport, StoreLockedError, background
 from klaw_core.background import BackgroundIndexer
 from klaw_core.embedding import run as embedding
 from klaw_core.files.atomic import locked
@@ -155,3 +157,71 @@ def test_embedding_gives_way_to_words_and_to_closing(home, monkeypatch):
             assert memory.search("lantern", mode="fts")
             threading.Timer(0.1, answers.release).start()
         assert _lacking(memory)  # most of them were left for another run
+
+
+def test_single_files_and_sources_are_asked_for_and_told_of(home):
+    home.write("a.md", "the harbour at night")
+    with home.open() as memory:
+        memory.index(home.notes)
+        runs = []
+        with BackgroundIndexer(memory, debounce_seconds=0.01, at_start=False, on_run=runs.append) as indexer:
+            assert indexer.wait(20)
+            assert runs == []
+            home.write("b.md", "a lantern on the pier")
+            home.write("c.md", "a buoy")
+            indexer.request(paths=[home.notes / "b.md"], reason="watch")
+            assert indexer.wait(20)
+            assert (runs[-1].reasons, runs[-1].report.added, runs[-1].report.unchanged) == (("watch",), 1, 0)
+            indexer.request(home.notes.name, reason="interval")
+            assert indexer.wait(20)
+            assert (runs[-1].reasons, runs[-1].report.added, runs[-1].report.unchanged) == (("interval",), 1, 2)
+            indexer.request(force=True, reason="forced")
+            assert indexer.wait(20)
+            assert runs[-1].report.changed == 3
+
+
+def test_a_file_of_a_source_that_has_gone_costs_the_others_nothing(home, tmp_path):
+    home.write("a.md", "the harbour at night")
+    with home.open() as memory:
+        memory.index(home.notes)
+        with BackgroundIndexer(memory, debounce_seconds=0.01, at_start=False) as indexer:
+            home.write("b.md", "a lantern on the pier")
+            indexer.request(paths=[tmp_path / "elsewhere.md", home.notes / "b.md"])
+            assert indexer.wait(20)
+            assert memory.search("lantern", mode="fts")
+
+
+def test_what_found_the_store_locked_is_done_later_by_itself(home, monkeypatch):
+    monkeypatch.setattr(background, "_RETRY_SECONDS", 0.05)
+    home.write("a.md", "the harbour at night")
+    with home.open() as memory:
+        memory.index(home.notes)
+        index, locked_once = type(memory).index, threading.Event()
+
+        def refuse_once(self, *arguments, **options):
+            if not locked_once.is_set():
+                locked_once.set()
+                raise StoreLockedError("the database is locked")
+            return index(self, *arguments, **options)
+
+        monkeypatch.setattr(type(memory), "index", refuse_once)
+        runs = queue.Queue()
+        with BackgroundIndexer(memory, debounce_seconds=0.01, at_start=False, on_run=runs.put) as indexer:
+            home.write("b.md", "a lantern on the pier")
+            indexer.request(paths=[home.notes / "b.md"])
+            assert isinstance(runs.get(timeout=20).error, StoreLockedError)
+            assert runs.get(timeout=20).report.added == 1
+
+
+def test_requests_that_never_end_are_runs_all_the_same(home):
+    home.write("a.md", "the harbour at night")
+    with home.open() as memory:
+        memory.index(home.notes)
+        runs = queue.Queue()
+        with BackgroundIndexer(memory, debounce_seconds=0.05, at_start=False, on_run=runs.put) as indexer:
+            for _ in range(20_000):
+                indexer.request(home.notes.name)
+                if not runs.empty():
+                    break
+                time.sleep(0.001)
+            assert runs.get_nowait()
