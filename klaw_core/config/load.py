@@ -23,10 +23,12 @@ from klaw_core.config.layers import (
     shown,
 )
 from klaw_core.config.places import user_directory
+from klaw_core.config.sync import KEYS as SYNC_KEYS
+from klaw_core.config.sync import sync_settings
 from klaw_core.config.tables import AUTO, COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES, extension_selection
 from klaw_core.errors import ConfigError
 from klaw_core.kinds import CHUNKER
-from klaw_core.values.config import CacheSettings, Config, Selection, SyncSettings
+from klaw_core.values.config import CacheSettings, Config, Selection
 
 _TOP = ("memory", "extensions", "plugins", "trusted_projects", "project_memories")
 _MEMORY = (*COMPONENTS, *COMPONENT_ARRAYS, *OTHER_TABLES)
@@ -109,7 +111,7 @@ def _unknown_keys(layer: Layer) -> list[str]:
     if isinstance(memory, Mapping):
         tables.append(("memory.conversations", memory.get("conversations"), KEYS))
         tables.append(("memory.cache", memory.get("cache"), ("max_entries",)))
-        tables.append(("memory.sync", memory.get("sync"), ("on_search",)))
+        tables.append(("memory.sync", memory.get("sync"), SYNC_KEYS))
     return [
         f"{layer.name}: unknown key {join(place, key)}{nearest(key, known)}"
         for place, table, known in (*tables, ("plugins", layer.table.get("plugins"), ("disabled",)))
@@ -152,7 +154,7 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
     chosen["extensions"] = _extensions(table.get("extensions"), problems)
     chosen["conversations"] = conversation_settings(memory.get("conversations"), problems)
     chosen["cache"] = _cache(memory.get("cache"), problems)
-    chosen["sync"] = _sync(memory.get("sync"), problems)
+    chosen["sync"] = sync_settings(memory.get("sync"), problems)
     if not chosen.get("retrieval"):
         problems.append("memory.retrieval: at least one retriever is needed")
     for key in ("retrieval", "reranking"):  # an explanation tells their parts in a score by name
@@ -277,17 +279,6 @@ def _cache(table: Any, problems: list[str]) -> CacheSettings:
         problems.append(f"memory.cache.max_entries: expected a whole number of at least 0, got {shown(entries)}")
         return CacheSettings()
     return CacheSettings(entries)
-
-
-def _sync(table: Any, problems: list[str]) -> SyncSettings:
-    if not isinstance(table, Mapping):
-        problems.append(f"memory.sync: expected a table, got {shown(table)}")
-        return SyncSettings()
-    on_search = table.get("on_search")
-    if not isinstance(on_search, bool):
-        problems.append(f"memory.sync.on_search: expected true or false, got {shown(on_search)}")
-        return SyncSettings()
-    return SyncSettings(on_search)
 
 
 def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...] | None:

@@ -21,10 +21,20 @@ class CacheSettings:
 class SyncSettings:
     """The table ``memory.sync``: when the index is brought up to date without being told to.
 
-    ``on_search``: before each search, the sources of the collections that it searches.
+    ``on_search``: before each search, the sources of the collections that it searches. The others count where a watcher
+    runs (klaw-watch). ``on_start``: everything, when it starts. ``watch``: each file, so many milliseconds
+    (``debounce_ms``) after its last change. Messages of conversations wait until there are ``conversation_messages``
+    of them, or they have ``conversation_bytes`` together; where both are 0, for nothing. ``interval_minutes``:
+    everything, so often; 0 is never.
     """
 
     on_search: bool = False
+    on_start: bool = True
+    watch: bool = True
+    debounce_ms: int = 1500
+    conversation_messages: int = 0
+    conversation_bytes: int = 0
+    interval_minutes: int = 60
 
 
 @frozen

@@ -317,7 +317,7 @@ class TestSyncOnSearch:
         assert found[0].path == "notes/new.md"
         assert "notes may be out of date" in found.notices[0]
 
-    @pytest.mark.parametrize("table", ["yes", {"on_search": 1}, {"on_serch": True}])
+    @pytest.mark.parametrize("table", ["yes", {"on_search": 1}, {"on_serch": True}, {"debounce_ms": -1}, {"watch": 1}])
     def test_a_wrong_table_is_named(self, home, table):
         with pytest.raises(ConfigError, match=r"memory\.sync"):
             home.config(sync=table)
