@@ -71,6 +71,12 @@ CATALOGUE: tuple[FirstParty, ...] = (
         {"hook": "Recall for coding agents, without being asked."},
     ),
     FirstParty("klaw-import", ("import",)),
+    FirstParty(
+        "klaw-watch",
+        ("watch",),
+        (("extension", "watch"),),
+        {"watch": "Keep the index up to date with the files."},
+    ),
 )
 
 #: The extras that ``klaw[default]`` stands for.

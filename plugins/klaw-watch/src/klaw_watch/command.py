@@ -1,0 +1,81 @@
+"""``klaw watch``: keep the index up to date until interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import click
+
+from klaw_core.cli.kit import (
+    Settings,
+    common_options,
+    counted,
+    data,
+    echo,
+    notify,
+    own_command,
+    pass_settings,
+)
+
+if TYPE_CHECKING:
+    from klaw_core import BackgroundRun
+
+# Words are written in less; an embedder that still computes is not waited for, and nothing is lost by it.
+_STOP_SECONDS = 0.7
+
+
+@click.command("watch", short_help="Keep the index up to date with the files.")
+@click.option("--unit", "only_unit", is_flag=True, help="Print a unit of systemd that runs this command, and end.")
+@common_options
+@pass_settings
+def command(settings: Settings, *, only_unit: bool) -> None:
+    """Index what has changed, then each file a moment after it changes, until interrupted.
+
+    The settings `memory.sync` say when. SIGHUP has everything looked at and cut again. There is one watcher for a data
+    directory; `klaw status` shows what it does.
+    """
+    if only_unit:
+        from klaw_watch.unit import unit
+
+        echo(unit(own_command(settings, "watch"), str(settings.load_config().data_dir)), nl=False)
+        return
+    from klaw_watch.watcher import Watcher
+
+    stop = threading.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: stop.set())
+    memory = settings.open_memory()
+    watcher = Watcher(memory, lambda run: _report(settings, run))
+    signal.signal(signal.SIGHUP, lambda *_: watcher.request())
+    watcher.start()
+    watcher.wait_ready()
+    state = watcher.state
+    how = f"looking at every file ({state.scanning})" if state.scanning else "told by the system"
+    notify(settings, f"watching {counted(state.watched, 'place')}, {how}; Ctrl-C ends it")
+    if state.problem:
+        notify(settings, state.problem)
+    stop.wait()
+    if not watcher.stop(_STOP_SECONDS):
+        _leave()
+    memory.close()
+
+
+def _report(settings: Settings, run: BackgroundRun) -> None:
+    from klaw_watch.state import result_of
+
+    if settings.json:
+        echo(json.dumps({"triggers": list(run.reasons), "result": result_of(run)}))
+    elif not settings.quiet:
+        data().line(f"{', '.join(run.reasons)}: {result_of(run)}")
+
+
+def _leave() -> None:
+    """End at once: a run that is under way is undone by the store, or goes on with the next start."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -1,0 +1,31 @@
+"""What Klaw loads: what reports on the watcher. Light."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from klaw_core import Component, ComponentContext, hookimpl
+
+if TYPE_CHECKING:
+    from klaw_watch.extension import WatchExtension
+
+
+@frozen
+class NoOptions:
+    """The settings of a watcher are `memory.sync`."""
+
+
+def _build(_options: NoOptions, context: ComponentContext) -> WatchExtension:
+    from klaw_watch.extension import WatchExtension
+    from klaw_watch.state import WatchDirectory
+
+    return WatchExtension(WatchDirectory.of(context.data_dir))
+
+
+@hookimpl
+def klaw_extensions() -> Iterable[Component[NoOptions, WatchExtension]]:
+    """Yield what reports on the watcher."""
+    yield Component("watch", NoOptions, _build, api=2, summary="what keeps the index up to date, and when it last did")

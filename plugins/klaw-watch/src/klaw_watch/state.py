@@ -1,0 +1,106 @@
+"""What a watcher tells other processes, in ``watch/`` of the data directory: that it runs, and what it did last."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, evolve, field, frozen
+
+from klaw_core import BackgroundRun, KlawError, StoreLockedError, format_ts, locked, write_atomically
+
+
+@frozen
+class LastRun:
+    """When a trigger ran last, and what came of it."""
+
+    at: str
+    result: str
+
+
+@frozen
+class WatchState:
+    """What a watcher is doing. ``scanning`` says why it looks at files itself; empty if the system tells it.
+
+    ``stopped``: it ended as it should.
+    """
+
+    pid: int
+    watched: int = 0
+    scanning: str = ""
+    problem: str = ""
+    runs: Mapping[str, LastRun] = field(factory=dict)
+    stopped: bool = False
+
+    def after(self, run: BackgroundRun) -> WatchState:
+        """Return the state with a run that ended."""
+        last = LastRun(format_ts(datetime.now(UTC)), result_of(run))
+        return evolve(self, runs={**self.runs, **dict.fromkeys(run.reasons, last)})
+
+
+@frozen
+class WatchDirectory:
+    """The directory ``watch`` in a data directory: its lock is that of the one watcher."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, data_dir: Path) -> WatchDirectory:
+        """Return that of a data directory."""
+        return cls(data_dir / "watch")
+
+    @contextmanager
+    def only_watcher(self) -> Iterator[None]:
+        """Be the one watcher of the data directory until the end of the block. Raise StoreLockedError, StoreError."""
+        with locked(self.path, self._refuse):
+            yield
+
+    def _refuse(self) -> None:
+        state = self.read()
+        who = f" (process {state.pid})" if state else ""
+        raise StoreLockedError(f"a watcher for {self.path.parent} is running{who}", hint="stop it first")
+
+    def is_watched(self) -> bool:
+        """Return whether a watcher runs now."""
+        if not self.path.is_dir():
+            return False
+        try:
+            with self.only_watcher():
+                return False
+        except StoreLockedError:
+            return True
+        except KlawError:  # nothing can be locked here, so nothing is
+            return False
+
+    def read(self) -> WatchState | None:
+        """Return what the last watcher said, None if there is nothing sound."""
+        try:
+            found: Any = json.loads((self.path / "state.json").read_text("utf-8"))
+            runs = {str(name): LastRun(**run) for name, run in found.pop("runs").items()}
+            return WatchState(**found, runs=runs)
+        except (OSError, ValueError, TypeError, AttributeError, KeyError):
+            return None
+
+    def write(self, state: WatchState) -> None:
+        """Say what the watcher is doing. Raise StoreError."""
+        write_atomically(self.path / "state.json", json.dumps(asdict(state), ensure_ascii=False))
+
+    def begin(self) -> WatchState:
+        """Return the state of a watcher that starts: what each trigger did last is still true."""
+        before = self.read()
+        return WatchState(os.getpid(), runs=before.runs if before else {})
+
+
+def result_of(run: BackgroundRun) -> str:
+    """Return what came of a run, in a few words."""
+    report = run.report
+    if run.error is not None:
+        return str(run.error)
+    counts = ((report.added, "new"), (report.changed, "changed"), (report.removed, "removed"))
+    said = ", ".join(f"{number:,} {word}" for number, word in counts if number) or "nothing new"
+    return f"{said}; {report.lacking:,} chunks without a vector" if report.lacking else said

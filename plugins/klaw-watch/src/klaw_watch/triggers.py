@@ -1,0 +1,142 @@
+"""What a change of files asks for: a run over these files, over a whole source, or nothing yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from attrs import define, field
+from watchfiles import Change
+
+from klaw_core import BackgroundIndexer, KlawError, Memory
+from klaw_watch.files import FileChange
+from klaw_watch.names import CONVERSATION, WATCH
+from klaw_watch.roots import Root, changes_rules, files_below, identity_of
+
+#: Of more files at once a source is looked at as a whole: that costs less, and finds what was not told.
+MOST_FILES = 2000
+_PAGE = 1000
+
+
+@define(eq=False)
+class Backlog:
+    """Conversations that grew by less than is waited for, and how long each file was when it was last indexed."""
+
+    messages: int
+    bytes: int
+    _sizes: dict[Path, int] = field(factory=dict, init=False)
+    _grown: dict[Path, tuple[int, int]] = field(factory=dict, init=False)
+
+    def begin(self, roots: Iterable[Root]) -> None:
+        """Take files as they are now for indexed."""
+        if self.messages or self.bytes:
+            for root in roots:
+                if root.is_conversation:
+                    for file in files_below(root.path, MOST_FILES * 10) or ():
+                        self._sizes[file] = _size(file)
+
+    def add(self, files: Iterable[Path]) -> list[Path]:
+        """Note that files have changed; return those that are to be indexed now."""
+        for file in files:
+            self._grown[file] = _growth(file, self._sizes.get(file, 0))
+        new_bytes, lines = (sum(grown[index] for grown in self._grown.values()) for index in (0, 1))
+        waits = (self.messages and lines < self.messages) or not self.messages
+        waits = bool(waits and ((self.bytes and new_bytes < self.bytes) or not self.bytes))
+        if waits and (self.messages or self.bytes):
+            return []
+        due = list(self._grown)
+        self._grown.clear()
+        self._sizes.update((file, _size(file)) for file in due)
+        return due
+
+
+@define(eq=False)
+class Requests:
+    """Turns changes into requests for index runs."""
+
+    memory: Memory
+    indexer: BackgroundIndexer
+    backlog: Backlog
+
+    def handle(self, changes: Iterable[FileChange], roots: Sequence[Root]) -> None:
+        """Ask for what these changes need."""
+        data_dir = self.memory.config.data_dir
+        by_root: dict[Root, set[FileChange]] = {}
+        for change, path in changes:
+            root = next((root for root in roots if root.relative(path) is not None), None)
+            # What Klaw itself writes is no change, unless a source keeps its files there.
+            if root is not None and (not path.is_relative_to(data_dir) or root.path.is_relative_to(data_dir)):
+                by_root.setdefault(root, set()).add((change, path))
+        for root, found in by_root.items():
+            if identity_of(root.path) is not None:  # else it is not there, and what is indexed of it stays
+                self._handle(root, found)
+
+    def _handle(self, root: Root, changes: set[FileChange]) -> None:
+        reason = CONVERSATION if root.is_conversation else WATCH
+        whole = any(path == root.path or changes_rules(path) for _, path in changes)
+        files = None if whole or len(changes) > MOST_FILES else self._files(root, changes)
+        if files is None:
+            self.indexer.request(root.origin, reason=reason)
+            return
+        due = self.backlog.add(files) if root.is_conversation else sorted(files)
+        if due:
+            self.indexer.request(paths=due, reason=reason)
+
+    def _files(self, root: Root, changes: Iterable[FileChange]) -> set[Path] | None:
+        """Return the files that changed: of a new directory those in it, of one that is gone those that were in it.
+
+        None if there are too many, or the source does not say which they were.
+        """
+        files: set[Path] = set()
+        for change, path in changes:
+            if path.is_dir() and not path.is_symlink():
+                below = files_below(path, MOST_FILES) if change is Change.added else []
+            elif change is Change.deleted and not path.exists():
+                if root.is_conversation:
+                    return None
+                below = [path, *self._documents_below(root, path)]
+            else:
+                below = [path]
+            if below is None or len(files) > MOST_FILES:
+                return None
+            files.update(below)
+        return files
+
+    def _documents_below(self, root: Root, directory: Path) -> Iterator[Path]:
+        """Yield the files of the documents that are indexed of a directory that is gone."""
+        relative = root.relative(directory)
+        prefix = f"{root.origin}/{relative.as_posix()}/" if relative is not None else ""
+        for collection in self._collections(root.origin):
+            after = ""
+            while prefix and (page := self._page(collection, prefix, after)):
+                yield from (root.path / path.removeprefix(f"{root.origin}/") for path in page)
+                after = page[-1]
+
+    def _page(self, collection: str, prefix: str, after: str) -> list[str]:
+        try:
+            found = self.memory.documents(collection=collection, prefix=prefix, after=after, limit=_PAGE)
+        except KlawError:  # the store is busy: what is gone leaves with the next whole run
+            return []
+        return [record.path for record in found]
+
+    def _collections(self, origin: str) -> set[str]:
+        return {source.collection for source in self.memory.sources() if source.origin == origin}
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _growth(file: Path, before: int) -> tuple[int, int]:
+    """Return the bytes and the lines by which a file has grown; all of it, if it is shorter than before."""
+    try:
+        with file.open("rb") as opened:
+            start = before if opened.seek(0, 2) >= before else 0
+            opened.seek(start)
+            new = opened.read()
+    except OSError:
+        return (0, 0)
+    return (len(new), new.count(b"\n"))

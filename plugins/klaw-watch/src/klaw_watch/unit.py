@@ -1,0 +1,35 @@
+"""The unit by which systemd keeps a watcher running for a user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def unit(command: Sequence[str], data_dir: str) -> str:
+    """Return the text of the unit: it is started again when it dies, and told to look at everything by a reload."""
+    return f"""[Unit]
+Description=Klaw keeps its index up to date ({_escaped(data_dir)})
+
+[Service]
+ExecStart={" ".join(map(_quoted, command))}
+ExecReload=/bin/kill -HUP $MAINPID
+Restart=on-failure
+RestartSec=5
+TimeoutStopSec=5
+Nice=10
+
+[Install]
+WantedBy=default.target
+"""
+
+
+def _quoted(word: str) -> str:
+    """Return a word as systemd reads it: quoted where it must be, with what it would replace doubled."""
+    word = _escaped(word).replace("$", "$$")
+    if word and not any(character.isspace() or character in "\"'\\;" for character in word):
+        return word
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%").replace("\n", " ")

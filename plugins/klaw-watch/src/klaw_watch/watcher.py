@@ -1,0 +1,147 @@
+"""The watcher: hears of changes, asks for index runs, and says what it does."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from attrs import define, evolve, field
+
+from klaw_core import BackgroundIndexer, BackgroundRun, KlawError, Memory
+from klaw_watch.files import FileEvents
+from klaw_watch.loop import Loop
+from klaw_watch.names import FORCED
+from klaw_watch.state import WatchDirectory, WatchState
+
+_LOG = logging.getLogger("klaw")
+
+# Directories that come, go or are replaced are noticed so soon.
+_LOOK_SECONDS = 2.0
+
+
+def _slept() -> float:
+    """Return for how many seconds the machine was suspended, since some moment of the past."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return 0.0 if clock is None else time.clock_gettime(clock) - time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+@define(eq=False)
+class Watcher:
+    """Keeps the index of a memory up to date, by the settings ``memory.sync``, until it is stopped.
+
+        with Memory.open() as memory, Watcher(memory):
+            ...
+
+    One a data directory. Notes and conversations are indexed in a thread of its own; what fails is logged, is in
+    ``klaw status``, and is tried again. ``on_run`` is told of every run, in that thread.
+    """
+
+    memory: Memory
+    on_run: Callable[[BackgroundRun], None] = lambda _run: None
+    get_slept: Callable[[], float] = _slept
+    look_seconds: float = _LOOK_SECONDS
+    _stop: threading.Event = field(factory=threading.Event, init=False)
+    _held: ExitStack = field(factory=ExitStack, init=False)
+    _changed: threading.Lock = field(factory=threading.Lock, init=False)
+    _state: WatchState = field(init=False)
+    _indexer: BackgroundIndexer = field(init=False)
+    _events: FileEvents = field(init=False)
+    _thread: threading.Thread | None = field(default=None, init=False)
+    _ready: threading.Event = field(factory=threading.Event, init=False)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def directory(self) -> WatchDirectory:
+        """Where it says what it does."""
+        return WatchDirectory.of(self.memory.config.data_dir)
+
+    @property
+    def state(self) -> WatchState:
+        """What it is doing."""
+        return self._state
+
+    def start(self) -> None:
+        """Begin. Raise StoreLockedError if another watcher has this data directory, StoreError."""
+        self._held.enter_context(self.directory.only_watcher())
+        self._state = self.directory.begin()
+        self._events = FileEvents(self._stop)
+        self._indexer = BackgroundIndexer(
+            self.memory,
+            debounce_seconds=self.memory.config.sync.debounce_ms / 1000,
+            at_start=False,
+            on_run=self._note,
+        )
+        self._thread = threading.Thread(target=self._run, name="klaw-watch", daemon=True)
+        self._thread.start()
+
+    def wait_ready(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until changes are heard of; return whether that came about in time."""
+        return self._ready.wait(timeout_seconds)
+
+    def request(self) -> None:
+        """Have every document looked at and cut again, soon: the trigger ``forced``."""
+        self._indexer.request(force=True, reason=FORCED)
+
+    def stop(self, timeout_seconds: float | None = None) -> bool:
+        """Stop once words are written, or the embedder has answered; return whether that came about in time.
+
+        What was not written is found by the next start. Stopping twice is allowed.
+        """
+        if self._thread is None:
+            return True
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        self._stop.set()
+        self._thread.join(timeout_seconds)
+        left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+        if not self._indexer.close(left) or self._thread.is_alive():
+            return False
+        self._thread = None
+        self._say(lambda state: evolve(state, stopped=True))
+        self._held.close()
+        return True
+
+    def _note(self, run: BackgroundRun) -> None:
+        self._say(lambda state: state.after(run))
+        self.on_run(run)
+
+    def _say(self, change: Callable[[WatchState], WatchState]) -> None:
+        """Change what it says it is doing, and tell other processes if that is news."""
+        with self._changed:
+            before, self._state = self._state, change(self._state)
+            if self._state == before and self._ready.is_set():
+                return
+            try:
+                self.directory.write(self._state)
+            except KlawError as error:
+                _LOG.warning("%s", error)
+
+    def _run(self) -> None:
+        loop = Loop(
+            self.memory, self._indexer, self._events, self._stop, self.get_slept, self.look_seconds, self._looked
+        )
+        try:
+            loop.run()
+        except Exception:  # noqa: BLE001  # whatever it is, it must be known
+            _LOG.exception("the watcher stopped")
+            self._say(lambda state: evolve(state, problem="it ended by an error of its own, which its log has"))
+        finally:
+            self._events.close()
+            self._ready.set()
+
+    def _looked(self, watched: int, problem: str) -> None:
+        scanning = self._events.scanning
+        self._say(lambda state: evolve(state, watched=watched, scanning=scanning, problem=problem))
+        self._ready.set()

@@ -1,0 +1,89 @@
+"""``klaw watch`` as a process: signals, sudden death, a second one, the unit of systemd."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+
+from klaw_core.cli.program import cli
+from klaw_watch.state import WatchDirectory
+from klaw_watch.unit import unit
+
+
+def until(process, trigger):
+    """Read runs until one of a trigger; return its result."""
+    for line in process.stdout:
+        run = json.loads(line)
+        if trigger in run["triggers"]:
+            return run["result"]
+    raise AssertionError(process.stderr.read())
+
+
+def test_it_indexes_what_changes_until_it_is_told_to_end(home):
+    home.write("b.md", "A lantern.\n")
+    with home.process() as process:
+        assert until(process, "start") == "1 new"
+        home.write("c.md", "A buoy.\n")
+        assert until(process, "watch") == "1 new"
+        assert home.finds("buoy")
+        process.send_signal(signal.SIGHUP)
+        assert until(process, "forced") == "3 changed"
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert "watching 1 place, told by the system" in said
+    state = WatchDirectory.of(home.data).read()
+    assert (state.pid, state.stopped) == (process.pid, True)
+    with home.open() as memory:
+        assert memory.doctor().healthy
+
+
+def test_killed_at_any_moment_it_loses_nothing(home):
+    for number in range(2):
+        with home.process() as process:
+            until(process, "start")
+            for note in range(30):
+                home.write(f"{number}/{note}.md", f"Heron {number} of {note}.\n")
+            if number % 2:
+                until(process, "watch")  # some are written, and others perhaps not
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        with home.open() as memory:
+            (died,) = [item for item in memory.doctor().findings if item.check == "watcher"]
+            assert f"process {process.pid}" in died.what
+    with home.process() as process:
+        until(process, "start")
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    with home.open() as memory:
+        assert len(list(memory.documents(limit=1000))) == 1 + 2 * 30
+        assert memory.doctor().healthy
+
+
+def test_a_second_one_says_which_process_is_the_first(home):
+    with home.process() as process:
+        until(process, "start")
+        second = subprocess.run(home.command, capture_output=True, text=True, check=False, timeout=60)
+        assert second.returncode == 1
+        assert f"process {process.pid}" in second.stderr
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+def test_the_unit_starts_this_very_command(home):
+    done = CliRunner().invoke(cli, ["watch", "--unit", "--data-dir", str(home.data)])
+    assert done.exit_code == 0, done.output
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("ExecStart=")]
+    assert line.split(" ", 1)[0].startswith("ExecStart=/")
+    assert line.endswith(f"watch --data-dir {home.data}")
+    assert not WatchDirectory.of(home.data).is_watched()
+
+
+@pytest.mark.parametrize(
+    ("word", "quoted"),
+    [("/a b", '"/a b"'), ("/50%", "/50%%"), ("/$HOME", "/$$HOME"), ('/a"b', '"/a\\"b"'), ("/a;b", '"/a;b"')],
+)
+def test_the_unit_means_the_words_as_they_are(word, quoted):
+    assert f"ExecStart=/bin/klaw watch --data-dir {quoted}\n" in unit(["/bin/klaw", "watch", "--data-dir", word], word)
