@@ -159,6 +159,13 @@ def servers(session: nox.Session) -> None:
 
 
 @nox.session
+def browser(session: nox.Session) -> None:
+    """Use the page of klaw serve in a browser: apt-get install chromium, or name one in KLAW_CHROMIUM."""
+    install_everything(session, *TEST_TOOLS, "playwright>=1.50", "axe-playwright-python>=0.1.4")
+    session.run("pytest", "tests/browser", *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Run the code in the README and the documentation."""
     install_everything(session, *TEST_TOOLS)

@@ -61,7 +61,7 @@ class Service:
                 root = scope["path"].removesuffix(path) + f"/{name}"
                 await hosted.app({**scope, "root_path": root}, receive, send)
                 return
-        await self._router({**scope, "path": path, "raw_path": None}, receive, send)
+        await self._router({**scope, "path": path, "raw_path": None, "klaw.asked": scope["path"]}, receive, send)
 
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""The page at ``/``: three files, served with a policy that lets nothing else run."""
+"""The page at ``/``: a few files as they are, without a build, served with a policy that lets nothing else run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from importlib.resources import files
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-_TYPES: Final = {"app.js": "text/javascript", "style.css": "text/css", "icon.svg": "image/svg+xml"}
+_SCRIPTS: Final = ("api", "app", "chats", "core", "documents", "dom", "facts", "search", "status")
+_TYPES: Final = {
+    **{f"{name}.js": "text/javascript" for name in _SCRIPTS},
+    "style.css": "text/css",
+    "icon.svg": "image/svg+xml",
+}
 
 
 def routes() -> list[Route]:
@@ -22,7 +27,10 @@ def _read(name: str) -> str:
     return (files(__name__) / name).read_text("utf-8")
 
 
-async def _page(_request: Request) -> Response:
+async def _page(request: Request) -> Response:
+    asked = request.scope["klaw.asked"]
+    if not asked.endswith("/"):  # what the page loads is relative to it
+        return RedirectResponse(f"{asked}/")
     nonce = secrets.token_urlsafe(16)
     policy = (
         f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "

@@ -1,0 +1,87 @@
+// The page: a router over the hash, one function a view. Everything that a memory holds becomes text nodes, never HTML.
+
+import { api, ApiError, events, setToken, token } from "./api.js";
+import { h, mount, toast } from "./dom.js";
+import { search, onSearchKey } from "./search.js";
+import { document_, recent } from "./documents.js";
+import { chats, chat } from "./chats.js";
+import { facts, fact } from "./facts.js";
+import { core } from "./core.js";
+import { status } from "./status.js";
+
+const VIEWS = [
+  ["search", "Search", search], ["recent", "Recent", recent], ["chats", "Conversations", chats],
+  ["facts", "Facts", facts], ["core", "Core memory", core], ["status", "Status", status],
+];
+const OTHERS = { document: [document_, "search"], chat: [chat, "chats"], fact: [fact, "facts"] };
+let leave = () => {};
+
+function place() {
+  const [name, query] = location.hash.replace(/^#\/?/, "").split("?");
+  return [name || "search", new URLSearchParams(query)];
+}
+
+async function show() {
+  const [name, query] = place();
+  const view = VIEWS.find(([each]) => each === name)?.[2] ?? OTHERS[name]?.[0] ?? search;
+  for (const link of document.querySelectorAll("#views a")) {
+    const current = link.dataset.view === (OTHERS[name]?.[1] ?? name);
+    current ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+    if (current) link.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+  leave();
+  leave = () => {};
+  try {
+    leave = (await view(query)) ?? (() => {});
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) return askToken();
+    mount(h("h1", {}, "This did not work"), h("p", { class: "problem" }, h("strong", {}, error.message), " ", error.hint ?? ""));
+  }
+}
+
+function askToken() {
+  const input = h("input", { type: "password", id: "token", required: true, autocomplete: "off", "aria-label": "Token" });
+  const form = h("form", {
+    onsubmit(event) { event.preventDefault(); setToken(input.value.trim()); start(); },
+  }, input, h("button", { class: "first" }, "Open"));
+  mount(h("div", { class: "token" }, h("h1", {}, "Which token?"),
+    h("p", { class: "muted" }, "Only who knows the token may see this memory. ", h("code", {}, "klaw serve token"), " prints it."), form));
+  input.focus();
+}
+
+async function start() {
+  const agent = location.pathname.match(/^\/agents\/([^/]+)\//)?.[1];
+  document.getElementById("agent").textContent = agent ? `· ${decodeURIComponent(agent)}` : "";
+  const given = location.hash.match(/^#token=(.+)$/)?.[1];
+  if (given) { setToken(decodeURIComponent(given)); history.replaceState(null, "", "#/search"); }
+  if (!token()) return askToken();
+  try {
+    const has = await api("extensions");
+    const nav = document.getElementById("views");
+    nav.replaceChildren(...VIEWS.filter(([name]) => name !== "facts" || has.facts)
+      .map(([name, title]) => h("a", { href: `#/${name}`, "data-view": name }, title)));
+  } catch (error) {
+    if (error.status === 401) return askToken();
+    toast(error.message);
+  }
+  show();
+}
+
+const help = document.getElementById("help");
+document.getElementById("keys").addEventListener("click", () => help.showModal());
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea, select");
+  if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+  if (event.key === "Escape") {
+    if (typing) typing.blur();
+    else if (OTHERS[place()[0]]) history.back();
+    return;
+  }
+  if (typing && !(typing.type === "search" && ["ArrowDown", "ArrowUp"].includes(event.key))) return;
+  if (event.key === "/") { event.preventDefault(); location.hash.startsWith("#/search") ? document.getElementById("query")?.focus() : (location.hash = "#/search"); }
+  else if (event.key === "?") help.showModal();
+  else if (/^[1-6]$/.test(event.key)) document.querySelectorAll("#views a")[event.key - 1]?.click();
+  else if (place()[0] === "search") onSearchKey(event);
+});
+window.addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? start() : location.hash === "#main" ? null : show()));
+start();

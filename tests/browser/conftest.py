@@ -1,0 +1,105 @@
+"""A browser, and a server to look at: ``nox -s browser`` says what is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+from attrs import frozen
+from playwright.sync_api import sync_playwright
+
+from klaw_core import Chat, Memory, Message, load_config
+
+CHROMIUM = os.environ.get("KLAW_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+NOTES = {
+    "kiln.md": "# Kiln\n\nThe kiln is fired to\ntwelve hundred degrees.\n",
+    "boat.md": "# Boat\n\nThe boat lies in Split.\n",
+    "script.md": "# Zebra\n\n<script>document.title = 'owned'</script> <img src=x onerror=alert(1)> zebra\n",
+}
+
+
+@frozen
+class Served:
+    url: str
+    token: str
+
+    def open(self, page, view=""):
+        """Open the page as the address that ``klaw serve`` prints does, then a view."""
+        page.goto(f"{self.url}/#token={self.token}")
+        page.wait_for_selector("#views a")
+        if view:
+            page.evaluate("hash => { location.hash = hash }", view)
+        return page
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Return Chromium; the whole session is of no use without one."""
+    if CHROMIUM is None:
+        pytest.exit("there is no chromium: apt-get install chromium, or name one in KLAW_CHROMIUM", 1)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=["desktop", "phone", "dark"])
+def look(request):
+    """Return how a page is looked at."""
+    return {
+        "desktop": {"viewport": {"width": 1200, "height": 800}},
+        "phone": {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True},
+        "dark": {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"},
+    }[request.param]
+
+
+@pytest.fixture
+def page(browser):
+    """Return a page; what it says on its console is an error."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        said = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        yield page
+        assert not said
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory):
+    """Return a server over notes, a conversation, core memory and facts, if those are installed."""
+    root = tmp_path_factory.mktemp("page")
+    notes = root / "notes"
+    notes.mkdir()
+    for name, text in NOTES.items():
+        (notes / name).write_text(text, "utf-8")
+    environment = {
+        **os.environ,
+        "KLAW_EMBEDDER": "none",
+        "XDG_CONFIG_HOME": str(root / "config"),
+        "XDG_CACHE_HOME": str(root / "cache"),
+    }
+    with Memory.open(load_config(data_dir=root / "data", environment={"KLAW_EMBEDDER": "none"})) as memory:
+        memory.index(notes)
+        meta = Chat("telegram", "42").meta
+        for minute, (role, text) in enumerate([("user", "Where is the boat?"), ("assistant", "In Split.")]):
+            memory.conversations.append(Message(role, text, datetime(2026, 2, 20, 9, minute, tzinfo=UTC), meta=meta))
+        memory.core.update("user", "name", "Ida")
+        memory.extension("facts").remember("Ida lives in Lyon", slot="home", value="Lyon")
+        memory.extension("facts").remember("Ida lives in Turku", slot="home", value="Turku")
+    command = [sys.executable, "-m", "klaw_core", "serve", "--port", "0", "--json", "--data-dir", str(root / "data")]
+    process = subprocess.Popen(command, env=environment, cwd=root, stdout=subprocess.PIPE, text=True)
+    try:
+        said = ""
+        while "}" not in said:
+            said += process.stdout.readline() or pytest.fail("the server does not start")
+        yield Served(json.loads(said)["url"], (root / "data" / "serve.token").read_text().strip())
+    finally:
+        process.terminate()
+        process.wait(60)
+        process.stdout.close()

@@ -1,0 +1,119 @@
+"""The page of ``klaw serve``, used in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+VIEWS = {
+    "#/search?q=kiln": ".result mark",
+    "#/document?path=notes/kiln.md&from=3&to=4": ".chunk",
+    "#/recent": ".rows a",
+    "#/chats": ".rows a",
+    "#/chat?name=telegram_42": ".timeline .said",
+    "#/facts?everything=true": ".rows a",
+    "#/fact?id=home": ".timeline .said",
+    "#/core": ".pair input",
+    "#/status": ".tiles",
+}
+WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_accessible_and_fits(served, browser, look, view):
+    with browser.new_context(**look) as context:
+        page = served.open(context.new_page(), view)
+        page.wait_for_selector(VIEWS[view])
+        violations = Axe().run(page, options=WCAG).response["violations"]
+        assert not [(each["id"], [node["target"] for node in each["nodes"]]) for each in violations]
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_a_search_by_keyboard_alone(served, page):
+    served.open(page)
+    page.keyboard.type("kiln degrees")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".result mark")
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("e")
+    page.wait_for_selector(".result.here .explain tbody tr")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".document .chunk")
+    assert "twelve hundred" in page.inner_text(".document")
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".result")
+    page.keyboard.press("6")
+    page.wait_for_selector(".tiles")
+
+
+def test_filters_narrow_a_search(served, page):
+    served.open(page, "#/search?q=the")
+    page.wait_for_selector(".result")
+    page.click("summary:has-text('Filters')")
+    page.fill("[name=path]", "notes/boat")
+    page.press("[name=path]", "Enter")
+    page.wait_for_selector(".count:has-text('1 result')")
+
+
+def test_a_script_in_a_note_is_text(served, page):
+    served.open(page, "#/search?q=zebra")
+    page.wait_for_selector(".result")
+    assert "<script>" in page.inner_text(".snippet")
+    page.click(".result a")
+    page.wait_for_selector(".document")
+    assert "onerror" in page.inner_text(".document")
+    assert page.locator("main script, main img").count() == 0
+    assert page.title() != "owned"
+
+
+def test_a_note_is_forgotten_and_taken_back(served, page):
+    served.open(page, "#/search?q=boat Split")
+    page.click(".result a")
+    page.click("text=Forget")
+    page.wait_for_selector(".toast:has-text('Forgotten: notes/boat.md')")
+    page.click(".toast button")
+    page.wait_for_selector(".toast:has-text('It is back.')")
+
+
+def test_core_memory_is_edited(served, page):
+    served.open(page, "#/core")
+    page.fill("[aria-label='name']", "Ida Falk")
+    page.press("[aria-label='name']", "Enter")
+    page.wait_for_selector(".toast:has-text('name is kept.')")
+    page.fill("[aria-label='New key about the agent']", "tone")
+    page.fill("[aria-label='New value about the agent']", "short")
+    page.press("[aria-label='New value about the agent']", "Enter")
+    page.click("[aria-label='Delete tone']")
+    page.wait_for_selector(".toast:has-text('tone is deleted.')")
+    page.click(".toast:has-text('tone') button")
+    page.wait_for_selector("[aria-label='tone']")
+    page.reload()
+    page.wait_for_selector("[aria-label='tone']")
+    assert page.input_value("[aria-label='name']") == "Ida Falk"
+
+
+def test_the_index_is_brought_up_to_date_and_examined(served, page):
+    served.open(page, "#/status")
+    page.click("text=Bring the index up to date")
+    page.wait_for_selector("text=Up to date: ")
+    page.click("text=Examine everything")
+    page.wait_for_selector("main >> text=/Nothing is wrong|→/")
+
+
+def test_the_token_is_asked_for_and_leaves_the_address(served, page):
+    page.goto(served.url)
+    page.fill("#token", served.token)
+    page.click("text=Open")
+    page.wait_for_selector("#query")
+    assert served.token not in page.url
+    served.open(page)
+    assert served.token not in page.url
+
+
+def test_an_agents_page_shows_that_agents_memory(served, page):
+    page.goto(f"{served.url}/agents/ann#token={served.token}")
+    page.wait_for_selector("#views a")
+    assert "ann" in page.inner_text("#agent")
+    page.evaluate("location.hash = '#/search?q=kiln'")
+    page.wait_for_selector(".count:has-text('Nothing found.')")
