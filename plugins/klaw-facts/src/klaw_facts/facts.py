@@ -48,6 +48,7 @@ from klaw_facts.tools import make_tools
 from klaw_facts.values import Compaction, Fact
 
 _BATCH = 500
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @define(eq=False, slots=False)
@@ -142,7 +143,7 @@ class Facts:
         state = self.journal.state(known_at)
         shown = state.facts if everything else state.visible(as_of or datetime.now(UTC))
         found = [fact for fact in shown.values() if all(item.holds(metadata_of(fact)) for item in conditions)]
-        return sorted(found, key=lambda fact: (fact.created_at is not None and str(fact.created_at), fact.id))
+        return sorted(found, key=lambda fact: (fact.created_at or _NEVER, fact.id))
 
     def search(
         self,
@@ -165,7 +166,7 @@ class Facts:
             fact = find_fact(state, name)
             same = (fact.subject, fact.slot)
             found = [item for item in state.facts.values() if fact.slot and (item.subject, item.slot) == same] or [fact]
-        return sorted(found, key=lambda fact: str(fact.valid_from or fact.created_at))
+        return sorted(found, key=lambda fact: (fact.valid_from or fact.created_at or _NEVER, fact.id))
 
     def extract(self, chat: str | None = None, limit: int | None = None, *, dry_run: bool = False) -> ExtractionReport:
         """Take facts from what was said since the last run. Raise LanguageModelError if no model is configured."""
@@ -278,8 +279,12 @@ class Facts:
 
     def on(self, event: Event, /) -> None:
         """Follow what was forgotten of conversations."""
-        if isinstance(event, ForgetEvent) and any(path.startswith("conversations/") for path in event.paths):
-            self.drop_missing()
+        if isinstance(event, ForgetEvent) and self.journal.records.exists:
+            state = self.journal.state()
+            chats = {quote.chat for fact in state.facts.values() for quote in fact.quotes}
+            chats |= {"conversations", *(chat for chat, _ in state.digests)}
+            if chats & {path.partition("/")[0] for path in event.paths}:
+                self.drop_missing()
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools of models."""
@@ -303,14 +308,14 @@ class Facts:
         yield from check_private([Path(location)])
         yield from check_lines("fact-lines", location, self.journal.broken())
         state = self.journal.state()
-        wrong = tuple(fact.id for fact in state.facts.values() if fact.quotes and not self.pointers.are_sound(fact))
+        wrong = tuple(fact.id for fact in self.pointers.unsound(state.facts.values()))
         if wrong:
             what = f"{len(wrong):,} facts quote messages that do not say so"
             yield Finding("fact-quotes", "error", what, location, "klaw index", wrong)
         if failed := state.failed():
             what = f"{len(failed):,} batches of messages could not be read by the model"
             items = tuple(batch.id for batch in failed)
-            yield Finding("fact-batches", "warning", what, location, "Facts.retry() reads them again", items)
+            yield Finding("fact-batches", "warning", what, location, "klaw facts retry", items)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
         """Make the file private, and finish what a crash interrupted."""

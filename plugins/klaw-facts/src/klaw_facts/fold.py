@@ -101,7 +101,9 @@ def _changed(fact: Fact, op: str, record: Mapping[str, Any], ts: datetime) -> Fa
     if op == "retract":
         return evolve(fact, retracted_at=ts, end_reason=record.get("reason", fact.end_reason))
     if op == "edit":
-        return apply_changes(fact, record["changes"])
+        edited = apply_changes(fact, record["changes"])
+        by_person = "text" in record["changes"] and record.get("by", PERSON) == PERSON
+        return evolve(edited, verified=PERSON) if by_person else edited
     if op == "link":
         return evolve(fact, supersedes=tuple(dict.fromkeys((*fact.supersedes, record.get("other", "")))))
     if op == "unquote":

@@ -25,7 +25,8 @@ def drop_missing(
     now = datetime.now(UTC)
     for fact in state.facts.values():
         missing = [quote for quote in fact.quotes if quote.message not in there[quote.chat]]
-        if missing and len(missing) == len(fact.quotes):
+        is_quotation = fact.verified in {"quote", "paraphrase"}  # others were stated by somebody
+        if missing and len(missing) == len(fact.quotes) and is_quotation:
             gone.append(fact.id)
         else:
             places = dict.fromkeys((quote.chat, quote.message) for quote in missing)

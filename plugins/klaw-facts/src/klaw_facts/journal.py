@@ -13,6 +13,7 @@ from attrs import define, field
 
 from klaw_core import BrokenRecord, RecordJournal, Replay, locked
 from klaw_facts.fold import State, fold
+from klaw_facts.values import make_id
 
 
 @define(eq=False)
@@ -79,6 +80,13 @@ class FactsJournal:
                     state.apply(record)
                 self._state = state
             self._version = version
+
+    def renamed(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an operation under an id that no other has: a person may do the same twice in one millisecond."""
+        name = record["id"]
+        while name in self._replay.records:
+            name = make_id("o", name)
+        return {**record, "id": name}
 
     def forget(self, ids: Sequence[str]) -> None:
         """Forget operations; their bytes are gone when this returns."""

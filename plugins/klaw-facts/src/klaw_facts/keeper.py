@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import Any
 
 from attrs import define, evolve
 
-from klaw_core import MetadataValue, NotFoundError, RecordError, check_metadata, format_ts
+from klaw_core import MetadataValue, NotFoundError, RecordError, check_metadata, format_ts, write_atomically
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.extracting.rules import category_of, importance_of
 from klaw_facts.extracting.slots import slot_of
@@ -19,7 +18,7 @@ from klaw_facts.fold import State
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import fact_record, operation, parse_fact
-from klaw_facts.values import PERSON, Fact, Precision, Proposal, make_id, normalised
+from klaw_facts.values import PERSON, Fact, Precision, Proposal, make_id
 
 _KEY_BYTES = 32
 
@@ -65,11 +64,9 @@ class FactKeeper:
                 f"unknown category {category!r}", hint=f"known: {', '.join(self.options.curves)}; others need a curve"
             )
         now = self.now()
-        name = make_id("f", subject, category, slot, normalised(text), value)
-        if name in self.journal.state().facts:  # known before, and ended or retracted: it is stated once more
-            name = make_id("f", name, format_ts(now))
         fact = Fact(
-            name,
+            # Not derived from the text: from an id that stays behind nobody can tell what was forgotten.
+            make_id("f", secrets.token_hex(_KEY_BYTES)),
             text.strip(),
             subject=subject,
             category=category,
@@ -91,29 +88,12 @@ class FactKeeper:
     def _state_fact(self, fact: Fact, by: str, now: datetime) -> Fact:
         with self.journal.turn():
             state = self.journal.state()
-            known = self._live(state, fact)
-            if known is not None:
-                self._append([operation("confirm", now, by=by, fact=known.id)])
-                return self.get(known.id)
             batch = make_id("b", fact.id, format_ts(now))
             resolver = Resolver(_without_person_guard(state, by), self.options, now, by, batch)
-            resolver.add(fact)
-            self._append(resolver.finish())
-        return self.get(fact.id)
-
-    def _live(self, state: State, fact: Fact) -> Fact | None:
-        """Return the current fact that says exactly this."""
-        same = (fact.subject, normalised(fact.text), fact.slot)
-        moment = fact.valid_from or self.now()
-        return next(
-            (
-                item
-                for item in state.facts.values()
-                if (item.subject, normalised(item.text), item.slot) == same
-                and item.is_visible_at(max(moment, self.now()))
-            ),
-            None,
-        )
+            kept = resolver.add(fact)
+            confirm = operation("confirm", now, by=by, fact=kept.id)
+            self._append(resolver.finish() if resolver.asserted else [self.journal.renamed(confirm)])
+            return self.get(kept.id)
 
     def get(self, name: str) -> Fact:
         """Return a fact by its id, or by the beginning of one. Raise NotFoundError."""
@@ -149,7 +129,7 @@ class FactKeeper:
     def _do(self, name: str, op: str, **values: Any) -> Fact:
         with self.journal.turn():
             fact = self.get(name)
-            self._append([operation(op, self.now(), fact=fact.id, **values)])
+            self._append([self.journal.renamed(operation(op, self.now(), fact=fact.id, **values))])
             return self.get(fact.id)
 
     def review(self) -> list[Proposal]:
@@ -162,7 +142,7 @@ class FactKeeper:
         with self.journal.turn():
             found = [item for item in self.review() if item.id.startswith(proposal)] if proposal else []
             if len(found) != 1:
-                raise NotFoundError(f"no proposal {proposal!r}", hint="FactKeeper.review() names them")
+                raise NotFoundError(f"no proposal {proposal!r}", hint="klaw facts review")
             waiting = found[0]
             now = self.now()
             lines = [operation("decide", now, proposal=waiting.id, accepted=accept)]
@@ -182,7 +162,7 @@ class FactKeeper:
             names += [name for name in self.journal.state().batches if name.startswith(batch)]
             found = sorted(set(names)) if batch else []
             if len(found) != 1:
-                raise NotFoundError(f"no batch {batch!r}", hint="State.batches names them")
+                raise NotFoundError(f"no batch {batch!r}", hint="klaw facts show ID names the batch of a fact")
             lines = [line for line in self.journal.operations() if line.get("batch") == found[0]]
             ids = list(dict.fromkeys(line.get("fact") or line["id"] for line in lines if line["op"] != "undo"))
             self._append([operation("undo", self.now(), batch=found[0])], ids)
@@ -205,15 +185,9 @@ class FactKeeper:
         """Return the key of the hashes of what was forgotten; made at the first call, in a file of mode 0600."""
         path = self.directory / "key"
         with self.journal.turn():
-            try:
-                return path.read_bytes()
-            except FileNotFoundError:
-                key = secrets.token_bytes(_KEY_BYTES)
-                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(key)
-                    os.fsync(descriptor)
-                return key
+            if not path.exists():
+                write_atomically(path, secrets.token_hex(_KEY_BYTES))
+            return path.read_bytes()
 
     def _append(self, operations: Sequence[Mapping[str, Any]], also: Iterable[str] = ()) -> None:
         self.journal.append(operations)
@@ -230,7 +204,7 @@ def find_fact(state: State, name: str) -> Fact:
     if len(found) == 1:
         return found[0]
     what = f"{len(found)} facts begin with" if found else "there is no fact"
-    raise NotFoundError(f"{what} {name!r}", hint="Facts.list(everything=True) names them")
+    raise NotFoundError(f"{what} {name!r}", hint="klaw facts list --all")
 
 
 def _concerns(line: Mapping[str, Any], facts: set[str]) -> bool:
@@ -244,5 +218,8 @@ def _without_person_guard(state: State, by: str) -> State:
     if by != PERSON:
         return state
     own = state.copy()
-    own.facts = {name: evolve(fact, made_by="") if fact.is_by_person else fact for name, fact in state.facts.items()}
+    own.facts = {
+        name: evolve(fact, made_by="", verified="none") if fact.is_by_person else fact
+        for name, fact in state.facts.items()
+    }
     return own

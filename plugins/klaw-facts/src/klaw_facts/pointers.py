@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attrs import field, frozen
 
 from klaw_core import Chat, Conversations, JournalEntry, Message, RecordError
@@ -40,17 +42,21 @@ class Pointers:
             line.message.id: line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate
         }
 
-    def text(self, quote: Quote) -> str | None:
-        """Return what stands at a quote's place; None if the message is gone or shorter."""
-        message = self.messages(quote.chat).get(quote.message)
-        return message.content[quote.start : quote.end] if message and quote.end <= len(message.content) else None
-
-    def are_sound(self, fact: Fact) -> bool:
-        """Whether every quote stands in the journal, and the text of a quoted fact equals one of them."""
-        texts = [self.text(quote) for quote in fact.quotes]
-        if any(text is None for text in texts):
-            return False
-        return fact.verified != "quote" or any(text == fact.text for text in texts)
+    def unsound(self, facts: Iterable[Fact]) -> list[Fact]:
+        """Return the facts with a quote that does not stand in the journal, or a text that is none of their quotes."""
+        known: dict[str, dict[str, Message]] = {}
+        wrong = []
+        for fact in facts:
+            texts = []
+            for quote in fact.quotes:
+                if quote.chat not in known:
+                    known[quote.chat] = self.messages(quote.chat)
+                message = known[quote.chat].get(quote.message)
+                is_there = message is not None and quote.end <= len(message.content)
+                texts.append(message.content[quote.start : quote.end] if message is not None and is_there else None)
+            if None in texts or (fact.verified == "quote" and fact.text not in texts):
+                wrong.append(fact)
+        return wrong
 
     def place(self, quote: Quote) -> Place | None:
         """Return where a quote stands, None if its message is gone."""

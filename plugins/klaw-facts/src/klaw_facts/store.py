@@ -83,7 +83,7 @@ class JournalFactStore:
     def delete(self, fact_id: str, /) -> None:
         """Delete a fact for good."""
         if fact_id not in self.journal.state().facts:
-            raise NotFoundError(f"there is no fact {fact_id!r}", hint="Facts.list(everything=True) names them")
+            raise NotFoundError(f"there is no fact {fact_id!r}", hint="klaw facts list --all")
         self.forget([fact_id])
 
     def __len__(self) -> int:

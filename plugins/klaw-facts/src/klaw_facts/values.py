@@ -20,7 +20,7 @@ Verification: TypeAlias = Literal["person", "quote", "paraphrase", "none"]
 Precision: TypeAlias = Literal["moment", "day", "week", "month", "year", "unknown"]
 
 #: Who makes a fact by hand: nothing that a rule or a model does ends, merges or rewrites it.
-PERSON = "person"
+PERSON: Literal["person"] = "person"
 
 
 @frozen(order=True)
@@ -89,8 +89,8 @@ class Fact:
 
     @property
     def is_by_person(self) -> bool:
-        """Whether a person wrote it."""
-        return self.made_by == PERSON
+        """Whether a person wrote it, or changed its text."""
+        return PERSON in {self.made_by, self.verified}
 
     @property
     def is_trusted(self) -> bool:

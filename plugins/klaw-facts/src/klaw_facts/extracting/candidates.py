@@ -47,8 +47,6 @@ class Candidate:
     quote: str
     text: str
     category: str = ""
-    slot: str | None = None
-    value: str | None = None
     when: str | None = None
     made_by: str = "rules"
 

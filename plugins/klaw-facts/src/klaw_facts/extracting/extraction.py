@@ -20,6 +20,7 @@ from klaw_facts.extracting.dates import resolve as resolve_date
 from klaw_facts.extracting.model_extractor import ModelExtractor, UnusableAnswerError, Usage
 from klaw_facts.extracting.resolve import Resolver, nominees
 from klaw_facts.extracting.rules import category_of, importance_of
+from klaw_facts.extracting.slots import slot_of
 from klaw_facts.extracting.verify import verify
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
@@ -68,7 +69,8 @@ class Extraction:
         extractor = self._extractor()
         for found in self.conversations.journal.chats():
             if chat is None or found.name == chat:
-                self._run_chat(found, extractor, limit, dry_run=dry_run)
+                while not self._run_chat(found, extractor, limit, dry_run=dry_run):
+                    pass
         return self.report
 
     def waiting(self) -> int:
@@ -103,29 +105,37 @@ class Extraction:
             )
         return ModelExtractor(model, tuple(self.options.curves))
 
-    def _run_chat(self, chat: Chat, extractor: ModelExtractor | None, limit: int | None, *, dry_run: bool) -> None:
+    def _run_chat(self, chat: Chat, extractor: ModelExtractor | None, limit: int | None, *, dry_run: bool) -> bool:
+        """Read a chat after its watermark; return False if another process has moved it meanwhile."""
+        after = self.journal.state().watermarks.get(chat.name, "")
         unread = self._unread(chat)
         messages = [self.read_message(chat, message) for message in unread]
         position = 0
-        while position < len(messages):
+        while position < len(messages) and not self.report.problem:
             left = None if limit is None else limit - self.report.messages
             window = self._window(messages[position:], extractor, left)
             if not window or self._is_over_budget(extractor):
                 break
             before = messages[max(position - _CONTEXT_MESSAGES, 0) : position]
             try:
-                done = self._run_window(chat, window, before, extractor, dry_run=dry_run)
+                done = self._run_window(chat, after, window, before, extractor, dry_run=dry_run)
             except LanguageModelError as error:
                 self.report = evolve(self.report, problem=str(error))
                 break
+            if not done:
+                return False
             position += done
+            after = messages[position - 1].id
         self.report = evolve(self.report, waiting=self.report.waiting + len(messages) - position)
+        return True
 
     def _unread(self, chat: Chat) -> list[Message]:
         """Return the messages of a chat after its watermark, in order."""
-        watermark = self.journal.state().watermarks.get(chat.name, "")
-        entries = [line.message for line in self.conversations.read(chat) if isinstance(line, JournalEntry)]
-        after = next((index + 1 for index, message in enumerate(entries) if message.id == watermark), 0)
+        lines = self.conversations.read(chat)
+        entries = [line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate]
+        # Where the last message that was read is forgotten, the batch before it says how far reading went.
+        through = {batch.through for batch in self.journal.state().batches.values() if batch.chat == chat.name}
+        after = max((index + 1 for index, message in enumerate(entries) if message.id in through), default=0)
         return entries[after:]
 
     def _window(
@@ -147,13 +157,17 @@ class Extraction:
     def _run_window(
         self,
         chat: Chat,
+        after: str,
         window: Sequence[SourceMessage],
         before: Sequence[SourceMessage],
         extractor: ModelExtractor | None,
         *,
         dry_run: bool,
     ) -> int:
-        """Read a window, or the first half of it that can be read, and append its batch; return how many messages."""
+        """Read a window, or the first half of it that can be read, and append its batch; return how many messages.
+
+        0 if another process has moved the watermark from ``after`` meanwhile.
+        """
         sources = [message for message in window if self._is_source(message)]
         start = evolve_usage(extractor)
         error = ""
@@ -161,17 +175,16 @@ class Extraction:
             candidates = self._candidates(sources, before, extractor)
         except UnusableAnswerError as failure:
             if len(window) > 1:
-                return self._run_window(chat, window[: len(window) // 2], before, extractor, dry_run=dry_run)
+                return self._run_window(chat, after, window[: len(window) // 2], before, extractor, dry_run=dry_run)
             candidates, error = [], str(failure)
         by = RULES_VERSION if extractor is None else f"model:{extractor.model.model}"
-        after = self.journal.state().watermarks.get(chat.name, "")
         batch = make_id("b", chat.name, after, window[-1].id, by)
         facts, refused = self._facts(candidates, sources)
         ends = self._relations(facts, extractor)
         used = evolve_usage(extractor, start)
         with self.journal.turn():
-            if self.journal.state().watermarks.get(chat.name, "") != after:
-                return len(window)  # another process has read them meanwhile
+            if not dry_run and self.journal.state().watermarks.get(chat.name, "") != after:
+                return 0  # another process has read some of them meanwhile
             resolver = Resolver(self.journal.state(), self.options, self.now(), by, batch)
             for fact in facts:
                 resolver.add(fact)
@@ -279,21 +292,23 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     if verified is None:
         return None
     message = next(item for item in window if (item.chat, item.id) == (verified.quote.chat, verified.quote.message))
+    said = message.content[verified.quote.start : verified.quote.end]
     category = candidate.category or category_of(verified.text)
+    slot, value = slot_of(said) or (None, None)  # of what was said: a model's quote may differ from it
     when = resolve_date(candidate.when, message.said_at) if candidate.when else None
-    if when is not None and not _is_said(candidate.when, message.content):
+    if when is not None and not _is_said(candidate.when, said):
         when = None
     metadata = {"when": when.moment.date().isoformat()} if when else {}
-    valid_from = message.said_at if candidate.slot else None
-    if candidate.slot and when is not None and when.moment <= message.said_at:
+    valid_from = message.said_at if slot else None
+    if slot and when is not None and when.moment <= message.said_at:
         valid_from = when.moment
     return Fact(
-        make_id("f", message.speaker, category, candidate.slot, normalised(verified.text), verified.quote.record()),
+        make_id("f", message.speaker, category, slot, normalised(verified.text), verified.quote.record()),
         verified.text,
         subject=message.speaker,
         category=category,
-        slot=candidate.slot,
-        value=candidate.value,
+        slot=slot,
+        value=value,
         importance=importance_of(category),
         metadata=metadata,
         quotes=(verified.quote,),

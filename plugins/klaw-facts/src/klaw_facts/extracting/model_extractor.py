@@ -14,7 +14,6 @@ from attrs import define, field
 
 from klaw_core import Completion, LanguageModel, LanguageModelError, Prompt, PromptMessage
 from klaw_facts.extracting.candidates import Candidate, SourceMessage
-from klaw_facts.extracting.slots import slot_of
 from klaw_facts.values import Fact
 
 _MAX_TOKENS = 800
@@ -110,7 +109,10 @@ class ModelExtractor:
         ]
         prompt = (PromptMessage("system", INSTRUCTIONS), PromptMessage("user", "\n".join(lines)))
         items = self._items(prompt, facts_schema(self.categories), "facts")
-        return list(self._candidates(items, window))
+        candidates = list(self._candidates(items, window))
+        if items and not candidates:
+            raise UnusableAnswerError(f"{self.model.model} answered facts without a message and a quote")
+        return candidates
 
     def relations(self, pairs: Sequence[tuple[Fact, Fact]]) -> dict[int, int]:
         """Return for pairs (older, newer) by index: 0 unrelated, 1 the same, 2 the newer ends the older one."""
@@ -148,6 +150,8 @@ class ModelExtractor:
         if not isinstance(items, list):
             raise UnusableAnswerError(f"{self.model.model} answered no list of {name}")
         sound = [item for item in items if isinstance(item, Mapping)]
+        if items and not sound:
+            raise UnusableAnswerError(f"{self.model.model} answered a list of {name} that holds no objects")
         self.usage.refused += len(items) - len(sound)
         return sound
 
@@ -166,14 +170,11 @@ class ModelExtractor:
                 continue
             message = window[min(max(int(number), 1), len(window)) - 1]
             category, when = str(item.get("category")), item.get("when")
-            slot, value = slot_of(quote) or (None, None)
             yield Candidate(
                 message,
                 quote,
                 text if isinstance(text, str) and text.strip() else quote,
                 category if category in self.categories else "",
-                slot,
-                value,
                 when if isinstance(when, str) else None,
                 f"model:{self.model.model}",
             )

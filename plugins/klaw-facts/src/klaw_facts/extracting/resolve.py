@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
+from klaw_core import format_ts, parse_ts
 from klaw_facts.extracting.slots import same_value
 from klaw_facts.fold import State
 from klaw_facts.options import FactsOptions
@@ -35,32 +36,38 @@ class Resolver:
     ends: list[dict[str, Any]] = field(factory=list)
     confirmed: int = 0
     asserted: int = 0
-    _by_text: dict[tuple[str, str], Fact] = field(init=False)
+    _by_text: dict[tuple[str, str], list[Fact]] = field(init=False)
     _by_slot: dict[tuple[str, str], list[Fact]] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._by_text, self._by_slot = {}, {}
         for fact in self.state.facts.values():
-            if fact.retracted_at is None:
+            if fact.retracted_at is None and not fact.is_archived:
                 self._remember(fact)
 
-    def add(self, fact: Fact) -> None:
-        """Take in a fact: confirm one that says the same, or assert it and end what it takes the place of."""
+    def add(self, fact: Fact) -> Fact:
+        """Take in a fact: confirm one that says the same, or assert it and end what it takes the place of.
+
+        Return the fact that stands for it: one that is known, or its own.
+        """
         known = self._same(fact)
         if known is not None:
             if set(fact.quotes) - set(known.quotes):
                 quotes = [quote.record() for quote in fact.quotes]
                 self._do("confirm", known, quotes=quotes)
                 self.confirmed += 1
-            return
+            return known
         later = None
         if self.options.is_single(fact.slot):
             later = self._end_earlier(fact)
-        if later is not None:
-            fact = _ended(fact, later)
         self.operations.append({**fact_record(fact, self.ts), "batch": self.batch})
+        if later is not None:  # it became known late, and was true until the one that began after it
+            until = format_ts(_begin(later, self.ts))
+            self._do("end", fact, by_fact=later.id, reason="slot", valid_to=until)
+            fact = evolve(fact, valid_to=parse_ts(until))
         self.asserted += 1
         self._remember(fact)
+        return fact
 
     def finish(self) -> list[dict[str, Any]]:
         """Return the operations of the batch."""
@@ -81,7 +88,7 @@ class Resolver:
             "fact": old.id,
             "by_fact": new.id,
             "reason": reason,
-            "valid_to": moment.isoformat(),
+            "valid_to": format_ts(moment),
             "batch": self.batch,
         }
         if old.is_by_person:
@@ -90,9 +97,12 @@ class Resolver:
             self.ends.append(operation("end", self.ts, by=self.by, **values))
 
     def _same(self, fact: Fact) -> Fact | None:
-        known = self._by_text.get((fact.subject, normalised(fact.text)))
-        if known is not None:
-            return known
+        moment = _begin(fact, self.ts)
+        same = self._by_text.get((fact.subject, normalised(fact.text)), ())
+        ended = {end["fact"] for end in self.ends}
+        for known in same:  # one that had ended before this was said is no longer what is said
+            if known.id not in ended and (known.valid_to is None or moment < known.valid_to):
+                return known
         if not fact.slot or not self.options.is_single(fact.slot):
             return None
         live = [item for item in self._by_slot.get((fact.subject, fact.slot), ()) if item.valid_to is None]
@@ -119,7 +129,7 @@ class Resolver:
         self.operations.append(operation(op, self.ts, by=self.by, fact=fact.id, batch=self.batch, **values))
 
     def _remember(self, fact: Fact) -> None:
-        self._by_text.setdefault((fact.subject, normalised(fact.text)), fact)
+        self._by_text.setdefault((fact.subject, normalised(fact.text)), []).append(fact)
         if fact.slot:
             self._by_slot.setdefault((fact.subject, fact.slot), []).append(fact)
 
@@ -138,14 +148,6 @@ def nominees(fact: Fact, facts: Iterable[Fact]) -> list[Fact]:
 
 def _begin(fact: Fact, ts: datetime) -> datetime:
     return fact.valid_from or fact.said_at or fact.recorded_at or ts
-
-
-def _ended(fact: Fact, later: Fact) -> Fact:
-    """Return a statement that became known late: it was true until the one that began after it."""
-    from attrs import evolve
-
-    until = later.valid_from or later.said_at or later.recorded_at
-    return evolve(fact, valid_to=until, ended_by=later.id)
 
 
 def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -15,12 +15,10 @@ def extract(messages: Sequence[SourceMessage]) -> Iterator[Candidate]:
     for message in messages:
         scored = []
         for sentence in sentences(message.content):
-            slot = slot_of(sentence.text)
-            points = score(sentence.text) + (2.0 if slot else 0.0)
+            points = score(sentence.text) + (2.0 if slot_of(sentence.text) else 0.0)
             if points >= THRESHOLD:
-                scored.append((points, sentence, slot))
+                scored.append((points, sentence))
         best = sorted(scored, key=lambda item: -item[0])[:MOST_PER_MESSAGE]
-        for _, sentence, slot in sorted(best, key=lambda item: item[1].start):
-            name, value = slot or (None, None)
+        for _, sentence in sorted(best, key=lambda item: item[1].start):
             text = sentence.text
-            yield Candidate(message, text, text, category_of(text), name, value, when=text)
+            yield Candidate(message, text, text, category_of(text), when=text)

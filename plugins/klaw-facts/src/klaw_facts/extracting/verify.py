@@ -15,17 +15,42 @@ from functools import cache
 from attrs import frozen
 
 from klaw_facts.extracting.candidates import Candidate, SourceMessage
+from klaw_facts.extracting.sentences import sentences
 from klaw_facts.values import Quote, Verification
 
 _MOST_EDITS = 0.1
 _LONGEST_FUZZY = 400
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_NAME = re.compile(r"\b[A-ZА-ЯЁ][\w’'-]+")
+_NAME = re.compile(r"[\w’']*[A-ZА-ЯЁ][\w’']*")
 _WORD = re.compile(r"[\w’']+")
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|without|cannot|\w+n['’]t|нет|не|никогда|никто|ничего|без)\b|不|没|無|无|别",
     re.IGNORECASE,
 )
+_HEDGE = re.compile(
+    r"\b(?:maybe|perhaps|might|may|could|would|probably|possibly|almost|nearly|about|around|if|unless|think|thinking|guess|hope|want"
+    r"|wish|plan\w*|consider\w*|может|возможно|наверное|почти|около|если|бы|думаю|хочу|надеюсь|планиру\w+)\b"
+    r"|也许|可能|大概|差不多|如果|想要?|希望|打算",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(
+    r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty"
+    r"|ninety|hundred|thousand|million|billion|half|twice|once|first|second|third|fourth|fifth|dozen"
+    r"|один|одна|одну|два|две|три|четыре|пять|шесть|семь|восемь|девять|десять|\w+надцать|двадцать|тридцать|сорок|сто|тысяч\w*)\b"
+    r"|[零一二两三四五六七八九十百千万亿]",
+    re.IGNORECASE,
+)
+_DATED = re.compile(
+    r"\b(?:today|tonight|yesterday|tomorrow|last|next|this|ago|since|until|before|after|week|month|year|day|morning|evening|night"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november"
+    r"|december|сегодня|вчера|завтра|прошл\w+|следующ\w+|назад|недел\w+|месяц\w*|год\w*|январ\w+|феврал\w+|март\w*|апрел\w+"
+    r"|ма[йяе]|июн\w+|июл\w+|август\w*|сентябр\w+|октябр\w+|ноябр\w+|декабр\w+|понедельник\w*|вторник\w*|сред[ау]|четверг\w*"
+    r"|пятниц\w+|суббот\w+|воскресень\w+)\b",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(r"[?？][\"'”’»)\]]*\s*$")
+#: Characters of a Chinese claim that say nothing by themselves.
+_GRAMMAR = frozenset("的了是在和与有我他她它你们这那也就都很把被对从到于以为之其用户")
 _QUANTIFIER = re.compile(
     r"\b(?:all|always|every|everyone|only|both|most|never|none|все|всегда|кажд\w+|только|оба)\b|都|总是|每|只|全部",
     re.IGNORECASE,
@@ -107,14 +132,20 @@ class Verified:
 
 
 def verify(candidate: Candidate, window: Sequence[SourceMessage]) -> Verified | None:
-    """Return what of a candidate is true to what was said; None if its quote was said by nobody in the window."""
+    """Return what of a candidate is true to what was said; None if its quote was said by nobody, or was a question.
+
+    A quote is widened to whole sentences: what was cut off might have been "not".
+    """
     for message in (candidate.message, *(other for other in window if other is not candidate.message)):
         place = align(candidate.quote, message.content)
         if place is not None:
             break
     else:
         return None
+    place = _whole_sentences(message.content, *place)
     said = message.content[slice(*place)]
+    if _QUESTION.search(said):
+        return None
     quote = message.quote(*place)
     claim = " ".join(candidate.text.split())
     if claim == " ".join(said.split()):
@@ -140,32 +171,42 @@ def align(quote: str, content: str) -> tuple[int, int] | None:
     return _nearest(key, folded, places) if len(key) <= _LONGEST_FUZZY else None
 
 
-def contradiction(claim: str, said: str, speaker: str) -> str:  # noqa: PLR0911  # one return for each reason
+def contradiction(claim: str, said: str, speaker: str) -> str:
     """Return what a claim says that its quote does not; empty if there is nothing."""
     source = f"{speaker} {said}"
-    numbers = set(_NUMBER.findall(claim)) - set(_NUMBER.findall(source))
-    if numbers:
-        return f"a number that was not said: {min(numbers)}"
-    known = {word.casefold() for word in _WORD.findall(source)}
-    names = {name for name in _NAME.findall(claim) if _stem(name) not in known and name.casefold() not in known}
-    names -= {word for word in [claim.split(maxsplit=1)[0].strip(".,")] if word.casefold() in _STOP}
-    if names:
+    for what, words in (
+        ("number", lambda text: {*_NUMBER.findall(text), *_words_of(_COUNTED, text)}),
+        ("date", lambda text: _words_of(_DATED, text)),
+        ("quantifier", lambda text: _words_of(_QUANTIFIER, text)),
+    ):
+        if added := words(claim) - words(source):
+            return f"a {what} that was not said: {min(added)}"
+    if names := _new_names(claim, source):
         return f"a name that was not said: {min(names)}"
     if bool(_NEGATION.search(claim)) != bool(_NEGATION.search(said)):
         return "a negation that was not said"
-    if extra := {word.casefold() for word in _QUANTIFIER.findall(claim)} - {
-        word.casefold() for word in _QUANTIFIER.findall(said)
-    }:
-        return f"a quantifier that was not said: {min(extra)}"
+    if _HEDGE.search(said) and not _HEDGE.search(claim):
+        return "more certain than what was said"
     if _scripts(claim) - _scripts(source):
         return "another script than what was said"
-    content = [word.casefold() for word in _WORD.findall(claim) if word.casefold() not in _STOP]
-    shared = sum(word in known or _stem(word) in {_stem(item) for item in known} for word in content)
-    if content and shared * 2 < len(content) and not _is_ideographic(claim):
-        return "less than half of its words were said"
-    if _is_ideographic(claim) and not _shares_characters(claim, said):
-        return "less than half of its characters were said"
-    return ""
+    return _too_far(claim, source)
+
+
+def _new_names(claim: str, source: str) -> set[str]:
+    known = {form for word in _WORD.findall(source) for form in (word.casefold(), _stem(word))}
+    names = {name for name in _NAME.findall(claim) if not known & {name.casefold(), _stem(name)}}
+    return {name for name in names if name.casefold() not in _STOP}
+
+
+def _too_far(claim: str, source: str) -> str:
+    """Return whether too many words of a claim were not said: half of them, or any character of a Chinese one."""
+    if "CJK" in _scripts(claim):
+        added = _characters(claim) - _characters(source)
+        return f"a character that was not said: {min(added)}" if added else ""
+    known = {form for word in _WORD.findall(source) for form in (word.casefold(), _stem(word))}
+    content = [word for word in _WORD.findall(claim) if word.casefold() not in _STOP]
+    shared = sum(bool(known & {word.casefold(), _stem(word)}) for word in content)
+    return "less than half of its words were said" if shared * 2 < len(content) else ""
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
@@ -214,10 +255,15 @@ def _scripts(text: str) -> set[str]:
     return {_script_of(character) for character in text if character.isalpha()}
 
 
-def _is_ideographic(text: str) -> bool:
-    return "CJK" in _scripts(text)
+def _characters(text: str) -> set[str]:
+    return {character for character in text if _script_of(character) == "CJK"} - _GRAMMAR
 
 
-def _shares_characters(claim: str, said: str) -> bool:
-    letters = [character for character in claim if character.isalpha()]
-    return sum(character in said for character in letters) * 2 >= len(letters)
+def _words_of(pattern: re.Pattern[str], text: str) -> set[str]:
+    return {word.casefold() for word in pattern.findall(text)}
+
+
+def _whole_sentences(content: str, start: int, end: int) -> tuple[int, int]:
+    """Return the place of the sentences that a place is part of."""
+    touched = [item for item in sentences(content) if item.start < end and start < item.end]
+    return (touched[0].start, touched[-1].end) if touched else (start, end)

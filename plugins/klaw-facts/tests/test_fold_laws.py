@@ -1,0 +1,207 @@
+"""Every moment equals a naive fold of the lines, and nothing but a person changes what a person wrote."""
+
+import shutil
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from klaw_core import FileJournal, parse_ts
+from klaw_facts import Fact, FactsOptions, Quote
+from klaw_facts.extracting.resolve import Resolver
+from klaw_facts.fold import fold
+from klaw_facts.journal import FactsJournal
+from klaw_facts.keeper import FactKeeper
+from klaw_facts.records import batch_record, check_operation
+from klaw_facts.values import Batch, make_id
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+META = {"channel": "telegram", "chat_id": "1"}
+CITIES = ("Paris", "Lyon", "Rome")
+TEXTS = (*(f"I live in {city}" for city in CITIES), "I like tea", "The gate port is 80")
+HOURS = st.integers(0, 40)
+
+
+def at(hours):
+    return START + timedelta(hours=hours)
+
+
+def naive_visible(lines, as_of, known_at):  # noqa: C901  # one case an operation
+    """Return the ids of the facts that are shown, told by reading every line for every fact."""
+    known = [line for line in lines if parse_ts(line["ts"]) <= known_at]
+    undone = {line["batch"] for line in known if line["op"] == "undo"}
+    counted = [line for line in known if line["op"] == "batch" or line.get("batch") not in undone]
+    shown = set()
+    for stated in counted:
+        if stated["op"] != "assert":
+            continue
+        own = [line for line in counted[counted.index(stated) :] if line.get("fact") == stated["id"]]
+        written_by_person = stated["by"] == "person"
+        begin, end, gone, hidden = stated.get("valid_from"), stated.get("valid_to"), False, False
+        for line in own:
+            is_guarded = line["op"] in {"end", "archive", "edit", "retract"}
+            if is_guarded and written_by_person and line["by"] != "person":
+                continue
+            match line["op"]:
+                case "end":
+                    end = line.get("valid_to") or line["ts"]
+                case "reopen":
+                    end, gone = None, False
+                case "retract":
+                    gone = True
+                case "archive" | "restore":
+                    hidden = line["op"] == "archive"
+                case "edit":
+                    begin = line["changes"].get("valid_from", begin)
+                    end = line["changes"].get("valid_to", end)
+                    written_by_person |= "text" in line["changes"]
+        after_begin = begin is None or parse_ts(begin) <= as_of
+        before_end = end is None or parse_ts(end) > as_of
+        if after_begin and before_end and not gone and not hidden:
+            shown.add(stated["id"])
+    return shown
+
+
+class FactsMachine(RuleBasedStateMachine):
+    """People, agents and rules write in any order; every moment can be asked for at any time."""
+
+    @initialize()
+    def begin(self):
+        self.directory = Path(tempfile.mkdtemp())
+        self.clock = START
+        self.open()
+
+    def open(self):
+        self.journal = FactsJournal(
+            FileJournal(self.directory / "facts.jsonl", check_operation), self.directory / "facts"
+        )
+        self.keeper = FactKeeper(
+            self.journal, FactsOptions(max_ends=2), self.directory / "facts", lambda _ids: (), now=lambda: self.clock
+        )
+
+    def teardown(self):
+        if hasattr(self, "directory"):
+            shutil.rmtree(self.directory)
+
+    @rule(hours=st.integers(0, 5))
+    def wait(self, hours):
+        self.clock += timedelta(hours=hours)
+
+    @rule(text=st.sampled_from(TEXTS), by=st.sampled_from(["person", "agent"]), begin=st.none() | HOURS)
+    def remember(self, text, by, begin):
+        mine = self.of_persons()
+        fact = self.keeper.remember(text, by=by, valid_from=None if begin is None else at(begin))
+        assert self.keeper.get(fact.id) == fact
+        if by != "person":
+            assert self.of_persons() == mine
+
+    @rule(said=st.lists(st.tuples(st.sampled_from(TEXTS), HOURS, st.integers(0, 30)), min_size=1, max_size=4))
+    def extract(self, said):
+        """What rules do with what was said; it ends, merges and rewrites nothing of a person's."""
+        mine = self.of_persons()
+        state = self.journal.state()
+        name = make_id("b", len(self.journal.operations()))
+        resolver = Resolver(state, self.keeper.options, self.clock, "rules", name)
+        for text, hours, message in said:
+            slot, value = ("home", text.rpartition(" ")[2]) if "live" in text else (None, None)
+            moment = at(hours)
+            resolver.add(
+                Fact(
+                    make_id("f", text, message),
+                    text,
+                    slot=slot,
+                    value=value,
+                    quotes=(Quote("telegram_1", f"m{message}", 0, len(text)),),
+                    valid_from=moment if slot else None,
+                    said_at=moment,
+                    verified="quote",
+                    made_by="rules",
+                )
+            )
+        batch = Batch(name, "telegram_1", "", f"m{len(self.journal.operations())}", "rules", "done")
+        self.journal.append([*resolver.finish(), batch_record(batch, self.clock)])
+        assert self.of_persons() == mine
+
+    @precondition(lambda self: self.journal.state().facts)
+    @rule(data=st.data(), hours=HOURS)
+    def change(self, data, hours):
+        name = data.draw(st.sampled_from(sorted(self.journal.state().facts)))
+        keeper = self.keeper
+        op = data.draw(st.sampled_from(["end", "reopen", "retract", "archive", "edit", "pin", "begin"]))
+        match op:
+            case "end":
+                keeper.end(name, at(hours))
+            case "edit":
+                keeper.edit(name, text="I like coffee")
+            case "begin":
+                keeper.edit(name, valid_from=at(hours))
+            case "archive" | "pin":
+                getattr(keeper, op)(name, on=data.draw(st.booleans()))
+            case _:
+                getattr(keeper, op)(name)
+
+    @precondition(lambda self: self.journal.state().batches)
+    @rule(data=st.data())
+    def undo(self, data):
+        """A person takes back what a batch did; what persons wrote is not of a batch of rules."""
+        mine, batch = self.of_persons(), data.draw(st.sampled_from(sorted(self.journal.state().batches)))
+        made = {line["id"] for line in self.journal.operations() if line.get("batch") == batch}
+        self.keeper.undo(batch)
+        left = self.of_persons()
+        assert {name: left[name] for name in mine.keys() - made} == {name: mine[name] for name in mine.keys() - made}
+
+    @precondition(lambda self: self.keeper.review())
+    @rule(data=st.data(), accept=st.booleans())
+    def decide(self, data, accept):
+        proposal = data.draw(st.sampled_from(self.keeper.review()))
+        assert (self.keeper.decide(proposal.id, accept=accept).valid_to is not None) or not accept
+        assert proposal.id not in {item.id for item in self.keeper.review()}
+
+    @precondition(lambda self: self.journal.state().facts)
+    @rule(data=st.data())
+    def forget(self, data):
+        name = data.draw(st.sampled_from(sorted(self.journal.state().facts)))
+        self.keeper.forget([name], lambda fact: [f"key-of-{fact.id}"])
+        assert name not in self.journal.state().facts
+        assert not any(name in (line["id"], line.get("fact")) for line in self.journal.operations())
+
+    @rule()
+    def reopen(self):
+        self.open()
+
+    def of_persons(self):
+        """What persons wrote: everything of it that a rule must not touch."""
+        return {
+            fact.id: (fact.text, fact.slot, fact.value, fact.valid_from, fact.valid_to, fact.retracted_at)
+            for fact in self.journal.state().facts.values()
+            if fact.is_by_person
+        }
+
+    @invariant()
+    def what_is_kept_equals_the_fold_of_the_lines(self):
+        if hasattr(self, "journal"):
+            assert self.journal.state() == fold(self.journal.operations())
+
+    @invariant()
+    def every_moment_equals_the_naive_fold(self):
+        if not hasattr(self, "journal"):
+            return
+        lines = self.journal.operations()
+        moments = sorted({*(parse_ts(line["ts"]) for line in lines), self.clock})
+        for known_at in moments[-3:]:
+            state = self.journal.state(known_at)
+            for as_of in (START, at(7), at(20), self.clock, at(41)):
+                assert set(state.visible(as_of)) == naive_visible(lines, as_of, known_at)
+
+
+TestFactsMachine = FactsMachine.TestCase
+TestFactsMachine.settings = settings(
+    max_examples=40,
+    stateful_step_count=12,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.generate,),
+)
