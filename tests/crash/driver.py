@@ -66,7 +66,7 @@ class Stage:
     @classmethod
     def make(cls, scene: Scene, directory: Path, bug: str | None) -> "Stage":
         """Prepare a scene, and import whatever it will need."""
-        home = Home(directory / "home", make_registry(), scene.compact, scene.agent)
+        home = Home(directory / "home", make_registry(), scene.compact, scene.agent, scene.facts)
         home.data.mkdir(parents=True)
         before, _ = in_child(lambda say: rehearse(scene, home, say))
         home.root.rename(directory / "template")

@@ -76,6 +76,8 @@ class Home:
     compact: bool = False
     #: The agent whose memory it is, if there are several.
     agent: str = ""
+    #: Facts are taken from conversations.
+    facts: bool = False
     opened: list[Memory] = field(factory=list)  # referred to, or they would be closed as they are forgotten
 
     @property
@@ -95,7 +97,9 @@ class Home:
             "chunking": {"type": "markdown", "max_tokens": 60, "overlap_tokens": 0},
         }
         environment = {"KLAW_CONFIG": os.devnull}
-        return load_config(data_dir=directory, environment=environment, overrides={"memory": tables})
+        extensions = {"facts": {"extractor": "rules"}} if self.facts else {}
+        overrides = {"memory": tables, "extensions": extensions}
+        return load_config(data_dir=directory, environment=environment, overrides=overrides)
 
     def open(self, dimension: int = 16) -> Memory:
         memory = Memory.open(self.config(self.data, dimension), registry=self.registry)
@@ -111,7 +115,7 @@ class Home:
 class Scene:
     """Something that Klaw does, and that a crash may interrupt. ``dimension`` is the embedder's while it acts.
 
-    ``steady``: it makes the same calls each time. ``compact`` and ``agent`` are those of the :class:`Home`.
+    ``steady``: it makes the same calls each time. ``compact``, ``agent`` and ``facts`` are those of the :class:`Home`.
     """
 
     name: str
@@ -121,6 +125,7 @@ class Scene:
     steady: bool = True
     compact: bool = False
     agent: str = ""
+    facts: bool = False
 
 
 def word(kind: str, number: int) -> str:
@@ -291,6 +296,67 @@ def _act_import(memory: Memory, home: Home, say: Say) -> None:
     say("done", "import", "", "")
 
 
+def _remember(memory: Memory, say: Say, number: int) -> None:
+    text = f"{word('fact', number)} is what I live for"
+    say("begin", "fact", "", text)
+    fact = memory.extension("facts").remember(text, slot="home", value=f"place {number}", by="agent")
+    say("done", "fact", fact.id, text)
+
+
+def _tell(memory: Memory, number: int) -> None:
+    """Say something that rules take for a fact."""
+    text = f"My name is {word('told', number).capitalize()} since 2024."
+    memory.conversations.append(Message("user", text, NOON + timedelta(minutes=number), meta=CHAT.meta))
+
+
+def _told(home: Home, say: Say) -> None:
+    """Begin with facts, and with messages from which none were taken yet."""
+    _lived(home, say)
+    memory = home.open()
+    for number in range(2):
+        _remember(memory, say, number)
+    for number in range(10, 14):
+        _tell(memory, number)
+
+
+def _extracted(home: Home, say: Say) -> None:
+    """Begin with facts that were taken from messages."""
+    _told(home, say)
+    home.open().index()
+
+
+def _act_remember(memory: Memory, _home: Home, say: Say) -> None:
+    for number in range(20, 23):
+        _remember(memory, say, number)
+    facts = memory.extension("facts")
+    (current,) = facts.list()
+    facts.keeper.pin(current.id)
+    facts.keeper.end(current.id)
+
+
+def _act_extract(memory: Memory, _home: Home, say: Say) -> None:
+    facts = memory.extension("facts")
+    facts.extract(limit=3)
+    facts.extract()
+    memory.index()
+    say("done", "index", "", "")
+
+
+def _act_forget_facts(memory: Memory, _home: Home, say: Say) -> None:
+    facts = memory.extension("facts")
+    for fact in [fact for fact in facts.list(everything=True) if fact.made_by == "agent"]:
+        say("begin", "forget", f"facts/{fact.id}", fact.text)
+        memory.forget(f"facts/{fact.id}")
+        say("done", "forget", f"facts/{fact.id}", fact.text)
+
+
+def _act_compress(memory: Memory, _home: Home, _say: Say) -> None:
+    facts = memory.extension("facts")
+    facts.compress()
+    facts.compact(CHAT.name, keep=2)
+    facts.keeper.undo(next(iter(facts.state().batches)))
+
+
 SCENES = {
     scene.name: scene
     for scene in (
@@ -309,5 +375,9 @@ SCENES = {
         Scene("agents", _lived, _act_as_agents, agent="one"),
         Scene("export", _lived, _act_export),
         Scene("import", _to_import, _act_import),
+        Scene("remember", _told, _act_remember, facts=True),
+        Scene("extract", _told, _act_extract, facts=True),
+        Scene("forget-facts", _extracted, _act_forget_facts, facts=True),
+        Scene("compress", _extracted, _act_compress, facts=True),
     )
 }

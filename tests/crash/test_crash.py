@@ -8,6 +8,7 @@ import pytest
 #: Points of each scene in a default run, besides the first of each kind of call; together over a hundred.
 SAMPLE = {"first-save": 8, "save": 12, "append": 12, "index": 12, "forget": 16, "reindex": 12, "move": 8}
 SAMPLE |= {"compact-index": 2, "compact-save": 2, "compact-forget": 2, "compact-reindex": 2}
+SAMPLE |= {"remember": 2, "extract": 2, "forget-facts": 2, "compress": 2}
 SAMPLE |= {"agents": 4, "export": 4, "import": 4, "background": 16}
 #: Each seeded bug with the scene that must show it, and what is said of it.
 SEEDED = {

@@ -26,6 +26,7 @@ class Story:
     saved: dict[str, str] = field(factory=dict)
     unindexed: dict[str, str] = field(factory=dict)  # kept, but found only after the next index, as the caller was told
     messages: dict[str, str] = field(factory=dict)
+    facts: dict[str, str] = field(factory=dict)
     forgetting: dict[str, str] = field(factory=dict)
     forgotten: dict[str, str] = field(factory=dict)
     excluding: set[str] = field(factory=set)
@@ -46,8 +47,11 @@ class Story:
                 case "done", ("save" | "append" | "notice") as what, name, text:
                     known = {"save": story.saved, "append": story.messages, "notice": story.unindexed}
                     known[what][name] = text
+                case "done", "fact", name, text:
+                    story.facts[name] = text
                 case "begin", "forget", name, text:
                     story.forgetting[name] = text
+                    story.facts.pop(name.removeprefix("facts/"), None)
                     story.saved.pop(name, None)
                 case "done", "forget", name, text:
                     story.forgotten[name] = text
@@ -78,6 +82,7 @@ def examine(home: Home, story: Story, dimension: int) -> Iterator[str]:
             if (home.data / "saved.jsonl").exists():  # otherwise there is nothing yet, which `index` says
                 memory.index()
             kept = {saved.id for saved in SavedJournal.at(home.data / "saved.jsonl").read().memories}
+            kept |= {f"facts/{name}" for name in memory.extension("facts").state().facts} if home.facts else set()
             story.forgotten |= {name: text for name, text in story.forgetting.items() if name not in kept}
             yield from _bytes(home, story)
             if story.importing:
@@ -150,6 +155,9 @@ def _as_found(home: Home, story: Story, dimension: int) -> Iterator[str]:
         yield from (f"message {name} is not in the journal" for name in story.messages.keys() - _journal(memory))
         yield from (f"message {name} is no row" for name in story.messages.keys() - rows)
         yield from _not_found(memory, story, "as found")
+        if home.facts:
+            known = memory.extension("facts").state().facts
+            yield from (f"the fact {name} is not in facts.jsonl" for name in story.facts.keys() - known.keys())
         if story.indexed:
             yield from _notes(memory, home, story, "as found")
 
@@ -169,11 +177,31 @@ def _whole(memory: Memory, home: Home, story: Story, when: str) -> Iterator[str]
     if set(rows) != said or len(rows) != len(said):
         yield f"{when}: messages as rows and in the journal differ: {set(rows) ^ said}"
     yield from _not_found(memory, story, when)
+    if home.facts:
+        yield from _facts(memory, story, when)
     yield from _notes(memory, home, story, when)
     for finding in memory.doctor().findings:
-        torn = finding.severity == "warning" and finding.check in {"saved-lines", "conversation-lines"}
+        torn = finding.severity == "warning" and finding.check in {"saved-lines", "conversation-lines", "fact-lines"}
         if finding.check not in _HARMLESS and not torn:
             yield f"{when}: doctor finds {finding.severity} {finding.check}: {finding.what}"
+
+
+def _facts(memory: Memory, story: Story, when: str) -> Iterator[str]:
+    """Look whether facts in the index are those of the journal, and each message that states one was taken once."""
+    facts = memory.extension("facts")
+    state = facts.state()
+    yield from (f"{when}: the fact {name} is lost" for name in story.facts.keys() - state.facts.keys())
+    with memory._assembly.store.read() as snapshot:
+        indexed = {path.removeprefix("facts/") for path in snapshot.manifest("facts", "facts")}
+    if indexed != state.facts.keys():
+        yield f"{when}: facts in the index and in the journal differ: {indexed ^ state.facts.keys()}"
+    yield from (f"{when}: {fact.id} is not what was said" for fact in facts.pointers.unsound(state.facts.values()))
+    undone = any(batch.state == "undone" for batch in state.batches.values())
+    told = [line.message.content for line in memory.conversations.read(CHAT) if isinstance(line, JournalEntry)]
+    told = sorted(text for text in told if text.startswith("My name is")) if not undone else []
+    taken = sorted(fact.text for fact in state.facts.values() if fact.text.startswith("My name is"))
+    if told != taken:
+        yield f"{when}: of {told} the facts are {taken}"
 
 
 def _life_goes_on(memory: Memory, home: Home, story: Story) -> Iterator[str]:
