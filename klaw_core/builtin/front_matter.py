@@ -1,8 +1,10 @@
-"""YAML front matter of a note: metadata, not text.
+"""Front matter of a note: metadata, not text.
 
 A note may begin with a block of YAML between two lines of ``---``, as Obsidian, Hugo and Jekyll write it
-(https://jekyllrb.com/docs/front-matter/). Its values become the document's metadata. In the text that is chunked the
-block is replaced by spaces, so that it is never searched as prose and every offset and line number stays true.
+(https://jekyllrb.com/docs/front-matter/), or of TOML between two lines of ``+++``, as Hugo and Zola do
+(https://gohugo.io/content-management/front-matter/). Its values become the document's metadata. In the text that is
+chunked the block is replaced by spaces, so that it is never searched as prose and every offset and line number stays
+true.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from klaw_core.values.metadata import MAX_KEYS, Metadata, check_metadata, to_val
 # More than any real note has; parsing YAML takes a microsecond a byte.
 _MAX_CHARACTERS = 20_000
 _BLOCK = re.compile(r"---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:(?:\r\n|\r|\n)|\Z)", re.DOTALL)
+_TOML_BLOCK = re.compile(r"\+\+\+[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])\+\+\+[ \t]*(?:(?:\r\n|\r|\n)|\Z)", re.DOTALL)
 # What PyYAML raises for values that are not what their tag or form says, such as `!!bool maybe`.
 _UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # A line of a block that was meant to be YAML: a key, an item of a list, a comment, or what is indented below a key.
@@ -25,6 +28,8 @@ _FIELD_LINE = re.compile(r"[\w][\w .-]{0,60}:(?:\s|\Z)|-(?:\s|\Z)|#|\s")
 _SOLID = re.compile(r"[^\r\n]")
 # What notes call the day they were written on, in order of preference, in any case.
 _DATE_KEYS = ("date", "created", "created_at", "created at", "creation date", "published")
+# Hugo's and Zola's tables of a page's own parameters and its terms.
+_TOML_TABLES = ("params", "extra", "taxonomies")
 # A list in one string: `tags: a, b`.
 _LISTS = ("tags", "aliases")
 
@@ -36,6 +41,8 @@ def read_front_matter(text: str) -> tuple[Metadata, str]:
     template or a slip of the pen is no prose either. Values that metadata cannot hold (nested mappings, nulls) are
     left out.
     """
+    if text.startswith("+++"):
+        return _read_toml(text)
     if not text.startswith("---"):
         return {}, text
     match = _BLOCK.match(text[:_MAX_CHARACTERS])
@@ -57,6 +64,24 @@ def written_date(metadata: Metadata, keys: Sequence[str] = _DATE_KEYS) -> dateti
         if isinstance(value, str) and (moment := _moment(value)) is not None:
             return moment
     return None
+
+
+def _read_toml(text: str) -> tuple[Metadata, str]:
+    """Return what a block of TOML says; tables that Hugo and Zola keep the writer's own keys in count as well."""
+    match = _TOML_BLOCK.match(text[:_MAX_CHARACTERS])
+    if match is None:
+        return {}, text
+    import tomllib
+
+    try:
+        values = tomllib.loads(match.group(1).replace("\r\n", "\n").replace("\r", "\n"))
+    except (ValueError, RecursionError):
+        return {}, text
+    for name in _TOML_TABLES:
+        table = values.pop(name, None)
+        if isinstance(table, dict):
+            values = {**table, **values}
+    return _as_metadata(values), _SOLID.sub(" ", match.group(0)) + text[match.end() :]
 
 
 def _parsed(block: str) -> dict[Any, Any] | None:

@@ -12,7 +12,7 @@ from attrs import frozen
 from klaw_core.errors import NotFoundError, QueryError
 from klaw_core.extensions.arguments import shown
 from klaw_core.extensions.json_forms import result_for_model, to_json
-from klaw_core.extensions.schemas import integer, string
+from klaw_core.extensions.schemas import integer, number, string
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.lines import count_lines, take_lines
 from klaw_core.values.moments import parse_moment
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _LIMIT = 10
 _MOST_RESULTS = 50
+_PER_DOCUMENT = 3
 _MAX_QUERY_CHARACTERS = 4_000
 _MAX_LABEL_CHARACTERS = 200
 _MAX_PATH_CHARACTERS = 1_000
@@ -48,7 +49,14 @@ class ToolMemory(Protocol):
         """Return the installed extensions."""
 
     def search(
-        self, query: str, limit: int = ..., *, filters: Filters = ..., collection: str | Sequence[str] = ...
+        self,
+        query: str,
+        limit: int = ...,
+        *,
+        filters: Filters = ...,
+        collection: str | Sequence[str] = ...,
+        min_relevance: float | None = ...,
+        per_document: int | None = ...,
     ) -> SearchResults:
         """Search."""
 
@@ -78,12 +86,14 @@ class _MemoryTools:
     def search(self) -> Tool:
         properties = {
             "query": string("What to find, in plain words.", _MAX_QUERY_CHARACTERS),
-            "limit": integer("How many chunks; 10 by default.", 1, _MOST_RESULTS),
+            "limit": integer("Chunks; 10 by default.", 1, _MOST_RESULTS),
             "path": string("Only below this path: notes/2026/.", _MAX_PATH_CHARACTERS),
-            "collection": string("memory (default), docs, or both: memory,docs.", _MAX_LABEL_CHARACTERS),
-            "source": string("Only this source: MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
-            "since": string("From this day on: 2026-02-24, 7d, yesterday.", 40),
-            "until": string("Up to this day, included.", 40),
+            "collection": string("memory (default), docs or memory,docs.", _MAX_LABEL_CHARACTERS),
+            "source": string("Only from MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
+            "since": string("From 2026-02-24, 7d, yesterday on.", 40),
+            "until": string("Until then, included.", 40),
+            "min_relevance": number("Drop what is less relevant.", 0, 1),
+            "per_document": integer("Chunks of one note; 3 by default.", 1, _MOST_RESULTS),
         }
         return Tool(
             "memory_search",
@@ -95,6 +105,7 @@ class _MemoryTools:
             aliases={
                 **dict.fromkeys(("q", "question", "text", "search", "input", "search_query"), "query"),
                 **dict.fromkeys(_LIMIT_NAMES, "limit"),
+                **dict.fromkeys(("relevance", "threshold", "min_similarity"), "min_relevance"),
                 **dict.fromkeys(("prefix", "file", "folder", "directory"), "path"),
                 **dict.fromkeys(("collections", "namespace"), "collection"),
                 **dict.fromkeys(("after", "from", "start_date"), "since"),
@@ -113,8 +124,14 @@ class _MemoryTools:
         collections = [name.strip() for name in arguments.get("collection", MEMORY).split(",") if name.strip()]
 
         def found(filters: Filters) -> SearchResults:
-            limit = arguments.get("limit", _LIMIT)
-            return self.memory.search(arguments["query"], limit, filters=filters, collection=collections)
+            return self.memory.search(
+                arguments["query"],
+                arguments.get("limit", _LIMIT),
+                filters=filters,
+                collection=collections,
+                min_relevance=arguments.get("min_relevance"),
+                per_document=arguments.get("per_document", _PER_DOCUMENT),
+            )
 
         results = found(filters)
         if not results and filters.source is not None and path is None:
@@ -130,8 +147,8 @@ class _MemoryTools:
     def get(self) -> Tool:
         properties = {
             "path": string("A result's path: notes/a.md or notes/a.md:12-40.", _MAX_PATH_CHARACTERS),
-            "first_line": integer("Read from this line on.", 1, 10**9),
-            "lines": integer("How many lines; 200 by default.", 1, _MOST_LINES),
+            "first_line": integer("From this line on.", 1, 10**9),
+            "lines": integer("Lines; 200 by default.", 1, _MOST_LINES),
         }
         return Tool(
             "memory_get",
@@ -189,7 +206,7 @@ class _MemoryTools:
     def context(self) -> Tool:
         properties = {
             "message": string("The message to answer.", _MAX_QUERY_CHARACTERS),
-            "budget": integer("At most this many tokens; 1000 by default.", 50, 20_000),
+            "budget": integer("Most tokens; 1000 by default.", 50, 20_000),
         }
         return Tool(
             "memory_context",

@@ -12,3 +12,8 @@ def string(description: str, most: int, *, least: int = 1) -> Json:
 def integer(description: str, least: int, most: int) -> Json:
     """Return the schema of an integer from ``least`` to ``most``."""
     return {"type": "integer", "description": description, "minimum": least, "maximum": most}
+
+
+def number(description: str, least: float, most: float) -> Json:
+    """Return the schema of a number from ``least`` to ``most``."""
+    return {"type": "number", "description": description, "minimum": least, "maximum": most}

@@ -84,7 +84,7 @@ class Trial:
             (notes / f"{number:04}.md").write_text("\n\n".join(parts))
         (self.root / "config.toml").write_text(
             f'[memory.embedding]\ntype = "openai"\nurl = "{self.provider.url}"\nbatch_size = {TEXTS_PER_CALL}\n'
-            "dimensions = 64\nretries = 0\n"
+            "dimension = 64\nretries = 0\n"
             "[memory.chunking]\nmax_tokens = 20\noverlap_tokens = 0\n"
         )
 

@@ -37,7 +37,7 @@ RETRY_AFTER = ("86400", "-1", "x", "Fri, 31 Dec 9999 23:59:59 GMT")
 
 EMBEDDERS = {
     "openai": {"model": "m"},
-    "gemini": {"model": "m", "dimensions": 8},
+    "gemini": {"model": "m", "dimension": 8},
     "ollama": {"model": "m"},
 }
 REMOTE = {"api_key": KEY, "retries": 0, "timeout_seconds": 0.5, "deadline_seconds": DEADLINE_SECONDS}

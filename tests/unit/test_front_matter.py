@@ -120,6 +120,35 @@ def test_the_day_a_note_was_written_on_is_read_from_the_usual_keys(key):
     assert written_date({key: "2020-01-05"}) == written_date({key: "2020/01/05"}) == datetime(2020, 1, 5, tzinfo=UTC)
 
 
+TOML = """+++
+title = "Rust"
+date = 2026-02-24
+aliases = ["crab", "rs"]
+tags = ["a"]
+
+[extra]
+author = "Ada"
++++
+# Rust
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_block_of_toml_is_metadata(end):
+    metadata, text = read_front_matter(TOML.replace("\n", end))
+    assert metadata == {
+        "title": "Rust", "date": "2026-02-24", "aliases": ("crab", "rs"), "tags": ("a",), "author": "Ada"
+    }  # fmt: skip
+    assert text.strip() == "# Rust"
+    assert len(text) == len(TOML.replace("\n", end))
+    assert written_date(metadata) is not None
+
+
+@pytest.mark.parametrize("note", ["+++\ntitle = \n+++\ntext", "+++ b/file\n@@ -1 +1 @@\n", "+++\ntitle = 'x'\n"])
+def test_what_is_no_toml_is_text(note):
+    assert read_front_matter(note) == ({}, note)
+
+
 @pytest.mark.parametrize(
     "note", ["", "---", "---\n", "---\na: 1\n", "----\na: 1\n---\n", " ---\na: 1\n---\n", "x\n---\n"]
 )

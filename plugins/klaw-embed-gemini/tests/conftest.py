@@ -31,7 +31,7 @@ def connect(gemini: FakeGemini, tmp_path: Path) -> Connect:
     """Build an embedder the way Klaw does: through the hook, on the test's server, with no patience."""
 
     def build(**options: object) -> RemoteEmbedder:
-        values: dict[str, object] = {"url": gemini.url, "api_key": KEY, "dimensions": 64, "retries": 0, **options}
+        values: dict[str, object] = {"url": gemini.url, "api_key": KEY, "dimension": 64, "retries": 0, **options}
         (component,) = klaw_embedders()
         place = ComponentContext(data_dir=tmp_path, cache_dir=tmp_path)
         return component.factory(GeminiOptions(**values), place)  # type: ignore[arg-type]  # each test passes its own

@@ -18,7 +18,7 @@ from klaw_http.embedding import RemoteEmbedder
 def _embedder() -> Iterator[RemoteEmbedder]:
     with HTTPServer(host="127.0.0.1", threaded=True) as server:
         gemini = FakeGemini(server, dimension=128)
-        options = GeminiOptions(url=gemini.url, api_key=KEY, dimensions=64, retries=0)
+        options = GeminiOptions(url=gemini.url, api_key=KEY, dimension=64, retries=0)
         yield RemoteEmbedder(options, GeminiServer(options))
 
 

@@ -35,7 +35,7 @@ def test_shortened_vectors_get_unit_length(connect: Connect) -> None:
 
 def test_dimensions_are_sent_only_if_set(gemini: FakeGemini, connect: Connect) -> None:
     gemini.model.dimension = 3072
-    assert connect(dimensions=None).embed_query("a").shape == (3072,)
+    assert connect(dimension=None).embed_query("a").shape == (3072,)
     assert "outputDimensionality" not in gemini.requests[0][0]
 
 
@@ -54,7 +54,7 @@ def test_nothing_that_is_sent_could_be_cut_in_silence(gemini: FakeGemini, connec
 
 
 def test_the_model_is_known_without_asking(gemini: FakeGemini, connect: Connect) -> None:
-    space = connect(dimensions=None, url="https://generativelanguage.googleapis.com/v1beta").space
+    space = connect(dimension=None, url="https://generativelanguage.googleapis.com/v1beta").space
     expected = ("gemini-embedding-001", "generativelanguage.googleapis.com/v1beta", 3072)
     assert space == VectorSpace(*expected, "cosine", "mean/1900 estimated")
     assert gemini.requests == []
@@ -80,7 +80,7 @@ def test_the_environments_key_goes_to_google_only(
 
 def test_a_model_that_wants_its_task_in_the_text_gets_no_task_type(gemini: FakeGemini, connect: Connect) -> None:
     gemini.name = "gemini-embedding-2"
-    embedder = connect(model=gemini.name, query_prefix="task: search result | query: ", dimensions=None)
+    embedder = connect(model=gemini.name, query_prefix="task: search result | query: ", dimension=None)
     assert embedder.embed_query("a").shape == (128,)
     assert gemini.requests[0] == [
         {"model": f"models/{gemini.name}", "content": {"parts": [{"text": "task: search result | query: a"}]}}

@@ -46,7 +46,7 @@ def test_the_key_is_in_no_repr_and_no_default(monkeypatch: pytest.MonkeyPatch) -
         {"batch_size": 101},
         {"model": "a/b"},
         {"model": "models/../x"},
-        {"dimensions": 0},
+        {"dimension": 0},
         {"api_key": "sk-0123456789\n"},
     ],
 )

@@ -14,7 +14,7 @@ class TestGeminiOnTheWire(RemoteEmbedderContract):
     key_header: ClassVar[str] = "x-goog-api-key"
 
     def connect(self, url: str, **options: Any) -> RemoteEmbedder:
-        built = GeminiOptions(url=url, dimensions=DIMENSION, **options)
+        built = GeminiOptions(url=url, dimension=DIMENSION, **options)
         return RemoteEmbedder(built, GeminiServer(built))
 
     def answer(self, rows: Any) -> dict[str, Any]:

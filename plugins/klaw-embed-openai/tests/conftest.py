@@ -33,7 +33,7 @@ def connect(openai: FakeOpenAI, tmp_path: Path) -> Connect:
     def build(**options: object) -> RemoteEmbedder:
         values: dict[str, object] = {
             "url": openai.url,
-            "dimensions": 64,
+            "dimension": 64,
             "retries": 0,
             "timeout_seconds": 5.0,
             **options,

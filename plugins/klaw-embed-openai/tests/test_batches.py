@@ -46,7 +46,7 @@ def batched(openai: FakeOpenAI, tmp_path: Path) -> Connect:
     """Build the embedder of a process of its own, over the same directory."""
 
     def build(pause: Pauses | None = None, **options: Any) -> RemoteEmbedder:
-        values = {"dimensions": 64, "retries": 0, "batch_api": True, "batch_min_texts": 10, "api_key": KEY, **options}
+        values = {"dimension": 64, "retries": 0, "batch_api": True, "batch_min_texts": 10, "api_key": KEY, **options}
         built = OpenAIOptions(url=openai.url, **values)
         server = OpenAIServer(built)
         return RemoteEmbedder(built, server, BatchJobs(server, tmp_path / "batches", pause or Pauses()))
@@ -331,7 +331,7 @@ def test_lines_that_cannot_be_used_are_asked_again_alone(openai: FakeOpenAI, bat
 
 def test_another_recipe_does_not_take_a_batches_vectors(openai: FakeOpenAI, batched: Connect) -> None:
     batched().embed_documents(TEXTS)
-    batched(dimensions=32).embed_documents(TEXTS)
+    batched(dimension=32).embed_documents(TEXTS)
     assert len(openai.batches) == 2
 
 

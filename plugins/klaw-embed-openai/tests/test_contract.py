@@ -31,7 +31,7 @@ def _embedder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         openai.model.context = 512 if "model" in chosen else 8192
         openai.model.tokens_per_piece = 2 if "finer" in request.param else 1
         openai.knows_base64 = "floats" not in request.param
-        options = OpenAIOptions(url=openai.url, dimensions=64, retries=0, **chosen)  # type: ignore[arg-type]  # above
+        options = OpenAIOptions(url=openai.url, dimension=64, retries=0, **chosen)  # type: ignore[arg-type]  # above
         place: Path = tmp_path_factory.mktemp("batches")
         jobs = BatchJobs(OpenAIServer(options), place, pause=lambda _seconds: None) if options.batch_api else None
         yield RemoteEmbedder(options, OpenAIServer(options), jobs)

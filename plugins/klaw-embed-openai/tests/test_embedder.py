@@ -35,7 +35,7 @@ def test_a_request_says_what_openai_documents(openai: FakeOpenAI, connect: Conne
 
 def test_dimensions_are_sent_only_if_set(openai: FakeOpenAI, connect: Connect) -> None:
     openai.model.dimension = 1536
-    assert connect(dimensions=None).embed_query("a").shape == (1536,)
+    assert connect(dimension=None).embed_query("a").shape == (1536,)
     assert "dimensions" not in openai.requests[0]
 
 
@@ -59,7 +59,7 @@ def test_base64_and_floats_are_the_same_vectors(openai: FakeOpenAI, connect: Con
 def test_openais_own_models_are_known_without_asking(
     openai: FakeOpenAI, connect: Connect, model: str, dimension: int, max_tokens: int
 ) -> None:
-    embedder = connect(model=model, dimensions=None, url="https://api.openai.com/v1/", api_key=KEY)
+    embedder = connect(model=model, dimension=None, url="https://api.openai.com/v1/", api_key=KEY)
     expected = VectorSpace(model, "api.openai.com/v1", dimension, "cosine", f"mean/{max_tokens} estimated")
     assert embedder.space == expected
     assert openai.asked == []
@@ -67,7 +67,7 @@ def test_openais_own_models_are_known_without_asking(
 
 def test_another_models_dimension_is_tried(openai: FakeOpenAI, connect: Connect) -> None:
     openai.name = "bge-m3"
-    embedder = connect(model="bge-m3", dimensions=None)
+    embedder = connect(model="bge-m3", dimension=None)
     assert (embedder.space.dimension, embedder.max_tokens) == (64, 254)
     assert openai.asked == ["POST /v1/embeddings"]
 

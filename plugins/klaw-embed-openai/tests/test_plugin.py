@@ -65,7 +65,7 @@ def test_the_key_is_in_no_repr_and_no_default(monkeypatch: pytest.MonkeyPatch) -
         {"model": ""},
         {"batch_size": 0},
         {"batch_size": 2049},
-        {"dimensions": 0},
+        {"dimension": 0},
         {"encoding": "hex"},
         {"batch_min_texts": 0},
         {"batch_max_texts": 50_001},

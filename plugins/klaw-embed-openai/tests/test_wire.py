@@ -17,7 +17,7 @@ from klaw_http.embedding_contract import DIMENSION, OTHER, ROW, RemoteEmbedderCo
 
 class TestOpenAIOnTheWire(RemoteEmbedderContract):
     def connect(self, url: str, **options: Any) -> RemoteEmbedder:
-        built = OpenAIOptions(url=url, dimensions=DIMENSION, **options)
+        built = OpenAIOptions(url=url, dimension=DIMENSION, **options)
         return RemoteEmbedder(built, OpenAIServer(built))
 
     def answer(self, rows: Any) -> dict[str, Any]:

@@ -171,6 +171,8 @@ def test_what_nobody_wrote_is_corrected_from_the_words_that_are_there(connection
     assert suggested("правила арнеды") == "правила аренды"
     assert suggested("lifetime elision") is None
     assert suggested("pizza in Naples") is None
+    assert suggested("the borow cheker of Naplesia") is None, "one word is near to none: another language, or subject"
+    assert suggested("的 lifetime 終身") is None
 
 
 @pytest.mark.parametrize("search_by", ["exact", "packed"])

@@ -15,7 +15,7 @@ CONFIG = """\
 [memory.embedding]
 type = "openai"
 url = "{url}"
-dimensions = 64
+dimension = 64
 retries = 0
 """
 
@@ -68,7 +68,7 @@ def test_what_another_model_lacks_is_not_sent_round_in_a_circle(embedding, notes
     embedding("index", str(notes))
     (notes / "new.md").write_text("# New\n\nThe kiln is cold.\n", "utf-8")
     (user_home / "config" / "klaw" / "config.toml").write_text(
-        CONFIG.format(url=provider.url).replace("dimensions = 64", "dimensions = 32")
+        CONFIG.format(url=provider.url).replace("dimension = 64", "dimension = 32")
     )
     indexing, embed = embedding("index"), embedding("embed")
     assert indexing.exit_code == 0
@@ -93,7 +93,7 @@ def test_moving_to_another_model_and_saying_so_in_the_configuration(embedding, n
     written = config.read_text()
     assert written.startswith("# mine")
     assert 'model = "text-embedding-3-large"' in written
-    assert "dimensions = 64" in written
+    assert "dimension = 64" in written
     assert json.loads(embedding("status", "--json").stdout)["space"]["model"] == "text-embedding-3-large"
     assert embedding("search", "tokens", "--mode", "vector").exit_code == 0
 

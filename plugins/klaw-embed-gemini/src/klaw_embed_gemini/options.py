@@ -16,10 +16,10 @@ class GeminiOptions(RemoteOptions):
 
     ``url``: the API, up to and with its version.
     ``model``: an embedding model of it, without ``models/``.
-    ``dimensions``: a shorter vector than the model's own; sent only if set.
+    ``dimension``: a shorter vector than the model's own; sent only if set.
     """
 
     url: str = field(default=GEMINI_URL, validator=http_url)
     model: str = field(default="gemini-embedding-001", validator=validators.matches_re(r"[A-Za-z0-9._-]+"))
     batch_size: int = field(default=100, validator=[validators.ge(1), validators.le(_MOST_REQUESTS)])
-    dimensions: int | None = field(default=None, validator=validators.optional(validators.ge(1)))
+    dimension: int | None = field(default=None, validator=validators.optional(validators.ge(1)))

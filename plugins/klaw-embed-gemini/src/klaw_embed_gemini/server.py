@@ -39,7 +39,7 @@ class GeminiServer:
         return ModelFacts(
             model=options.model,
             revision=server_name(options.url),
-            dimension=options.dimensions or _DIMENSIONS.get(options.model),
+            dimension=options.dimension or _DIMENSIONS.get(options.model),
             max_tokens=_MAX_TOKENS,
         )
 
@@ -49,8 +49,8 @@ class GeminiServer:
         common: dict[str, object] = {"model": model}
         if self.options.model in _TASK_TYPES:
             common["taskType"] = "RETRIEVAL_QUERY" if query else "RETRIEVAL_DOCUMENT"
-        if self.options.dimensions:
-            common["outputDimensionality"] = self.options.dimensions
+        if self.options.dimension:
+            common["outputDimensionality"] = self.options.dimension
         requests = [{**common, "content": {"parts": [{"text": text}]}} for text in texts]
         with embedding_errors(key=_KEY, model=f"is {self.options.model!r} an embedding model of the Gemini API?"):
             answer = self._client.post(f"/{model}:batchEmbedContents", {"requests": requests})

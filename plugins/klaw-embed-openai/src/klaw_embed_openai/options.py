@@ -25,7 +25,7 @@ class OpenAIOptions(RemoteOptions):
 
     ``url``: the server, up to and without ``/embeddings`` (default: ``OPENAI_BASE_URL``, else OpenAI).
     ``model``: a model of that server.
-    ``dimensions``: a shorter vector than the model's own; sent only if set.
+    ``dimension``: a shorter vector than the model's own; sent only if set.
     ``encoding``: how the server sends vectors: ``"base64"``, or ``"float"`` for one that refuses base64.
     ``query_input_type``, ``document_input_type``: what to send as ``input_type``, for servers that add the prefixes
     themselves (``"query"``, and ``"passage"`` or ``"document"``); sent only if set.
@@ -38,7 +38,7 @@ class OpenAIOptions(RemoteOptions):
     url: str = field(factory=environment_url, validator=http_url_from(_VARIABLE, environment_url))
     model: str = field(default="text-embedding-3-small", validator=validators.min_len(1))
     batch_size: int = field(default=100, validator=[validators.ge(1), validators.le(_MOST_INPUTS)])
-    dimensions: int | None = field(default=None, validator=validators.optional(validators.ge(1)))
+    dimension: int | None = field(default=None, validator=validators.optional(validators.ge(1)))
     encoding: str = field(default="base64", validator=validators.in_(("base64", "float")))
     query_input_type: str = ""
     document_input_type: str = ""

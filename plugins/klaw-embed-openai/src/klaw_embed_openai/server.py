@@ -51,7 +51,7 @@ class OpenAIServer:
             revision=" ".join(
                 filter(None, (options.revision or server_name(options.url), options.document_input_type))
             ),
-            dimension=options.dimensions or own,
+            dimension=options.dimension or own,
             max_tokens=_OPENAI_TOKENS if own else _UNKNOWN_TOKENS,
         )
 
@@ -70,7 +70,7 @@ class OpenAIServer:
         """Return the body of a request for one text or several; what is not set is left out."""
         options = self.options
         optional = {
-            "dimensions": options.dimensions,
+            "dimensions": options.dimension,
             "input_type": options.query_input_type if query else options.document_input_type,
         }
         sent = {name: value for name, value in optional.items() if value}

@@ -25,13 +25,11 @@ ReadTexts = Callable[[Sequence[int]], Sequence[str]]
 
 _WORD = re.compile(r"[^\W\d_]+")
 # A slip in a shorter word makes another word, and a longer one is no word.
-_SHORTEST, _LONGEST = 4, 24
+_SHORTEST, _LONGEST = 5, 24
 # So many words of a question are looked at, and so many stems and chunks for a word that may be meant.
 _MOST_WORDS, _MOST_STEMS, _MOST_CHUNKS = 8, 6, 3
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
-# Authors slip as well: a word of at most so many chunks may be a slip if so many times as many hold another.
-_RARE, _MORE = 3, 20
 # Counted no further: which of several words is meant, a thousand chunks say as well as a million.
 _ENOUGH = 1_000
 
@@ -45,7 +43,11 @@ class Suggester:
     read: ReadTexts
 
     def suggest(self, text: str) -> str | None:
-        """Return the question with its misspelt words corrected; None if none is, or none can be."""
+        """Return the question with the words corrected that no chunk holds; None if there is none, or one cannot be.
+
+        What holds a word that is unknown and near to none is in another language, or about something else: what its
+        other words are near to is chance.
+        """
         sql = self.searcher.sql
         self.connection.execute(sql.vocabulary)
         try:
@@ -58,20 +60,20 @@ class Suggester:
         pieces: list[str] = []
         done = looked_at = 0
         for match in _WORD.finditer(text):
-            if looked_at == _MOST_WORDS or not _SHORTEST <= len(match[0]) <= _LONGEST:
+            if not _SHORTEST <= len(match[0]) <= _LONGEST:
                 continue
-            known = self._holders(match[0])
-            if not any(_stems(tokenize, [match[0]])) or known > _RARE:
+            if self._holders(match[0]) or not any(_stems(tokenize, [match[0]])):
                 continue
             looked_at += 1
-            meant = self._meant(tokenize, fold(match[0]), known * _MORE)
-            if meant is not None:
-                pieces += [text[done : match.start()], meant]
-                done = match.end()
+            meant = self._meant(tokenize, fold(match[0])) if looked_at <= _MOST_WORDS else None
+            if meant is None:
+                return None
+            pieces += [text[done : match.start()], meant]
+            done = match.end()
         return "".join([*pieces, text[done:]]) if pieces else None
 
-    def _meant(self, tokenize: Tokenizer, word: str, least: int) -> str | None:
-        """Return the word one slip away that most chunks hold, and more than ``least`` of them."""
+    def _meant(self, tokenize: Tokenizer, word: str) -> str | None:
+        """Return the word one slip away that most chunks hold."""
         slips = dict.fromkeys(_slips(word))
         by_stem: dict[str, list[str]] = {}
         for slip, stem in zip(slips, _stems(tokenize, list(slips)), strict=True):
@@ -79,7 +81,7 @@ class Suggester:
         present = self._present(by_stem)
         held = [(self._holders(same[0]), same) for stem, same in by_stem.items() if stem in present]
         for count, same in sorted(held, key=itemgetter(0), reverse=True)[:_MOST_STEMS]:
-            if count > least and (written := self._written(same)) is not None:
+            if count and (written := self._written(same)) is not None:
                 return written
         return None
 
@@ -120,7 +122,7 @@ def _stems(tokenize: Tokenizer, words: Sequence[str]) -> list[str]:
 
 def _slips(word: str) -> Iterator[str]:
     """Yield everything that is one slip away from a word, swapped neighbours first."""
-    letters = _CYRILLIC if any(letter in _CYRILLIC for letter in word) else _LATIN
+    letters = next((script for script in (_LATIN, _CYRILLIC) if any(letter in script for letter in word)), "")
     splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     yield from (head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1)
     yield from (head + letter + tail for head, tail in splits for letter in letters)
