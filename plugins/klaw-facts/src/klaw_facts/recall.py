@@ -69,7 +69,7 @@ class Recall:
         until = min((moment for moment in (question.as_of, question.known_at) if moment is not None), default=None)
         kept = [item for item in items if until is None or item.created_at is None or item.created_at <= until]
         timed = [_by_time(item) if item.source.startswith("conversations/") else item for item in kept]
-        return mark_stale(timed)
+        return mark_stale(timed, question.message)
 
     def _found(self, question: ContextQuestion, moment: datetime) -> list[Fact]:
         """Return the facts that fit a message: those within the cut of the best one, weighed by age."""
@@ -83,7 +83,7 @@ class Recall:
         scored = [
             (score * (1 - weight + weight * freshness(fact, self.options, moment)), fact)
             for fact, score in ranked
-            if fact.is_trusted
+            if fact.is_trusted and not _is_bare_quotation(fact)
         ]
         scored.sort(key=lambda pair: -pair[0])
         best = scored[0][0] if scored else 0.0
@@ -142,6 +142,11 @@ def validity(fact: Fact) -> str:
         begin, end = _day(fact.valid_from), _day(fact.valid_to)
         return f"{begin} to {end}" if end else f"since {begin}"
     return _day(fact.said_at or fact.recorded_at)
+
+
+def _is_bare_quotation(fact: Fact) -> bool:
+    """Whether a fact is a sentence that rules took and nothing else: a chunk says the same, and what stands around."""
+    return fact.made_by == "rules" and fact.slot is None and not fact.is_pinned
 
 
 def _by_time(item: ContextItem) -> ContextItem:
