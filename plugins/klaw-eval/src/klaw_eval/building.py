@@ -30,7 +30,8 @@ class OpenIndex:
 
     ``units_of`` gives the ids that a result shows, best first; ``known`` those of the wanted ids that are in the
     index; ``shown`` two ids of the index, for an error message. ``places`` gives the files that hold each id, and
-    ``written`` says that all files are there; both are empty of an index that was not built here.
+    ``written`` says that all files are there; both are empty of an index that was not built here. ``units`` has the id
+    of each line of a journal.
     """
 
     memory: Memory
@@ -40,6 +41,7 @@ class OpenIndex:
     notices: tuple[str, ...] = ()
     places: Mapping[str, frozenset[Path]] = field(factory=dict, repr=False)
     written: Path | None = None
+    units: Mapping[tuple[str, int], str] = field(factory=dict, repr=False)
 
     @property
     def files(self) -> frozenset[Path]:
@@ -70,7 +72,7 @@ def build(corpus: Corpus, unit: str, config: Config, root: Path, indexing: Index
 
     An unfinished index of the same documents and the same configuration there is continued.
     """
-    place = root / _place_name(corpus, config)
+    place = place_of(corpus, config, root)
     with Memory.open(evolve(config, data_dir=place / "data", sources=())) as memory:
         _refuse_elsewhere(memory, place)
         _write(corpus, memory, place)
@@ -88,7 +90,7 @@ def build(corpus: Corpus, unit: str, config: Config, root: Path, indexing: Index
         notices = (f"{len(skipped)} documents could not be indexed: {'; '.join(reasons)}",) if skipped else ()
         shown = tuple(dict.fromkeys(units.values()))[:2]
         places = _places(units, place)
-        yield OpenIndex(memory, _by_lines(units), known, shown, notices, places, place / "written")
+        yield OpenIndex(memory, _by_lines(units), known, shown, notices, places, place / "written", units)
 
 
 @contextmanager
@@ -104,8 +106,8 @@ def open_own_index(corpus: Corpus, config: Config) -> Iterator[OpenIndex]:
         yield OpenIndex(memory, _own_units, known, tuple(f"{name}/…" for name in memory.status().origins)[:2])
 
 
-def _place_name(corpus: Corpus, config: Config) -> str:
-    """Return a directory's name that two indexes share only if one can stand for the other.
+def place_of(corpus: Corpus, config: Config, root: Path) -> Path:
+    """Return a directory below ``root`` that two indexes share only if one can stand for the other.
 
     Weights, fusion and reranking say how an index is searched, not what is in it.
     """
@@ -116,7 +118,7 @@ def _place_name(corpus: Corpus, config: Config) -> str:
         digest.update(f"{page.id}\0{page.title}\0{page.text}\0".encode("utf-8", "surrogatepass"))
     for turn in (turn for talk in corpus.talks for turn in talk.turns):
         digest.update(f"{turn.id}\0{turn.speaker}\0{turn.ts}\0{turn.text}\0".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()[:16]
+    return root / digest.hexdigest()[:16]
 
 
 def _refuse_elsewhere(memory: Memory, place: Path) -> None:

@@ -64,10 +64,24 @@ def _picture(_context: click.Context, _parameter: click.Parameter, value: Path |
     return value
 
 
-@click.command("eval", short_help="Measure what a search finds, on your questions or on a dataset.")
+class _WithFacts(click.Command):
+    """A command of datasets that has one subcommand: ``klaw eval facts``."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Return the context of the subcommand if it is the first argument."""
+        if args[:1] != ["facts"]:
+            return super().make_context(info_name, args, parent, **extra)
+        from klaw_eval.facts_command import command as facts
+
+        return facts.make_context(f"{info_name} facts", args[1:], parent, **extra)
+
+
+@click.command("eval", cls=_WithFacts, short_help="Measure what a search finds, on your questions or on a dataset.")
 @click.argument("datasets", nargs=-1, type=_FILE, metavar="[DATASET]...")
 @click.option("--questions", type=_FILE, metavar="FILE", help="Ask your own index your own questions.")
-@click.option("--format", type=click.Choice(("locomo", "beir", "trec", "squad")), help="Do not guess the form.")
+@click.option("--format", type=click.Choice(("locomo", "beir", "trec", "squad", "beam")), help="Do not guess the form.")
 @click.option(
     "--unit", type=click.Choice(("session", "turn")), multiple=True, help="What counts, for LoCoMo. [session]"
 )
@@ -91,6 +105,8 @@ def command(settings: Settings, /, **options: Any) -> None:
     A DATASET is a LoCoMo file, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/), a folder with documents,
     questions and TREC judgements (Cranfield), or a SQuAD file. It is indexed as your notes would be, with your
     configuration, in a directory of its own.
+
+    `klaw eval facts DATASET...` measures what a context holds, with and without facts.
 
     Your own questions are lines of JSON: {"question": "...", "path": "notes/a.md"} or {"question": "...", "text":
     "what the chunk holds"}. They are asked of your index as it is.
@@ -171,7 +187,7 @@ def _reports(settings: Settings, wanted: Arguments) -> Iterator[Run | Comparison
     except OSError as error:
         raise DatasetError(f"{error.filename} cannot be read: {error.strerror}") from error
     bars = progress_bars(settings)
-    with _root(wanted.keep) as root:
+    with kept_root(wanted.keep) as root:
         configs = _configs(settings, wanted.compare)
         for dataset in datasets:
             runs = [run(dataset, config, name, root, bars) for name, config in configs]
@@ -187,7 +203,7 @@ def _report_relevance(settings: Settings, wanted: Arguments) -> None:
 
     (config,) = _configs(settings, None)
     records = []
-    with _root(wanted.keep) as root:
+    with kept_root(wanted.keep) as root:
         for dataset in _datasets(wanted):
             run = measure_relevance(dataset, config[1], config[0], root, progress_bars(settings))
             records.append(relevance_record(run, wanted.half))
@@ -206,7 +222,7 @@ def _configs(settings: Settings, compared: tuple[Path, Path] | None) -> list[tup
 
 
 @contextmanager
-def _root(keep: Path | None) -> Iterator[Path]:
+def kept_root(keep: Path | None) -> Iterator[Path]:
     """Yield the directory of the indexes: the one that is kept, or one that is gone afterwards. Raise DatasetError."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="klaw-eval-") as root:

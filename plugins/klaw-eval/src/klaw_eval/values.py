@@ -42,6 +42,8 @@ class Question:
     ``gold`` gives the ids that are relevant, and how much (above 0). ``side`` decides which half of the questions it
     belongs to: its id, or what it shares with questions that must stay together. ``group`` names its conversation.
     ``contains``: where ids are not known, the texts of which a chunk must hold one; each is then a gold id too.
+    ``answer`` is the answer in words, where a text can be looked through for them. ``current`` and ``outdated`` are the
+    gold ids of what is true now, and of what it replaced.
     """
 
     id: str
@@ -51,6 +53,9 @@ class Question:
     group: str = ""
     contains: tuple[str, ...] = ()
     side: str = field(default=Factory(lambda question: question.id, takes_self=True), repr=False)
+    answer: str = field(default="", repr=False)
+    current: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
 
 
 @frozen

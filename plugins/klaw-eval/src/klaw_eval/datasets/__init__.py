@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
-from klaw_eval.datasets import beir, locomo, questions, squad, trec
+from klaw_eval.datasets import beam, beir, locomo, questions, squad, trec
 from klaw_eval.datasets.reading import read_bytes
 from klaw_eval.errors import DatasetError
 from klaw_eval.values import Dataset
 
-Format = Literal["locomo", "beir", "trec", "squad"]
+Format = Literal["locomo", "beir", "trec", "squad", "beam"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 UNITS = locomo.UNITS
 
@@ -20,6 +20,7 @@ _FORMS: Mapping[Format, str] = {
     "beir": f"a BEIR folder ({beir.CORPUS}, queries.jsonl, qrels/)",
     "trec": "a TREC folder (documents, questions, judgements)",
     "squad": 'a SQuAD file (a JSON object with "data")',
+    "beam": f"a BEAM folder (*/{beam.CHAT}, */{beam.QUESTIONS})",
 }
 
 
@@ -28,6 +29,8 @@ def recognise(path: Path) -> Format:
     if not path.exists():
         raise DatasetError(f"{path} does not exist", hint="klaw eval DATASET: a file or folder of a test set")
     if path.is_dir():
+        if any(path.glob(f"*/{beam.CHAT}")):
+            return "beam"
         return "beir" if (path / beir.CORPUS).exists() else "trec"
     if path.suffix == ".jsonl":
         raise DatasetError(f"{path} is no test set", hint=f"your own questions: klaw eval --questions {path}")
@@ -44,7 +47,7 @@ def read_dataset(
 
     ``unit`` and ``pooled`` are for LoCoMo, ``part`` names BEIR's qrels.
     """
-    if path.is_dir() != (form in {"beir", "trec"}):
+    if path.is_dir() != (form in {"beir", "trec", "beam"}):
         raise DatasetError(f"{path} is a {'folder' if path.is_dir() else 'file'}, expected {_FORMS[form]}")
     match form:
         case "locomo":
@@ -55,6 +58,8 @@ def read_dataset(
             dataset = trec.read(path)
         case "squad":
             dataset = squad.read(path)
+        case "beam":
+            dataset = beam.read(path)
     return asking(dataset, path)
 
 

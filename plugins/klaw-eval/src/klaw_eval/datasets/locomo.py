@@ -28,6 +28,8 @@ _TIME = "%I:%M %p on %d %B, %Y"
 _PAUSE = timedelta(seconds=30)  # between two turns, so that they have an order in time
 _CATEGORIES = {1: "1 multi-hop", 2: "2 temporal", 3: "3 open-domain", 4: "4 single-hop", 5: "5 adversarial"}
 
+_IN_WORDS = (1, 4)  # answers that stand in the conversation; a date is said in other words, an opinion in none
+
 
 class _TurnRecord(msgspec.Struct, frozen=True):
     speaker: str
@@ -39,6 +41,7 @@ class _QuestionRecord(msgspec.Struct, frozen=True):
     question: str
     evidence: list[str] = []
     category: int = 0
+    answer: Any = None
 
 
 class _Sample(msgspec.Struct, frozen=True):
@@ -82,7 +85,8 @@ def _corpus(path: Path, name: str, sample: _Sample, unit: str, left_out: Omitted
         gold = {f"{name}/D{session}" + (f":{turn}" if unit == "turn" else ""): 1.0 for session, turn in places}
         if not left_out.reason(asked.question, gold):
             category = _CATEGORIES.get(asked.category, str(asked.category))
-            questions.append(Question(f"{name}/{number}", asked.question, gold, category, group=name))
+            answer = str(asked.answer) if asked.category in _IN_WORDS and asked.answer is not None else ""
+            questions.append(Question(f"{name}/{number}", asked.question, gold, category, group=name, answer=answer))
     return Corpus(name, talks=(Talk(name, turns),), questions=tuple(questions))
 
 

@@ -1,0 +1,109 @@
+"""``klaw eval facts``: how much of what answers a question a context holds, with chunks alone and with facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import evolve
+
+from klaw_core.cli.kit import Output, Settings, common_options, data, pass_settings, print_json
+
+if TYPE_CHECKING:
+    from klaw_eval.contexts import ArmRun
+    from klaw_eval.values import Dataset
+
+_FILE = click.Path(path_type=Path)
+_ARMS = ("chunks", "marks", "facts", "digests")
+_BY_CATEGORY = 1000
+
+
+@click.command("facts", short_help="Measure what a context holds, with and without facts.")
+@click.argument("datasets", nargs=-1, type=_FILE, required=True, metavar="DATASET...")
+@click.option("--arm", "arms", type=click.Choice(_ARMS), multiple=True, help="What to measure. [all of them]")
+@click.option("--half", type=click.Choice(("tune", "report")), help="Ask about one half of the chats.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Ask N questions only, for a quick look.")
+@click.option("--keep", type=_FILE, metavar="DIR", help="Keep the indexes here, and use those that are here.")
+@common_options
+@pass_settings
+def command(settings: Settings, /, **options: Any) -> None:
+    """Measure what `Memory.context` holds within 250, 500 and 1,000 tokens: evidence, and the words of answers.
+
+    A DATASET is a LoCoMo file or a BEAM folder. Each chat is indexed with your configuration in a directory of its
+    own. The arms: chunks alone; chunks as the extension `facts` arranges and marks them; the same with facts that
+    rules found; and with digests of days. No model judges anything.
+    """
+    from klaw_eval.command import kept_root
+    from klaw_eval.contexts import run_arms
+    from klaw_eval.progress import progress_bars
+
+    wanted = [_read(path, options["half"], options["limit"]) for path in options["datasets"]]
+    bars = progress_bars(settings)
+    records = []
+    with kept_root(options["keep"]) as root:
+        for dataset in wanted:
+            runs = list(run_arms(dataset, settings.load_config(), options["arms"] or _ARMS, root, bars))
+            if settings.json:
+                records.append(_record(dataset, runs, options["half"]))
+            else:
+                _print(data(), dataset, runs, options["half"])
+    if settings.json:
+        print_json(records[0] if len(records) == 1 else records)
+
+
+def _read(path: Path, half: str | None, limit: int | None) -> Dataset:
+    """Return a test set of conversations, whose halves are halves of its chats. Raise DatasetError."""
+    from klaw_eval.datasets import read_dataset, recognise
+    from klaw_eval.errors import DatasetError
+    from klaw_eval.split import select
+
+    form = recognise(path)
+    if form not in {"locomo", "beam"}:
+        raise DatasetError(f"{path} is of the form {form}; a context is measured on LoCoMo or BEAM")
+    dataset = read_dataset(path, form, unit="turn")
+    corpora = tuple(
+        evolve(corpus, questions=tuple(evolve(question, side=question.group) for question in corpus.questions))
+        for corpus in dataset.corpora
+    )
+    chosen = select(evolve(dataset, corpora=corpora), half, limit)
+    if not chosen.corpora:
+        raise DatasetError(f"no chat of {dataset.name} is in the half {half!r}")
+    return chosen
+
+
+def _print(output: Output, dataset: Dataset, runs: Sequence[ArmRun], half: str | None) -> None:
+    count = len(runs[0].answers)
+    part = f", half: {half}" if half else ""
+    output.line(f"{dataset.name}: {count} questions of {len(dataset.corpora)} chats{part}")
+    figures = [run.figures() for run in runs]
+    kinds = [run.by_category(_BY_CATEGORY) for run in runs]
+    rows = [["", *(run.arm for run in runs)]]
+    rows += [[name, *(_shown(found.get(name)) for found in figures)] for name in figures[0]]
+    rows += [[f"frac@{_BY_CATEGORY}, {kind}", *(_shown(found[kind]) for found in kinds)] for kind in kinds[0]]
+    rows.append(["facts", *(f"{run.facts:,}" for run in runs)])
+    rows.append(["ended by rules", *(f"{run.ended:,}" for run in runs)])
+    output.rows(rows, right=tuple(range(1, len(runs) + 1)))
+    output.line("")
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None or value != value else f"{value:.3f}"  # noqa: PLR0124  # NaN: nothing was measured
+
+
+def _record(dataset: Dataset, runs: Sequence[ArmRun], half: str | None) -> dict[str, Any]:
+    return {
+        "dataset": dataset.name,
+        "questions": len(runs[0].answers),
+        "half": half,
+        "arms": {
+            run.arm: {
+                "figures": {name: value for name, value in run.figures().items() if value == value},  # noqa: PLR0124
+                "frac@1000 by category": run.by_category(_BY_CATEGORY),
+                "facts": run.facts,
+                "ended": run.ended,
+            }
+            for run in runs
+        },
+    }
