@@ -126,6 +126,8 @@ def best_sentences(messages: Sequence[SourceMessage], roles: Sequence[str]) -> l
 def profile_lines(state: State, options: FactsOptions, now: datetime) -> list[tuple[str, str]]:
     """Return the profile: facts of slots, then pinned ones, then lasting ones by weight, up to its tokens.
 
+    Of sentences that rules took only instructions are in it: the others say little for what they cost in each prompt.
+
     Lines stand in an order that does not depend on time, so that the profile's bytes change only with its content.
     """
     lasting = {"identity", "rule", "relationship", "preference"}
@@ -135,7 +137,13 @@ def profile_lines(state: State, options: FactsOptions, now: datetime) -> list[tu
         group = 0 if options.is_single(fact.slot) else 1 if fact.is_pinned else 2
         return group, -fact.importance, fact.id
 
-    wanted = [fact for fact in facts if options.is_single(fact.slot) or fact.is_pinned or fact.category in lasting]
+    wanted = [
+        fact
+        for fact in facts
+        if options.is_single(fact.slot)
+        or fact.is_pinned
+        or fact.category in ({"rule"} if fact.is_bare_quotation else lasting)
+    ]
     chosen: list[tuple[Fact, str]] = []
     used = 0
     seen: set[tuple[str, str]] = set()

@@ -22,6 +22,7 @@ _UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
 _ALWAYS, _NEVER = "always", "never"
 _OWN_KEYS = frozenset(
     [
+        "bare",
         "fact",
         "show",
         "subject",
@@ -79,6 +80,7 @@ def metadata_of(fact: Fact) -> Mapping[str, MetadataValue]:
         "tags": fact.tags or None,
         "verified": fact.verified,
         "made_by": fact.made_by,
+        "bare": fact.is_bare_quotation or None,
         "chats": tuple(dict.fromkeys(quote.chat for quote in fact.quotes)) or None,
     }
     return {key: value for key, value in given.items() if value is not None}

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from attrs import define, evolve
 
-from klaw_core import ContextItem, ContextQuestion, KlawError
+from klaw_core import Condition, ContextItem, ContextQuestion, KlawError, estimate_tokens
 from klaw_facts.decay import freshness
 from klaw_facts.extracting.dates import When, resolve
 from klaw_facts.fold import State
@@ -18,7 +18,7 @@ from klaw_facts.gate import declines
 from klaw_facts.index import FactIndex, path_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
-from klaw_facts.stale import mark_stale
+from klaw_facts.stale import content_words, mark_stale
 from klaw_facts.values import Digest, Fact
 
 HEADING = "Facts"
@@ -28,6 +28,8 @@ _PINNED, _FOUND, _ENDED, _DAYS = 8, 10, 9, 15
 _SPANS = {"moment": 1, "day": 1, "week": 7, "month": 31, "year": 366}
 _MOST_DIGESTS = 7
 _MOST_PINNED = 10
+_PROFILE_SHARE = 10
+_CLAIMS = (Condition("bare", "!=", True),)
 
 
 @define(eq=False)
@@ -49,8 +51,7 @@ class Recall:
     def offer(self, question: ContextQuestion) -> Iterator[ContextItem]:
         """Yield the profile, pinned facts, facts that fit the message, and digests of the days that it names."""
         state = self.journal.state(question.known_at)
-        for name, line in state.profile:
-            yield ContextItem(line, "stable", 1, _PROFILE, path_of(name))
+        yield from self._profile(state, question.budget)
         if not state.facts or self.declines(question):
             return
         moment = question.as_of or self.now()
@@ -71,8 +72,29 @@ class Recall:
         timed = [_by_time(item) if item.source.startswith("conversations/") else item for item in kept]
         return mark_stale(timed, question.message)
 
+    def _profile(self, state: State, budget: int) -> Iterator[ContextItem]:
+        """Yield the lines of the profile that a tenth of the budget has room for: it is in every context."""
+        room = budget // _PROFILE_SHARE
+        for name, line in state.profile:
+            room -= estimate_tokens([line])[0]
+            if room < 0:
+                return
+            yield ContextItem(line, "stable", 1, _PROFILE, path_of(name))
+
     def _found(self, question: ContextQuestion, moment: datetime) -> list[Fact]:
-        """Return the facts that fit a message: those within the cut of the best one, weighed by age."""
+        """Return the facts that fit a message: those within the cut of the best one, weighed by age.
+
+        Sentences that rules took are not among them, nor values of slots that share no word with the message. Where
+        there is nothing else, nothing is searched.
+        """
+        asked = content_words(question.message)
+        wanted = {
+            fact.id
+            for fact in self.journal.state(question.known_at).visible(moment).values()
+            if fact.made_by != "rules" or (not fact.is_bare_quotation and asked & content_words(_words_of(fact)))
+        }
+        if not wanted:
+            return []
         try:
             ranked = self._search(question, words_only=self.options.is_classic)
         except KlawError:
@@ -83,7 +105,7 @@ class Recall:
         scored = [
             (score * (1 - weight + weight * freshness(fact, self.options, moment)), fact)
             for fact, score in ranked
-            if fact.is_trusted and not _is_bare_quotation(fact)
+            if fact.is_trusted and fact.id in wanted
         ]
         scored.sort(key=lambda pair: -pair[0])
         best = scored[0][0] if scored else 0.0
@@ -92,7 +114,12 @@ class Recall:
     def _search(self, question: ContextQuestion, *, words_only: bool) -> list[tuple[Fact, float]]:
         limit = self.options.max_facts * 2
         found, _ = self.index.search(
-            question.message, limit, as_of=question.as_of, known_at=question.known_at, words_only=words_only
+            question.message,
+            limit,
+            as_of=question.as_of,
+            known_at=question.known_at,
+            conditions=_CLAIMS,
+            words_only=words_only,
         )
         return found
 
@@ -122,6 +149,10 @@ class Recall:
                 yield ContextItem(text, "volatile", _DAYS, _DIGESTS, f"digests/{digest.chat}/{digest.day}")
 
 
+def _words_of(fact: Fact) -> str:
+    return f"{fact.text} {fact.slot or ''} {fact.value or ''}"
+
+
 def line_of(fact: Fact, state: State, moment: datetime) -> str:
     """Return a fact as a line: since when it is true, who said it, what it replaced, and its id."""
     label = validity(fact)
@@ -142,11 +173,6 @@ def validity(fact: Fact) -> str:
         begin, end = _day(fact.valid_from), _day(fact.valid_to)
         return f"{begin} to {end}" if end else f"since {begin}"
     return _day(fact.said_at or fact.recorded_at)
-
-
-def _is_bare_quotation(fact: Fact) -> bool:
-    """Whether a fact is a sentence that rules took and nothing else: a chunk says the same, and what stands around."""
-    return fact.made_by == "rules" and fact.slot is None and not fact.is_pinned
 
 
 def _by_time(item: ContextItem) -> ContextItem:

@@ -69,7 +69,7 @@ class _Statement:
 def mark_stale(items: Sequence[ContextItem], question: str) -> list[ContextItem]:
     """Return the items, with a note on each that a later one of them seems to have overtaken."""
     kinds = frozenset(kind for kind, pattern in _ASKED.items() if pattern.search(question))
-    asked = _words(question)
+    asked = content_words(question)
     if not kinds or len(asked) < _SHARED_WORDS:
         return list(items)
     dated = [index for index, item in enumerate(items) if item.newest_first and item.created_at is not None]
@@ -89,7 +89,7 @@ def mark_stale(items: Sequence[ContextItem], question: str) -> list[ContextItem]
 
 def _statement(item: int, text: str, kinds: frozenset[str], asked: frozenset[str]) -> _Statement | None:
     """Return what a sentence says about the question, None if it names nothing that is asked for."""
-    words = _words(text) & asked
+    words = content_words(text) & asked
     if len(words) < _SHARED_WORDS:
         return None
     values = {kind: found for kind, found in _quantities(text).items() if _kind(kind) in kinds}
@@ -119,7 +119,8 @@ def _kind(name: str) -> str:
     return name.partition(" ")[0]
 
 
-def _words(text: str) -> frozenset[str]:
+def content_words(text: str) -> frozenset[str]:
+    """Return what a text is about: its words without endings of the plural, and without those that every text has."""
     return frozenset(map(_stem, _WORD.findall(text))) - _STOP
 
 

@@ -93,6 +93,11 @@ class Fact:
         return PERSON in {self.made_by, self.verified}
 
     @property
+    def is_bare_quotation(self) -> bool:
+        """Whether this is a sentence that rules took, and nothing else: a chunk says the same and what is around."""
+        return self.made_by == "rules" and self.slot is None and not self.is_pinned
+
+    @property
     def is_trusted(self) -> bool:
         """Whether a model may be told it: somebody stated it, or it was checked against what was said."""
         return self.verified != "none" or not (self.made_by == "rules" or self.made_by.startswith("model:"))

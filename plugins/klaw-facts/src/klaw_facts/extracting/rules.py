@@ -46,8 +46,9 @@ _CODE = re.compile(r"^\s*(?:```|\$ |>>> |import |from \w+ import|def |class |\{|
 _SHORT, _LONG = 15, 60
 
 _CATEGORIES: Mapping[str, str] = {
-    "rule": r"\b(?:from now on|always|never|don't ever|please (?:always|never))\b.{0,60}"
-    r"|\b(?:всегда|никогда не|впредь|отныне)\b|以后(?:都|请)|总是|永远(?:不要|别)",
+    # An instruction, not what somebody always or never does.
+    "rule": r"^\W*(?:from now on|(?:please )?(?:always|never|don't ever|do not ever))\b|\bplease (?:always|never)\b"
+    r"|^\W*(?:всегда|никогда не|впредь|отныне)\b|以后(?:都|请)|^(?:请?总是|永远(?:不要|别))",
     "identity": r"\bmy (?:full |last |first |middle )?(?:name|birthday|age|nationality)\b|\bi(?:'m| am) \d+ years old|\bi was born\b"
     r"|меня зовут|мой день рождения|мне \d+ (?:лет|год)|我叫|我的(?:名字|生日)|我今年\d+岁",
     "relationship": r"\bmy (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|son|daughter|kids?|mother|father|mom|mum|dad|brother"

@@ -1,0 +1,81 @@
+"""What of the facts that rules found reaches a context: what a chunk does not say already."""
+
+from __future__ import annotations
+
+import pytest
+
+from klaw_facts import Facts
+from klaw_facts.extracting.rules import category_of
+from klaw_facts.index import FactIndex
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("Always format dates as month, day, year.", "rule"),
+        ("Please never send me links.", "rule"),
+        ("From now on, answer in French.", "rule"),
+        ("Всегда отвечай по-русски.", "rule"),
+        ("以后请用中文回答。", "rule"),
+        ("I've never returned any sneakers due to fit issues.", "conversation"),
+        ("I always wanted a boat and can never sleep.", "conversation"),
+    ],
+)
+def test_an_instruction_is_a_rule_and_a_habit_is_none(text, category):
+    assert category_of(text) == category
+
+
+def test_sentences_that_rules_took_are_searched_by_hand_and_not_repeated_in_a_context(open_memory, say, monkeypatch):
+    memory = open_memory(extractor="rules")
+    say(memory, "We visited the old harbour of Split on Monday with Ada.")
+    memory.index()
+    facts = memory.extension(Facts)
+    assert [fact.is_bare_quotation for fact in facts.search("harbour")] == [True]
+    asked = []
+    found = FactIndex.search
+    monkeypatch.setattr(FactIndex, "search", lambda *given, **more: asked.append(given) or found(*given, **more))
+    context = memory.context("Which harbour did we visit?")
+    assert context.volatile.count("harbour of Split") == 1
+    assert asked == []
+
+
+def test_facts_of_a_slot_and_of_a_person_are_offered_whatever_else_rules_took(open_memory, say):
+    memory = open_memory(extractor="rules")
+    for day in range(12):
+        say(memory, f"We walked {day + 2} miles around my home by the sea on Monday.", days=day)
+    memory.index()
+    memory.extension(Facts).remember("My home is by the sea", slot="home", value="the sea")
+    context = memory.context("Where is my home by the sea?", budget=200)
+    assert "My home is by the sea" in context.volatile
+
+
+def test_the_value_of_a_slot_is_offered_to_questions_that_share_a_word_with_it(open_memory, say):
+    memory = open_memory(extractor="rules")
+    say(memory, "My name is Ada Lovelace.")
+    memory.index()
+    facts = memory.extension(Facts)
+    assert [fact.slot for fact in facts.list()] == ["name"]
+    assert "### Facts" in memory.context("What is my name?").volatile
+    assert "### Facts" not in memory.context("Which harbour did we visit?").volatile
+
+
+def test_the_profile_takes_a_tenth_of_a_budget(open_memory, say):
+    memory = open_memory(extractor="rules")
+    for kind in ("dates", "names", "prices", "streets"):
+        say(memory, f"Always format {kind} in capital letters when I ask about timelines and schedules.")
+    memory.index()
+    memory.extension(Facts).compress()
+    lengths = [memory.context("thanks", budget=budget).stable.count("Always") for budget in (100, 250, 1000)]
+    assert lengths == [0, 1, 4]
+
+
+def test_the_profile_has_instructions_and_no_other_sentences_that_rules_took(open_memory, say):
+    memory = open_memory(extractor="rules")
+    say(memory, "Always format dates as month, day, year when I ask about timelines.")
+    say(memory, "My sister Ada and I visited the harbour of Split last Monday.")
+    memory.index()
+    facts = memory.extension(Facts)
+    facts.compress()
+    stable = memory.context("thanks").stable
+    assert "Always format dates" in stable
+    assert "harbour" not in stable
