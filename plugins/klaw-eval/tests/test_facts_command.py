@@ -78,6 +78,11 @@ def test_a_beam_chat_that_cannot_be_read_says_where(beam, chat):
         read_dataset(beam, "beam")
 
 
+def test_a_beam_folder_is_searched_as_any_test_set(klaw, beam):
+    report = record(klaw("eval", beam, "--json"))
+    assert (report["unit"], report["n"], report["missing_ids"]) == ("turn", 2, 0)
+
+
 def test_the_arms_are_measured_and_kept(klaw, beam, tmp_path):
     arguments = ("eval", "facts", beam, "--keep", tmp_path / "kept", "--json")
     report = record(klaw(*arguments))
