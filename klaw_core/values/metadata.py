@@ -96,6 +96,22 @@ def check_metadata(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
     return {_checked_key(key): _checked_value(key, value) for key, value in metadata.items()}
 
 
+def metadata_part(values: Mapping[str, Any]) -> dict[str, MetadataValue]:
+    """Return those of another program's values that a document's metadata can hold; the others are left out.
+
+    Objects, null, mixed lists and what is too long can be kept in a document's ``payload``.
+    """
+    found: dict[str, MetadataValue] = {}
+    for key, value in values.items():
+        if len(found) == MAX_KEYS:
+            break
+        try:
+            found.update(check_metadata({key: value}))
+        except RecordError:
+            continue
+    return found
+
+
 def _checked_key(key: Any) -> str:
     if not isinstance(key, str) or not key or len(key) > MAX_KEY_CHARACTERS or not key.isprintable():
         raise RecordError(f"invalid metadata key {key!r:.80}: use one line of at most {MAX_KEY_CHARACTERS} characters")

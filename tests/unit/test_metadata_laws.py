@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from klaw_core import Condition, QueryError, RecordError, check_metadata, parse_condition
+from klaw_core import Condition, QueryError, RecordError, check_metadata, metadata_part, parse_condition
 from klaw_core.testing.values import conditions, metadata
 
 _COMPARE = {
@@ -120,3 +120,22 @@ def test_what_is_no_condition_is_refused(text):
 def test_what_no_store_could_keep_is_refused(values):
     with pytest.raises(RecordError):
         check_metadata(values)
+
+
+_anything = (
+    st.none()
+    | st.floats()
+    | st.integers()
+    | st.text(max_size=3)
+    | st.lists(st.text(max_size=2) | st.integers(), max_size=2)
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), _anything, max_size=70))
+def test_law_of_the_part_that_can_be_kept(values):
+    """It can be kept, and nothing that can be kept beside it is missing."""
+    part = metadata_part(values)
+    assert check_metadata(part) == part
+    for key in values.keys() - part.keys():
+        with pytest.raises(RecordError):
+            check_metadata({**part, key: values[key]})

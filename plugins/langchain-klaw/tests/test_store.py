@@ -105,7 +105,6 @@ class TestSearch:
             ({"text": {"$gte": "a c"}}, {"1"}),
             ({"year": {"$eq": float("nan")}}, set()),
         ],
-        ids=str,
     )
     @pytest.mark.parametrize("query", ["boat", None, " "])
     def test_filters_hold_with_a_question_and_without(self, fleet, where, keys, query):
@@ -153,7 +152,6 @@ class TestNamespaces:
             ({"max_depth": 1}, [("a",), ("b",)]),
             ({"limit": 2, "offset": 1}, [("a", "y", "1"), ("b",)]),
         ],
-        ids=str,
     )
     def test_they_are_listed(self, filled, asked, found):
         assert filled.list_namespaces(**asked) == found

@@ -33,7 +33,6 @@ class TestFilters:
             ({"$and": [{"colour": "blue"}, {"year": 2026}]}, {"blue"}),
             ({"colour": "blue", "year": 2024}, set()),
         ],
-        ids=str,
     )
     def test_they_hold(self, boats, where, names):
         assert {document.id for document in boats.similarity_search("boat", filter=where)} == names

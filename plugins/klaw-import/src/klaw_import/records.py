@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from klaw_core import Chat, Message, NewDocument, Record, RecordError, SkippedEntry, check_metadata, parse_ts
+from klaw_core import Chat, Message, NewDocument, Record, RecordError, SkippedEntry, metadata_part, parse_ts
 
 _MEMORY = "memory"
 _MAX_NAME = 200
@@ -54,7 +54,7 @@ def document(
     format: str = "markdown",  # noqa: A002  # the field's name
 ) -> Record:
     """Return a memory or a page as a document with its source's own id. Raise RecordError."""
-    kept = {key: value for key, value in metadata.items() if _is_metadata(key, value)}
+    kept = {key: value for key, value in metadata_part(metadata).items() if value not in ("", ())}
     made = NewDocument(f"{program}/{name}", text, kept, program, moment or datetime.fromtimestamp(0, UTC), format)
     return Record("document", {"value": made.record(_MEMORY)})
 
@@ -92,11 +92,3 @@ def objects(value: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a list; nothing if it is none."""
     if isinstance(value, list):
         yield from (item for item in value if isinstance(item, Mapping))
-
-
-def _is_metadata(key: str, value: Any) -> bool:
-    try:
-        check_metadata({key: value})
-    except RecordError:
-        return False
-    return value not in ("", [], ())

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 import operator as operators
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from klaw_core import Condition
+from klaw_core import Condition, metadata_part
 
 _OPERATORS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$in": "in"}
 _ORDERS = {"$gt": operators.gt, "$gte": operators.ge, "$lt": operators.lt, "$lte": operators.le}
-# The bounds of metadata in a document.
-_MAX_VALUE_CHARACTERS = 10_000
-_MAX_KEY_CHARACTERS = 100
-_MAX_KEYS = 64
-_MAX_INTEGER = 2**63
-
-
-def filterable(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of any metadata that a search can filter by: strings, numbers, booleans, lists of strings."""
-    found: dict[str, Any] = {}
-    for key, value in metadata.items():
-        if len(found) < _MAX_KEYS and 0 < len(key) <= _MAX_KEY_CHARACTERS and key.isprintable() and _is_kept(value):
-            found[key] = value
-    return found
 
 
 def conditions_of(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
@@ -49,7 +33,7 @@ def pushed_down(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
     found = []
     for key, wanted in (where or {}).items():
         for operator, value in _comparisons(wanted):
-            is_single = _is_kept(value) and not isinstance(value, list)
+            is_single = not isinstance(value, list) and bool(metadata_part({key: value}))
             if is_single and operator in _OPERATORS and operator != "$ne" and "." not in key:
                 found.append(Condition(key, _OPERATORS[operator], value))  # type: ignore[arg-type]  # one of the operators
     return tuple(found)
@@ -98,27 +82,3 @@ def _at(value: Mapping[str, Any], key: str) -> Any:
     head, dot, rest = key.partition(".")
     inner = value.get(head)
     return _at(inner, rest) if dot and isinstance(inner, Mapping) else None
-
-
-def _is_kept(value: Any) -> bool:
-    if isinstance(value, str):
-        return len(value) <= _MAX_VALUE_CHARACTERS and "\0" not in value and _is_unicode(value)
-    if isinstance(value, bool):
-        return True
-    if isinstance(value, int):
-        return -_MAX_INTEGER <= value < _MAX_INTEGER
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return (
-        isinstance(value, list)
-        and all(isinstance(item, str) and _is_unicode(item) for item in value)
-        and len(json.dumps(value)) <= _MAX_VALUE_CHARACTERS
-    )
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -25,9 +25,9 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from klaw_core import Filters, Memory, NewDocument, SearchResult
+from klaw_core import Filters, Memory, NewDocument, SearchResult, metadata_part
 from langchain_klaw.embeddings import report_problems
-from langchain_klaw.filters import filterable, holds, pushed_down
+from langchain_klaw.filters import holds, pushed_down
 
 _PREFIX = "documents/"
 _PAGE = 500
@@ -253,7 +253,7 @@ class _Record:
         if self.expires_at is not None:
             payload.update(ttl=self.ttl, expires_at=self.expires_at.isoformat())
         name = _name(self.namespace, self.key)
-        return NewDocument(name, text, filterable(self.value), created_at=self.updated_at, payload=payload)
+        return NewDocument(name, text, metadata_part(self.value), created_at=self.updated_at, payload=payload)
 
     def renewed(self, now: datetime) -> _Record:
         return _Record(

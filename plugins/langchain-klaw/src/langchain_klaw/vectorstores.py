@@ -14,9 +14,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from klaw_core import Filters, Memory, NewDocument, SearchResult, unit_rows
+from klaw_core import Filters, Memory, NewDocument, SearchResult, metadata_part, unit_rows
 from langchain_klaw.embeddings import KlawEmbeddings, open_memory, report_problems
-from langchain_klaw.filters import conditions_of, filterable
+from langchain_klaw.filters import conditions_of
 
 _PREFIX = "documents/"
 _PAGE = 500
@@ -95,7 +95,9 @@ class KlawVectorStore(VectorStore):
             raise ValueError(f"{len(documents)} documents and {len(ids)} ids were given")
         names = ids or [document.id or str(uuid.uuid4()) for document in documents]
         kept = [
-            NewDocument(name, document.page_content, filterable(document.metadata), payload=document.metadata or None)
+            NewDocument(
+                name, document.page_content, metadata_part(document.metadata), payload=document.metadata or None
+            )
             for name, document in zip(names, documents, strict=True)
         ]
         report_problems(self._memory.add(kept, collection=self._collection))
