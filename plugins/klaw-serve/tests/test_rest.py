@@ -103,7 +103,11 @@ def _until_done(lines):
 
 
 def test_a_context_and_a_tool_are_asked_for(server):
-    assert "twelve hundred" in server.get("/api/context?message=kiln+degrees").json["context"]
+    told = server.get("/api/context?message=kiln+degrees&part=volatile&min_relevance=0.01").json
+    assert "twelve hundred" in told["context"]
+    assert told["sources"][0].startswith("notes/kiln.md:")
+    assert server.get(f"/api/context?message=kiln&where={quote('tags=none')}").json["context"] == ""
+    assert server.get("/api/context?message=&part=stable").json["context"] == ""
     answer = server.ask("POST", "/api/tools/memory_search", {"arguments": {"q": "kiln", "topK": "1"}})
     assert len(answer.json["results"]) == 1
     assert server.ask("POST", "/api/tools/memory_nothing", {}).status == 404

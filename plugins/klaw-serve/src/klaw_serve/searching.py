@@ -82,8 +82,12 @@ def _context(tenant: Tenant, given: Json) -> Any:
         chat=given.get("chat"),
         budget=given.get("budget", 1_000),
         seen=given.get("seen", ()),
+        part=given.get("part"),
+        filters=Filters(metadata=tuple(map(_condition, given.get("where", ())))),
+        min_relevance=given.get("min_relevance"),
     )
-    return {"context": str(context), "tokens": context.tokens, "notices": context.notices}
+    sources = [item.source for item in context.items if item.source]
+    return {"context": str(context), "tokens": context.tokens, "sources": sources, "notices": context.notices}
 
 
 SEARCH_OPERATIONS: Final[Sequence[Operation]] = (
@@ -116,10 +120,13 @@ SEARCH_OPERATIONS: Final[Sequence[Operation]] = (
         "Return what a model should be told with a message.",
         _context,
         {
-            "message": string("The message to answer.", 100_000),
+            "message": string("The message to answer; empty for what is always known.", 100_000, least=0),
             "chat": string("The chat it is said in: telegram_123456.", 300),
             "budget": integer("At most this many tokens; 1000 by default.", 1, 1_000_000),
             "seen": several("Sources of items that the model was given before.", string("A source.", 2_000), 10_000),
+            "part": one_of("Only what is always told (stable), or what depends on the message.", "stable", "volatile"),
+            "where": _SEARCH["where"],
+            "min_relevance": _SEARCH["min_relevance"],
         },
         ("message",),
         {"query": "message", "max_tokens": "budget"},
