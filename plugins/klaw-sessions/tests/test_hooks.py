@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -135,6 +136,28 @@ def test_a_hook_that_takes_too_long_is_not_waited_for(run, home):
         assert run("UserPromptSubmit", {"prompt": "harbour"}, "--timeout", "0.2") == ""
     pipe.write_bytes(b"")  # lets the thread end
     assert failures(home) == ["nothing came of it in 0.2 s"]
+
+
+def test_a_server_that_has_the_memory_open_is_asked(run, home):
+    pytest.importorskip("klaw_serve")
+    places = ["--config", str(home / "klaw.toml"), "--data-dir", str(home / "data")]
+    serving = subprocess.Popen([sys.executable, "-m", "klaw_core", "serve", "--port", "0", *places])
+    try:
+        deadline = time.monotonic() + 60
+        while not (home / "data" / "server.json").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("klaw_core.cli.settings.Settings.open_memory", lambda _settings: pytest.fail("not asked"))
+            assert "Ada" in run("SessionStart", {"session_id": "s1", "source": "startup"})
+            call = {"session_id": "s1", "prompt": "harbour gate"}
+            assert "seven" in run("UserPromptSubmit", call)
+            assert run("UserPromptSubmit", call) == ""
+        assert failures(home) == []
+    finally:
+        serving.kill()
+        serving.wait()
+    assert "seven" in run("UserPromptSubmit", {"session_id": "s2", "prompt": "harbour gate"}, "--timeout", "30")
 
 
 def test_old_failures_and_broken_lines_are_not_counted_and_the_log_is_bounded(home):

@@ -11,17 +11,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from klaw_core.cli.kit import Settings, common_options, echo, pass_settings
+from klaw_core.cli.kit import NotServedError, Settings, common_options, echo, pass_settings
 from klaw_sessions.install import install
 
 if TYPE_CHECKING:
-    from klaw_core import Memory
-    from klaw_sessions.recall import HookCall
+    from klaw_sessions.recall import HookCall, Recall, Shown
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -63,9 +64,9 @@ def session_start(settings: Settings, *, budget: int, timeout: float) -> None:
 
     The agent's message is read from standard input.
     """
-    from klaw_sessions.recall import recall_at_start
+    from klaw_sessions.recall import at_start
 
-    _answer(settings, "SessionStart", timeout, lambda memory, call: recall_at_start(memory, call, budget))
+    _answer(settings, "SessionStart", timeout, lambda recall, shown, call: at_start(recall, shown, call, budget))
 
 
 @command.command("user-prompt", short_help="Print what memory knows for a prompt.")
@@ -82,13 +83,13 @@ def user_prompt(settings: Settings, *, budget: int, min_relevance: float, timeou
     What the session was shown before, and what was said in it, is left out. The agent's message is read from standard
     input.
     """
-    from klaw_sessions.recall import recall_for_prompt
+    from klaw_sessions.recall import for_prompt
 
     _answer(
         settings,
         "UserPromptSubmit",
         timeout,
-        lambda memory, call: recall_for_prompt(memory, call, budget, min_relevance),
+        lambda recall, shown, call: for_prompt(recall, shown, call, budget, min_relevance),
     )
 
 
@@ -136,19 +137,26 @@ def _read_call() -> HookCall:
     return HookCall.parse(sys.stdin.read())
 
 
-def _answer(settings: Settings, event: str, timeout: float, recall: Callable[[Memory, HookCall], str]) -> None:
+def _answer(settings: Settings, event: str, timeout: float, recall: Callable[[Recall, Shown, HookCall], str]) -> None:
     """Print the agent's answer, if there is anything to say."""
     from klaw_sessions.recall import as_answer
 
     said: list[str] = []
-
-    def work() -> None:
-        call = _read_call()
-        with settings.open_memory() as memory:
-            said.append(recall(memory, call))
-
-    if _run(settings, event, timeout, work) and said[0]:
+    if _run(settings, event, timeout, lambda: said.append(_recalled(settings, recall))) and said[0]:
         echo(json.dumps(as_answer(event, said[0]), ensure_ascii=False))
+
+
+def _recalled(settings: Settings, recall: Callable[[Recall, Shown, HookCall], str]) -> str:
+    """Ask a server that has the memory open, whose model is loaded; without one, or where it fails, the memory here."""
+    from klaw_sessions.recall import Shown, recall_from, recall_from_server
+
+    call = _read_call()
+    shown = Shown.of(settings.load_config().cache_dir)
+    if (server := settings.find_server()) is not None:
+        with suppress(NotServedError):
+            return recall(partial(recall_from_server, server), shown, call)
+    with settings.open_memory() as memory:
+        return recall(partial(recall_from, memory), shown, call)
 
 
 def _run(settings: Settings, event: str, timeout: float, work: Callable[[], None]) -> bool:
