@@ -69,7 +69,8 @@ class IndexRuns:
             report += IndexReport(skipped=tuple(SkippedEntry(name, str(error), keep=True) for name, error in failures))
         collections = tuple(dict.fromkeys(source.collection for source in sources))
         report = self.finish(report, run, collections, on_progress, patient=_has_work(run)) + self._limitations()
-        self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources))))
+        origins = tuple(dict.fromkeys(source.origin for source in sources))
+        self.emit(IndexEvent(report, origins, "forced" if force else ""))
         return report
 
     def refresh(self, collections: Sequence[str]) -> tuple[str, ...]:
@@ -98,7 +99,7 @@ class IndexRuns:
                 report = self.finish(report, run, collections, no_progress, _MOST_BEFORE_SEARCH, patient=False)
             except KlawError as error:
                 failures.append(f"what is new is found by words alone: {error}")
-            self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources))))
+            self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources)), "search"))
         if report.lacking:
             failures.append(f"{report.lacking:,} chunks are found by words alone: run `klaw embed`")
         return tuple(failures)

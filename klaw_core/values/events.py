@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
@@ -30,10 +30,14 @@ class MessageEvent:
 
 @frozen
 class IndexEvent:
-    """An index run ended. ``origins`` are the sources that it looked at."""
+    """An index run ended. ``origins`` are the sources that it looked at.
+
+    ``trigger`` is ``search`` for a run before a search, ``forced`` for one that cut everything again.
+    """
 
     report: IndexReport
     origins: tuple[str, ...]
+    trigger: Literal["", "search", "forced"] = ""
 
 
 @frozen

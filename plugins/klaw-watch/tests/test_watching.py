@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 import time
 from datetime import UTC, datetime
 
@@ -247,6 +248,16 @@ class TestState:
             assert after["sync_watch"] == during["sync_watch"]
             assert memory.doctor().healthy
 
+    def test_runs_before_a_search_and_forced_ones_are_named_whoever_made_them(self, home):
+        home.configure(on_search=True)
+        home.write("b.md", "A lantern.\n")
+        with home.open() as memory:
+            assert memory.status().statistics["sync_search"] == "on"
+            assert memory.search("lantern", mode="fts")
+            assert memory.status().statistics["sync_search"].endswith(": 1 new")
+            memory.index(force=True)
+            assert memory.status().statistics["sync_forced"].endswith(": 2 changed")
+
     def test_there_is_one_watcher_for_a_data_directory(self, home, watch):
         refused = pytest.raises(StoreLockedError, match="is running \\(process")
         with watch(), home.open() as memory, refused:
@@ -263,6 +274,28 @@ class TestState:
         assert directory.read() is None
         with home.open() as memory:
             assert memory.status().statistics["watcher"] == "not running"
+
+    def test_stopping_waits_for_a_run_no_longer_than_it_is_told_to(self, home, watch, monkeypatch):
+        with watch() as watched:
+            entered, leave = threading.Event(), threading.Event()
+            index = type(watched.memory).index
+
+            def slow(*arguments, **options):
+                entered.set()
+                assert leave.wait(60)
+                return index(*arguments, **options)
+
+            monkeypatch.setattr(type(watched.memory), "index", slow)
+            home.write("b.md", "A lantern.\n")
+            assert entered.wait(60)
+            assert not watched.watcher.stop(0.01)
+            with home.open() as memory:  # whoever has told it to end may end the process now
+                state = WatchDirectory.of(home.data).read()
+                assert state.stopped
+                assert [item.check for item in memory.doctor().findings if item.check == "watcher"] == []
+            leave.set()
+            assert watched.watcher.stop()
+            assert watched.finds("lantern")
 
     def test_what_a_run_could_not_do_is_said(self, home, watch, monkeypatch):
         with watch() as watched:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import define, field
 
-from klaw_core import Finding, Host
+from klaw_core import BackgroundRun, Event, Finding, Host, IndexEvent
 from klaw_watch.names import CONVERSATION, FORCED, INTERVAL, RESUME, START, WATCH
 from klaw_watch.state import WatchDirectory, WatchState
 
@@ -28,11 +28,18 @@ class WatchExtension:
     def status(self) -> dict[str, int | str]:
         """Return whether a watcher runs, and what each trigger did last."""
         state = self.directory.read()
-        runs = state.runs if state else {}
-        facts = {f"sync_{name}": f"{runs[name].at}: {runs[name].result}" for name in runs}
+        runs = dict(self.directory.elsewhere())
+        for name, last in (state.runs if state else {}).items():
+            runs[name] = max(last, runs.get(name, last), key=lambda run: run.at)
+        facts = {f"sync_{name}": f"{last.at}: {last.result}" for name, last in runs.items()}
         for name, setting in self._settings().items():
             facts.setdefault(f"sync_{name}", setting)
         return {"watcher": self._running(state), **dict(sorted(facts.items()))}
+
+    def on(self, event: Event, /) -> None:
+        """Remember a run before a search, or a forced one, whichever process made it."""
+        if isinstance(event, IndexEvent) and event.trigger:
+            self.directory.note(BackgroundRun((event.trigger,), event.report))
 
     def check(self) -> Iterable[Finding]:
         """Say that a watcher died, cannot be told of changes, or misses a directory."""

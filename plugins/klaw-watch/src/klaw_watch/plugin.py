@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from klaw_core import Component, ComponentContext, hookimpl
+from klaw_core import Component, ComponentContext, IndexEvent, hookimpl
 
 if TYPE_CHECKING:
     from klaw_watch.extension import WatchExtension
@@ -28,4 +28,5 @@ def _build(_options: NoOptions, context: ComponentContext) -> WatchExtension:
 @hookimpl
 def klaw_extensions() -> Iterable[Component[NoOptions, WatchExtension]]:
     """Yield what reports on the watcher."""
-    yield Component("watch", NoOptions, _build, api=2, summary="what keeps the index up to date, and when it last did")
+    summary = "what keeps the index up to date, and when it last did"
+    yield Component("watch", NoOptions, _build, api=2, summary=summary, listens=(IndexEvent,))

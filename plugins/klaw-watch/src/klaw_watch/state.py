@@ -27,7 +27,7 @@ class LastRun:
 class WatchState:
     """What a watcher is doing. ``scanning`` says why it looks at files itself; empty if the system tells it.
 
-    ``stopped``: it ended as it should.
+    ``stopped``: it was told to end, and has or is about to.
     """
 
     pid: int
@@ -39,8 +39,12 @@ class WatchState:
 
     def after(self, run: BackgroundRun) -> WatchState:
         """Return the state with a run that ended."""
-        last = LastRun(format_ts(datetime.now(UTC)), result_of(run))
-        return evolve(self, runs={**self.runs, **dict.fromkeys(run.reasons, last)})
+        return evolve(self, runs={**self.runs, **dict.fromkeys(run.reasons, last_run(run))})
+
+
+def last_run(run: BackgroundRun) -> LastRun:
+    """Return a run that has just ended, as it is remembered."""
+    return LastRun(format_ts(datetime.now(UTC)), result_of(run))
 
 
 @frozen
@@ -81,10 +85,21 @@ class WatchDirectory:
         """Return what the last watcher said, None if there is nothing sound."""
         try:
             found: Any = json.loads((self.path / "state.json").read_text("utf-8"))
-            runs = {str(name): LastRun(**run) for name, run in found.pop("runs").items()}
-            return WatchState(**found, runs=runs)
+            return WatchState(**{**found, "runs": _runs(found["runs"])})
         except (OSError, ValueError, TypeError, AttributeError, KeyError):
             return None
+
+    def elsewhere(self) -> Mapping[str, LastRun]:
+        """Return the last runs that no watcher made: before a search, and forced by a person."""
+        try:
+            return _runs(json.loads((self.path / "elsewhere.json").read_text("utf-8")))
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+    def note(self, run: BackgroundRun) -> None:
+        """Remember a run that no watcher made. Raise StoreError."""
+        runs = {**self.elsewhere(), **dict.fromkeys(run.reasons, last_run(run))}
+        write_atomically(self.path / "elsewhere.json", json.dumps({name: asdict(last) for name, last in runs.items()}))
 
     def write(self, state: WatchState) -> None:
         """Say what the watcher is doing. Raise StoreError."""
@@ -94,6 +109,10 @@ class WatchDirectory:
         """Return the state of a watcher that starts: what each trigger did last is still true."""
         before = self.read()
         return WatchState(os.getpid(), runs=before.runs if before else {})
+
+
+def _runs(found: Mapping[str, Any]) -> dict[str, LastRun]:
+    return {str(name): LastRun(**run) for name, run in found.items()}
 
 
 def result_of(run: BackgroundRun) -> str:

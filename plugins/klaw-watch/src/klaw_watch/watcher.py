@@ -104,12 +104,12 @@ class Watcher:
             return True
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         self._stop.set()
+        self._say(lambda state: evolve(state, stopped=True))  # now: who asked may not wait for the rest
         self._thread.join(timeout_seconds)
         left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
         if not self._indexer.close(left) or self._thread.is_alive():
             return False
         self._thread = None
-        self._say(lambda state: evolve(state, stopped=True))
         self._held.close()
         return True
 
