@@ -6,7 +6,7 @@ import os
 import pytest
 from agent_transcripts import claude_line, codex_line, codex_message, write_lines
 
-from klaw_core import Entry, Filters, SkippedEntry, WorkspaceError
+from klaw_core import Entry, Filters, KlawError, SkippedEntry, WorkspaceError
 from klaw_core.testing.source import SourceContract
 from klaw_sessions import source as module
 from klaw_sessions.claude_code import CLAUDE_CODE
@@ -55,7 +55,7 @@ class TestClaudeCode:
             claude_line("assistant", "API Error: 529", isApiErrorMessage=True),
             claude_line("user", "[Request interrupted by user for tool use]"),
             claude_line("user", "<command-name>/review</command-name><command-args>the lock</command-args>"),
-            claude_line("user", "<system-reminder>be brief</system-reminder>Thanks."),
+            claude_line("user", "<system-reminder>be brief</system-reminder>Thanks.<klaw-memory>told</klaw-memory>"),
             '{"type":"user","message":{"content":17}}',
             '{"type":"user","message":',
             "[]",
@@ -154,6 +154,7 @@ class TestCodex:
             home / ".codex" / "sessions" / name,
             codex_line("session_meta", {"id": "0199", "cwd": "/home/ann/klaw", "cli_version": "1"}),
             codex_message("developer", "permissions"),
+            codex_message("user", "<klaw-memory>told</klaw-memory>"),
             codex_message("user", "<environment_context>\n<cwd>/x</cwd>\n</environment_context>"),
             codex_message("user", "# Context from my IDE setup:\n\n## My request for Codex:\nWhy does it wait?"),
             codex_line("event_msg", {"type": "user_message", "message": "Why does it wait?"}),
@@ -196,6 +197,9 @@ def test_it_is_found_by_its_project_and_without_its_secrets(open_memory, claude)
         report = memory.index(paths=[file])
         assert (report.changed, report.added) == (1, 0)
         assert memory.search("lighthouse")
+        with pytest.raises(KlawError) as refused:
+            memory.forget(found.path)
+        assert "add '-home-ann-klaw/s1.jsonl' to `exclude`" in refused.value.hint
         file.unlink()
         assert memory.index().removed == 1
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in (claude.parents[2] / "data").glob("klaw.db*"))

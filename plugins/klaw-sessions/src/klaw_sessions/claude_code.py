@@ -49,7 +49,7 @@ _MESSAGES = (b'"type":"user"', b'"type":"assistant"', b'"type": "user"', b'"type
 # What the program adds to what a person typed; of a command, its name and its arguments are what was typed.
 _ADDED = re.compile(
     r"<(system-reminder|local-command-(?:caveat|stdout|stderr)|command-message|command-contents|bash-std(?:out|err)"
-    r"|ide_[a-z_]+|task-notification|user-prompt-submit-hook)>.*?</\1>",
+    r"|ide_[a-z_]+|task-notification|user-prompt-submit-hook|klaw-memory)>.*?</\1>",
     re.DOTALL,
 )
 _TYPED = re.compile(r"<(command-name|command-args|bash-input)>(.*?)</\1>", re.DOTALL)

@@ -52,6 +52,7 @@ _ADDED = (
     "<skill>",
     "<user_shell_command>",
     "<subagent_notification>",
+    "<klaw-memory>",
 )
 # An editor tells what is open before this, and what a person typed behind it.
 _REQUEST = "## My request for Codex:"
