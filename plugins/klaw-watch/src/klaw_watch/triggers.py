@@ -73,7 +73,9 @@ class Requests:
 
     def _handle(self, root: Root, changes: set[FileChange]) -> None:
         reason = CONVERSATION if root.is_conversation else WATCH
-        whole = any(path == root.path or changes_rules(path) for _, path in changes)
+        # That a directory was modified says only that something in it was, which is told by itself.
+        others = [path for change, path in changes if path != root.path or change is not Change.modified]
+        whole = any((path == root.path and path.is_dir()) or changes_rules(path) for path in others)
         files = None if whole or len(changes) > MOST_FILES else self._files(root, changes)
         if files is None:
             self.indexer.request(root.origin, reason=reason)
