@@ -249,5 +249,5 @@ def test_agents_refuse_a_store_that_does_not_keep_them_apart(make_home, store):
             assert agents.memory("a") is not agents.memory("b")
             return
         for _ in range(2):
-            with pytest.raises(PluginError, match="apart"):
+            with pytest.raises(PluginError, match="separate memories"):
                 agents.memory("a")
