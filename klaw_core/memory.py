@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from threading import RLock
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from attrs import evolve
 
-from klaw_core.assembly import Assembly, option_problems
-from klaw_core.config.opening import config_for
-from klaw_core.errors import ConfigError, PluginNotFoundError, QueryError, WorkspaceError
-from klaw_core.plugins.registry import LiveComponent, Registry
-from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS, check_collection_name
-from klaw_core.values.config import Config, Selection, named_embedding
+from klaw_core.errors import QueryError, WorkspaceError
+from klaw_core.extensions.open_memory import OpenMemory
+from klaw_core.values.collections import MEMORY, check_collection_name
+from klaw_core.values.config import Selection
 from klaw_core.values.search import Filters, SearchResults
 
 # What only some methods need they import: a search in a fresh process should not wait for it.
@@ -27,18 +21,12 @@ if TYPE_CHECKING:
     from klaw_core.conversations.archive import Conversations
     from klaw_core.core_memory.facts import CoreMemory
     from klaw_core.extensions.documents import DocumentsExtension, NewDocument
-    from klaw_core.extensions.host import Extensions
     from klaw_core.extensions.workspaces import WorkspacesExtension
     from klaw_core.indexing.flow import ProgressCallback
-    from klaw_core.interfaces.components import Embedder
-    from klaw_core.interfaces.extension import Extension
     from klaw_core.maintenance.export import ExportReport
     from klaw_core.maintenance.importing import ImportReport
-    from klaw_core.searching.flow import Duplicates, Mode, Searcher
-    from klaw_core.sources.catalogue import Sources
-    from klaw_core.sources.index_runs import IndexRuns
+    from klaw_core.searching.flow import Duplicates, Mode
     from klaw_core.sources.management import WorkspaceManager
-    from klaw_core.sources.reading import Reader
     from klaw_core.values.context import Context, ContextPart
     from klaw_core.values.documents import DocumentRecord
     from klaw_core.values.events import Event
@@ -47,23 +35,6 @@ if TYPE_CHECKING:
     from klaw_core.values.runs import Excerpt, ForgetReport, IndexReport, SourceStatus, Status
     from klaw_core.values.tools import Json, Tool
     from klaw_core.values.vectors import Vector
-
-T = TypeVar("T")
-
-
-def _renew_locks() -> None:
-    """In a child of a fork: a thread of the parent may have been working out a cached property, under its lock.
-
-    Until Python 3.12 that is one lock for all objects (https://github.com/python/cpython/issues/87634).
-    """
-    for module in [module for name, module in list(sys.modules.items()) if name.startswith("klaw_")]:
-        for kind in [value for value in list(vars(module).values()) if isinstance(value, type)]:
-            for value in list(vars(kind).values()):
-                if isinstance(value, cached_property) and hasattr(value, "lock"):
-                    value.lock = RLock()
-
-
-os.register_at_fork(after_in_child=_renew_locks)
 
 
 def _several(ids: Iterable[str]) -> list[str]:
@@ -77,7 +48,7 @@ def _no_progress(_progress: object) -> None:
     """Report nothing."""
 
 
-class Memory:
+class Memory(OpenMemory):
     """Notes, conversations and saved texts, searchable by words and by meaning.
 
         with Memory.open() as memory:
@@ -87,95 +58,6 @@ class Memory:
 
     Safe to use from several threads. Every method raises only subclasses of KlawError.
     """
-
-    def __init__(self, assembly: Assembly) -> None:
-        self._assembly = assembly
-        self._process = os.getpid()
-
-    @classmethod
-    def open(
-        cls,
-        config: Config | str | Path | None = None,
-        *,
-        data_dir: str | Path | None = None,
-        registry: Registry | None = None,
-        components: Iterable[LiveComponent] = (),
-    ) -> Self:
-        """Assemble a memory from its configuration (default: the user's file and the environment).
-
-        Instead of a configuration a path can be given: ``"notes.db"`` is the database file, with what people own of it
-        next to it in ``notes.db-data``; a path without a suffix is a data directory, as ``data_dir`` is.
-        ``components`` are live objects that the configuration can name, in addition to installed plugins: an embedder
-        that a program has already, for instance. Raise ConfigError, PluginError or StoreError. Models load later, when
-        they are first needed.
-        """
-        config = config_for(config, data_dir, option_problems)
-        if registry is None:
-            from klaw_core.plugins.discover import discover
-
-            registry = discover(disabled=config.disabled_plugins)
-        live = tuple(components)
-        return cls(Assembly(config, registry.with_live(live) if live else registry))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Release the store; closing twice is allowed."""
-        is_own = self._process == os.getpid()  # in a child of a fork threads of the parent may hold any lock of it
-        if is_own and "extensions" in self.__dict__:
-            from klaw_core.values.events import CloseEvent
-
-            self.extensions.emit(CloseEvent())
-        self._assembly.store.close()
-
-    @property
-    def config(self) -> Config:
-        """The configuration this memory was assembled from."""
-        return self._assembly.config
-
-    @property
-    def isolates(self) -> bool:
-        """Whether the store keeps this memory apart from those of other agents."""
-        return bool(getattr(self._assembly.store, "isolates", False))
-
-    @property
-    def embedder(self) -> Embedder:
-        """The configured embedder, in the space of the index; its model loads at its first use.
-
-        Raise PluginError, ConfigError. With ``type = "none"`` its methods raise EmbeddingError.
-        """
-        return self._assembly.embedder
-
-    @cached_property
-    def extensions(self) -> Extensions:
-        """The installed extensions."""
-        from klaw_core.extensions.host import Extensions
-        from klaw_core.extensions.memory_host import MemoryHost
-
-        host = MemoryHost(self._assembly, lambda: self._runs, self.search, lambda: self.extensions)
-        return Extensions(self.config, self._assembly.registry, host)
-
-    @overload
-    def extension(self, key: str) -> Extension: ...
-    @overload
-    def extension(self, key: type[T]) -> T: ...
-    def extension(self, key: str | type[T]) -> Extension | T:
-        """Return an extension by its name, or by its class, which types it.
-
-        Raise PluginError if it is not installed or cannot be built, ConfigError.
-        """
-        if isinstance(key, str):
-            return self.extensions.get(key)
-        found = next((item for item in self.extensions.all().values() if isinstance(item, key)), None)
-        if found is None:
-            raise PluginNotFoundError(f"no extension of the class {key.__qualname__} is installed", hint="klaw plugins")
-        return found
 
     @property
     def core(self) -> CoreMemory:
@@ -273,18 +155,9 @@ class Memory:
         nothing, and the next one embeds nothing twice. Raise WorkspaceError if a directory is missing,
         StoreLockedError if another process is writing, ConfigError, PluginError, EmbeddingError, StoreError.
         """
-        from klaw_core.maintenance.reindex import reindex
+        from klaw_core.maintenance.reindex import move
 
-        selection = named_embedding(embedding, self.config.embedding) if isinstance(embedding, str) else embedding
-        if selection is not None and (selection.type == "none") != (self.config.embedding.type == "none"):
-            raise ConfigError(
-                ["without vectors on both sides there is nothing to build anew"],
-                hint=f"klaw config set memory.embedding.type {selection.type}, then `klaw index`",
-            )
-        embedder = self._assembly.embedder_for_new_index(selection)
-        report = reindex(self._assembly, self._sources, embedder, on_progress)
-        self._assembly.move_to(embedder, selection)
-        return report
+        return move(self._assembly, self._sources, embedding, on_progress)
 
     def search(
         self,
@@ -442,11 +315,7 @@ class Memory:
 
     def watch_paths(self) -> Mapping[str, Sequence[Path]]:
         """Return by origin the files and directories whose changes concern the index."""
-        found: dict[str, list[Path]] = {}
-        for source in self._sources.all():
-            if paths := source.watch_paths():
-                found.setdefault(source.origin, []).extend(paths)
-        return found
+        return self._sources.watch_paths()
 
     def forget(self, target: str) -> ForgetReport:
         """Remove a saved memory (by path or chunk id), a note (by path) or a workspace (``notes/``) from the index.
@@ -571,67 +440,7 @@ class Memory:
         with converted(importer, Path(source)) as (path, skipped):
             return evolve(import_(extensions, path, workspaces=workspaces, dry_run=dry_run), skipped=skipped)
 
-    def _part(self, name: str) -> Any:
-        """Return an extension that ships with the core."""
-        return self.extensions.get(name)
-
     @property
     def _documents(self) -> DocumentsExtension:
         extension: DocumentsExtension = self._part("documents")
         return extension
-
-    def _check_collections(self, names: Sequence[str]) -> None:
-        """Raise QueryError unless these collections exist."""
-        if not names:
-            raise QueryError("no collection is named", hint=f"known: {', '.join(STANDARD_COLLECTIONS)}")
-        unknown = [name for name in names if name not in STANDARD_COLLECTIONS]
-        if not unknown:
-            return
-        known = self._sources.collections()
-        for name in unknown:
-            if name not in known:
-                raise QueryError(f"there is no collection {name!r}", hint=f"known: {', '.join(known)}")
-
-    @property
-    def _is_listened_to(self) -> bool:
-        """Whether anyone may want to know that a search was answered."""
-        from klaw_core.kinds import EXTENSION
-
-        if "extensions" in self.__dict__:
-            return True
-        registry = self._assembly.registry
-        kinds = {
-            kind for name in registry.loaded_names(EXTENSION) for kind in registry.component(EXTENSION, name).listens
-        }
-        if not kinds:
-            return False
-        from klaw_core.values.events import SearchEvent
-
-        return SearchEvent in kinds
-
-    @property
-    def _sources(self) -> Sources:
-        from klaw_core.sources.catalogue import Sources
-
-        return Sources(self._assembly, self.extensions.sources)
-
-    @cached_property
-    def _reader(self) -> Reader:
-        from klaw_core.sources.reading import Reader
-
-        return Reader(self._assembly.store, self._sources)
-
-    @cached_property
-    def _runs(self) -> IndexRuns:
-        from klaw_core.sources.index_runs import IndexRuns
-
-        return IndexRuns(self._assembly, self._sources, self.extensions.emit)
-
-    @cached_property
-    def _searcher(self) -> Searcher:
-        from klaw_core.searching.flow import Searcher
-
-        assembly = self._assembly
-        return Searcher(
-            assembly.store, lambda: assembly.embedder, assembly.retrievers, assembly.fusion, assembly.stages
-        )

@@ -17,6 +17,7 @@ from attrs import evolve
 
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import PROBE, SAME_WEIGHTS, EmbeddingRun, agreement, make_space_record
+from klaw_core.errors import ConfigError
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.flow import EMBEDDING_LOCK, ProgressCallback, stays
 from klaw_core.interfaces.components import Embedder
@@ -25,6 +26,7 @@ from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten
 from klaw_core.values.collections import MEMORY
+from klaw_core.values.config import Selection, named_embedding
 from klaw_core.values.documents import Document
 from klaw_core.values.runs import IndexReport, SkippedEntry
 from klaw_core.values.text import StoredChunk, text_hash
@@ -32,6 +34,26 @@ from klaw_core.values.vectors import SpaceRecord
 
 # The lock of those who embed in a space that no collection is in yet.
 _MOVING_LOCK = f"{EMBEDDING_LOCK}-moving"
+
+
+def move(
+    assembly: Assembly, sources: Sources, embedding: Selection | str | None, on_progress: ProgressCallback
+) -> IndexReport:
+    """Build the index anew with an embedder (None: the configured one), which the assembly then goes on with.
+
+    Raise as :func:`reindex`, and ConfigError if only one of the two embedders makes vectors.
+    """
+    configured = assembly.config.embedding
+    selection = named_embedding(embedding, configured) if isinstance(embedding, str) else embedding
+    if selection is not None and (selection.type == "none") != (configured.type == "none"):
+        raise ConfigError(
+            ["without vectors on both sides there is nothing to build anew"],
+            hint=f"klaw config set memory.embedding.type {selection.type}, then `klaw index`",
+        )
+    embedder = assembly.embedder_for_new_index(selection)
+    report = reindex(assembly, sources, embedder, on_progress)
+    assembly.move_to(embedder, selection)
+    return report
 
 
 def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progress: ProgressCallback) -> IndexReport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -63,6 +64,14 @@ class Sources:
                     f"two sources are called {origin!r}",
                     hint=f"give the one in [[memory.sources]] another name, or `klaw forget {origin}/`",
                 )
+        return found
+
+    def watch_paths(self) -> Mapping[str, Sequence[Path]]:
+        """Return by origin the files and directories whose changes concern the index."""
+        found: dict[str, list[Path]] = {}
+        for source in self.all():
+            if paths := source.watch_paths():
+                found.setdefault(source.origin, []).extend(paths)
         return found
 
     def failures(self) -> Mapping[str, KlawError]:

@@ -11,4 +11,4 @@ _PAGE = Path(__file__).parents[2] / "docs" / "reference" / "python.md"
 def test_every_part_of_a_memory_is_on_its_page():
     table = _PAGE.read_text("utf-8").partition("| `Memory` |")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in table.splitlines()[2:])))
-    assert named == {name for name in vars(Memory) if not name.startswith("_")}
+    assert named == {name for name in dir(Memory) if not name.startswith("_")}

@@ -1,0 +1,189 @@
+"""A memory that is open: its parts, each built when it is first needed, and its end."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+
+import klaw_core.extensions.forks  # noqa: F401  # a child of a fork needs it
+from klaw_core.assembly import Assembly, option_problems
+from klaw_core.config.opening import config_for
+from klaw_core.errors import PluginNotFoundError, QueryError
+from klaw_core.plugins.registry import LiveComponent, Registry
+from klaw_core.values.collections import STANDARD_COLLECTIONS
+from klaw_core.values.config import Config
+
+# A search in a fresh process should not wait for what only other methods need.
+if TYPE_CHECKING:
+    from klaw_core.extensions.host import Extensions
+    from klaw_core.interfaces.components import Embedder
+    from klaw_core.interfaces.extension import Extension
+    from klaw_core.searching.flow import Searcher
+    from klaw_core.sources.catalogue import Sources
+    from klaw_core.sources.index_runs import IndexRuns
+    from klaw_core.sources.reading import Reader
+    from klaw_core.values.search import SearchResults
+
+T = TypeVar("T")
+
+
+class OpenMemory(ABC):
+    """What ``Memory`` consists of; see there for what can be done with it."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self._process = os.getpid()
+
+    @classmethod
+    def open(
+        cls,
+        config: Config | str | Path | None = None,
+        *,
+        data_dir: str | Path | None = None,
+        registry: Registry | None = None,
+        components: Iterable[LiveComponent] = (),
+    ) -> Self:
+        """Assemble a memory from its configuration (default: the user's file and the environment).
+
+        Instead of a configuration a path can be given: ``"notes.db"`` is the database file, with what people own of it
+        next to it in ``notes.db-data``; a path without a suffix is a data directory, as ``data_dir`` is.
+        ``components`` are live objects that the configuration can name, in addition to installed plugins: an embedder
+        that a program has already, for instance. Raise ConfigError, PluginError or StoreError. Models load later, when
+        they are first needed.
+        """
+        config = config_for(config, data_dir, option_problems)
+        if registry is None:
+            from klaw_core.plugins.discover import discover
+
+            registry = discover(disabled=config.disabled_plugins)
+        live = tuple(components)
+        return cls(Assembly(config, registry.with_live(live) if live else registry))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the store; closing twice is allowed."""
+        is_own = self._process == os.getpid()  # in a child of a fork threads of the parent may hold any lock of it
+        if is_own and "extensions" in self.__dict__:
+            from klaw_core.values.events import CloseEvent
+
+            self.extensions.emit(CloseEvent())
+        self._assembly.store.close()
+
+    @property
+    def config(self) -> Config:
+        """The configuration this memory was assembled from."""
+        return self._assembly.config
+
+    @property
+    def isolates(self) -> bool:
+        """Whether the store keeps this memory apart from those of other agents."""
+        return bool(getattr(self._assembly.store, "isolates", False))
+
+    @property
+    def embedder(self) -> Embedder:
+        """The configured embedder, in the space of the index; its model loads at its first use.
+
+        Raise PluginError, ConfigError. With ``type = "none"`` its methods raise EmbeddingError.
+        """
+        return self._assembly.embedder
+
+    @cached_property
+    def extensions(self) -> Extensions:
+        """The installed extensions."""
+        from klaw_core.extensions.host import Extensions
+        from klaw_core.extensions.memory_host import MemoryHost
+
+        host = MemoryHost(self._assembly, lambda: self._runs, self.search, lambda: self.extensions)
+        return Extensions(self.config, self._assembly.registry, host)
+
+    @overload
+    def extension(self, key: str) -> Extension: ...
+    @overload
+    def extension(self, key: type[T]) -> T: ...
+    def extension(self, key: str | type[T]) -> Extension | T:
+        """Return an extension by its name, or by its class, which types it.
+
+        Raise PluginError if it is not installed or cannot be built, ConfigError.
+        """
+        if isinstance(key, str):
+            return self.extensions.get(key)
+        found = next((item for item in self.extensions.all().values() if isinstance(item, key)), None)
+        if found is None:
+            raise PluginNotFoundError(f"no extension of the class {key.__qualname__} is installed", hint="klaw plugins")
+        return found
+
+    @abstractmethod
+    def search(self, *arguments: Any, **options: Any) -> SearchResults:
+        """Search; what extensions search with."""
+
+    def _part(self, name: str) -> Any:
+        """Return an extension that ships with the core."""
+        return self.extensions.get(name)
+
+    def _check_collections(self, names: Sequence[str]) -> None:
+        """Raise QueryError unless these collections exist."""
+        if not names:
+            raise QueryError("no collection is named", hint=f"known: {', '.join(STANDARD_COLLECTIONS)}")
+        unknown = [name for name in names if name not in STANDARD_COLLECTIONS]
+        if not unknown:
+            return
+        known = self._sources.collections()
+        for name in unknown:
+            if name not in known:
+                raise QueryError(f"there is no collection {name!r}", hint=f"known: {', '.join(known)}")
+
+    @property
+    def _is_listened_to(self) -> bool:
+        """Whether anyone may want to know that a search was answered."""
+        from klaw_core.kinds import EXTENSION
+
+        if "extensions" in self.__dict__:
+            return True
+        registry = self._assembly.registry
+        kinds = {
+            kind for name in registry.loaded_names(EXTENSION) for kind in registry.component(EXTENSION, name).listens
+        }
+        if not kinds:
+            return False
+        from klaw_core.values.events import SearchEvent
+
+        return SearchEvent in kinds
+
+    @property
+    def _sources(self) -> Sources:
+        from klaw_core.sources.catalogue import Sources
+
+        return Sources(self._assembly, self.extensions.sources)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        from klaw_core.sources.reading import Reader
+
+        return Reader(self._assembly.store, self._sources)
+
+    @cached_property
+    def _runs(self) -> IndexRuns:
+        from klaw_core.sources.index_runs import IndexRuns
+
+        return IndexRuns(self._assembly, self._sources, self.extensions.emit)
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        from klaw_core.searching.flow import Searcher
+
+        assembly = self._assembly
+        return Searcher(
+            assembly.store, lambda: assembly.embedder, assembly.retrievers, assembly.fusion, assembly.stages
+        )
