@@ -14,7 +14,7 @@ from klaw_core.conversations.archive import Conversations
 from klaw_core.core_memory.facts import CoreMemory
 
 # What these are made of.
-_PARTS = {"journal", "redactor", "path", "on_append", "on_removal", "forget_documents", "row_sync"}
+_PARTS = {"journal", "redactor", "place", "on_append", "on_removal", "forget_documents", "row_sync"}
 
 
 def public(kind):
