@@ -34,7 +34,7 @@ from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.interfaces.store import Store
 from klaw_core.kinds import CHUNKER, EMBEDDER, KINDS, LANGUAGE_MODEL, RERANKER, SOURCE, STORE
 from klaw_core.plugins.registry import Registry
-from klaw_core.searching.retrievers import ConfiguredRetriever
+from klaw_core.searching.retrievers import ConfiguredRetriever, absent
 from klaw_core.values.config import Config, Selection
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.text import DEFAULT_FORMAT, TRANSCRIPT_FORMAT
@@ -75,7 +75,7 @@ class Assembly:
         build_store = self._prepare(config.store)
         build_fusion = self._prepare(config.fusion)
         retrieval = retrieval_of(config, registry)
-        build_retrievers = [(selection, self._prepare(selection)) for selection in retrieval]
+        build_retrievers = self._prepare_retrievers(retrieval)
         self.stages = self._stages_of(config.reranking)
         build_sources = [self._prepare(selection) for selection in config.sources]
         self._language_model = (
@@ -92,7 +92,10 @@ class Assembly:
         self.store: Store[Any] = build_store()
         try:
             retrievers = (
-                self._configured(selection, build_retriever()) for selection, build_retriever in build_retrievers
+                absent(selection.type, build_retriever)
+                if isinstance(build_retriever, PluginError)
+                else self._configured(selection, build_retriever())
+                for selection, build_retriever in build_retrievers
             )
             self.retrievers = tuple(configured for configured in retrievers if configured is not None)
         except BaseException:
@@ -247,6 +250,21 @@ class Assembly:
         if selection is self.config.chunking:
             self._recipe = f"{selection.type} {options!r}"
         return Lazy(partial(build, component, options, selection, self._context)).get
+
+    def _prepare_retrievers(
+        self, selections: Sequence[Selection]
+    ) -> list[tuple[Selection, Callable[[], Any] | PluginError]]:
+        """Prepare the retrievers, or say what keeps one from being built: a problem only where no other is there."""
+        prepared: list[tuple[Selection, Callable[[], Any] | PluginError]] = []
+        for selection in selections:
+            before = len(self._later)
+            build_retriever = self._prepare(selection, or_else=True)
+            prepared.append((selection, self._later[before] if len(self._later) > before else build_retriever))
+        failures = [found for _, found in prepared if isinstance(found, PluginError)]
+        if len(failures) == len(prepared):
+            self._missing += failures
+            self._later = [error for error in self._later if error not in failures]
+        return prepared
 
     def _postpone(self, selection: Selection, error: PluginError) -> Callable[[], Any]:
         """Note what cannot be built; return what says so when it is asked for it."""

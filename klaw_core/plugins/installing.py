@@ -12,7 +12,6 @@ import re
 import shlex
 import sys
 from collections.abc import Collection
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -85,6 +84,8 @@ def _requirement(name: str, extras: str = "") -> str:
 
 def _origin(name: str) -> dict[str, Any]:
     """Return what the installer recorded of where a distribution comes from (PEP 610); nothing if from an index."""
+    from importlib.metadata import PackageNotFoundError, distribution  # takes a while; a hint is seldom needed
+
     try:
         text = distribution(re.sub(r"[-_.]+", "-", name)).read_text("direct_url.json")
         found = json.loads(text or "{}")

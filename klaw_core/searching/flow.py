@@ -26,6 +26,7 @@ from klaw_core.errors import (
 )
 from klaw_core.searching.contracts import check_hits
 from klaw_core.searching.judging import familiarity
+from klaw_core.searching.retrievers import AbsentRetriever
 from klaw_core.searching.scope import Scope, Target
 from klaw_core.searching.spreading import Spread
 from klaw_core.values.collections import MEMORY
@@ -227,7 +228,9 @@ class Searcher:
         wanted = [
             configured
             for configured in self.retrievers
-            if mode == "hybrid" or configured.retriever.needs_vectors == (mode == "vector")
+            if mode == "hybrid"
+            or configured.retriever.needs_vectors == (mode == "vector")
+            or isinstance(configured.retriever, AbsentRetriever)
         ]
         if not wanted:
             kind = "uses vectors" if mode == "vector" else "searches words"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import frozen
 
+from klaw_core.errors import PluginError
 from klaw_core.interfaces.index import Retriever
+from klaw_core.values.search import Hit, Query
 
 
 @frozen(eq=False, repr=False)
@@ -29,3 +32,19 @@ class ConfiguredRetriever:
         if self.problem:
             return f"{self.name} is off: {self.problem}"
         return f"{self.name} {self.limitation}" if self.limitation else ""
+
+
+class AbsentRetriever:
+    """Stands for a retriever that is configured and not there: of it is only known that it would answer."""
+
+    joins = object
+    needs_vectors = False
+
+    def search(self, _resource: object, _query: Query, _limit: int, /) -> Sequence[Hit]:
+        """Return nothing; nobody asks."""
+        return ()
+
+
+def absent(name: str, error: PluginError) -> ConfiguredRetriever:
+    """Return a configured retriever that cannot be built."""
+    return ConfiguredRetriever(name, AbsentRetriever(), 1.0, str(error))

@@ -13,6 +13,7 @@ from klaw_core import (
     Memory,
     PluginError,
     PluginNotFoundError,
+    RetrievalError,
     StoreReadOnlyError,
     WorkspaceError,
 )
@@ -99,7 +100,7 @@ def test_a_plugin_that_cannot_be_built_is_named(home):
 @pytest.mark.parametrize(
     ("missing", "hint"),
     [
-        (["klaw-embed-ollama", "klaw-fts5"], "pip install 'klaw[fts5,ollama]'"),
+        (["klaw-embed-ollama", "klaw-chunk-markdown"], "pip install 'klaw[markdown,ollama]'"),
         (["klaw-store-sqlitevec", "klaw-fts5"], "pip install 'klaw[fts5,sqlitevec]'"),
         (
             ["klaw-chunk-markdown", "klaw-store-sqlitevec", "klaw-fts5", "klaw-embed-onnx"],
@@ -120,6 +121,25 @@ def test_everything_that_is_missing_is_named_with_one_command(tmp_path, missing,
     with pytest.raises(PluginNotFoundError) as caught:
         Memory.open(config, registry=discover(points=points))
     assert caught.value.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(("there", "mode", "other"), [("sqlite-vec", "vector", "fts"), ("fts5", "fts", "vector")])
+def test_a_retriever_that_is_missing_does_not_stop_the_other(make_home, there, mode, other):
+    home = make_home("sqlite")
+    home.write("a.md", "the harbour")
+    with home.open(retrieval=[{"type": "mine"}, {"type": there}]) as memory:
+        report = memory.index(home.notes)
+        assert any(notice.startswith("mine is off: ") for notice in report.notices)
+        found = memory.search("harbour")
+        assert [result.path for result in found] == ["notes/a.md"]
+        assert any(notice.startswith("mine is off: ") for notice in found.notices)
+        assert memory.search("harbour", mode=mode)
+        with pytest.raises(RetrievalError, match="mine is off"):
+            memory.search("harbour", mode=other)
+        assert "retriever" in {finding.check for finding in memory.doctor().findings}
+        assert any("mine is off" in problem for problem in memory.status().problems)
+    with pytest.raises(PluginNotFoundError, match="no plugin provides the retriever 'mine'"):
+        home.open(retrieval=[{"type": "mine"}])
 
 
 def test_a_data_directory_that_cannot_be_made_is_named(home):

@@ -76,5 +76,5 @@ def test_what_an_installer_wrote_may_be_anything(monkeypatch, written):
             return written
 
     monkeypatch.setattr(installing, "_origin", READ_ORIGIN)
-    monkeypatch.setattr(installing, "distribution", lambda _name: Distribution())
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _name: Distribution())
     assert installing.install_extras(["mcp"]) == "pip install 'klaw[mcp]'"

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Self
 
 from attrs import Attribute, field, frozen, validators
 
-from klaw_core import ModelCorruptError, reinstall_command
+from klaw_core import ModelCorruptError
 from klaw_models.known import KNOWN
 
 MANIFEST = "model.json"
@@ -123,6 +123,8 @@ class ModelManifest(ABC):
 def repair_hint(directory: Path) -> str:
     """Return what repairs a damaged model: a package again, a download again, or the person's own files."""
     if directory.parent.name in {"site-packages", "dist-packages"}:
+        from klaw_core import reinstall_command
+
         return reinstall_command(directory.name.replace("_", "-"), dependencies=False)
     if directory.parent.name == "models" and directory.name in KNOWN:
         return f"klaw models add {directory.name}"

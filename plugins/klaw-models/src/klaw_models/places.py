@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TypeVar
 
-from klaw_core import ModelNotFoundError, PluginConflictError, install_extras
+from klaw_core import ModelNotFoundError, PluginConflictError
 from klaw_models.known import KNOWN
 from klaw_models.manifest import MANIFEST, ModelManifest
 from klaw_models.reading import read_manifest
@@ -128,6 +128,8 @@ def _only(points: EntryPoints, name: str) -> EntryPoints:
 def missing(name: str) -> ModelNotFoundError:
     """Return the error for a model that is nowhere on this machine, with the command that brings it."""
     if known := KNOWN.get(name):
+        from klaw_core import install_extras
+
         fetch = f"klaw models add {name}"
         return ModelNotFoundError(
             f"the model {name} is not on this machine",

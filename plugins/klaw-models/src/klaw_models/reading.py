@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from klaw_core import ModelCorruptError, update_command
+from klaw_core import ModelCorruptError
 from klaw_models.kinds import FIRST_KIND, KINDS
 from klaw_models.manifest import FORMAT, MANIFEST, ModelManifest, repair_hint
 
@@ -38,6 +38,8 @@ def parse_manifest(directory: Path, content: Mapping[str, Any]) -> ModelManifest
     for what is no manifest.
     """
     if content["format"] != FORMAT:
+        from klaw_core import update_command
+
         raise ModelCorruptError(
             f"{directory / MANIFEST} has format {content['format']!r}, this version reads {FORMAT}",
             hint=update_command("klaw-models"),

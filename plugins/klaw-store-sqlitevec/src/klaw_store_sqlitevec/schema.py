@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from attrs import evolve, frozen
 
-from klaw_core import Migration, StoreError, update_command
+from klaw_core import Migration, StoreError
 from klaw_store_sqlitevec.checksums import add_checksums
 from klaw_store_sqlitevec.conversations import CONVERSATIONS, WORDS
 from klaw_store_sqlitevec.metadata import TABLES as METADATA_TABLES
@@ -326,6 +326,8 @@ def pending(connection: apsw.Connection, owned: OwnedMigrations, location: str) 
     applied = {name for (name,) in rows}
     unknown = applied - {migration.name for migration in owned.migrations}
     if unknown:
+        from klaw_core import update_command
+
         raise ForeignFileError(
             f"{location} was written by a newer version of {owned.owner!r} ({', '.join(sorted(unknown))})",
             hint=f"`{update_command()}`, then the plugin that brings {owned.owner!r}: `klaw plugins` names it",
