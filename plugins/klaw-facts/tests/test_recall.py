@@ -49,13 +49,16 @@ def test_facts_of_a_slot_and_of_a_person_are_offered_whatever_else_rules_took(op
     assert "My home is by the sea" in context.volatile
 
 
-def test_the_value_of_a_slot_is_offered_to_questions_that_share_a_word_with_it(open_memory, say):
+def test_a_value_that_rules_found_is_offered_once_it_has_replaced_another(open_memory, say):
     memory = open_memory(extractor="rules")
-    say(memory, "My name is Ada Lovelace.")
+    say(memory, "My name is Ada Byron.")
     memory.index()
     facts = memory.extension(Facts)
     assert [fact.slot for fact in facts.list()] == ["name"]
-    assert "### Facts" in memory.context("What is my name?").volatile
+    assert "### Facts" not in memory.context("What is my name?").volatile
+    say(memory, "My name is Ada Lovelace.", days=9)
+    memory.index()
+    assert "(was Ada Byron until" in memory.context("What is my name?").volatile
     assert "### Facts" not in memory.context("Which harbour did we visit?").volatile
 
 
@@ -79,3 +82,21 @@ def test_the_profile_has_instructions_and_no_other_sentences_that_rules_took(ope
     stable = memory.context("thanks").stable
     assert "Always format dates" in stable
     assert "harbour" not in stable
+
+
+@pytest.mark.parametrize(
+    ("question", "is_shown"),
+    [
+        ("What did we talk about on 2026-02-23?", True),
+        ("What was said on 23 February 2026?", True),
+        ("О чём мы говорили 23 февраля 2026?", True),
+        ("Which harbour did we visit on 2026-02-23?", False),
+        ("What did we talk about?", False),
+    ],
+)
+def test_the_digest_of_a_day_is_for_questions_about_the_day(open_memory, say, question, is_shown):
+    memory = open_memory(extractor="rules")
+    say(memory, "My sister Ada and I visited the harbour of Split last Monday.")
+    memory.index()
+    memory.extension(Facts).compress()
+    assert ("### What was said on a day" in memory.context(question).volatile) == is_shown

@@ -32,6 +32,17 @@ _PROFILE_SHARE = 10
 _CLAIMS = (Condition("bare", "!=", True),)
 
 
+# A question that says nothing else asks what a day was about; for any other, chunks are worth more than digests.
+_OF_DAYS = content_words(
+    "talk talked say said speak spoke discuss discussed happen happened tell told chat conversation new yesterday "
+    "today last next week weekend day month morning evening january february march april may june july august "
+    "september october november december monday tuesday wednesday thursday friday saturday sunday "
+    "чём мы говорили обсуждали было произошло сказал сказала вчера сегодня прошлой неделе января февраля марта апреля "
+    "мая июня июля августа сентября октября ноября декабря "
+    "我们昨天今上周月日号说了什么聊发生的年讨论过谈"
+)
+
+
 @define(eq=False)
 class Recall:
     """Offers facts for contexts and edits what is offered. ``read_quote`` returns the text of a place, or None."""
@@ -84,14 +95,16 @@ class Recall:
     def _found(self, question: ContextQuestion, moment: datetime) -> list[Fact]:
         """Return the facts that fit a message: those within the cut of the best one, weighed by age.
 
-        Sentences that rules took are not among them, nor values of slots that share no word with the message. Where
-        there is nothing else, nothing is searched.
+        What rules took is among them only if it has replaced another value and shares a word with the message: the rest
+        a chunk says as well. Where there is nothing else, nothing is searched.
         """
         asked = content_words(question.message)
+        state = self.journal.state(question.known_at)
+        successors = {fact.ended_by for fact in state.facts.values()}
         wanted = {
             fact.id
-            for fact in self.journal.state(question.known_at).visible(moment).values()
-            if fact.made_by != "rules" or (not fact.is_bare_quotation and asked & content_words(_words_of(fact)))
+            for fact in state.visible(moment).values()
+            if fact.made_by != "rules" or (fact.id in successors and asked & content_words(_words_of(fact)))
         }
         if not wanted:
             return []
@@ -136,7 +149,7 @@ class Recall:
 
     def _days(self, state: State, question: ContextQuestion, moment: datetime) -> Iterator[ContextItem]:
         when = resolve(question.message, moment)
-        if when is None:
+        if when is None or content_words(question.message) - _OF_DAYS:
             return
         days = [
             digest
