@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 def command(settings: Settings) -> None:
     """List every plugin with its components (kind, the name that follows `type =`) and what is wrong with it.
 
-    Commands that packages add to `klaw` come last.
+    Commands that packages add to `klaw`, and the programs whose exports it can import, come last.
     """
     from klaw_core.cli.extensions import installed
     from klaw_core.cli.output import StyledText, data, notify, print_json
+    from klaw_core.maintenance.importers import importers
     from klaw_core.plugins.discover import discover
 
     disabled: tuple[str, ...] = ()
@@ -37,10 +38,13 @@ def command(settings: Settings) -> None:
         return
     for plugin in plugins:
         _show(data(), plugin)
-    brought = installed()
-    if brought:
-        data().line(StyledText("commands", "bold cyan"))
-        data().rows([[f"klaw {name}", StyledText(owner, "dim")] for name, owner in brought.items()], indent=2)
+    for title, prefix, brought in (
+        ("commands", "klaw ", installed()),
+        ("importers", "klaw import --from ", importers()),
+    ):
+        if brought:
+            data().line(StyledText(title, "bold cyan"))
+            data().rows([[f"{prefix}{name}", StyledText(owner, "dim")] for name, owner in brought.items()], indent=2)
 
 
 def _as_dict(plugin: Plugin) -> dict[str, Any]:

@@ -31,16 +31,17 @@ GROUP = "klaw.importers"
 Importer: TypeAlias = Callable[[Path], Iterable[Record | SkippedEntry]]
 
 
-def importer_names() -> tuple[str, ...]:
-    """Return the names of the installed importers."""
-    return tuple(sorted({point.name for point in _entry_points()}))
+def importers() -> dict[str, str]:
+    """Return the installed importers, each with its distribution's name."""
+    points = sorted(_entry_points(), key=lambda point: point.name)
+    return {point.name: point.value if point.dist is None else point.dist.name for point in points}
 
 
 def load_importer(name: str) -> Importer:
     """Return the importer of a name. Raise PluginNotFoundError if it is not installed, PluginError if it fails."""
     points = list(_entry_points().select(name=name))
     if not points:
-        known = importer_names()
+        known = importers()
         raise PluginNotFoundError(
             f"no importer {name!r} is installed" + (f"; installed are {', '.join(known)}" if known else ""),
             hint=install_command(["import"]),
