@@ -176,10 +176,10 @@ class BackgroundIndexer:
         try:
             ended = evolve(ended, report=self._bring_up_to_date(wanted))
         except _PutOffError as error:
-            _LOG.info("memory index ready for words; embedding is put off: %s", error)
+            _LOG.info("memory index ready for search by words; embedding postponed: %s", error)
             return evolve(ended, error=error)
         except Exception as error:  # noqa: BLE001  # whatever it is, whoever asked has gone on
-            _LOG.warning("memory index not brought up to date: %s", error)
+            _LOG.warning("memory index not updated: %s", error)
             return evolve(ended, error=error)
         for notice in ended.report.notices:
             _LOG.warning("%d chunks are found by words alone: %s", ended.report.lacking, notice)
@@ -209,7 +209,7 @@ class BackgroundIndexer:
         if progress.stage == "embed":
             with self._changed:
                 if self._closing or self._wanted:
-                    raise _PutOffError("there is something else to do first")
+                    raise _PutOffError("other work comes first")
 
     def _tell(self, ended: BackgroundRun) -> None:
         try:

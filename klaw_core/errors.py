@@ -10,7 +10,7 @@
     │   ├── StoreLockedError        another process holds the write lock
     │   ├── StoreReadOnlyError      the file or its directory cannot be written
     │   ├── StoreFullError          the disk is full
-    │   └── StoreCorruptError       the file is not a sound database
+    │   └── StoreCorruptError       the file is not a valid SQLite database
     ├── VectorSpaceError            vectors of two different models would be mixed
     ├── EmbeddingError              a text could not be turned into a vector
     │   ├── ModelNotFoundError      no model of that name on this machine
@@ -124,7 +124,7 @@ class StoreFullError(StoreError):
 
 
 class StoreCorruptError(StoreError):
-    """The file is not a sound database."""
+    """The file is not a valid SQLite database."""
 
 
 class VectorSpaceError(KlawError):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def _several(ids: Iterable[str]) -> list[str]:
     """Return the ids. Raise QueryError for a single string, which would be read as one id a character."""
     if isinstance(ids, str):
-        raise QueryError(f"{ids!r:.80} is one id, not several", hint="give a list of ids")
+        raise QueryError(f"expected a list of ids, got the string {ids!r:.80}", hint="pass a list of ids")
     return list(ids)
 
 
@@ -99,7 +99,7 @@ class Memory(OpenMemory):
         """
         runs = self._runs
         if [directory, origin, paths].count(None) < 2:  # noqa: PLR2004  # one of three may be given
-            raise QueryError("index takes a directory, an origin or paths, not several of them")
+            raise QueryError("index takes one of: a directory, an origin, paths")
         if paths is not None:
             paths = [paths] if isinstance(paths, str | Path) else paths
             return runs.over_files(paths, embed=embed, on_progress=on_progress)
@@ -421,7 +421,7 @@ class Memory(OpenMemory):
     def import_(
         self, source: str | Path, *, importer: str | None = None, workspaces: bool = False, dry_run: bool = False
     ) -> ImportReport:
-        """Add what an export holds; what is here stays, and importing it again changes nothing.
+        """Import an export. Existing records stay; importing it again changes nothing.
 
         ``importer`` names what reads the export of another program (``"chatgpt"``); ``source`` may then be a directory.
         An export's workspaces say which directories are indexed, and what of them is not. It may be somebody else's:

@@ -79,7 +79,7 @@ class MemoryMessages:
         new = 0
         for message in messages:
             if message.role not in _ROLES or message.type not in _TYPES:
-                raise StoreError(f"a message has an unknown role or type: {message.role!r}, {message.type!r}")
+                raise StoreError(f"unknown message role or type: {message.role!r}, {message.type!r}")
             key = (message.chat_id, message.id)
             old = self.tables.messages.get(key)
             new += old is None

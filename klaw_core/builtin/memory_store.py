@@ -289,7 +289,7 @@ class MemoryStore:
     def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the lock of this name. Raise StoreError for a name that there is not."""
         if not _LOCK_NAME.fullmatch(name):
-            raise StoreError(f"invalid name of a lock: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
+            raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
         lock = self._locks.setdefault(name, threading.Lock())
         if not lock.acquire(blocking=False):
             on_wait()

@@ -19,7 +19,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 def command() -> None:
     """Show and change the configuration.
 
-    A KEY is dotted as in the file: memory.fusion.k, memory.retrieval[0].weight.
+    A KEY is a dotted name: memory.fusion.k, memory.retrieval[0].weight.
     """
 
 
@@ -27,7 +27,7 @@ def command() -> None:
 @common_options
 @pass_settings
 def list_command(settings: Settings) -> None:
-    """Show every setting in force, with what was left at its default."""
+    """Show every setting in force; defaults are marked."""
     from klaw_core.cli.effective import effective, toml
     from klaw_core.cli.output import StyledText, data, print_json
 
@@ -45,7 +45,7 @@ def list_command(settings: Settings) -> None:
 @common_options
 @pass_settings
 def get_command(settings: Settings, *, key: str) -> None:
-    """Print the value of KEY, or of every setting below it."""
+    """Print the value of KEY, or every setting in the table KEY."""
     from klaw_core.cli.effective import effective, toml
     from klaw_core.cli.output import print_json
     from klaw_core.cli.streams import echo
@@ -75,8 +75,8 @@ def get_command(settings: Settings, *, key: str) -> None:
 def set_command(settings: Settings, *, key: str, value: str) -> None:
     """Set KEY to VALUE in your configuration file; its comments stay.
 
-    VALUE is a number, true, false, an array, or else a string. Nothing is written if the result would be wrong; a type
-    that no installed plugin offers is written, and said: its plugin may come later.
+    VALUE is a number, true, false, an array, or else a string. Nothing is written if the result would be invalid. A
+    type that no installed plugin provides is written with a notice, because its plugin may be installed later.
     """
     from klaw_core.cli.effective import masked
     from klaw_core.cli.output import data, notify, print_json
@@ -106,9 +106,9 @@ def set_command(settings: Settings, *, key: str, value: str) -> None:
 @common_options
 @pass_settings
 def unset_command(settings: Settings, *, key: str) -> None:
-    """Remove KEY, a setting or a whole table, from your configuration file: its default counts again.
+    """Remove KEY, a setting or a whole table, from your configuration file, and so return to the default.
 
-    Nothing is written if the result would be wrong.
+    Nothing is written if the result would be invalid.
     """
     from klaw_core.cli.output import data, notify, print_json
     from klaw_core.config.edit import read_source, without_value, write_source
@@ -133,7 +133,7 @@ def unset_command(settings: Settings, *, key: str) -> None:
 @common_options
 @pass_settings
 def path_command(settings: Settings) -> None:
-    """Print where your configuration file is, whether it exists or not; with --json every place that Klaw uses."""
+    """Print the path of your configuration file, even if it does not exist. With --json, print all paths of Klaw."""
     from klaw_core.cli.output import print_json
     from klaw_core.cli.streams import echo
     from klaw_core.config.layers import project_file
@@ -159,7 +159,7 @@ def path_command(settings: Settings) -> None:
 @common_options
 @pass_settings
 def trust_command(settings: Settings, *, directory: Path) -> None:
-    """Let the klaw.toml of DIRECTORY (default: here) set everything, plugins and paths included."""
+    """Allow the klaw.toml of DIRECTORY (default: the current one) to set anything, plugins and paths included."""
     from klaw_core.cli.output import data, print_json
     from klaw_core.config.edit import read_source, with_listed, write_source
     from klaw_core.config.layers import project_file

@@ -18,7 +18,7 @@ _SECTION = click.Choice(("user", "agent"))  # SECTIONS of klaw_core.core_memory.
 @click.group("core", short_help="Show and change core memory.")
 @common_options
 def command() -> None:
-    """Show and change core memory: the few facts that an agent is given with every call.
+    """Show and change core memory: the few facts that are part of every prompt of an agent.
 
     SECTION is user or agent.
     """
@@ -66,7 +66,7 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
 @common_options
 @pass_settings
 def set_command(settings: Settings, *, section: str, key: str, value: tuple[str, ...]) -> None:
-    """Set KEY of SECTION to VALUE; a lone - reads it from standard input."""
+    """Set KEY of SECTION to VALUE; use - to read VALUE from standard input."""
     text = sys.stdin.read().rstrip("\n") if value == ("-",) else " ".join(value)
     _core(settings).update(section, key, text)
     _report(settings, {"section": section, "key": key, "value": text})
@@ -78,7 +78,7 @@ def set_command(settings: Settings, *, section: str, key: str, value: tuple[str,
 @common_options
 @pass_settings
 def delete_command(settings: Settings, *, section: str, key: str) -> None:
-    """Remove KEY from SECTION; it must be there."""
+    """Remove KEY from SECTION. It is an error if KEY does not exist."""
     _core(settings).delete(section, key)
     _report(settings, {"section": section, "key": key, "deleted": True})
 

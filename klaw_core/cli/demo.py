@@ -49,9 +49,9 @@ QUESTIONS = (
 @common_options
 @pass_settings
 def command(settings: Settings, *, keep: Path | None) -> None:
-    """Index a few sample notes with the configured parts, ask four questions, and show why each answer ranked.
+    """Index a few sample notes with your configuration, ask four questions, and explain the rank of each answer.
 
-    Your own index is not touched.
+    Your own index is not changed.
     """
     from klaw_core.cli.output import notify, print_json
     from klaw_core.extensions.json_forms import result_to_json

@@ -19,9 +19,9 @@ _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 @common_options
 @pass_settings
 def command(settings: Settings, *, fix: bool) -> None:
-    """Examine the database, the indexes, the files and the plugins; name what fixes each thing that is wrong.
+    """Check the database, the indexes, the files and the plugins, and print a fix for each problem.
 
-    Exits 1 if an error remains. Nothing is changed without --fix.
+    The exit status is 1 if an error remains. Nothing is changed without --fix.
     """
     diagnosis = _diagnose(settings, fix=fix)
     from klaw_core.cli.output import print_json
@@ -83,4 +83,4 @@ def _verdict(diagnosis: Diagnosis) -> str:
     ]
     fixed = len(diagnosis.findings) - len(diagnosis.remaining)
     also = f"; {counted(fixed, 'thing')} fixed" if fixed else ""
-    return f"{', '.join(counts) if counts else 'everything is as it should be'}{also}"
+    return f"{', '.join(counts) if counts else 'no problems found'}{also}"

@@ -13,10 +13,10 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 @common_options
 @pass_settings
 def command(settings: Settings, *, batch_size: int | None, limit: int | None) -> None:
-    """Embed the chunks that have no vector yet, oldest first: after `klaw index --no-embed`, or when that failed.
+    """Embed the chunks that have no vector yet, oldest first, e.g. after `klaw index --no-embed` or a failed run.
 
-    It can be stopped at any time, and run again: what was answered is kept. Exit status 1 if the embedder fails; a text
-    that it refuses is left out, and found by words alone.
+    You can stop it at any time and run it again: finished vectors are kept. The exit status is 1 if the embedder fails.
+    A text that the embedder rejects is skipped, and found by words alone.
     """
     from klaw_core.cli.output import data, notify
     from klaw_core.cli.progress import progress_bar

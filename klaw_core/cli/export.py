@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @common_options
 @pass_settings
 def command(settings: Settings, *, file: str) -> None:
-    """Write workspaces, core memory, saved memories, conversations and summaries to FILE as JSON lines; - is stdout."""
+    """Write workspaces, core memory, saved memories, conversations and summaries to FILE as JSON Lines; - is stdout."""
     from klaw_core.cli.output import notify
     from klaw_core.extensions.host import build_extensions
     from klaw_core.maintenance.export import export

@@ -25,7 +25,7 @@ _SHOWN = 60  # characters of a memory in the question
 def command(settings: Settings, *, target: str, yes: bool) -> None:
     """Forget TARGET: a saved memory (path or chunk id), a note (notes/a.md), a message (CHAT/ID), a workspace (notes/).
 
-    No note is touched: a forgotten note is excluded from its workspace from now on.
+    The file of a note is not deleted; the note is excluded from its workspace.
     """
     with settings.open_memory() as memory:
         if not yes:

@@ -22,7 +22,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 @common_options
 @pass_settings
 def command(settings: Settings, *, file: str, importer: str | None, dry_run: bool, workspaces: bool) -> None:
-    """Add what FILE holds, as `klaw export` wrote it; - reads standard input. What is here already stays as it is.
+    """Import FILE, written by `klaw export`; - reads standard input. Existing records are not changed.
 
     With --from, FILE is what another program exported, a file or a directory. `klaw plugins` lists the programs.
     """

@@ -53,11 +53,11 @@ def command(
     force: bool,
     no_embed: bool,
 ) -> None:
-    """Index the notes below each DIR, or each FILE of an indexed directory; without one, all that was indexed before.
+    """Index the notes below each DIR, or each FILE of an indexed directory. Without arguments, update all workspaces.
 
-    Only new and changed notes are read into the index, and deleted ones leave it. A directory is remembered with its
-    patterns: the next time `klaw index` is enough. Words find what is new at once, vectors as they are computed; where
-    that fails, the run still succeeds and says how many are left to `klaw embed`.
+    New and changed notes are indexed; deleted notes are removed from the index. Each directory is remembered with its
+    patterns, so a plain `klaw index` updates it later. New text can be found by words at once, and by meaning when its
+    vectors are computed. If embedding fails, the run still succeeds and reports the number left for `klaw embed`.
     """
     if name is not None and len(places) != 1:
         raise click.UsageError("--name names one directory; give exactly one")

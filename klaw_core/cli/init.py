@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @common_options
 @pass_settings
 def command(settings: Settings, *, here: bool) -> None:
-    """Create the data directory and a commented configuration file, and say what is missing or does not work.
+    """Create the data directory and a commented configuration file, and report missing or broken parts.
 
-    Nothing that exists is changed, so it can be run again at any time. With --here the data directory is .klaw/ in the
-    current directory: commands in it and below it use that memory and no other.
+    Existing files are not changed, so you can run it at any time. With --here the data directory is .klaw/ in the
+    current directory; commands there and in its subdirectories then use only that memory.
     """
     if here and settings.data_dir is not None:
         raise click.UsageError("--here and --data-dir cannot be used together")

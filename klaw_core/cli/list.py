@@ -41,7 +41,7 @@ def command(
     after: str,
     form: str | None,
 ) -> None:
-    """List the indexed documents in order of path: all, or those whose path begins with PREFIX (notes/2026/)."""
+    """List the indexed documents by path: all, or only paths that start with PREFIX (notes/2026/)."""
     form = chosen_format(settings, form)
     if kind is not None and (prefix or after or collection):
         raise click.UsageError(f"--{kind} lists all of them; PREFIX, --after and --collection apply to documents only")

@@ -36,7 +36,7 @@ _POLL_SECONDS = 0.5
 @common_options
 @pass_settings
 def command(settings: Settings, *, name: str, follow: bool, since: datetime | None, limit: int | None) -> None:
-    """Print the last messages of a chat, oldest first. With --json, each is an object on a line of its own."""
+    """Print the last messages of a chat, oldest first. With --json, each message is a JSON object on its own line."""
     from klaw_core.conversations.chat import Chat
     from klaw_core.conversations.journal import Journal
     from klaw_core.errors import NotFoundError

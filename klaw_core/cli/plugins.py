@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @common_options
 @pass_settings
 def command(settings: Settings) -> None:
-    """List every plugin with its components (kind, the name that follows `type =`) and what is wrong with it.
+    """List every plugin with its components (kind, and the name for `type =`) and its problems.
 
     Commands that packages add to `klaw`, and the programs whose exports it can import, come last.
     """

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def command(
     settings: Settings, *, limit: int, since: datetime | None, collection: str | None, form: str | None
 ) -> None:
-    """Show the newest notes, saved memories and conversations, and how each begins.
+    """Show the newest notes, saved memories and conversations, with the first words of each.
 
-    A note's date is the one in its name or front matter, else when its file last changed.
+    The date of a note is taken from its name or front matter, or else from the file's modification time.
     """
     form = chosen_format(settings, form)
     with settings.open_memory() as memory:

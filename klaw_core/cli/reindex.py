@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 @common_options
 @pass_settings
 def command(settings: Settings, *, embedding: str | None) -> None:
-    """Build the index anew beside the one in use, and put it in its place when it is complete.
+    """Build a new index next to the present one, and switch to it when it is complete.
 
-    Searches go on meanwhile, by the old vectors until the new ones are complete. An interrupted run changes nothing,
-    and the next one embeds nothing twice. With --embedding the configuration names the new embedder afterwards.
+    Until then, searches use the old index. An interrupted run changes nothing, and the next run embeds nothing twice.
+    With --embedding, the new embedder is written to the configuration at the end.
     """
     from klaw_core.cli.output import notify
     from klaw_core.cli.progress import progress_bar

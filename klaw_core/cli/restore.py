@@ -15,7 +15,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 def command(settings: Settings, *, path: str) -> None:
     """Index the note PATH (notes/a.md, or its file) again after klaw forget has excluded it.
 
-    A saved memory that was forgotten cannot be restored: its text was deleted.
+    A forgotten memory cannot be restored: its text was deleted.
     """
     from klaw_core.cli.reports import report_run
 

@@ -21,7 +21,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 def command(
     settings: Settings, *, text: tuple[str, ...], source: str, chat_id: str | None, created_at: datetime | None
 ) -> None:
-    """Remember TEXT; a lone - reads it from standard input. Prints the path under which it is kept."""
+    """Save TEXT as a memory and print its path; use - to read TEXT from standard input."""
     words = sys.stdin.read() if text == ("-",) else " ".join(text)
     with settings.open_memory() as memory:
         saved = memory.save(words, source=source, chat_id=chat_id, created_at=created_at)

@@ -104,7 +104,7 @@ def command(
 ) -> None:
     """Find the chunks that answer QUERY, best first.
 
-    QUERY is plain words, in quotes or not; a lone - reads it from standard input.
+    QUERY is plain words, with or without quotes; use - to read it from standard input.
     """
     if settings.json and form not in {None, "json"}:
         raise click.UsageError(f"--json and --format {form} cannot be used together")

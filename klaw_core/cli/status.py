@@ -22,7 +22,7 @@ _USUAL = "memory"  # the collection that `klaw search` looks in unless it is tol
 @common_options
 @pass_settings
 def command(settings: Settings) -> None:
-    """Show where the index is, what it holds, which parts search it, and every problem with its remedy."""
+    """Show the location and content of the index, the retrievers, and each problem with its fix."""
     with settings.open_memory() as memory:
         status = memory.status()
         files = memory.config.files

@@ -26,7 +26,7 @@ def command() -> None:
 @common_options
 @pass_settings
 def list_command(settings: Settings, *, form: str | None) -> None:
-    """List the indexed directories with what each leaves out."""
+    """List the indexed directories with their exclude patterns."""
     show_workspaces(settings, chosen_format(settings, form), None)
 
 
@@ -36,7 +36,7 @@ def list_command(settings: Settings, *, form: str | None) -> None:
 @common_options
 @pass_settings
 def rename_command(settings: Settings, *, name: str, new_name: str) -> None:
-    """Rename the workspace NAME: the paths of its notes begin with NEW_NAME from now on. Nothing is embedded again."""
+    """Rename the workspace NAME: the paths of its notes then start with NEW_NAME. Nothing is embedded again."""
     from klaw_core.cli.progress import progress_bar
     from klaw_core.cli.reports import report_run
 
@@ -51,7 +51,7 @@ def rename_command(settings: Settings, *, name: str, new_name: str) -> None:
 @common_options
 @pass_settings
 def remove_command(settings: Settings, *, name: str, yes: bool) -> None:
-    """Remove the workspace NAME from memory, as klaw forget NAME/ does. Its directory stays."""
+    """Remove the workspace NAME from the index, like klaw forget NAME/. Its files stay."""
     from klaw_core.cli.forget import ask_to_forget, report_forgotten
 
     with settings.open_memory() as memory:
@@ -68,10 +68,10 @@ def remove_command(settings: Settings, *, name: str, yes: bool) -> None:
 @common_options
 @pass_settings
 def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...], remove: bool) -> None:
-    """Leave out of the workspace NAME what matches a PATTERN, a path below its directory such as 'drafts/*'.
+    """Exclude files that match a PATTERN from the workspace NAME. A PATTERN is a path below its directory: 'drafts/*'.
 
-    * matches / as well; a PATTERN that matches a directory leaves out all of it. Without a PATTERN, print those there
-    are.
+    * also matches /. A PATTERN that matches a directory excludes everything in it. Without a PATTERN, print the present
+    patterns.
     """
     from klaw_core.cli.output import notify
     from klaw_core.cli.progress import progress_bar

@@ -12,7 +12,7 @@ from klaw_core.errors import RecordError
 SCHEDULER = "scheduler"
 
 _LONGEST_NAME = 255  # bytes that a file system takes for one name
-_HINT = "a chat is named CHANNEL_ID, as in telegram_123456"
+_HINT = "a chat name has the form CHANNEL_ID, e.g. telegram_123456"
 
 
 @frozen(order=True)
@@ -38,11 +38,11 @@ class Chat:
         try:
             name = f"{quote(self.channel, safe='@+').replace('_', '%5F')}_{quote(self.chat_id, safe='@+')}"
         except UnicodeEncodeError as error:
-            raise RecordError("a chat's name holds half of a surrogate pair, which is not Unicode") from error
+            raise RecordError("a chat name contains an unpaired surrogate, which is not valid Unicode") from error
         if name.startswith("."):
             name = "%2E" + name[1:]
         if len(name) > _LONGEST_NAME:
-            raise RecordError(f"the chat {name[:40]}… has a name of {len(name)} bytes, at most {_LONGEST_NAME} fit")
+            raise RecordError(f"the chat name {name[:40]}… has {len(name)} bytes; at most {_LONGEST_NAME} are allowed")
         return name
 
     @classmethod
@@ -50,11 +50,11 @@ class Chat:
         """Return the chat of a name, as ``klaw logs --chat`` takes it or a directory has it. Raise RecordError."""
         channel, separator, chat_id = name.partition("_")
         if not separator:
-            raise RecordError(f"{name!r} names no chat", hint=_HINT)
+            raise RecordError(f"{name!r} is not a chat name", hint=_HINT)
         try:
             return cls(unquote(channel, errors="strict"), unquote(chat_id, errors="strict"))
         except UnicodeDecodeError as error:
-            raise RecordError(f"{name!r} names no chat: what it encodes is not UTF-8", hint=_HINT) from error
+            raise RecordError(f"{name!r} is not a chat name: it does not decode to UTF-8", hint=_HINT) from error
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Self:
@@ -69,7 +69,7 @@ class Chat:
             chat_id = str(chat_id)
         if not isinstance(channel, str) or not isinstance(chat_id, str):
             raise RecordError(
-                "the message's meta does not say which chat it belongs to", hint="give it channel and chat_id as texts"
+                "the message's meta does not say which chat it belongs to", hint="set channel and chat_id to strings"
             )
         return cls(channel, chat_id)
 

@@ -19,13 +19,13 @@ def chat_of(key: str) -> Chat:
     """Return the chat of a key, ``channel:chat`` or ``channel:chat:thread``. Raise RecordError."""
     channel, separator, rest = key.partition(":")
     if not separator:
-        raise RecordError(f"{key!r} is no key of a history", hint="a key is channel:chat:thread")
+        raise RecordError(f"invalid history key {key!r}", hint="a key has the form channel:chat:thread")
     return Chat(channel, rest.removesuffix(":"))
 
 
 @frozen
 class HistoryStore:
-    """Messages by the key ``channel:chat:thread``, which stays the same when a session begins anew.
+    """Messages by the key ``channel:chat:thread``, which stays the same when a new session begins.
 
     Nothing is trimmed away: ``max_recent`` bounds what :meth:`recent` returns. Safe for several threads and
     processes at once.

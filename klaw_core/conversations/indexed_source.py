@@ -113,7 +113,7 @@ class IndexedConversations:
         file = logs.location + path.removeprefix(CONVERSATIONS)
         what = "the summaries" if is_summary else "a day"
         return (
-            f"{path} is {what} of a conversation, whose file would bring it back",
+            f"{path} is {what} of a conversation, so the next `klaw index` would add it again",
             f"`klaw forget {path.split('/')[1]}/MESSAGE` forgets one message; or remove {file}, then `klaw index`",
         )
 

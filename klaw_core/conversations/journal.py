@@ -204,7 +204,7 @@ class _Scan:
             try:
                 chat = Chat.parse(name)
             except RecordError as error:
-                self._skip(name, f"is not named as a chat: {error.message}")
+                self._skip(name, f"is not named like a chat: {error.message}")
             else:
                 if chat.name == name:
                     self.chat(chat)
@@ -217,7 +217,7 @@ class _Scan:
             if isinstance(name, SkippedEntry):
                 self.skipped.append(name)
             elif (day := _day(name)) is None:
-                self._skip(f"{chat.name}/{name}{_SUFFIX}", "is not named as a day, YYYY-MM-DD.jsonl")
+                self._skip(f"{chat.name}/{name}{_SUFFIX}", "is not named YYYY-MM-DD.jsonl")
             else:
                 self.files.append(ChatFile(chat, day, self.logs.log(chat.name, name)))
 

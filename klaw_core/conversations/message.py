@@ -26,7 +26,7 @@ def _one_of(allowed: tuple[str | None, ...]) -> Callable[[Any, "Attribute[Any]",
     def check(_: Any, attribute: "Attribute[Any]", value: Any) -> None:
         if not (value is None or isinstance(value, str)) or value not in allowed:
             known = ", ".join("null" if name is None else name for name in allowed)
-            raise RecordError(f"unknown {attribute.name} {shown(value)}, known are {known}")
+            raise RecordError(f"unknown {attribute.name} {shown(value)}; known: {known}")
 
     return check
 
@@ -34,8 +34,8 @@ def _one_of(allowed: tuple[str | None, ...]) -> Callable[[Any, "Attribute[Any]",
 def _a(kind: type[Any]) -> Callable[[Any, "Attribute[Any]", Any], None]:
     def check(_: Any, attribute: "Attribute[Any]", value: Any) -> None:
         if not isinstance(value, kind):
-            expected = "a text" if kind is str else "an object"
-            raise RecordError(f"{attribute.name} is not {expected} but {shown(value)}")
+            expected = "a string" if kind is str else "an object"
+            raise RecordError(f"{attribute.name}: expected {expected}, got {shown(value)}")
 
     return check
 

@@ -45,13 +45,13 @@ def check_rows(row_sync: RowSync) -> Iterator[Finding]:
         unlike = [name for name in sorted(chats) if not _has_summaries(row_sync, rows, name)]
     location = row_sync.journal.logs.location
     if behind:
-        what = f"messages of {len(behind):,} chats are not in the database yet: {named(behind)}"
+        what = f"messages of {len(behind):,} chats are missing from the database: {named(behind)}"
         yield Finding("conversation-behind", "warning", what, location, "klaw index", tuple(behind))
     if unlike:
         what = f"summaries of {len(unlike):,} chats are not those of their files: {named(unlike)}"
         yield Finding("summary-rows", "warning", what, row_sync.summaries.logs.location, "klaw index", tuple(unlike))
     if wrong:
-        what = f"the database has other messages than the journal, in {len(wrong):,} chats: {named(wrong)}"
+        what = f"the database and the journal have different messages in {len(wrong):,} chats: {named(wrong)}"
         yield Finding(ROWS, "error", what, location, FIX, tuple(wrong))
 
 

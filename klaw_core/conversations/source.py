@@ -77,7 +77,7 @@ class ConversationSource:
         rendered = list(self._render(file.log, lines))
         text = "\n".join(line for line, _ in rendered)
         if not text.strip():
-            return SkippedEntry(entry.path, "holds nothing that is shown", keep=False)
+            return SkippedEntry(entry.path, "contains no text to show", keep=False)
         return Document(
             path=entry.path,
             text=text,

@@ -75,9 +75,9 @@ class SummaryFiles:
         content = record.get("content")
         between = [record.get(name) for name in ("from_message_id", "to_message_id")]
         if not isinstance(content, str):
-            raise RecordError("it holds no summary: content is not a text")
+            raise RecordError("not a summary: content is not a string")
         if not all(item is None or isinstance(item, str) for item in between):
-            raise RecordError("it holds no summary: a message's id is not a text")
+            raise RecordError("not a summary: a message id is not a string")
         return self.summary(chat, content, parse_ts(record.get("ts")), *between)
 
     def chats(self) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ class SummaryFiles:
             try:
                 chat = Chat.parse(name)
             except RecordError as error:
-                yield self._skipped(name, f"is not named as a chat: {error.message}")
+                yield self._skipped(name, f"is not named like a chat: {error.message}")
             else:
                 yield chat if chat.name == name else self._skipped(name, f"should be named {chat.name}")
 

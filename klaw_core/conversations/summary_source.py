@@ -61,7 +61,7 @@ class SummarySource:
         try:
             chat = Chat.parse(entry.path.split("/")[1])
         except (IndexError, RecordError):
-            return SkippedEntry(entry.path, "is not named as a chat", keep=False)
+            return SkippedEntry(entry.path, "is not named like a chat", keep=False)
         lines = list(self.files.lines(chat))
         unread = next((line for line in lines if isinstance(line, BadLine) and line.ends_reading), None)
         if unread is not None:
@@ -74,7 +74,7 @@ class SummarySource:
         ]
         shown = [(number, line, text) for number, line, text in shown if text]
         if not shown:
-            return SkippedEntry(entry.path, "holds nothing that is shown", keep=False)
+            return SkippedEntry(entry.path, "contains no text to show", keep=False)
         return Document(
             path=entry.path,
             text=_text([(number, text) for number, _, text in shown]),

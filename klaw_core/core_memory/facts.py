@@ -138,7 +138,7 @@ class CoreMemory:
         if data is None:
             return {section: {} for section in SECTIONS}, 0
         if len(data) > most:
-            hint = "`klaw core delete` makes it smaller" if most < _MAX_REPAIRED_BYTES else "move it away"
+            hint = "make it smaller with `klaw core delete`" if most < _MAX_REPAIRED_BYTES else "move it away"
             raise StoreCorruptError(f"{self.place.location} has over {most >> 20} MiB", hint=hint)
         try:
             table = decode(data)
@@ -155,8 +155,8 @@ class CoreMemory:
         size = len(text.encode("utf-8", "surrogatepass"))
         if size > max(before, _MAX_WRITTEN_BYTES):
             raise RecordError(
-                f"core memory is full: it would have {size:,} bytes, at most {_MAX_WRITTEN_BYTES:,} are kept",
-                hint="it is for the few facts that always apply: save others with `klaw save`, delete what is outdated",
+                f"core memory is full: it would have {size:,} bytes; the limit is {_MAX_WRITTEN_BYTES:,}",
+                hint="keep only facts that always apply: save others with `klaw save`, and delete outdated ones",
             )
         self.place.replace(text)
 
@@ -174,26 +174,26 @@ class CoreMemory:
 
 def _check_section(section: str) -> None:
     if section not in SECTIONS:
-        raise NotFoundError(f"core memory has no section {section!r}", hint=f"it has {' and '.join(SECTIONS)}")
+        raise NotFoundError(f"core memory has no section {section!r}", hint=f"known sections: {', '.join(SECTIONS)}")
 
 
 def _check(key: object, value: object) -> None:
     """Raise RecordError for what core memory does not take."""
     if not isinstance(key, str) or not isinstance(value, str):
-        raise RecordError("core memory keeps texts: key and value must be strings")
+        raise RecordError("a key and a value of core memory must be strings")
     if not key.strip() or not key.isprintable():
-        raise RecordError(f"{key[:40]!r} is no key of core memory: it must be one line that is not empty")
+        raise RecordError(f"invalid core-memory key {key[:40]!r}: use a single non-empty line")
     if len(key) > MAX_KEY_CHARACTERS:
-        raise RecordError(f"the key has {len(key):,} characters, at most {MAX_KEY_CHARACTERS:,} are kept")
+        raise RecordError(f"the key has {len(key):,} characters; the limit is {MAX_KEY_CHARACTERS:,}")
     if len(value) > MAX_VALUE_CHARACTERS:
         raise RecordError(
-            f"the value of {key!r} has {len(value):,} characters, at most {MAX_VALUE_CHARACTERS:,} are kept",
+            f"the value of {key!r} has {len(value):,} characters; the limit is {MAX_VALUE_CHARACTERS:,}",
             hint="save it as a memory: `klaw save`",
         )
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise RecordError(f"the value of {key!r} holds half of a surrogate pair, which is not Unicode") from error
+        raise RecordError(f"the value of {key!r} contains an unpaired surrogate, which is not valid Unicode") from error
 
 
 def _text(value: object) -> str:

@@ -231,12 +231,12 @@ class FallbackEmbedder:
         problem: Exception
         own = found.space
         if (own.dimension, own.metric) != (record.space.dimension, record.space.metric):
-            problem = VectorSpaceError(f"its vectors are {own}, the index is of {record.space}")
+            problem = VectorSpaceError(f"its vectors are {own}, the index uses {record.space}")
         else:
             try:
                 cosine = agreement(make_space_record(found.embedder).probe, record.probe)
                 problem = VectorSpaceError(
-                    f"its vectors are {own}, the index is of {record.space}, and of one sentence they agree to "
+                    f"its vectors are {own}, the index uses {record.space}, and for a probe sentence they agree to "
                     f"{cosine:.3f} only; {SAME_MODEL} is needed"
                 )
                 if cosine >= SAME_MODEL:
@@ -258,5 +258,5 @@ class FallbackEmbedder:
         where, hint = "", "see [memory.embedding], and `klaw plugins`"
         if wanted is not None:
             where = f" in the vector space {wanted}"
-            hint = "start the embedder of that space; only to move to another one for good, `klaw reindex`"
+            hint = "start the embedder of that space, or switch to another one with `klaw reindex`"
         return EmbedderUnavailableError(f"no embedder works{where} ({reasons or 'none is installed'})", hint=hint)

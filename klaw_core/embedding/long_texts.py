@@ -102,8 +102,8 @@ def unit_rows(vectors: Matrix, source: str) -> Matrix:
 
     wide = np.asarray(vectors, np.float64)
     if not np.isfinite(wide).all():
-        raise EmbeddingError(f"{source} answers a vector with NaN or an infinity in it")
-    return _scaled(wide, f"{source} answers a vector of nothing but zeros")
+        raise EmbeddingError(f"{source} returned a vector with NaN or an infinity")
+    return _scaled(wide, f"{source} returned a vector of zeros")
 
 
 def _scaled(wide: np.ndarray[tuple[int, ...], np.dtype[np.float64]], message: str) -> Matrix:

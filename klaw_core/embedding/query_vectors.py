@@ -79,7 +79,7 @@ class QueryVectors:
             if asked is None:
                 if len(self._waiting) >= _MOST_WAITING:
                     raise EmbedderUnavailableError(
-                        f"the embedder has not answered {_MOST_WAITING} earlier questions yet", hint="try again later"
+                        f"the embedder still has {_MOST_WAITING} earlier questions to answer", hint="try again later"
                     )
                 asked = _PendingVector()
                 self._hand_over(partial(self._ask, key, asked, embedder, record, collection))
@@ -87,7 +87,8 @@ class QueryVectors:
         seconds = self._limit(embedder)
         if not asked.answered.wait(seconds):
             raise EmbedderUnavailableError(
-                f"the embedder has not answered within {seconds:g} seconds", hint="search again: it may be loading"
+                f"the embedder has not answered within {seconds:g} seconds",
+                hint="search again; the model may still be loading",
             )
         if asked.error is not None:
             raise asked.error

@@ -27,7 +27,7 @@ from klaw_core.values.vectors import Matrix, SpaceRecord, Vector, VectorSpace
 PROBE = "The quick brown fox jumps over the lazy dog; Съешь ещё этих мягких французских булок; 天地玄黄，宇宙洪荒。"
 
 #: What helps where an index is of another model than the configured one; to embed what lacks a vector does not.
-ALL_ANEW = "`klaw reindex` embeds everything anew"
+ALL_ANEW = "`klaw reindex` embeds everything again"
 
 #: The least cosine of two probe vectors of one model; why it is this: docs/decisions/0017-embedders-and-spaces.md.
 SAME_MODEL = 0.98
@@ -230,7 +230,7 @@ def require_same_weights(record: SpaceRecord, probe: Vector) -> None:
     similarity = agreement(record.probe, probe)
     if similarity < SAME_MODEL:
         raise ModelChangedError(
-            f"the model behind {record.space} has changed: its vector of the probe sentence agrees to "
+            f"the model behind {record.space} has changed: its vector of the probe sentence has a similarity of "
             f"{similarity:.3f} only",
             hint=ALL_ANEW,
         )

@@ -101,14 +101,14 @@ def _described(error: Any, schema: Json, given: Mapping[str, Any]) -> Sequence[s
         return [f"{missing} is missing" for missing in rule if missing not in given]
     if error.validator == "additionalProperties" and not name:
         unknown = ", ".join(shown(key) for key in given if key not in schema["properties"])
-        return [f"unknown argument {unknown}, known are {', '.join(schema['properties']) or 'none'}"]
+        return [f"unknown argument {unknown}; known: {', '.join(schema['properties']) or 'none'}"]
     bounds = schema["properties"].get(name, {})
     problems = {
         "type": f"must be {_TYPES.get(str(rule), f'of type {rule}')}, not {shown(value)}",
         "enum": f"must be one of {', '.join(map(str, bounds.get('enum', ())))}, not {shown(value)}",
         "minimum": f"must be {bounds.get('minimum')} to {bounds.get('maximum')}, not {shown(value)}",
         "maximum": f"must be {bounds.get('minimum')} to {bounds.get('maximum')}, not {shown(value)}",
-        "maxLength": f"has {len(str(value)):,} characters, at most {bounds.get('maxLength', 0):,} are allowed",
+        "maxLength": f"has {len(str(value)):,} characters; the limit is {bounds.get('maxLength', 0):,}",
         "minLength": "is empty",
         "pattern": "is empty",
     }

@@ -52,7 +52,7 @@ def build_context(
         try:
             found = search(question.message, _MAX_CHUNKS)
         except KlawError as error:
-            builder.notices.append(f"without what a search finds: {error}")
+            builder.notices.append(f"search results left out: {error}")
         else:
             items += map(_chunk_item, found)
             builder.notices += found.notices
@@ -75,7 +75,7 @@ class _Builder:
         """Return why nothing is looked up; empty if something is. An extension that fails declines nothing."""
         for name, extension in self.extensions:
             if isinstance(extension, GatingExtension):
-                with self._failing(name, f"{name} could not tell whether to look something up"):
+                with self._failing(name, f"{name} could not decide whether to search"):
                     if why := extension.declines(self.question):
                         return str(why)
         return ""
@@ -85,7 +85,7 @@ class _Builder:
         items: list[ContextItem] = []
         for name, extension in self.extensions:
             if isinstance(extension, ContextExtension):
-                with self._failing(name, f"without what {name} knows"):
+                with self._failing(name, f"results of {name} left out"):
                     items += _checked(name, extension.offer(self.question))
         return items
 
@@ -95,7 +95,7 @@ class _Builder:
         volatile = [item for item in items if item.part == "volatile"]
         for name, extension in self.extensions:
             if isinstance(extension, ArrangingExtension):
-                with self._failing(name, f"not arranged by {name}"):
+                with self._failing(name, f"{name} could not arrange the items"):
                     volatile = _checked(name, extension.arrange(self.question, tuple(volatile)))
         return stable + volatile
 
@@ -111,7 +111,7 @@ class _Builder:
 def _checked(name: str, offered: Iterable[Any]) -> list[ContextItem]:
     items: list[Any] = list(offered)
     if wrong := [item for item in items if not isinstance(item, ContextItem)]:
-        raise PluginContractError(f"the extension {name!r} offers {wrong[0]!r:.80}, no ContextItem")
+        raise PluginContractError(f"the extension {name!r} offers {wrong[0]!r:.80}, not a ContextItem")
     return items
 
 

@@ -103,7 +103,7 @@ class ConversationsExtension:
     @property
     def _attached(self) -> Host:
         if self._host is None:
-            raise KlawError("conversations are not open: they belong to no memory")
+            raise KlawError("this Conversations is not attached to a Memory")
         return self._host
 
     def _index(self) -> None:
@@ -210,7 +210,7 @@ class ConversationsExtension:
                 if item.summary in here:
                     counts += ImportCounts(present=1)
                 elif latest is not None and item.summary.created_at < latest:
-                    what = f"{chat.name} has a later summary than that of {item.summary.created_at}"
+                    what = f"{chat.name} already has a later summary than the one of {item.summary.created_at}"
                     counts += ImportCounts(kept=(what,))
                 else:
                     files.append(chat, item.summary)
@@ -261,7 +261,7 @@ def _check_summaries(files: SummaryFiles) -> Iterator[Finding]:
 def _strays(location: str, skipped: Sequence[SkippedEntry]) -> Iterator[Finding]:
     if skipped:
         paths = tuple(f"{item.path} {item.reason}" for item in skipped)
-        yield Finding("conversation-files", "warning", named(paths), location, "move them elsewhere", paths)
+        yield Finding("conversation-files", "warning", named(paths), location, "move it to another place", paths)
 
 
 def _records_in(journal: Journal, file: ChatFile) -> Counter[str]:

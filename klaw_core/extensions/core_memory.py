@@ -96,7 +96,7 @@ class CoreMemoryExtension:
             elif here == value:
                 counts += ImportCounts(present=1)
             else:
-                counts += ImportCounts(kept=(f"core memory {section}.{key} is different here",))
+                counts += ImportCounts(kept=(f"core memory {section}.{key} already has another value",))
         return counts + self._add_new(new)
 
     def _add_new(self, new: Sequence[tuple[str, str, str]]) -> ImportCounts:
@@ -123,7 +123,7 @@ class CoreMemoryExtension:
         """Return the tools that read and change core memory."""
         section: Json = {"type": "string", "enum": list(SECTIONS), "description": "About the user, or about yourself."}
         key = string("Such as name, preferences, learned_rules.", MAX_KEY_CHARACTERS)
-        value = string("The whole new value; it replaces the old one.", MAX_VALUE_CHARACTERS, least=0)
+        value = string("The new value; it replaces the old one.", MAX_VALUE_CHARACTERS, least=0)
         return (
             Tool(
                 "memory_core_get",

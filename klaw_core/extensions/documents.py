@@ -135,7 +135,7 @@ def _check_record(record: Mapping[str, Any]) -> None:
     """Raise RecordError unless this is a record of the journal."""
     collection = record.get("collection")
     if not isinstance(collection, str) or record.get("id") != _key(collection, str(record.get("document"))):
-        raise RecordError("the id does not consist of collection and document")
+        raise RecordError("the id must consist of a collection and a document")
     NewDocument.parse(record)
 
 
@@ -202,7 +202,8 @@ class DocumentsExtension:
         unknown = [name for name in ids if _key(collection, name) not in known]
         if unknown and not missing_ok:
             raise NotFoundError(
-                f"the collection {collection!r} has no document {unknown[0]!r}", hint="missing_ok=True ignores that"
+                f"the collection {collection!r} has no document {unknown[0]!r}",
+                hint="pass missing_ok=True to ignore that",
             )
         paths = [f"{DOCUMENTS}/{name}" for name in ids]
         self._attached.remove_documents(paths, collection)
@@ -252,7 +253,7 @@ class DocumentsExtension:
         """Raise RecordError unless this is a document."""
         value = record.value.get("value")
         if not isinstance(value, Mapping):
-            raise RecordError("not a document: no object")
+            raise RecordError("not a document: not a JSON object")
         check_collection_name(str(value.get("collection")))
         _check_record(value)
 
@@ -268,7 +269,7 @@ class DocumentsExtension:
             elif here == record:
                 counts += ImportCounts(present=1)
             else:
-                counts += ImportCounts(kept=(f"the document {record['id']} is different here",))
+                counts += ImportCounts(kept=(f"the document {record['id']} already exists with other content",))
             if len(batch) == _BATCH:
                 counts += self._keep(batch)
         return counts + self._keep(batch)
@@ -329,7 +330,7 @@ def _checked(documents: Iterable[NewDocument]) -> list[NewDocument]:
     """Return the documents. Raise RecordError if anything else is among them."""
     given: object = documents
     if isinstance(given, NewDocument) or not isinstance(given, Iterable):
-        raise RecordError("documents are given in a list", hint="Memory.add([NewDocument(id, text)])")
+        raise RecordError("documents must be given as a list", hint="Memory.add([NewDocument(id, text)])")
     found: list[Any] = list(documents)
     if wrong := [item for item in found if not isinstance(item, NewDocument)]:
         raise RecordError(f"not a document: {wrong[0]!r:.80}", hint="Memory.add([NewDocument(id, text)])")

@@ -87,7 +87,7 @@ class _MemoryTools:
         properties = {
             "query": string("What to find, in plain words.", _MAX_QUERY_CHARACTERS),
             "limit": integer("Chunks; 10 by default.", 1, _MOST_RESULTS),
-            "path": string("Only below this path: notes/2026/.", _MAX_PATH_CHARACTERS),
+            "path": string("Path prefix: notes/2026/.", _MAX_PATH_CHARACTERS),
             "collection": string("memory (default), docs or memory,docs.", _MAX_LABEL_CHARACTERS),
             "source": string("Only from MEMORY.md, conversation, manual.", _MAX_LABEL_CHARACTERS),
             "since": string("From 2026-02-24, 7d, yesterday on.", 40),
@@ -97,7 +97,7 @@ class _MemoryTools:
         }
         return Tool(
             "memory_search",
-            "Search long-term memory: notes, past conversations, saved facts. Use it before saying you do not know.",
+            "Search long-term memory: notes, past conversations, saved facts. Use it before you say you do not know.",
             properties,
             self._search,
             ("query",),
@@ -141,7 +141,7 @@ class _MemoryTools:
         answer: Json = {"results": [result_for_model(result) for result in results]}
         notices = [*results.notices]
         if results and all(result.is_weak for result in results):
-            notices.append("nothing fits well: most likely none of these results answers the question")
+            notices.append("no good match: most likely none of these results answers the question")
         return answer | ({"notices": notices} if notices else {})
 
     def get(self) -> Tool:
@@ -187,7 +187,7 @@ class _MemoryTools:
         properties = {"path": string("A result's path: saved/2026-02-24-1a2b3c.", _MAX_PATH_CHARACTERS)}
         return Tool(
             "memory_forget",
-            "Forget a saved memory or a note for good. Only when the user asks for it.",
+            "Forget a saved memory or note for good. Only when the user asks.",
             properties,
             self._forget,
             ("path",),
@@ -205,12 +205,12 @@ class _MemoryTools:
 
     def context(self) -> Tool:
         properties = {
-            "message": string("The message to answer.", _MAX_QUERY_CHARACTERS),
+            "message": string("The message to be answered.", _MAX_QUERY_CHARACTERS),
             "budget": integer("Most tokens; 1000 by default.", 50, 20_000),
         }
         return Tool(
             "memory_context",
-            "Return what memory knows for answering a message: core memory, facts and the best chunks.",
+            "Return the memory that helps to answer a message: core memory, facts and the best chunks.",
             properties,
             self._context,
             ("message",),
@@ -229,7 +229,7 @@ class _MemoryTools:
     def status(self) -> Tool:
         return Tool(
             "memory_status",
-            "Say what is remembered, by origin and collection, and what does not work.",
+            "Return what is indexed, by origin and collection, and any problems.",
             {},
             self._status,
             read_only=True,
@@ -253,4 +253,6 @@ def _moment(arguments: Json, name: str, *, after_a_day: timedelta = timedelta())
     try:
         return parse_moment(text, datetime.now(UTC), after_a_day)
     except (ValueError, OverflowError) as error:
-        raise QueryError(f"{name} is no date: {shown(text)}", hint="write 2026-02-24, 7d or yesterday") from error
+        raise QueryError(
+            f"{name} is not a date: {shown(text)}", hint="use a form like 2026-02-24, 7d or yesterday"
+        ) from error

@@ -19,7 +19,7 @@ def check_private(paths: Iterable[Path]) -> Iterator[Finding]:
     """Look whether only the owner may read and write these files; those that do not exist are fine."""
     for path in paths:
         if _mode(path) & ~_PRIVATE:
-            what = f"others than you may use it (mode {_mode(path):03o})"
+            what = f"other users can access it (mode {_mode(path):03o})"
             yield Finding("permissions", "error", what, str(path), FIX)
 
 
@@ -34,7 +34,7 @@ def make_private(paths: Iterable[Path]) -> None:
 def check_directory(path: Path) -> Iterator[Finding]:
     """Look whether only the owner may write a directory: who may write it can put other files in the place of these."""
     if _mode(path) & _OTHERS_WRITE:
-        what = f"others than you may put files there (mode {_mode(path):03o})"
+        what = f"other users can create files there (mode {_mode(path):03o})"
         yield Finding("permissions", "error", what, str(path), FIX)
 
 
@@ -61,7 +61,7 @@ def check_lines(check: str, location: str, bad: Iterable[BadLine | BrokenRecord]
         return
     severity: Severity = "warning" if all(_is_torn(line) for line in lines) else "error"
     what = f"{len(lines):,} {'line is' if len(lines) == 1 else 'lines are'} broken: {named(places)}"
-    yield Finding(check, severity, what, location, "fix the file by hand; its other lines are used", places)
+    yield Finding(check, severity, what, location, "fix the file by hand; its other lines are still used", places)
 
 
 def _position(line: BadLine | BrokenRecord) -> int:

@@ -21,11 +21,11 @@ class NoOptions:
 @hookimpl
 def klaw_extensions() -> Iterable[Component[Any, Extension]]:
     """Yield workspaces, core memory, saved memories, conversations and documents, in the order of an export."""
-    yield Component("workspaces", NoOptions, _workspaces, API, "directories of notes, remembered by `klaw index DIR`")
+    yield Component("workspaces", NoOptions, _workspaces, API, "directories of notes, added by `klaw index DIR`")
     yield Component("core_memory", NoOptions, _core_memory, API, "the few facts that every call to a model is given")
     yield Component("saved", NoOptions, _saved, API, "texts that `klaw save` keeps")
     yield Component("conversations", NoOptions, _conversations, API, "messages and summaries of chats")
-    yield Component("documents", NoOptions, _documents, API, "texts that programs keep under ids of their own")
+    yield Component("documents", NoOptions, _documents, API, "texts that programs store under their own ids")
 
 
 def _workspaces(_options: NoOptions, context: ComponentContext) -> Extension:

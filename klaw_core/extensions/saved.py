@@ -71,9 +71,9 @@ class SavedExtension:
         try:
             report = self._host.index_documents([as_document(saved)])
         except KlawError as error:  # the text is in the journal: a caller told of a failure would save it twice
-            return f"it is kept, and will be found after the next `klaw index`: {error}"
+            return f"saved, but not searchable before the next `klaw index`: {error}"
         reason = "; ".join(report.notices)
-        return f"it is kept and found by words, but not embedded yet: {reason}" if reason else ""
+        return f"saved and found by words, but not embedded yet: {reason}" if reason else ""
 
     def sources(self) -> Sequence[Source]:
         """Return the journal as a source, once there is one."""
@@ -141,18 +141,18 @@ class SavedExtension:
         try:
             notices = self._host.index(SAVED).notices
         except KlawError as error:  # everything is in the journal, which is the truth
-            return (f"nothing new is indexed yet: {error.message}",)
-        return tuple(f"it is found by words, but not embedded yet: {notice}" for notice in notices[:1])
+            return (f"not indexed yet: {error.message}",)
+        return tuple(f"found by words, but not embedded yet: {notice}" for notice in notices[:1])
 
     def tools(self) -> Sequence[Tool]:
         """Return the tool that saves."""
         description = (
-            "Save a fact, decision or event for later, in a sentence that can be understood alone. Nothing is ever "
+            "Save a fact, decision or event for later, in a sentence that is clear by itself. Nothing is ever "
             "overwritten: if something has changed, say so and when."
         )
         properties = {
-            "content": string("What to remember.", _MAX_CONTENT_CHARACTERS),
-            "source": string("Where it is from: manual (default) or conversation.", _MAX_LABEL_CHARACTERS),
+            "content": string("The text to remember.", _MAX_CONTENT_CHARACTERS),
+            "source": string("Its origin: manual (default) or conversation.", _MAX_LABEL_CHARACTERS),
         }
         aliases = dict.fromkeys(("text", "memory", "fact", "note", "message", "value"), "content")
         return (Tool("memory_save", description, properties, self._save, ("content",), aliases=aliases),)
@@ -160,11 +160,11 @@ class SavedExtension:
     def _save(self, arguments: Json) -> Json:
         source = arguments.get("source", "manual")
         if _NAMES_A_FILE.search(source):
-            problem = f"a saved memory cannot have the source {source!r:.80}, which is the name of a file"
+            problem = f"a saved memory cannot have the source {source!r:.80}, because that is the name of a file"
             raise RecordError(problem, hint="use manual or conversation, and name the file in the content")
         saved = self.save(arguments["content"], source, None, None)
         return {"saved": saved.path, **({"notice": saved.notice} if saved.notice else {})}
 
 
 def _differs(name: str) -> str:
-    return f"{name} is different here"
+    return f"{name} already exists with other content"

@@ -57,7 +57,7 @@ def run_tool(known: Mapping[str, Tool], name: str, arguments: Mapping[str, Any] 
     asked: object = name  # whatever a model says
     tool = known.get(str(asked)) or (known.get(snake_case(asked)) if isinstance(asked, str) else None)
     if tool is None:
-        return {"error": f"there is no tool {shown(name)}", "hint": f"known: {', '.join(known)}"}
+        return {"error": f"unknown tool {shown(name)}", "hint": f"known: {', '.join(known)}"}
     given = adapted(arguments, tool)
     problems = problems_of(given, tool.input_schema)
     if problems:

@@ -80,7 +80,7 @@ class WorkspacesExtension:
         workspace = _parse(record.value)
         here = self.registry.all().get(workspace.origin)
         if here is None:
-            return f"{workspace.root} would be indexed as the workspace {workspace.origin!r}"
+            return f"{workspace.root} would be added as the workspace {workspace.origin!r}"
         new = [pattern for pattern in workspace.exclude if pattern not in here.exclude]
         if here.root != workspace.root or not new:
             return ""
@@ -99,7 +99,7 @@ class WorkspacesExtension:
             notices: tuple[str, ...] = ()
             if new and is_gone(workspace.root):
                 command = f"`klaw index --name {workspace.origin} DIR`"
-                notices = (f"{workspace.root} is not here: {command}, with the directory where these notes are now",)
+                notices = (f"{workspace.root} is missing: run {command} with the present directory of these notes",)
             counts += ImportCounts(added=int(new), present=int(not new), notices=notices)
         return counts
 

@@ -31,7 +31,7 @@ def make_private_directory(path: Path) -> None:
         path.mkdir(mode=0o700, exist_ok=True)  # a file of that name is an error
     except OSError as error:
         raise StoreReadOnlyError(
-            f"{path} cannot be created: {error.strerror}", hint="choose another place: --data-dir or KLAW_DATA_DIR"
+            f"{path} cannot be created: {error.strerror}", hint="choose another directory: --data-dir or KLAW_DATA_DIR"
         ) from error
 
 
@@ -135,7 +135,7 @@ def require_own_link(path: Path) -> None:
         return
     others_write = directory.st_mode & _OTHERS_WRITE and not directory.st_mode & stat.S_ISVTX
     if others_write or link.st_uid not in {os.geteuid(), 0} or directory.st_uid not in {os.geteuid(), 0}:
-        raise OSError(errno.ELOOP, "it is a link that others than you may have put there")
+        raise OSError(errno.ELOOP, "it is a link that another user may have created")
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -216,7 +216,8 @@ def _lock(descriptor: int, directory: Path, on_wait: Callable[[], None]) -> None
             fcntl.flock(descriptor, fcntl.LOCK_EX)
     except OSError as error:  # some file systems of other machines have no locks
         raise StoreReadOnlyError(
-            f"{directory} cannot be locked: {error.strerror}", hint="choose another place: --data-dir or KLAW_DATA_DIR"
+            f"{directory} cannot be locked: {error.strerror}",
+            hint="choose another directory: --data-dir or KLAW_DATA_DIR",
         ) from error
 
 

@@ -66,9 +66,9 @@ class FileLogs:
                 if path.is_dir():
                     found.append(path.name)
                 elif path.suffix == _SUFFIX or not path.is_file():
-                    found.append(_skipped(path, "is not the directory of a chat"))
+                    found.append(_skipped(path, "is not a chat directory"))
             except OSError as error:
-                found.append(_skipped(path, f"cannot be looked at: {error.strerror}", keep=True))
+                found.append(_skipped(path, f"cannot be accessed: {error.strerror}", keep=True))
         return found
 
     def names(self, group: str, /) -> Sequence[str | SkippedEntry]:
@@ -81,7 +81,7 @@ class FileLogs:
                 try:
                     found.append(path.stem if path.is_file() else _skipped(path, "is not a regular file"))
                 except OSError as error:
-                    found.append(_skipped(path, f"cannot be looked at: {error.strerror}", keep=True))
+                    found.append(_skipped(path, f"cannot be accessed: {error.strerror}", keep=True))
         return found
 
     def log(self, group: str, name: str, /) -> JsonLines:

@@ -44,7 +44,7 @@ def encode(record: Mapping[str, Any]) -> bytes:
         text = json.dumps(dict(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode() + b"\n"
     except UnicodeEncodeError as error:
-        raise RecordError("a text holds half of a surrogate pair, which is not Unicode") from error
+        raise RecordError("a string contains an unpaired surrogate, which is not valid Unicode") from error
     except (TypeError, ValueError, RecursionError) as error:
         raise RecordError(f"the record cannot be written as JSON: {error}") from error
 
@@ -59,15 +59,15 @@ def decode(data: bytes) -> dict[str, Any]:
     try:
         value: dict[str, Any] = _decoder()(data.removeprefix(_BOM))
     except UnicodeDecodeError as error:
-        raise RecordError("it is not UTF-8") from error
+        raise RecordError("not valid UTF-8") from error
     except msgspec.ValidationError as error:
-        raise RecordError(f"it is not an object of JSON: {error}") from error
+        raise RecordError(f"not a JSON object: {error}") from error
     except msgspec.DecodeError as error:
-        raise RecordError(f"it is not JSON: {error}") from error
+        raise RecordError(f"not valid JSON: {error}") from error
     except RecursionError as error:
-        raise RecordError(f"it is nested more than {MAX_DEPTH} deep") from error
+        raise RecordError(f"nested more than {MAX_DEPTH} levels deep") from error
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_deep(value):
-        raise RecordError(f"it is nested more than {MAX_DEPTH} deep")
+        raise RecordError(f"nested more than {MAX_DEPTH} levels deep")
     return value
 
 
@@ -247,8 +247,8 @@ class JsonLines:
             line = encode(record(offset) if callable(record) else record)
             if (length := len(line) - 1) > self.max_line_bytes:
                 raise RecordError(
-                    f"the record has {length:,} bytes, a line of {self.path.name} has at most {self.max_line_bytes:,}",
-                    hint="keep the text in a file, and its path in the record",
+                    f"the record has {length:,} bytes; a line of {self.path.name} may have {self.max_line_bytes:,}",
+                    hint="store the text in a file, and its path in the record",
                 )
             lines.append((line, LogRecord(offset, offset + len(line), decode(line))))
             offset += len(line)
@@ -258,7 +258,7 @@ class JsonLines:
         if start > 0:
             file.seek(start - 1)
             if file.read(1) != b"\n":
-                yield BadLine(self.location, start, start, "no line begins here: the file was cut or replaced")
+                yield BadLine(self.location, start, start, "no line begins here: the file was truncated or replaced")
                 return
         offset = start
         while data := file.readline(self.max_line_bytes + 1):
@@ -290,11 +290,11 @@ class JsonLines:
             return BadLine(self.location, offset, end, error.message, cut=str(error.__cause__) == _CUT)
 
     def _too_long(self, offset: int, end: int) -> BadLine:
-        reason = f"the line has {end - offset - 1:,} bytes, at most {self.max_line_bytes:,} are read"
+        reason = f"the line has {end - offset - 1:,} bytes; the limit is {self.max_line_bytes:,}"
         return BadLine(self.location, offset, end, reason)
 
     def _torn(self, offset: int, end: int) -> BadLine:
-        reason = f"the last line is torn: {end - offset:,} bytes without an end"
+        reason = f"the last line is incomplete: {end - offset:,} bytes without a line end"
         return BadLine(self.location, offset, offset, reason, torn=True)
 
 

@@ -34,7 +34,7 @@ class FileJournal:
     """The file of a journal; implements ``RecordJournal``.
 
     ``check`` raises RecordError for an object that is no record of this journal. Records are appended. The file is
-    rewritten only to forget: a tombstone (``{"forget": id}``) is appended first and counts from then on; then a file
+    rewritten only to forget: a tombstone (``{"forget": id}``) is appended first and takes effect at once; then a file
     without the record and the tombstone takes this one's place.
     """
 

@@ -10,9 +10,9 @@ _SHOWN = 40
 def as_utc(moment: datetime) -> datetime:
     """Return a moment in UTC, cut to milliseconds. Raise RecordError for one without a time zone."""
     if not isinstance(moment, datetime):
-        raise RecordError(f"the time is not a datetime but {shown(moment)}")
+        raise RecordError(f"expected a datetime, got {shown(moment)}")
     if moment.tzinfo is None:
-        raise RecordError(f"the time {moment.isoformat()} has no time zone", hint="end it with Z for UTC")
+        raise RecordError(f"the time {moment.isoformat()} has no time zone", hint="add Z for UTC")
     try:
         moment = moment.astimezone(UTC)
     except OverflowError as error:
@@ -28,7 +28,7 @@ def format_ts(moment: datetime) -> str:
 def parse_ts(text: object) -> datetime:
     """Return the moment that an ISO 8601 text with a time zone names, in UTC. Raise RecordError."""
     if not isinstance(text, str):
-        raise RecordError(f"the time is not a text but {shown(text)}")
+        raise RecordError(f"expected an ISO 8601 string, got {shown(text)}")
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:

@@ -101,7 +101,7 @@ def _spans(document: Document, chunker: Chunker, count_tokens: TokenCounter) -> 
         found: Iterable[Any] = chunker.split(document.text, count_tokens)
         for span in found:
             if not isinstance(span, Span) or not all(isinstance(title, str) for title in span.heading):
-                raise PluginContractError(f"{who} cut {document.path} into {span!r:.80}, which is no Span")
+                raise PluginContractError(f"{who} cut {document.path} into {span!r:.80}, which is not a Span")
             if not (0 <= span.start < span.end <= length and previous < (span.start, span.end)):
                 raise PluginContractError(
                     f"{who} cut {document.path} out of bounds or out of order: "
@@ -109,8 +109,8 @@ def _spans(document: Document, chunker: Chunker, count_tokens: TokenCounter) -> 
                 )
             if span.context is not None and not 0 <= span.context < span.start:
                 raise PluginContractError(
-                    f"{who} gave the span {span.start}..{span.end} of {document.path} a "
-                    f"context that begins at {span.context}, which is not before it"
+                    f"{who} returned the span {span.start}..{span.end} of {document.path} with a "
+                    f"context that begins at {span.context}, not before the span"
                 )
             previous = (span.start, span.end)
             yield span

@@ -76,7 +76,7 @@ class Doctor:
     def _check_components(self) -> Iterator[Finding]:
         for configured in self.assembly.retrievers:
             if configured.problem:
-                what = f"it is off: {configured.problem}"
+                what = f"disabled: {configured.problem}"
                 yield Finding("retriever", "error", what, configured.name, "klaw plugins")
             elif configured.limitation:
                 yield Finding("retriever", "warning", f"it {configured.limitation}", configured.name)
@@ -177,5 +177,5 @@ def guarded(check: str, where: str, look: Callable[..., Iterable[Finding]], *val
             found.append(finding)  # noqa: PERF402  # one by one, so that what came before an error stays
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin's, or a file system's
         problem = as_klaw_error(error)
-        found.append(Finding(check, "error", f"it could not be examined: {problem.message}", where, problem.hint))
+        found.append(Finding(check, "error", f"the check failed: {problem.message}", where, problem.hint))
     return found

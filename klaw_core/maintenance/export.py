@@ -66,7 +66,7 @@ def _items(extensions: Mapping[str, Extension], data_dir: Path) -> Iterator[Reco
         with isolated(f"the records of the extension {name!r}"):
             yield from extension.records()
     for place in sorted(DataDirectory(data_dir).agents.glob("*/")):
-        reason = f"an agent's memory is exported by itself: klaw export --data-dir {place} FILE"
+        reason = f"the memory of an agent is exported separately: klaw export --data-dir {place} FILE"
         yield SkippedEntry(f"agents/{place.name}", reason, keep=True)
 
 
@@ -75,7 +75,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     """Give a stream to a private file that takes the place of ``path`` at the end of the block, whole or not at all."""
     place = Path(os.path.realpath(path))
     if not place.parent.is_dir():
-        raise StoreError(f"{path} cannot be written: there is no directory {place.parent}", hint="make it first")
+        raise StoreError(f"cannot write {path}: no such directory: {place.parent}", hint="create it first")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".klaw-{place.name}-", dir=place.parent)
         try:

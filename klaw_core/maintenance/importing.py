@@ -51,7 +51,7 @@ def import_(
     importing again goes on from there.
     """
     if not source.exists():
-        raise NotFoundError(f"there is no file {source}", hint="klaw export FILE makes one")
+        raise NotFoundError(f"no such file: {source}", hint="create one with `klaw export FILE`")
     if source.is_dir():
         raise RecordError(f"{source} is a directory", hint="`klaw import --from PROGRAM` reads those of other programs")
     owners = {kind: item for _, item in having(extensions, RecordedExtension) for kind in item.record_kinds}
@@ -72,8 +72,8 @@ def import_(
             notices += counts.notices
     except KlawError as error:
         done = ", ".join(f"{count:,} × {kind}" for kind, count in added.items() if count) or "nothing"
-        error.message = f"{error.message}; imported until then: {done}"
-        error.hint = f"{error.hint}; then import again, what is there is passed over".removeprefix("; ")
+        error.message = f"{error.message}; imported before the error: {done}"
+        error.hint = f"{error.hint}; then import again: existing records are skipped".removeprefix("; ")
         raise
     return ImportReport(dict(+added), dict(+present), tuple(kept), tuple(dict.fromkeys(notices)))
 
@@ -118,28 +118,28 @@ def check(source: Path, owners: Mapping[str, RecordedExtension]) -> None:
         if isinstance(line, BadLine):
             raise RecordError(f"{where}: {line.reason}; nothing was imported")
         if ended:
-            raise RecordError(f"{where}: something follows the end; nothing was imported")
+            raise RecordError(f"{where}: there is data after the end record; nothing was imported")
         try:
             if number == 1:
                 check_header(line.value)
             elif line.value.get("kind") == "end":
                 ended = True
                 if line.value.get("records") != count:
-                    raise RecordError(f"{count:,} records came before, it says {line.value.get('records')}")
+                    raise RecordError(f"found {count:,} records, the end record says {line.value.get('records')}")
             else:
                 _check_record(parse_line(line.value), owners)
         except KlawError as error:
             raise RecordError(f"{where}: {error.message}; nothing was imported", hint=error.hint) from error
         count += 1
     if not ended:
-        raise RecordError(f"{source} is not a whole export: its end is missing; nothing was imported")
+        raise RecordError(f"{source} is an incomplete export: its end is missing; nothing was imported")
 
 
 def _check_record(record: Record, owners: Mapping[str, RecordedExtension]) -> None:
     owner = owners.get(record.kind)
     if owner is None:
         raise RecordError(
-            f"unknown kind {record.kind!r:.80}, known are {', '.join(owners)}",
+            f"unknown kind {record.kind!r:.80}; known: {', '.join(owners)}",
             hint=f"{update_command()}, or install the extension that exported it",
         )
     try:
@@ -158,6 +158,6 @@ def _records(source: Path) -> Iterator[Record]:
     """Yield the records of an export that was checked; a line that has changed since ends it."""
     for line in _lines(source).read():
         if isinstance(line, BadLine):
-            raise RecordError(f"{source} changed while it was imported: {line.reason}")
+            raise RecordError(f"{source} changed during the import: {line.reason}")
         if not is_frame(line.value):
             yield parse_line(line.value)

@@ -53,8 +53,9 @@ def is_frame(line: Mapping[str, Any]) -> bool:
 def check_header(line: Mapping[str, Any]) -> None:
     """Raise RecordError unless this is the first line of an export that this version can read."""
     if line.get("kind") != _HEADER or line.get("format") != FORMAT:
-        raise RecordError("it is not an export of Klaw: the first line is no header")
+        raise RecordError("not a Klaw export: the first line is not a header")
     if line.get("version") != VERSION:
         raise RecordError(
-            f"it is of version {shown(line.get('version'))}, this Klaw reads {VERSION}", hint=update_command()
+            f"the export has version {shown(line.get('version'))}; this Klaw reads version {VERSION}",
+            hint=update_command(),
         )

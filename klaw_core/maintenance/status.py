@@ -67,7 +67,9 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
 def _strays(sources: Sources) -> Iterator[str]:
     """Name what was indexed from sources that are not known any more."""
     unless = ", unless it is of what does not work" if sources.broken() else ""
-    yield from (f"{name}/ has no source any more: `klaw forget {name}/`{unless}" for name in sorted(sources.strays()))
+    yield from (
+        f"{name}/ no longer has a source: `klaw forget {name}/` removes it{unless}" for name in sorted(sources.strays())
+    )
 
 
 def _collections(
@@ -118,7 +120,7 @@ def _index_problems(assembly: Assembly, snapshot: Snapshot[Any], embed: str) -> 
     for name, index in assembly.indexes():
         hint = embed if index.needs_vectors else "klaw index"
         try:
-            with isolated(f"{name} cannot say what it holds"):
+            with isolated(f"{name} cannot report its content"):
                 found = [compare(snapshot, each, index) for each in snapshot.collections()]
         except PluginError as error:
             yield str(error)

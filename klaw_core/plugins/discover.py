@@ -81,7 +81,7 @@ def load_plugins(
         try:
             components = _load(manager, point, distribution, kinds.get(point, _ALL_KINDS))
         except KeyboardInterrupt as interrupt:  # what hangs here has no other way to be named
-            interrupt.add_note(f"{distribution} was loading; KLAW_DISABLE_PLUGINS={distribution} leaves it out")
+            interrupt.add_note(f"while loading {distribution}; set KLAW_DISABLE_PLUGINS={distribution} to skip it")
             raise
         except BaseException as error:  # noqa: BLE001  # a plugin may raise anything at all; panics of Rust are no Exception
             plugins.append(evolve(plugin, problem=reason(error)))
@@ -129,7 +129,7 @@ def _check_hooks(manager: pluggy.PluginManager, module: object) -> None:
     for name in unknown:
         near = get_close_matches(name, sorted(_HOOKS), n=1)
         known = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(_HOOKS))}"
-        raise TypeError(f"there is no hook {name!r}; {known}")
+        raise TypeError(f"unknown hook {name!r}; {known}")
 
 
 def _check(found: object) -> None:
@@ -142,7 +142,7 @@ def _check(found: object) -> None:
     if not isinstance(component.api, int) or not isinstance(component.summary, str):
         raise TypeError(f"{component.name!r}: api is not a number or summary not a string")
     if not callable(component.factory):
-        raise TypeError(f"{component.name!r}: the factory cannot be called")
+        raise TypeError(f"{component.name!r}: the factory is not callable")
     if not (isinstance(component.options, type) and attrs.has(component.options)):
         raise TypeError(f"{component.name!r}: options is not an attrs class")
 
@@ -153,7 +153,7 @@ def _misfit(component: Component[Any, Any]) -> str:
 
         return f"{component.name!r} needs plugin API {component.api}, this klaw has {API}: {update_command()}"
     if component.api < API:
-        return f"{component.name!r} was written for plugin API {component.api}, this klaw has {API}: update the plugin"
+        return f"{component.name!r} was written for plugin API {component.api}; klaw provides {API}: update the plugin"
     return ""
 
 

@@ -93,7 +93,7 @@ class IsolatedSource:
             found: list[Any] = list(self.source.scan())
             for item in found:
                 if not isinstance(item, Entry | SkippedEntry) or not isinstance(item.path, str):
-                    raise PluginContractError(f"{self.name} yielded {item!r:.80}, neither Entry nor SkippedEntry")
+                    raise PluginContractError(f"{self.name} yielded {item!r:.80}, expected an Entry or a SkippedEntry")
         return found
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
@@ -152,7 +152,7 @@ class IsolatedSource:
         where = "the configuration" if self.configured else f"the source {self.origin!r}"
         relative = path.removeprefix(f"{self.origin}/")
         return (
-            f"{path} comes from {where}, which would bring it back",
+            f"{path} comes from {where}, so the next `klaw index` would add it again",
             f"remove {relative!r} where it comes from, then `klaw index`",
         )
 
@@ -258,5 +258,5 @@ def _problem(document: Any, entry: Entry, origin: str) -> str:
     try:
         "\0".join(texts).encode()
     except UnicodeEncodeError:
-        return "that is not valid Unicode (a lone surrogate)"
+        return "that is not valid Unicode (an unpaired surrogate)"
     return ""

@@ -41,7 +41,7 @@ def _kind(kind: Kind[Any] | str) -> Kind[Any]:
     """Return the kind of that name. Raise PluginError if there is none."""
     found = KINDS.get(kind) if isinstance(kind, str) else kind
     if found is None:
-        raise PluginError(f"there is no kind of component {kind!r:.80}", hint=f"known: {', '.join(KINDS)}")
+        raise PluginError(f"unknown kind of component {kind!r:.80}", hint=f"known: {', '.join(KINDS)}")
     return found
 
 
@@ -141,7 +141,7 @@ class Registry:
             distribution, extras = provider.distribution, provider.extras
             installed = [plugin for plugin in self.whole.plugins if plugin.distribution == distribution]
             if any(plugin.disabled for plugin in installed):
-                hint = "take it out of plugins.disabled and KLAW_DISABLE_PLUGINS"
+                hint = "remove it from plugins.disabled and KLAW_DISABLE_PLUGINS"
                 return PluginNotFoundError(f"{kind} {name!r}: {distribution} is disabled", hint=hint)
             broken = [plugin for plugin in installed if plugin.problem]
             reason = f": {distribution} is broken: {broken[0].problem}" if broken else " is not installed"

@@ -60,7 +60,7 @@ MAX_QUERY_CHARACTERS = 10_000
 # The most hits a retriever is asked for; also vec0's own limit.
 _DEEPEST = 4096
 _UNIT_TOLERANCE = 1e-3
-_NOTHING_EMBEDDED = "searched without vectors: nothing is embedded yet: klaw embed"
+_NOTHING_EMBEDDED = "searched without vectors: nothing is embedded yet: run `klaw embed`"
 # Without one of these words, or a digit, a question names no day.
 _MAY_NAME_A_DAY = re.compile(r"\d|\b(?:today|yesterday|ago|last|past|this)\b", re.IGNORECASE)
 
@@ -195,7 +195,7 @@ class Searcher:
             if scope.unreadable:
                 from klaw_core.values.findings import FIX  # seldom needed
 
-                notices.append(f"chunks that are damaged were left out: {len(scope.unreadable):,}; `{FIX}`")
+                notices.append(f"{len(scope.unreadable):,} damaged chunks were left out: run `{FIX}`")
             if not spread.taken:
                 self._explain_nothing(scope, filters, notices)
             _suggest(scope, spread, notices)
@@ -385,7 +385,7 @@ def _overlook_empty(snapshot: Snapshot[Any], unembedded: Sequence[str], notices:
 def _drop_moved(collection: str, retrievers: list[ConfiguredRetriever], notices: list[str]) -> None:
     """Leave out the retrievers that need vectors, since after the question was embedded the index has moved."""
     _leave_out([configured for configured in retrievers if configured.retriever.needs_vectors], retrievers)
-    problem = VectorSpaceError(f"the collection {collection!r} was rebuilt meanwhile", hint="search again")
+    problem = VectorSpaceError(f"the collection {collection!r} was rebuilt during the search", hint="search again")
     if not retrievers:
         raise problem
     notices.append(f"searched without vectors: {problem}")
@@ -398,17 +398,17 @@ def _leave_out(these: Sequence[ConfiguredRetriever], retrievers: list[Configured
 
 def _check(text: str, limit: int, mode: str, duplicates: str, per_document: int | None) -> None:
     if per_document is not None and per_document < 1:
-        raise QueryError(f"per_document must be at least 1, got {per_document}", hint="None is no limit")
+        raise QueryError(f"per_document must be at least 1, got {per_document}", hint="None means no limit")
     if duplicates not in get_args(Duplicates):
         raise QueryError(f"duplicates={duplicates!r}", hint=f"one of {', '.join(get_args(Duplicates))}")
     if mode not in get_args(Mode):
-        raise QueryError(f"there is no mode {mode!r}", hint=f"one of {', '.join(get_args(Mode))}")
+        raise QueryError(f"unknown mode {mode!r}", hint=f"one of {', '.join(get_args(Mode))}")
     if limit < 1:
         raise QueryError(f"the limit must be at least 1, got {limit}")
     if not text.strip():
-        raise QueryError("the query is empty", hint='ask something: klaw search "what did we decide about auth"')
+        raise QueryError("the query is empty", hint='give a query, e.g. klaw search "what did we decide about auth"')
     if len(text) > MAX_QUERY_CHARACTERS:
-        raise QueryError(f"the query has {len(text):,} characters, at most {MAX_QUERY_CHARACTERS:,} are allowed")
+        raise QueryError(f"the query has {len(text):,} characters; the limit is {MAX_QUERY_CHARACTERS:,}")
 
 
 def _depth(fusion: Fusion, limit: int) -> int:
@@ -417,7 +417,7 @@ def _depth(fusion: Fusion, limit: int) -> int:
     with isolated(who):
         depth: Any = fusion.depth(limit)
     if not isinstance(depth, int) or depth < 1:
-        raise PluginContractError(f"{who} wants {depth!r:.80} hits of each retriever")
+        raise PluginContractError(f"{who} asked for {depth!r:.80} hits of each retriever")
     return min(int(depth), _DEEPEST)
 
 

@@ -30,7 +30,7 @@ class ConfiguredRetriever:
     def complaint(self) -> str:
         """What a person should know before anything is asked of it: that it is off, or what it does without."""
         if self.problem:
-            return f"{self.name} is off: {self.problem}"
+            return f"{self.name} is disabled: {self.problem}"
         return f"{self.name} {self.limitation}" if self.limitation else ""
 
 

@@ -20,9 +20,9 @@ _LONGEST_SUGGESTION = 200
 
 # Filters that a person may misspell: what it means that nothing passes, and what to write.
 _FILTERS = {
-    "path": ("no path begins with", "paths begin with their workspace, as results show them: notes/memory/"),
-    "source": ("nothing has the source", "a note's is its path inside the workspace: MEMORY.md"),
-    "chat_id": ("nothing is of the chat", "a chat is called CHANNEL_ID: telegram_123456"),
+    "path": ("no path starts with", "paths start with the workspace name, as in results, e.g. notes/memory/"),
+    "source": ("no results with source", "the source of a note is its path inside the workspace, e.g. MEMORY.md"),
+    "chat_id": ("no messages from chat", "a chat name has the form CHANNEL_ID, e.g. telegram_123456"),
 }
 
 

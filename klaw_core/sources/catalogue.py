@@ -61,7 +61,7 @@ class Sources:
         for (origin, _), count in Counter((source.origin, source.collection) for source in found).items():
             if count > 1:
                 raise WorkspaceError(
-                    f"two sources are called {origin!r}",
+                    f"two sources have the name {origin!r}",
                     hint=f"give the one in [[memory.sources]] another name, or `klaw forget {origin}/`",
                 )
         return found
@@ -118,7 +118,7 @@ class Sources:
         found = [source for source in sources if source.origin == origin]
         if not found:
             known = ", ".join(dict.fromkeys(source.origin for source in sources)) or "none"
-            raise NotFoundError(f"there is no source {origin!r}", hint=f"known: {known}")
+            raise NotFoundError(f"unknown source {origin!r}", hint=f"known: {known}")
         return found
 
     def reserved(self) -> frozenset[str]:
@@ -152,6 +152,6 @@ def _refuse_origin(source: IsolatedSource, owner: Mapping[str, str]) -> None:
     belongs_to = owner.get(source.origin)
     if belongs_to is not None and (source.configured or source.owner != belongs_to):
         raise WorkspaceError(
-            f"a source is called {source.origin!r}, which is the name of documents of the extension {belongs_to!r}",
+            f"a source is named {source.origin!r}, but the extension {belongs_to!r} uses that name",
             hint="give the one in [[memory.sources]] another name",
         )

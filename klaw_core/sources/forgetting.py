@@ -38,7 +38,7 @@ class Forgetter:
                 return self._forget_origin(name, own)
             if any(source.configured for source in own):
                 raise NotFoundError(
-                    f"{name} is a source in the configuration, which would bring it back",
+                    f"{name} is a source in the configuration, so the next `klaw index` would add it again",
                     hint=f"remove its [[memory.sources]] table, then `klaw forget {name}/`",
                 )
         try:

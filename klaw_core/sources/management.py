@@ -54,8 +54,8 @@ class WorkspaceManager:
         registry = self.get_registry()
         workspace = registry.named(name)
         if is_gone(workspace.root):
-            hint = f"`klaw index --name {name} DIR`, with the directory where its notes are now"
-            raise WorkspaceError(f"{workspace.root} is not there", hint=hint)
+            hint = f"run `klaw index --name {name} DIR` with the present directory of its notes"
+            raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)
         taken = [source.origin for source in self.runs.sources.all()]
         registry.rename(name, new, taken=taken)
         report = self.runs.over(self.runs.sources.with_origin(new), on_progress=on_progress, alone=True)
@@ -97,7 +97,7 @@ class WorkspaceManager:
         registry.change_patterns(name, remove=[pattern])
         report = self.runs.over_files([workspace.root / relative])
         if not (report.added or report.changed or report.unchanged or report.skipped):
-            what = f"{document} is not there now; it is indexed when it comes back"
+            what = f"{document} is missing now; it will be indexed when the file is back"
             return report + IndexReport(notices=(what,))
         return report
 
@@ -109,7 +109,7 @@ def _split(path: str, registry: Workspaces) -> tuple[str, str]:
     if name in known and relative:
         return name, relative
     if name in {"saved", "documents", "conversations"}:
-        hint = "only notes can be taken back, since their files stay"
+        hint = "only notes can be restored, because their files are kept"
         raise NotFoundError(f"{path} cannot be restored: its text was deleted when it was forgotten", hint=hint)
     try:
         place = Path(path).expanduser().absolute()

@@ -39,7 +39,7 @@ class Reader:
         path, text, file = self._text_of(target)
         total = count_lines(text)
         if first_line > total:
-            raise NotFoundError(f"{path} has {total} lines, there is no line {first_line}")
+            raise NotFoundError(f"{path} has only {total} lines, asked for line {first_line}")
         last = min(total, first_line + (lines or total) - 1)
         return Excerpt(path, take_lines(text, first_line, lines or total), first_line, last, file)
 
@@ -50,7 +50,7 @@ class Reader:
         NotFoundError, QueryError.
         """
         if not target or has_surrogates(target):
-            raise NotFoundError(f"{target!r} is not the path or id of anything")
+            raise NotFoundError(f"{target!r} is not a path or an id")
         looks_like_id = len(target) >= _SHORTEST_ID and set(target) <= set("0123456789abcdef")
         found: set[tuple[str, str, str]] = set()
         named: list[tuple[str, str, str]] = []
@@ -63,24 +63,28 @@ class Reader:
                     found |= {(collection, stored.path, stored.origin) for stored in chunks}
         if unique and len(named) > 1:
             collections = ", ".join(collection for collection, _, _ in named)
-            hint = "Memory.delete(ids, collection=...) names one"
+            hint = "choose one with Memory.delete(ids, collection=...)"
             raise QueryError(f"{target!r} is in several collections: {collections}", hint=hint)
         if named:
             return named[0]
         if len(found) == 1:
             return found.pop()
         if found:
-            raise NotFoundError(f"{target!r} begins the ids of chunks in {len(found)} documents; give more of it")
+            raise NotFoundError(
+                f"the id {target!r} is ambiguous: chunks of {len(found)} documents match; give more characters"
+            )
         raise self._not_found(target)
 
     def _not_found(self, target: str) -> NotFoundError:
         """Return the error of a target that names nothing, with the reason if that is known."""
         if any(source.origin == target for source in self.sources.known()):
-            whole = f"`klaw search --path {target}/` looks in it, `klaw forget {target}/` forgets it"
+            whole = f"search it with `klaw search --path {target}/`; remove it with `klaw forget {target}/`"
             return NotFoundError(f"{target} is a whole workspace", hint=whole)
         if reason := next(filter(None, (source.why_left_out(target) for source in self._by_name(target))), ""):
-            return NotFoundError(f"{target} is not indexed: it {reason}")
-        return NotFoundError(f"nothing is indexed under {target!r}", hint="`klaw search` shows paths and ids")
+            return NotFoundError(f"{target} is not indexed: the file {reason}")
+        return NotFoundError(
+            f"no indexed document has the path or id {target!r}", hint="`klaw search` shows paths and ids"
+        )
 
     def waiting(self, target: str) -> IsolatedSource | None:
         """Return the source of a document that is not indexed yet, None if no source has it."""

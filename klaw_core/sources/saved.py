@@ -46,7 +46,7 @@ class Saved:
             if not record[name] and name != "source":
                 raise RecordError(f"{name} is empty")
         if not _is_id(record["id"]):
-            raise RecordError(f"the id {record['id']!r:.80} is not one of a saved memory")
+            raise RecordError(f"{record['id']!r:.80} is not the id of a saved memory")
         chat_id = record.get("chat_id")
         if not (chat_id is None or isinstance(chat_id, str)):
             raise RecordError("chat_id is not a string")
@@ -61,16 +61,16 @@ class Saved:
         Each ``attempt`` gives it another id, for where another text has the one before.
         """
         if not text.strip():
-            raise RecordError("there is nothing to save: the text is empty")
+            raise RecordError("nothing to save: the text is empty")
         if not source.strip():
             raise RecordError("a saved memory needs a source", hint='the default is "manual"')
         try:
             "".join((text, source, chat_id or "")).encode()
         except UnicodeEncodeError as error:
-            raise RecordError("the text cannot be saved: it is not valid Unicode (a lone surrogate)") from error
+            raise RecordError("the text cannot be saved: it is not valid Unicode (an unpaired surrogate)") from error
         if len(text) > _MAX_CHARACTERS:
             raise RecordError(
-                f"the text has {len(text):,} characters, at most {_MAX_CHARACTERS:,} can be saved at once",
+                f"the text has {len(text):,} characters; the limit is {_MAX_CHARACTERS:,}",
                 hint="put it in a file and `klaw index` its directory",
             )
         moment = as_utc(created_at or datetime.now(UTC)).replace(microsecond=0)

@@ -82,8 +82,8 @@ class RememberedWorkspace:
         if not reason or pattern is None:
             return reason
         if pattern == escape(relative):
-            return f"was forgotten: `klaw restore {path}` takes it back"
-        return f"{reason}: `klaw workspace exclude {self.origin} --remove '{pattern}'` takes it back"
+            return f"was forgotten: `klaw restore {path}` restores it"
+        return f"{reason}: `klaw workspace exclude {self.origin} --remove '{pattern}'` includes it again"
 
     def watch_paths(self) -> Sequence[Path]:
         """Return the directory."""
@@ -146,7 +146,7 @@ class Workspaces:
             raise StoreError(f"{self.file} cannot be read: {error.strerror}") from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StoreCorruptError(
-                f"{self.file} is not readable as a list of workspaces: {error}",
+                f"{self.file} is not a valid list of workspaces: {error}",
                 hint="move it away, then `klaw index DIR` for each of your directories",
             ) from error
 
@@ -180,7 +180,7 @@ class Workspaces:
                 if workspace.root.is_relative_to(root):
                     raise WorkspaceError(
                         f"{directory} contains the workspace {workspace.origin!r} ({workspace.root})",
-                        hint=f"`klaw forget {workspace.origin}/` first, then index the whole",
+                        hint=f"run `klaw forget {workspace.origin}/` first, then index the whole directory",
                     )
             _refuse_settled(root, settled)
             moved = known.get(name or "")
@@ -207,7 +207,7 @@ class Workspaces:
         if name not in {None, workspace.origin} or collection != workspace.collection:
             raise WorkspaceError(
                 f"{workspace.root} is the workspace {workspace.origin!r} of the collection {workspace.collection!r}",
-                hint=f"`klaw forget {workspace.origin}/` first, then index it anew",
+                hint=f"run `klaw forget {workspace.origin}/` first, then index it again",
             )
         renewed = changes.applied(workspace)
         if renewed == workspace:
@@ -227,13 +227,13 @@ class Workspaces:
             if found is None:
                 clash = _overlapping(workspace.root, known)
                 if workspace.origin in self.reserved:
-                    raise WorkspaceError(f"the name {workspace.origin!r} is taken")
+                    raise WorkspaceError(f"the name {workspace.origin!r} is already in use")
                 if clash is not None:
-                    raise WorkspaceError(f"{workspace.root} is, holds or lies in the workspace {clash!r} already")
+                    raise WorkspaceError(f"{workspace.root} overlaps the workspace {clash!r}")
                 merged = workspace
             elif evolve(found, exclude=(), include=()) != evolve(workspace, exclude=(), include=()):
                 raise WorkspaceError(
-                    f"the workspace {workspace.origin!r} is {found.root} here, or of another collection or version"
+                    f"the workspace {workspace.origin!r} has another directory ({found.root}), collection or version"
                 )
             else:
                 merged = evolve(found, exclude=tuple(dict.fromkeys((*found.exclude, *workspace.exclude))))
@@ -296,7 +296,7 @@ class Workspaces:
         found = known.get(name)
         if found is None:
             names = ", ".join(known) or "none"
-            raise NotFoundError(f"there is no workspace {name!r}", hint=f"known: {names}")
+            raise NotFoundError(f"unknown workspace {name!r}", hint=f"known: {names}")
         return found
 
     def _write(self, workspaces: Mapping[str, Workspace]) -> None:
@@ -314,7 +314,7 @@ def as_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
     given = (patterns,) if isinstance(patterns, str) else patterns
     found = tuple(pattern.removeprefix("./").strip("/") for pattern in given)
     if not all(found):
-        raise WorkspaceError("a pattern of files is empty", hint="'*.md' or 'drafts/*', for example")
+        raise WorkspaceError("a file pattern is empty", hint="give a pattern such as '*.md' or 'drafts/*'")
     return found
 
 
@@ -354,11 +354,13 @@ def _refuse_settled(root: Path, settled: Mapping[str, Path]) -> None:
     """Raise WorkspaceError if a directory is, holds, or lies in one that the configuration indexes."""
     for name, other in settled.items():
         if root.is_relative_to(other):
-            problem = f"{root} belongs to the source {name!r} of the configuration"
+            problem = f"{root} belongs to the configured source {name!r}"
             raise WorkspaceError(problem, hint="`klaw index` indexes it")
         if other.is_relative_to(root):
-            problem = f"{root} holds {other}, the source {name!r} of the configuration"
-            raise WorkspaceError(problem, hint="take its [[memory.sources]] table out first, then index the whole")
+            problem = f"{root} contains {other}, the configured source {name!r}"
+            raise WorkspaceError(
+                problem, hint="remove its [[memory.sources]] table first, then index the whole directory"
+            )
 
 
 def _overlapping(root: Path, known: Mapping[str, Workspace]) -> str | None:
@@ -386,12 +388,12 @@ def _existing(directory: str | Path) -> Path:
 
 def _free_name(name: str, known: Collection[str], *, chosen: bool) -> str:
     """Return ``name``, or one like it that is free if it was not chosen by a person. Raise WorkspaceError."""
-    hint = "choose another: klaw index DIR --name NAME"
+    hint = "choose another name: klaw index DIR --name NAME"
     if not can_name(name):
         raise WorkspaceError(f"{name!r} is not a valid workspace name", hint=hint)
     taken = set(known)
     if name not in taken:
         return name
     if chosen:
-        raise WorkspaceError(f"the name {name!r} is taken", hint=hint)
+        raise WorkspaceError(f"the name {name!r} is already in use", hint=hint)
     return next(free for number in range(2, len(taken) + 3) if (free := f"{name}-{number}") not in taken)

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 @frozen
 class BrokenRecord:
-    """A part of a journal that holds no record, and why.
+    """A part of a journal that is not a record, and the reason.
 
     ``location`` and ``position`` say where it is: a file and a byte in it, for a journal in a file. ``torn``: a crash
     cut it short, so that it was never acknowledged.
@@ -48,7 +48,7 @@ class LogRecord:
 
 @frozen
 class BadLine:
-    """A line that holds no record, or (with ``offset == end``) a log that cannot be read from ``offset`` on.
+    """A line without a record, or (with ``offset == end``) a log that cannot be read from ``offset`` on.
 
     ``torn``: the last line has no end yet. It may be one that is being written just now, so it is not
     consumed: ``end`` is ``offset``. Reading goes on at ``end``, as after a :class:`LogRecord`.

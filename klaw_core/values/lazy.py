@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """Calls ``factory`` at the first :meth:`get` and returns the same value from then on. Safe to use from threads.
+    """Calls ``factory`` at the first :meth:`get` and then always returns the same value. Safe to use from threads.
 
     An exception is not remembered: the next call tries again.
     """

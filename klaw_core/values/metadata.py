@@ -83,7 +83,7 @@ def parse_condition(text: str) -> Condition:
     """
     match = _WRITTEN.fullmatch(text)
     if match is None:
-        raise QueryError(f"{text!r:.80} is not a condition", hint="write key=value, key!=value, key>=3 or key=a,b")
+        raise QueryError(f"{text!r:.80} is not a condition", hint="use key=value, key!=value, key>=3 or key=a,b")
     key, operator, written = match.group(1), match.group(2), match.group(3).strip()
     values = tuple(_parsed(part.strip()) for part in written.split(",")) if operator == "=" else (_parsed(written),)
     return Condition(key, "in", values) if len(values) > 1 else Condition(key, operator, values[0])  # type: ignore[arg-type]  # one of the operators, by the pattern
@@ -92,7 +92,7 @@ def parse_condition(text: str) -> Condition:
 def check_metadata(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
     """Return metadata with lists of strings as tuples. Raise RecordError for what a document cannot have."""
     if len(metadata) > MAX_KEYS:
-        raise RecordError(f"the metadata has {len(metadata)} keys, at most {MAX_KEYS} are kept")
+        raise RecordError(f"the metadata has {len(metadata)} keys; the limit is {MAX_KEYS}")
     return {_checked_key(key): _checked_value(key, value) for key, value in metadata.items()}
 
 
@@ -125,11 +125,15 @@ def _checked_value(key: str, value: Any) -> MetadataValue:
             raise RecordError(f"metadata {key!r}: expected strings in the list, got {value!r:.80}")
         if sum(map(len, texts)) <= MAX_VALUE_CHARACTERS and not any(map(has_surrogates, texts)):
             return texts
-        raise RecordError(f"metadata {key!r}: at most {MAX_VALUE_CHARACTERS:,} characters of valid Unicode are kept")
+        raise RecordError(
+            f"metadata {key!r}: a value may have {MAX_VALUE_CHARACTERS:,} characters of valid Unicode at most"
+        )
     if not _is_single(value):
         raise RecordError(f"metadata {key!r}: expected a string, a number, a boolean or a list of strings")
     if isinstance(value, str) and (len(value) > MAX_VALUE_CHARACTERS or has_surrogates(value)):
-        raise RecordError(f"metadata {key!r}: at most {MAX_VALUE_CHARACTERS:,} characters of valid Unicode are kept")
+        raise RecordError(
+            f"metadata {key!r}: a value may have {MAX_VALUE_CHARACTERS:,} characters of valid Unicode at most"
+        )
     result: MetadataValue = value
     return result
 

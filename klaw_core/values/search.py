@@ -190,7 +190,7 @@ def check_filters(filters: Filters) -> None:
     for condition in filters.metadata:
         if not isinstance(condition, Condition):
             raise QueryError(
-                "a filter of metadata is no Condition", hint="Filters(metadata=[parse_condition('status=open')])"
+                "a metadata filter is not a Condition", hint="Filters(metadata=[parse_condition('status=open')])"
             )
         values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
         if any(isinstance(text, str) and has_surrogates(text) for text in (condition.key, *values)):

@@ -22,5 +22,5 @@ def parse_target(target: str) -> tuple[str, int, int | None]:
         return match["path"], first, int(match["count"]) if match["count"] else None
     last = int(match["last"])
     if last < first:
-        raise QueryError(f"{target!r} ends at line {last}, before it begins at line {first}")
+        raise QueryError(f"{target!r} ends at line {last}, before its first line {first}")
     return match["path"], first, last - first + 1

@@ -99,7 +99,7 @@ def test_the_doctor_looks_at_the_directory(tmp_path):
         memory.index()
         (finding,) = memory.doctor().findings
         assert (finding.check, finding.severity, finding.where) == ("permissions", "error", str(data))
-        assert "others than you may put files there" in finding.what
+        assert "other users can create files there" in finding.what
         assert not [item for item in memory.doctor(fix=True).findings if not item.fixed]
         assert memory.doctor().findings == ()
     assert stat.S_IMODE(data.stat().st_mode) == 0o755

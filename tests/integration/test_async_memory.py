@@ -86,7 +86,7 @@ class TestAnswers:
 
     def test_errors_come_to_who_awaits(self, indexed):
         async def use(memory):
-            with pytest.raises(NotFoundError, match="nothing is indexed"):
+            with pytest.raises(NotFoundError, match="no indexed document has"):
                 await memory.get("notes/none.md")
 
         run(indexed, use)

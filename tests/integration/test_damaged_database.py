@@ -53,7 +53,7 @@ def test_where_a_reindex_reads_damaged_pages_it_says_that_the_database_is_to_be_
     with home.open() as memory, pytest.raises(StoreCorruptError) as caught:
         memory.reindex()
     assert caught.value.hint.endswith(
-        "if that fails too, move it away, then `klaw index`: it is made again from your files"
+        "if that fails too, move it away and run `klaw index`; it will be rebuilt from your files"
     )
     database.unlink()
     with home.open() as memory:
@@ -66,7 +66,7 @@ def test_what_is_no_database_is_to_be_made_anew(home, database, check):
     database.write_bytes(b"nothing like a database" * 400)
     with pytest.raises(StoreCorruptError) as caught:
         home.open()
-    assert caught.value.hint == "move it away, then `klaw index`: it is made again from your files"
+    assert caught.value.hint == "move it away and run `klaw index`; it will be rebuilt from your files"
     database.unlink()
     with home.open() as memory:
         memory.index()
@@ -78,7 +78,7 @@ def test_words_that_are_damaged_stop_a_run_which_says_what_to_do(home, database,
         connection.execute("UPDATE memory_fts_data SET block = x'ffffffffffffffffff' WHERE id >= 10")
     home.write("3.md", "# Another\n\ntext\n")
     with home.open() as memory:
-        with pytest.raises(StoreCorruptError, match=r"klaw\.db is not a sound database.*`klaw reindex`"):
+        with pytest.raises(StoreCorruptError, match=r"klaw\.db is not a valid SQLite database.*`klaw reindex`"):
             memory.index()
         assert memory.search("harbour").results
         assert any("fts5 cannot say what it holds" in problem for problem in memory.status().problems)

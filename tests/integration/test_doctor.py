@@ -473,7 +473,7 @@ class TestParts:
         (home.root / "data" / "core_memory.json").chmod(0o600)
         path = home.root / "data" / "klaw.db"
         path.write_bytes(b"nothing like a database" * 400)
-        with pytest.raises(Exception, match="not a sound database") as caught:
+        with pytest.raises(Exception, match="not a valid SQLite database") as caught:
             home.open()
         found = diagnose_unopened(home.config(), home.registry(), caught.value)
         assert checks(found) == {"open", "core-memory"}

@@ -95,7 +95,7 @@ def test_what_is_different_here_stays_and_is_named(exported, tmp_path):
     here = tmp_path / "here"
     CoreMemory(here / "core_memory.json").update("user", "name", "Grace")
     report = import_(shipped_extensions(here), exported, workspaces=True)
-    assert report.kept == ("core memory user.name is different here",)
+    assert report.kept == ("core memory user.name already has another value",)
     assert CoreMemory(here / "core_memory.json").get().user == {"name": "Grace"}
 
 
@@ -103,20 +103,20 @@ def test_what_is_different_here_stays_and_is_named(exported, tmp_path):
     ("spoil", "reason"),
     [
         (lambda found: found[:-1], "its end is missing"),
-        (lambda found: found[1:], "the first line is no header"),
+        (lambda found: found[1:], "the first line is not a header"),
         (lambda _: [], "its end is missing"),
-        (lambda found: [found[0] | {"version": 2}, *found[1:]], "of version a number, this Klaw reads 1"),
+        (lambda found: [found[0] | {"version": 2}, *found[1:]], "has version a number; this Klaw reads version 1"),
         (lambda found: [*found[:2], {"kind": "recipe"}, *found[2:]], "line 3: unknown kind 'recipe'"),
         (lambda found: [*found[:2], {"kind": ["x"]}, *found[2:]], "line 3: unknown kind an array"),
         (lambda found: [*found[:3], {"kind": "saved", "value": {"id": 3}}, *found[4:]], "line 4: id is not a string"),
         (lambda found: [*found[:3], {"kind": "saved"}, *found[4:]], "line 4: not a record of kind 'saved'"),
         (lambda found: [*found[:4], found[4] | {"day": "../etc/psw"}, found[5]], "line 5"),
-        (lambda found: [*found[:4], found[4] | {"chat": "nochat"}, found[5]], "names no chat"),
+        (lambda found: [*found[:4], found[4] | {"chat": "nochat"}, found[5]], "is not a chat name"),
         (lambda found: [*found[:2], found[2] | {"section": "world"}, *found[3:]], "no section 'world'"),
         (lambda found: [found[0], found[1] | {"name": "../x"}, *found[2:]], "line 2"),
         (lambda found: [found[0], found[1] | {"value": {"path": "notes"}}, *found[2:]], "is not absolute"),
-        (lambda found: [*found[:2], *found[3:]], "3 records came before"),
-        (lambda found: [*found, found[2]], "something follows the end"),
+        (lambda found: [*found[:2], *found[3:]], "found 3 records"),
+        (lambda found: [*found, found[2]], "there is data after the end record"),
     ],
 )
 def test_what_is_not_understood_changes_nothing(exported, tmp_path, spoil, reason):
@@ -149,7 +149,7 @@ def test_a_failure_half_way_says_what_was_done_and_the_next_import_goes_on(expor
     (here / "saved.jsonl").mkdir(parents=True)
     with pytest.raises(KlawError) as caught:
         import_(shipped_extensions(here), exported, workspaces=True)
-    assert "imported until then: 1 × workspace, 1 × core" in str(caught.value)
+    assert "imported before the error: 1 × workspace, 1 × core" in str(caught.value)
     (here / "saved.jsonl").rmdir()
     report = import_(shipped_extensions(here), exported, workspaces=True)
     assert (report.added, report.present) == ({"saved": 1, "message": 1}, {"workspace": 1, "core": 1})
@@ -254,7 +254,7 @@ def test_notes_that_are_not_here_are_named_and_come_back_under_their_name(export
     (tmp_path / "moved" / "b.md").write_text("The lighthouse.", "utf-8")
     with make_home("sqlite").open() as memory:
         assert [
-            f"{home.notes} is not here" in notice for notice in memory.import_(exported, workspaces=True).notices
+            f"{home.notes} is missing" in notice for notice in memory.import_(exported, workspaces=True).notices
         ] == [True]
         memory.index(tmp_path / "moved", name="notes")
         assert [result.path for result in memory.search("lighthouse harbour", mode="fts")] == ["notes/b.md"]

@@ -50,7 +50,7 @@ for number in range(forks):
                     memory.search("harbour")
                     os._exit(3)
                 except KlawError as error:
-                    assert "open a Memory of your own after the fork" in error.hint
+                    assert "open a new Memory after the fork" in error.hint
             os._exit(0)
         except BaseException as error:
             print(repr(error), file=sys.stderr, flush=True)

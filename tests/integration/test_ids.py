@@ -75,7 +75,7 @@ def test_an_import_brings_no_memory_under_a_foreign_path(home, memory, header, t
     memory.index(home.notes)
     lines = [header, record(name), {"kind": "end", "records": 1}]
     (tmp_path / "evil.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(RecordError, match=r"line 2: the id .* is not one of a saved memory; nothing was imported"):
+    with pytest.raises(RecordError, match=r"line 2: .* is not the id of a saved memory; nothing was imported"):
         memory.import_(tmp_path / "evil.jsonl")
     memory.index()
     assert found(memory, "harbour EVIL") == {"the real note about the harbour"}
@@ -120,7 +120,7 @@ def test_an_import_beside_another_writer_replaces_nothing(memory, header, tmp_pa
     monkeypatch.setattr(type(journal), "read", read_and_save)
     report = memory.import_(tmp_path / "other.jsonl")
     monkeypatch.undo()
-    assert (report.added, report.kept) == ({}, (f"{name} is different here",))
+    assert (report.added, report.kept) == ({}, (f"{name} already exists with other content",))
     assert memory.get(name).content == "mine"
 
 

@@ -101,7 +101,7 @@ class TestRestore:
     def test_one_whose_file_is_gone_is_indexed_when_it_comes_back(self, home, memory):
         memory.forget("notes/a.md")
         (home.notes / "a.md").unlink()
-        assert "is not there now" in memory.restore("notes/a.md").notices[0]
+        assert "is missing now" in memory.restore("notes/a.md").notices[0]
         home.write("a.md", "the harbour")
         assert memory.index().added == 1
 
@@ -155,7 +155,7 @@ class TestWorkspaces:
 
     def test_one_that_is_not_there_is_not_renamed(self, home, memory):
         shutil.rmtree(home.notes)
-        with pytest.raises(WorkspaceError, match="is not there"):
+        with pytest.raises(WorkspaceError, match="does not exist"):
             memory.workspaces.rename("notes", "vault")
         assert [item.name for item in memory.workspaces.list()] == ["notes"]
         assert not memory.workspaces.list()[0].is_there
@@ -264,7 +264,7 @@ class TestLeftOut:
         memory.workspaces.exclude("notes", "sub")
         with pytest.raises(NotFoundError, match="excluded by the pattern 'sub'"):
             memory.get("notes/sub/b.md")
-        with pytest.raises(NotFoundError, match="nothing is indexed under"):
+        with pytest.raises(NotFoundError, match="no indexed document has the path or id"):
             memory.get("notes/nope.md")
 
     def test_a_list_that_cannot_be_read_or_written_is_no_trouble(self, tmp_path):

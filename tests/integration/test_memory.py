@@ -285,7 +285,7 @@ class TestGet:
         with pytest.raises(NotFoundError, match="2 documents"):
             memory.forget("abcdef")
         assert memory.get("abcdef1").path == "saved/1"
-        with pytest.raises(NotFoundError, match="nothing is indexed"):
+        with pytest.raises(NotFoundError, match="no indexed document has"):
             memory.get("abcde")
 
 
@@ -338,7 +338,7 @@ class TestForget:
         memory.index(home.notes)
         with pytest.raises(NotFoundError, match="notes is a whole workspace") as caught:
             memory.forget("notes")
-        assert "`klaw forget notes/` forgets it" in caught.value.hint
+        assert "remove it with `klaw forget notes/`" in caught.value.hint
         assert memory.search("note").results
 
     def test_a_chunk_id_forgets_its_document(self, memory, check):

@@ -261,8 +261,8 @@ print(memory.save("after").notice == "", bool(memory.search("before")))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     told, kept, parent = done.stdout.splitlines()
     assert told.startswith("StoreError")
-    assert "open a Memory of your own after the fork" in told
-    assert kept.startswith("it is kept, and will be found after the next `klaw index`")
+    assert "open a new Memory after the fork" in told
+    assert kept.startswith("saved, but not searchable before the next `klaw index`")
     assert parent == "True True"
     with open_memory(root) as memory:
         memory.index(root / "notes")
@@ -386,14 +386,14 @@ WRITING = "is locked by another process"
 @pytest.mark.parametrize(
     ("held", "command", "code", "says"),
     [
-        ("rebuild", ("save", "a heron"), 0, ("it is kept", REBUILDING)),
+        ("rebuild", ("save", "a heron"), 0, ("saved, but not searchable", REBUILDING)),
         ("rebuild", ("index", "--force"), 1, (REBUILDING, "→ wait for it to finish")),
         ("rebuild", ("reindex",), 1, (REBUILDING, "→ wait for it to finish")),
         ("rebuild", ("forget", "--yes", "notes/3.md"), 1, (REBUILDING, "→ wait for it to finish")),
         ("rebuild", ("search", "lantern"), 0, ("the lantern is blue",)),
         ("rebuild", ("status",), 0, ("notes",)),
         ("rebuild", ("doctor",), 0, (REBUILDING,)),
-        ("write", ("save", "a heron"), 0, ("it is kept", WRITING)),
+        ("write", ("save", "a heron"), 0, ("saved, but not searchable", WRITING)),
         ("write", ("index", "--force"), 1, (WRITING, "→ wait for it to finish")),
         ("write", ("reindex",), 1, ("another process is writing to it", "→ wait for it to finish")),
         ("write", ("forget", "--yes", "notes/3.md"), 1, (WRITING, "→ wait for it to finish")),

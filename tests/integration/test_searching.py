@@ -77,7 +77,7 @@ class TestModes:
                 memory.search("x", mode=mode)
 
     def test_an_unknown_mode_is_refused(self, small):
-        with pytest.raises(QueryError, match="there is no mode 'vectors'"):
+        with pytest.raises(QueryError, match="unknown mode 'vectors'"):
             small.search("x", mode="vectors")
 
     def test_what_is_not_embedded_yet_is_said(self, home):
@@ -88,7 +88,7 @@ class TestModes:
             for mode, found in (("hybrid", ["notes/a.md"]), ("vector", [])):
                 results = memory.search("kiln", mode=mode)
                 assert [result.path for result in results] == found
-                assert results.notices == ("searched without vectors: nothing is embedded yet: klaw embed",)
+                assert results.notices == ("searched without vectors: nothing is embedded yet: run `klaw embed`",)
             assert memory.search("kiln", mode="fts").notices == ()
 
     def test_no_chat_has_an_empty_name(self, small):
@@ -98,12 +98,12 @@ class TestModes:
 
     def test_a_filter_that_nothing_passes_is_named(self, small):
         assert small.search("tokens", filters=Filters(path="notes/", chat_id="7")).notices == (
-            "nothing is of the chat '7' (a chat is called CHANNEL_ID: telegram_123456)",
+            "no messages from chat '7' (a chat name has the form CHANNEL_ID, e.g. telegram_123456)",
         )
         (notice,) = small.search("tokens", filters=Filters(path="auth.md")).notices
-        assert notice.startswith("no path begins with 'auth.md' (paths begin with their workspace")
+        assert notice.startswith("no path starts with 'auth.md' (paths start with the workspace name")
         (notice,) = small.search("tokens", filters=Filters(source="notes/auth.md")).notices
-        assert notice.startswith("nothing has the source 'notes/auth.md' (")
+        assert notice.startswith("no results with source 'notes/auth.md' (")
 
     def test_both_legs_outrank_one(self, small):
         results = small.search("we use short tokens")

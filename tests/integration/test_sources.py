@@ -151,7 +151,7 @@ class TestAConfiguredWorkspace:
     def test_it_is_the_configurations_to_add_and_to_take_away(self, home):
         home.write("a.md", "an otter")
         with home.open(sources=[{"type": "workspace", "path": str(home.notes), "name": "mine"}]) as memory:
-            with pytest.raises(WorkspaceError, match="belongs to the source 'mine'") as caught:
+            with pytest.raises(WorkspaceError, match="belongs to the configured source 'mine'") as caught:
                 memory.index(home.notes)
             assert caught.value.hint == "`klaw index` indexes it"
             memory.index()

@@ -97,7 +97,7 @@ class TestSearchAndSave:
         assert found(since="2026-02-25") == 0
         assert found(since="2026-02-24T06:00:00Z") == 1
         assert found(since="7d", until="yesterday") == 0
-        assert "since is no date" in call(memory, "memory_search", {"query": "x", "since": "last week"})["error"]
+        assert "since is not a date" in call(memory, "memory_search", {"query": "x", "since": "last week"})["error"]
 
 
 class TestWhatModelsReachFor:
@@ -230,28 +230,28 @@ class TestWrongArguments:
     @pytest.mark.parametrize(
         ("name", "arguments", "error"),
         [
-            ("memory_serch", {}, "there is no tool 'memory_serch'"),
-            (["memory_search"], {}, "there is no tool ['memory_search']"),
+            ("memory_serch", {}, "unknown tool 'memory_serch'"),
+            (["memory_search"], {}, "unknown tool ['memory_search']"),
             ("memory_search", [], "memory_search: arguments must be an object, not []"),
             ("memory_search", {}, "memory_search: query is missing"),
             ("memory_search", {"query": 3}, "query must be a string, not 3"),
             ("memory_search", {"query": " "}, "query is empty"),
-            ("memory_search", {"query": "x" * 4001}, "query has 4,001 characters, at most 4,000 are allowed"),
+            ("memory_search", {"query": "x" * 4001}, "query has 4,001 characters; the limit is 4,000"),
             ("memory_search", {"query": "x", "topK": 0}, "limit must be 1 to 50, not 0"),
             ("memory_search", {"query": "x", "limit": True}, "limit must be a whole number, not True"),
             ("memory_search", {"query": "x", "limit": 1.5}, "limit must be a whole number, not 1.5"),
             ("memory_search", {"query": "x", "limit": float("nan")}, "limit must be a whole number, not nan"),
-            ("memory_search", {"query": "x", "colour": 3}, "unknown argument 'colour', known are query, limit"),
+            ("memory_search", {"query": "x", "colour": 3}, "unknown argument 'colour'; known: query, limit"),
             ("memory_search", {"query": "x", "limit": 3, "k": 4}, "unknown argument 'k'"),
             ("memory_search", {"query": "x", "limit": "many"}, "limit must be a whole number, not 'many'"),
             ("memory_search", {"query": "x", "limit": "9" * 30}, "limit must be a whole number"),
-            ("memory_search", {"query": "x", "collection": "nope"}, "there is no collection 'nope'"),
+            ("memory_search", {"query": "x", "collection": "nope"}, "unknown collection 'nope'"),
             ("memory_search", "{not json", "arguments must be an object"),
-            ("memory_get", {"path": "notes/none.md"}, "nothing is indexed under 'notes/none.md'"),
-            ("memory_get", {"path": "notes/MEMORY.md:9-3"}, "before it begins"),
-            ("memory_get", {"path": "notes/MEMORY.md:99"}, "there is no line 99"),
-            ("memory_forget", {"path": "notes/MEMORY.md"}, "there is no tool 'memory_forget'"),
-            ("memory_core_get", {"section": "user"}, "unknown argument 'section', known are none"),
+            ("memory_get", {"path": "notes/none.md"}, "no indexed document has the path or id 'notes/none.md'"),
+            ("memory_get", {"path": "notes/MEMORY.md:9-3"}, "before its first line"),
+            ("memory_get", {"path": "notes/MEMORY.md:99"}, "asked for line 99"),
+            ("memory_forget", {"path": "notes/MEMORY.md"}, "unknown tool 'memory_forget'"),
+            ("memory_core_get", {"section": "user"}, "unknown argument 'section'; known: none"),
             (
                 "memory_core_update",
                 {"section": "world", "value": None},

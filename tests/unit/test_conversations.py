@@ -169,7 +169,7 @@ def test_every_good_message_is_kept_in_order_and_every_bad_one_counted(journal):
         for item in bad
     )
     assert [item.torn for item in bad] == [False] * 7 + [True]
-    assert bad[1].reason == "unknown role 'robot', known are user, assistant, system, tool"
+    assert bad[1].reason == "unknown role 'robot'; known: user, assistant, system, tool"
 
 
 def test_an_id_is_a_duplicate_within_its_chat_over_all_days(journal):
@@ -256,12 +256,12 @@ def test_what_lies_about_is_skipped_and_named(journal):
         "2026-02-25.jsonl": "is not a regular file",
         "2026-02-26.jsonl": "is not a regular file",
         "2026-02-27.jsonl": "is not a regular file",
-        "2026-02-30.jsonl": "is not named as a day, YYYY-MM-DD.jsonl",
-        "20260228.jsonl": "is not named as a day, YYYY-MM-DD.jsonl",
-        "stray.jsonl": "is not the directory of a chat",
-        "nochat": "is not named as a chat: 'nochat' names no chat",
+        "2026-02-30.jsonl": "is not named YYYY-MM-DD.jsonl",
+        "20260228.jsonl": "is not named YYYY-MM-DD.jsonl",
+        "stray.jsonl": "is not a chat directory",
+        "nochat": "is not named like a chat: 'nochat' is not a chat name",
         "telegram_a b": "should be named telegram_a%20b",
-        "pipe_1": "is not the directory of a chat",
+        "pipe_1": "is not a chat directory",
         r"t_\xff": skipped[r"t_\xff"],
     }
     assert journal.chats() == (ANNA,)

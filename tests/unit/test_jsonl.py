@@ -78,7 +78,9 @@ def test_a_torn_tail_costs_only_itself(lines, cut):
     whole = b'{"n":2}\n'
     write(lines, b'{"n":1}\n' + whole[:cut])
     *_, tail = lines.read()
-    assert tail == BadLine(lines.location, 8, 8, f"the last line is torn: {cut} bytes without an end", torn=True)
+    assert tail == BadLine(
+        lines.location, 8, 8, f"the last line is incomplete: {cut} bytes without a line end", torn=True
+    )
     lines.append({"n": 3})
     found = list(lines.read())
     assert values(found) == ([{"n": 1}, {"n": 2}, {"n": 3}] if cut == 7 else [{"n": 1}, {"n": 3}])
@@ -199,11 +201,11 @@ def test_the_bound_is_the_line_without_its_end(tmp_path):
     lines = JsonLines(tmp_path / "x.jsonl", max_line_bytes=20)
     fits, over = {"n": "x" * 12}, {"n": "x" * 13}
     lines.append(fits)
-    with pytest.raises(RecordError, match=r"21 bytes, a line .* has at most 20"):
+    with pytest.raises(RecordError, match=r"21 bytes; a line .* may have 20"):
         lines.append({"small": 1}, over)
     lines.path.write_bytes(lines.path.read_bytes() + json.dumps(over, separators=(",", ":")).encode() + b"\n")
     assert values(lines.read()) == [fits]
-    assert reasons(lines.read()) == {21: "the line has 21 bytes, at most 20 are read"}
+    assert reasons(lines.read()) == {21: "the line has 21 bytes; the limit is 20"}
     assert list(lines.read_backwards()) == list(lines.read())[::-1]
 
 
@@ -278,7 +280,7 @@ def test_an_offset_where_no_line_begins_says_that_the_file_was_replaced(lines, s
     lines.append({"n": 1}, {"n": 2})
     found = list(lines.read(start))
     assert [type(line) for line in found] == ([] if start == 16 else [BadLine])
-    assert start == 16 or ("cut or replaced" in found[0].reason and found[0].ends_reading)
+    assert start == 16 or ("truncated or replaced" in found[0].reason and found[0].ends_reading)
 
 
 @pytest.mark.parametrize("kind", ["directory", "fifo", "link to nothing", "loop", "device", "forbidden"])

@@ -18,5 +18,5 @@ def test_a_later_core_knows_the_plugins_of_this_one():
     lines = run.stdout.splitlines()
     assert lines
     assert [
-        line for line in lines if "was written for plugin API 2, this klaw has 3: update the plugin" not in line
+        line for line in lines if "was written for plugin API 2; klaw provides 3: update the plugin" not in line
     ] == []

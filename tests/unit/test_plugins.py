@@ -110,7 +110,7 @@ class TestWall:
             (hook("yield component(api='1')"), "TypeError: 'fine': api is not a number"),
             (hook("yield component(api=None)"), "TypeError: 'fine': api is not a number"),
             (hook("yield component(summary=None)"), "TypeError: 'fine': api is not a number or summary not a string"),
-            (hook("yield component(factory=None)"), "TypeError: 'fine': the factory cannot be called"),
+            (hook("yield component(factory=None)"), "TypeError: 'fine': the factory is not callable"),
             (hook("yield component(options=dict)"), "TypeError: 'fine': options is not an attrs class"),
             (hook("yield component(options=Options())"), "TypeError: 'fine': options is not an attrs class"),
             (hook("yield component()") + "@hookimpl\ndef klaw_chunkers(x): pass", "PluginValidationError: "),
@@ -161,7 +161,7 @@ class TestWall:
     def test_a_misspelled_hook_is_the_plugins_problem(self, plugin, fine):
         registry = discover(points=[plugin("typo", hook("yield component('x')", name="klaw_embeders()")), fine])
         (found,) = [item for item in registry.plugins if item.name == "typo"]
-        assert found.problem == "TypeError: there is no hook 'klaw_embeders'; did you mean 'klaw_embedders'?"
+        assert found.problem == "TypeError: unknown hook 'klaw_embeders'; did you mean 'klaw_embedders'?"
         assert registry.names("embedder") == ["fine"]
 
 

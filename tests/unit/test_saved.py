@@ -205,7 +205,7 @@ def test_a_link_stays_one(journal, tmp_path):
         ({"id": 5}, "id is not a string"),
         ({"id": "saved/2026-02-24/00000000000a", "text": ""}, "text is empty"),
         ({"id": "saved/2026-02-24/00000000000a", "text": "b"}, "source is missing"),
-        ({"id": "saved/2026-02-24/00000000000a", "text": "b", "source": "c"}, "the time is not a text but null"),
+        ({"id": "saved/2026-02-24/00000000000a", "text": "b", "source": "c"}, "expected an ISO 8601 string, got null"),
         (
             {"id": "saved/2026-02-24/00000000000a", "text": "b", "source": "c", "created_at": "now"},
             "the time 'now' is not ISO 8601",
@@ -213,7 +213,7 @@ def test_a_link_stays_one(journal, tmp_path):
         ({"id": "saved/2026-02-24/00000000000a", "text": "b", "source": "c", "chat_id": 1}, "chat_id is not a string"),
         ({"forget": 5}, "id is missing"),
         *(
-            ({"id": name, "text": "b", "source": "c"}, f"the id {name!r} is not one of a saved memory")
+            ({"id": name, "text": "b", "source": "c"}, f"{name!r} is not the id of a saved memory")
             for name in FOREIGN_IDS
             if name
         ),

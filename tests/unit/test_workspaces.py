@@ -62,10 +62,10 @@ def test_notes_that_moved_keep_their_name_and_what_they_exclude(workspaces, make
     before = workspaces.remember(make("old/notes"), version="1")
     workspaces.exclude("notes", "secret.md")
     now = make("new/notes")
-    with pytest.raises(WorkspaceError, match="'notes' is taken"):
+    with pytest.raises(WorkspaceError, match="'notes' is already in use"):
         workspaces.remember(now, "notes")
     before.root.rmdir()
-    with pytest.raises(WorkspaceError, match="'notes' is taken"):
+    with pytest.raises(WorkspaceError, match="'notes' is already in use"):
         workspaces.remember(now, "notes", collection="docs")
     moved = workspaces.remember(now, "notes")
     assert moved == evolve(before, root=now.resolve(), exclude=("secret.md",))
@@ -98,7 +98,8 @@ def test_a_directory_that_is_gone_may_come_back_unless_its_name_is_asked_for(wor
 
 
 @pytest.mark.parametrize(
-    ("place", "problem"), [("mine", "belongs to"), ("mine/sub", "belongs to"), ("", "holds .*mine, the source")]
+    ("place", "problem"),
+    [("mine", "belongs to"), ("mine/sub", "belongs to"), ("", "contains .*mine, the configured source")],
 )
 def test_what_the_configuration_indexes_is_no_second_workspace(workspaces, make, tmp_path, place, problem):
     make("mine/sub")
@@ -115,7 +116,7 @@ class TestNames:
     def test_a_taken_name_gets_a_number_unless_it_was_chosen(self, workspaces, make):
         names = [workspaces.remember(make(f"{parent}/docs")).origin for parent in "abc"]
         assert names == ["docs", "docs-2", "docs-3"]
-        with pytest.raises(WorkspaceError, match=r"'docs' is taken.*--name"):
+        with pytest.raises(WorkspaceError, match=r"'docs' is already in use.*--name"):
             workspaces.remember(make("d/docs"), "docs")
         workspaces.forget("docs-2")
         assert workspaces.remember(make("d/docs")).origin == "docs-2"
@@ -123,7 +124,7 @@ class TestNames:
     @pytest.mark.parametrize("name", RESERVED)
     def test_a_reserved_name_is_never_given(self, workspaces, make, name):
         assert workspaces.remember(make(name)).origin == f"{name}-2"
-        with pytest.raises(WorkspaceError, match="is taken"):
+        with pytest.raises(WorkspaceError, match="is already in use"):
             workspaces.remember(make("other"), name)
 
     @pytest.mark.parametrize("name", ["a/b", "/", ".", "..", ".hidden", "line\nbreak", "nul\0", "\udcff", "\u202e"])

@@ -27,7 +27,7 @@ def check_indexes(collection: Collection) -> Iterator[Finding]:
                 yield from _check_content(collection, snapshot, index, where)
             except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin's
                 # That it could not look does not say that it is damaged: nothing is emptied for it.
-                what = f"it could not be examined: {as_klaw_error(error).message}"
+                what = f"the check failed: {as_klaw_error(error).message}"
                 yield Finding("index-unread", "error", what, where, "klaw reindex")
 
 
@@ -43,7 +43,7 @@ def check_space(collection: Collection) -> Iterator[Finding]:
         )
     if record is None:
         if held:
-            what = "its vectors are there, and which model made them is not recorded"
+            what = "it has vectors, but no record of the model that made them"
             yield Finding("vector-space", "error", what, collection.name, "klaw reindex")
         return
     yield from _compare_spaces(record, collection.embedder, collection.name)
@@ -55,7 +55,7 @@ def check_model(embedder: Embedder) -> Iterator[Finding]:
         make_space_record(embedder)
     except Exception as error:  # noqa: BLE001  # a plugin's
         problem = as_klaw_error(error)
-        what = f"searching by meaning is off: {problem.message}"
+        what = f"search by meaning is disabled: {problem.message}"
         yield Finding("model", "error", what, "memory.embedding", problem.hint or "klaw config get memory.embedding")
 
 
@@ -82,7 +82,7 @@ def _compare_spaces(record: SpaceRecord, embedder: Embedder, where: str) -> Iter
     similarity = agreement(probe, record.probe)
     if similarity < SAME_WEIGHTS:
         what = (
-            f"{record.space} now gives another vector for the sentence that proves it (similarity {similarity:.3f}): "
+            f"{record.space} now returns another vector for the probe sentence (similarity {similarity:.3f}): "
             "the model behind the name has changed"
         )
         yield Finding("vector-probe", "error", what, where, "klaw reindex")
@@ -90,15 +90,15 @@ def _compare_spaces(record: SpaceRecord, embedder: Embedder, where: str) -> Iter
 
 def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:
     compared = compare(snapshot, collection.name, index)
-    missing: tuple[Severity, str] = ("error", "it lacks {}, and cannot find what it lacks")
+    missing: tuple[Severity, str] = ("error", "{} missing from the index")
     if index.needs_vectors:  # an embedder that fails, or is not asked, leaves vectors for later
-        missing = ("warning", "{} without a vector yet, found by words alone")
-    outdated = "{} not in the configured form yet: found, but more slowly"
+        missing = ("warning", "{} without a vector, found by words alone")
+    outdated = "{} not in the configured form: found, but more slowly"
     hint = "klaw embed" if index.needs_vectors else "klaw index"
     findings: tuple[tuple[str, Severity, str, Sequence[int], str], ...] = (
         ("index-missing", *missing, compared.missing, hint),
         ("index-outdated", "warning", outdated, compared.outdated, hint),
-        ("index-orphans", "error", "it still finds {} of documents that are gone", compared.stale, FIX),
+        ("index-orphans", "error", "it still finds {} of deleted documents", compared.stale, FIX),
     )
     for check, severity, what, keys, command in findings:
         if keys:

@@ -25,7 +25,7 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
     try:
         scanned = list(source.scan())
     except KlawError as error:
-        what = f"{error.message}; {len(manifest):,} documents of it are indexed"
+        what = f"{error.message}; {len(manifest):,} of its documents are indexed"
         yield Finding("source-gone", "warning", what, source.origin, error.hint)
         return
     skipped: list[SkippedEntry] = []
@@ -45,7 +45,7 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
     gone = [path for path in manifest if path not in current and not stays(path, skipped)]
     yield from _outdated("stale", "changed since indexed", changed, source.origin)
     yield from _outdated("never-indexed", "never indexed", new, source.origin)
-    yield from _outdated("ghosts", "gone and still found", gone, source.origin)
+    yield from _outdated("ghosts", "deleted and still found", gone, source.origin)
     if getattr(source, "root", None) is not None:
         yield from _skipped(skipped, source.origin)
 
@@ -60,10 +60,10 @@ def check_origins(
     """
     known = {source.origin for source in sources}
     for origin, paths in _unknown(collection, known).items():
-        what = f"{len(paths):,} documents are indexed from a source that is not known any more"
+        what = f"{len(paths):,} documents are indexed from a source that no longer exists"
         if origin in reserved:
-            what = f"{len(paths):,} documents of {origin!r} are in the index, and the files they were made of are gone"
-            yield Finding("journal-gone", "error", what, origin, "put the file back, from a backup or an export", paths)
+            what = f"{len(paths):,} documents of {origin!r} are in the index, but their files are missing"
+            yield Finding("journal-gone", "error", what, origin, "restore the file from a backup or an export", paths)
         elif broken:
             what += f"; it may be of what does not work: {'; '.join(broken)}"
             yield Finding("ghost-source", "warning", what, origin, f"klaw plugins; or `klaw forget {origin}/`", paths)
@@ -108,7 +108,7 @@ def _hint(reason: str, origin: str) -> str:
         return "save it as UTF-8: iconv -f WINDOWS-1252 -t UTF-8 FILE"
     if reason.startswith("cannot be read"):
         return "check its permissions"
-    return "" if reason == EMPTY else f"`klaw workspace exclude {origin} PATTERN` leaves it out without a word"
+    return "" if reason == EMPTY else f"`klaw workspace exclude {origin} PATTERN` stops this warning"
 
 
 def _outdated(check: str, what: str, paths: Sequence[str], origin: str) -> Iterator[Finding]:

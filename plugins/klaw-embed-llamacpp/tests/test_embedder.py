@@ -101,7 +101,7 @@ def test_another_pooling_is_another_space(build: Build, minilm: LlamaCppEmbedder
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dimension": 385}, r"makes vectors of 384 dimensions, 385 were asked for"),
+        ({"dimension": 385}, r"returns vectors of 384 dimensions, expected 385"),
         ({"max_tokens": 511}, r"has room for 512 tokens.*max_tokens to 510"),
         ({"max_tokens": 510, "document_prefix": "passage: "}, r"has room for 512 tokens.*max_tokens to 507"),
     ],

@@ -82,7 +82,9 @@ def test_a_file_that_names_no_pooling(tmp_path: Path) -> None:
 def test_what_is_no_gguf_is_refused_without_llama_cpp(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(content)
-    with pytest.raises(ModelCorruptError, match=f"model.gguf is no sound GGUF file: .*{reason}.*fetch the file again"):
+    with pytest.raises(
+        ModelCorruptError, match=f"model.gguf is not a valid GGUF file: .*{reason}.*download the file again"
+    ):
         Header.read(path)
 
 
@@ -104,7 +106,7 @@ def test_a_download_that_stopped_is_refused(build: Build, minilm_gguf: Path, tmp
     path = tmp_path / "half.gguf"
     with minilm_gguf.open("rb") as stream:
         path.write_bytes(stream.read(length))
-    with pytest.raises(ModelCorruptError, match=r"half\.gguf.*fetch the file again"):
+    with pytest.raises(ModelCorruptError, match=r"half\.gguf.*download the file again"):
         _ = build(path=str(path)).space
 
 

@@ -255,7 +255,7 @@ def test_a_refusal_that_says_nothing_about_the_batch_keeps_it(
     openai.batch_status = ["in_progress", "completed"]
     refusal = error(status, f"Incorrect API key provided: {KEY}")
     openai.server.expect_oneshot_request(f"/v1/{path}", method="GET").respond_with_response(refusal)
-    with pytest.raises(EmbedderUnavailableError, match=r"a batch goes on; run the command again") as caught:
+    with pytest.raises(EmbedderUnavailableError, match=r"a batch is still running; run the command again") as caught:
         batched().embed_documents(TEXTS)
     assert KEY not in str(caught.value)
     batched().embed_documents(TEXTS)

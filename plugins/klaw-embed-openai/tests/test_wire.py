@@ -41,7 +41,7 @@ def test_an_answer_without_indexes_is_taken_in_its_order() -> None:
 @pytest.mark.parametrize("places", [(0, 0), (1, 2), (0, None), (0, "1"), (0, True), (0, 1.0), (-1, 0)])
 def test_indexes_that_are_not_the_texts_are_refused(places: tuple[Any, Any]) -> None:
     data = [{"index": place, "embedding": ROW} for place in places]
-    with pytest.raises(EmbeddingError, match="indexes are not those of 2 texts"):
+    with pytest.raises(EmbeddingError, match="indexes do not match 2 texts"):
         _rows({"data": data})
 
 

@@ -72,7 +72,7 @@ def test_nothing_can_be_forgotten_unless_that_is_allowed(home):
             assert "memory_forget" not in [tool.name for tool in (await session.list_tools()).tools]
             answer, is_error = await home.call(session, "memory_forget", path="notes/kiln.md")
             assert is_error
-            assert answer["error"] == "there is no tool 'memory_forget'"
+            assert answer["error"] == "unknown tool 'memory_forget'"
 
     home.talk(conversation())
     assert "notes/kiln.md" in home.run("search", "kiln", "--format", "files").stdout
@@ -108,7 +108,7 @@ def test_read_only_offers_nothing_that_writes(home):
 def test_a_tool_that_there_is_not_cannot_be_added(home):
     async def conversation():
         async with home.client("--tool", "memory_diary") as session:
-            with pytest.raises(MCPError, match="there is no tool 'memory_diary'"):
+            with pytest.raises(MCPError, match="unknown tool 'memory_diary'"):
                 await session.list_tools()
 
     home.talk(conversation())
@@ -188,9 +188,9 @@ def test_mistakes_are_answers_that_a_model_can_act_on(home):
         async with home.client() as session:
             for name, arguments, said in [
                 ("memory_search", {}, "query is missing"),
-                ("memory_get", {"path": "notes/no.md"}, "nothing is indexed under"),
+                ("memory_get", {"path": "notes/no.md"}, "no indexed document has the path or id"),
                 ("memory_core_delete", {"section": "world", "key": "x"}, "must be one of user, agent"),
-                ("rm", {}, "there is no tool"),
+                ("rm", {}, "unknown tool"),
             ]:
                 answer, is_error = await home.call(session, name, **arguments)
                 assert is_error

@@ -90,7 +90,7 @@ def test_a_model_with_a_manifest_must_be_sound(adding: Add, model_directory: Mod
     with pytest.raises(ModelCorruptError, match=r"tokenizer\.json is not the file"):
         adding().take("mine", source, ModelDescription())
     (source / "tokenizer.json").unlink()
-    with pytest.raises(ModelCorruptError, match="is not there"):
+    with pytest.raises(ModelCorruptError, match="does not exist"):
         adding().take("mine", source, ModelDescription())
     _assert_untouched(cache)
 

@@ -85,8 +85,8 @@ def test_a_model_is_added_listed_verified_and_removed(
     entry = _listed(klaw)[bge.name]
     assert (entry["where"], entry["directory"]) == ("cache", str(cache / "models" / bge.name))
     assert (entry["size"], entry["pinned"], entry["problem"]) == (bge.size, True, "")
-    assert klaw("verify", bge.name) == (0, f"{bge.name}  sound\n", "")
-    assert "is here already, and sound" in klaw("add", bge.name)[1]
+    assert klaw("verify", bge.name) == (0, f"{bge.name}  ok\n", "")
+    assert "is already installed and verified" in klaw("add", bge.name)[1]
     assert klaw("remove", bge.name)[0] == 0
     assert not (cache / "models" / bge.name).exists()
     assert klaw("remove", bge.name)[0] == 1

@@ -140,7 +140,7 @@ BAD = {
     "1e999": (reply(b'{"results": [{"index": 0, "relevance_score": 1e999}]}'), BodyError, "not a finite number"),
     "truncated JSON": (reply(b'{"results": [{"index": 0, "relev'), BodyError, "not valid JSON"),
     "a cut connection": (reply(GOOD)[:-9], NoAnswerError, "cannot be reached"),
-    "too few": (results((0, 0.1)), BodyError, "answers 1 scores, 4 were asked for"),
+    "too few": (results((0, 0.1)), BodyError, "returned 1 scores, expected 4"),
     "an unknown index": (results((0, 0.1), (1, 0.1), (2, 0.1), (9, 0.1)), BodyError, "scores document 9"),
     "no JSON": (reply(b"<html>"), BodyError, "not valid JSON"),
 }
@@ -179,7 +179,7 @@ class TestFailures:
             connect(url).rerank(QUERY, found, 10)
 
     def test_offline_asks_only_this_machine(self, server, connect, found):
-        with pytest.raises(NoAnswerError, match="is another machine, and Klaw is offline"):
+        with pytest.raises(NoAnswerError, match="is another machine, but Klaw is offline"):
             connect("https://rerank.example.org/v1", offline=True)
         assert connect(server.url, offline=True).rerank(QUERY, found, 10)
 

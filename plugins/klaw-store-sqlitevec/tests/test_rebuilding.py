@@ -132,7 +132,7 @@ def test_damage_in_the_database_is_said_of_it_and_leaves_the_vectors_beside(path
     store.close()
     damage_cache(path, leaf)
     store = SqliteStore(path)
-    with pytest.raises(StoreCorruptError, match=re.escape(f"{path} is not a sound database")), store.rebuild():
+    with pytest.raises(StoreCorruptError, match=re.escape(f"{path} is not a valid SQLite database")), store.rebuild():
         pass
     store.close()
     assert cached_in(fresh._path, "new") == 200
@@ -177,7 +177,7 @@ def test_damage_that_is_met_at_the_end_is_said_of_the_database(store, path, monk
         return read(snapshot, collection)
 
     monkeypatch.setattr(SqliteSnapshot, "space", fail)
-    with pytest.raises(StoreCorruptError, match=re.escape(f"{path} is not a sound database")), store.rebuild():
+    with pytest.raises(StoreCorruptError, match=re.escape(f"{path} is not a valid SQLite database")), store.rebuild():
         pass
 
 

@@ -198,7 +198,7 @@ class TestErrors:
 
         assert result.exit_code == 1
         assert result.stderr.endswith(
-            "klaw-fts5 is disabled → take it out of plugins.disabled and KLAW_DISABLE_PLUGINS\n"
+            "klaw-fts5 is disabled → remove it from plugins.disabled and KLAW_DISABLE_PLUGINS\n"
         )
 
     def test_a_data_directory_that_cannot_be_made_is_named(self, klaw, user_home):

@@ -6,7 +6,7 @@ import json
 def test_a_healthy_memory(indexed):
     result = indexed("doctor")
     assert result.exit_code == 0, result.output
-    assert result.stdout == "everything is as it should be\n"
+    assert result.stdout == "no problems found\n"
     assert json.loads(indexed("doctor", "--json").stdout) == {"healthy": True, "findings": []}
     assert indexed("doctor", "--quiet").stdout == ""
 
@@ -15,11 +15,11 @@ def test_an_error_is_shown_with_what_mends_it_and_mended(indexed, user_home):
     (user_home / "data" / "klaw" / "klaw.db").chmod(0o644)
     found = indexed("doctor")
     assert found.exit_code == 1
-    assert "error ~/data/klaw/klaw.db: others than you may use it (mode 644)\n  → klaw doctor --fix\n" in found.stdout
+    assert "error ~/data/klaw/klaw.db: other users can access it (mode 644)\n  → klaw doctor --fix\n" in found.stdout
     fixed = indexed("doctor", "--fix")
     assert fixed.exit_code == 0
     assert "fixed ~/data/klaw/klaw.db" in fixed.stdout
-    assert "everything is as it should be; " in fixed.stdout
+    assert "no problems found; " in fixed.stdout
     assert indexed("doctor").exit_code == 0
 
 
@@ -38,7 +38,7 @@ def test_a_database_that_does_not_open(indexed, user_home):
     (user_home / "data" / "klaw" / "klaw.db").write_bytes(b"nothing like a database" * 400)
     result = indexed("doctor")
     assert result.exit_code == 1
-    assert "is not a sound database" in result.stdout
+    assert "is not a valid SQLite database" in result.stdout
     assert "→ move it away" in result.stdout
 
 

@@ -74,7 +74,7 @@ def test_what_another_model_lacks_is_not_sent_round_in_a_circle(embedding, notes
     assert indexing.exit_code == 0
     for result in (indexing, embed):
         assert "1 chunk found by words alone" in result.stderr
-        assert "`klaw reindex` embeds everything anew" in result.stderr
+        assert "`klaw reindex` embeds everything again" in result.stderr
         assert "klaw embed" not in result.stderr
     assert embed.exit_code == 1
     assert "embedded: nothing in" in embed.stdout

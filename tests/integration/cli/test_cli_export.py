@@ -47,7 +47,7 @@ def test_a_file_that_is_none(klaw, user_home):
     file.write_text("{}\n")
     result = klaw("import", str(file))
     assert result.exit_code == 1
-    assert "the first line is no header; nothing was imported" in result.stderr
+    assert "the first line is not a header; nothing was imported" in result.stderr
     assert klaw("import", "missing.jsonl").exit_code == 1
 
 
@@ -56,7 +56,7 @@ def test_what_is_different_here_is_named(klaw):
     klaw("export", "--quiet")
     klaw("core", "set", "user", "name", "Grace")
     result = klaw("import", "--workspaces", "klaw-export.jsonl")
-    assert "not imported: core memory user.name is different here" in result.stderr
+    assert "not imported: core memory user.name already has another value" in result.stderr
     assert klaw("core", "get", "user", "name").stdout == "Grace\n"
 
 
@@ -69,7 +69,7 @@ def test_an_export_needs_no_sound_database(indexed, user_home):
 def test_no_directory_is_made(klaw, user_home):
     result = klaw("export", "nowhere/deep/x.jsonl")
     assert result.exit_code == 1
-    assert f"there is no directory {user_home / 'work' / 'nowhere' / 'deep'}" in result.stderr
+    assert f"no such directory: {user_home / 'work' / 'nowhere' / 'deep'}" in result.stderr
     assert list((user_home / "work").iterdir()) == []
 
 

@@ -93,7 +93,7 @@ class TestInit:
         components = json.loads(bare("init", "--json").stdout)["components"]
 
         assert result.exit_code == 0
-        assert "take it out of plugins.disabled" in result.stdout
+        assert "remove it from plugins.disabled" in result.stdout
         assert "plugins.disabled" in {item["type"]: item["remedy"] for item in components}["fts5"]
 
     def test_a_disabled_plugin_is_not_imported_for_the_first_file(self, bare, bomb, monkeypatch):

@@ -243,18 +243,18 @@ class TestGet:
     @pytest.mark.parametrize(
         ("target", "code", "words"),
         [
-            ("notes/none.md", 1, "nothing is indexed under 'notes/none.md'"),
-            ("notes/auth.md:99", 1, "there is no line 99"),
+            ("notes/none.md", 1, "no indexed document has the path or id 'notes/none.md'"),
+            ("notes/auth.md:99", 1, "asked for line 99"),
             ("notes/auth.md:0", 1, "count from 1"),
-            ("notes/auth.md:9-5", 2, "ends at line 5, before it begins at line 9"),
+            ("notes/auth.md:9-5", 2, "ends at line 5, before its first line 9"),
             ("", 2, "TARGET is empty"),
             ("notes/auth.md:abc", 2, "'abc' after notes/auth.md is not a line range"),
             ("notes/auth.md:", 2, "'' after notes/auth.md is not a line range"),
             ("notes/auth.md:5:x", 2, "'5:x' after notes/auth.md is not a line range"),
             ("notes/auth.md:5-", 2, "'5-' after notes/auth.md is not a line range"),
             ("notes/auth.md:" + "9" * 5000, 2, "is not a line range"),
-            ("notes/none.md:abc", 1, "nothing is indexed under 'notes/none.md:abc'"),
-            ("notes/none.md:5", 1, "nothing is indexed under 'notes/none.md'"),
+            ("notes/none.md:abc", 1, "no indexed document has the path or id 'notes/none.md:abc'"),
+            ("notes/none.md:5", 1, "no indexed document has the path or id 'notes/none.md'"),
         ],
     )
     def test_what_is_not_there(self, indexed, target, code, words):
@@ -316,7 +316,7 @@ class TestSaveAndForget:
     def test_an_empty_memory_is_refused(self, klaw):
         result = klaw("save", "  ")
 
-        assert (result.exit_code, result.stderr) == (1, "klaw: there is nothing to save: the text is empty\n")
+        assert (result.exit_code, result.stderr) == (1, "klaw: nothing to save: the text is empty\n")
 
     def test_without_a_terminal_forgetting_needs_a_yes(self, indexed):
         result = indexed("forget", "notes/auth.md")
@@ -340,10 +340,10 @@ class TestSaveAndForget:
 
     @pytest.mark.parametrize("command", [("get", "notes"), ("forget", "notes", "--yes")])
     def test_a_workspace_without_its_slash_is_told_from_nothing(self, indexed, command):
-        assert "notes is a whole workspace → `klaw search --path notes/`" in indexed(*command).stderr
+        assert "notes is a whole workspace → search it with `klaw search --path notes/`" in indexed(*command).stderr
 
     def test_what_is_not_there_cannot_be_forgotten(self, indexed):
-        assert "nothing is indexed under 'elsewhere/'" in indexed("forget", "elsewhere/", "--yes").stderr
+        assert "no indexed document has the path or id 'elsewhere/'" in indexed("forget", "elsewhere/", "--yes").stderr
 
 
 def test_main_runs_what_the_tests_run(monkeypatch, capsys):

@@ -68,11 +68,11 @@ class GeminiServer:
         found = (os.environ.get(name, "").strip() for name in _NAMES if url == GEMINI_URL)
         key = self.options.api_key or next(filter(None, found), "")
         if not key:
-            raise EmbedderUnavailableError(f"{url} needs a key, and there is none", hint=_KEY)
+            raise EmbedderUnavailableError(f"{url} needs an API key, but none is set", hint=_KEY)
         try:
             return client_for(url, self.options, {"x-goog-api-key": key})
         except ValueError as error:  # its message does not show the key
-            raise EmbedderUnavailableError(f"the key in {' or '.join(_NAMES)} cannot be sent: {error}") from error
+            raise EmbedderUnavailableError(f"invalid key in {' or '.join(_NAMES)}: {error}") from error
 
     def __str__(self) -> str:
         return f"{self.options.url} ({self.options.model})"

@@ -56,7 +56,7 @@ class LlamaCppEmbedder:
         kept = model.options.dimension or identity.dimension
         if kept > identity.dimension:
             raise EmbeddingError(
-                f"{model.name} makes vectors of {identity.dimension} dimensions, {kept} were asked for",
+                f"{model.name} returns vectors of {identity.dimension} dimensions, expected {kept}",
                 hint="lower memory.embedding.dimension",
             )
         pooled = "" if model.pooling == "mean" else f"{model.pooling}, "

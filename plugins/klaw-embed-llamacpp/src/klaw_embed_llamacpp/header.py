@@ -45,20 +45,20 @@ class Header:
         except OSError as error:
             raise ModelCorruptError(f"cannot read {path}: {error.strerror}", hint=FETCH_AGAIN) from error
         except ValueError as error:  # also mmap's for an empty file
-            raise ModelCorruptError(f"{path} is no sound GGUF file: {error}", hint=FETCH_AGAIN) from error
+            raise ModelCorruptError(f"{path} is not a valid GGUF file: {error}", hint=FETCH_AGAIN) from error
 
 
-FETCH_AGAIN = "fetch the file again; `sha256sum` compares it with what its publisher says"
+FETCH_AGAIN = "download the file again, and compare its `sha256sum` with the publisher's"
 
 
 def _interpret(metadata: Mapping[str, Value]) -> Header:
     architecture = metadata.get("general.architecture")
     context = metadata.get(f"{architecture}.context_length")
     if not isinstance(architecture, str) or not isinstance(context, int) or context < 1:
-        raise ValueError("it does not say its architecture and context length")
+        raise ValueError("it has no architecture and context length")
     pooling = metadata.get(f"{architecture}.pooling_type", 0)
     if not isinstance(pooling, int) or pooling not in _POOLINGS:
-        raise ValueError(f"pooling type {pooling} makes no sentence embedding; is it a reranker?")
+        raise ValueError(f"pooling type {pooling} gives no sentence embedding; is this a reranker?")
     return Header(context, _POOLINGS[pooling])
 
 
@@ -118,4 +118,4 @@ class _Walk:
     def _skip(self, length: int) -> None:
         self._at += length
         if self._at > len(self._content):
-            raise ValueError("it ends inside its metadata")
+            raise ValueError("its metadata is truncated")

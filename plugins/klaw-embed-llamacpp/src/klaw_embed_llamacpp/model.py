@@ -102,7 +102,7 @@ class GgufModel:
         expected = ModelIdentity(self.manifest.files[self.manifest.model].sha256, self.manifest.dimension)
         if verified != expected:
             raise self.manifest.corrupt(
-                f"{self.path} is not what its manifest says: "
+                f"{self.path} does not match its manifest: "
                 f"{verified.dimension} dimensions and SHA-256 {verified.sha256}, "
                 f"expected {expected.dimension} and {expected.sha256}"
             )

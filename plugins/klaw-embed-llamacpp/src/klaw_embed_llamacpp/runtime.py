@@ -65,11 +65,11 @@ class Runtime:
             return cls(xllamacpp.Server(parameters), path)
         except RuntimeError as error:
             raise EmbedderUnavailableError(
-                f"llama.cpp cannot load {path}", hint="is there memory enough for the model?"
+                f"llama.cpp cannot load {path}", hint="is there enough memory for the model?"
             ) from error
         except (AttributeError, TypeError) as error:  # its parameters follow llama.cpp's, which change
             raise EmbedderUnavailableError(
-                f"this xllamacpp is not one that Klaw knows how to use: {error}",
+                f"unsupported version of xllamacpp: {error}",
                 hint=f"{INSTALL}, or {update_command('klaw-embed-llamacpp')}",
             ) from error
         finally:

@@ -101,11 +101,11 @@ def _load_error(path: Path, code: int, log: str) -> ModelCorruptError | Embedder
     """Make the error from how the trial ended: its log, or the signal that ended it."""
     if code == -signal.SIGKILL:
         return EmbedderUnavailableError(
-            f"llama.cpp was killed while it loaded {path}", hint="is there memory enough for the model?"
+            f"llama.cpp was killed while it loaded {path}", hint="is there enough memory for the model?"
         )
     if code < 0:
         name = signal.Signals(-code).name
-        return ModelCorruptError(f"llama.cpp dies of {name} when it loads {path}", hint=FETCH_AGAIN)
+        return ModelCorruptError(f"llama.cpp was killed by {name} while it loaded {path}", hint=FETCH_AGAIN)
     found = _REASON.search(log)
     last = log.strip().splitlines()[-1:] or [f"it exits with {code}"]
     reason = found.group(1) if found else last[0]

@@ -44,7 +44,7 @@ class Weights:
         found = _digest(self.path)
         if found != self.sha256:
             raise ModelCorruptError(
-                f"{self.path} is not the file that was installed: SHA-256 {found}, recorded {self.sha256}",
+                f"{self.path} has changed since it was installed: SHA-256 {found}, recorded {self.sha256}",
                 hint=_INSTALL,
             )
         return self.path

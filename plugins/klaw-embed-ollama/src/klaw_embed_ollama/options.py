@@ -23,7 +23,9 @@ _DURATION = re.compile(r"|0|-?(?:\d+(?:\.\d+)?(?:ms|s|m|h))+")
 
 def _duration(_instance: object, attribute: Any, value: str) -> None:
     if not _DURATION.fullmatch(value):
-        raise ValueError(f"{attribute.name}: {value!r} is no duration like '30s', '10m', '1h30m' or '-1m'")
+        raise ValueError(
+            f"{attribute.name}: {value!r} is not a duration; use a form like '30s', '10m', '1h30m' or '-1m'"
+        )
 
 
 def server_url() -> str:

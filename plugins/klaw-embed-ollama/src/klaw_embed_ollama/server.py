@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _SPECIAL_TOKENS = 2  # what a model puts around a text: [CLS] and [SEP], or their like
 _LARGEST_CONTEXT = 2048  # what a server gives, at the least, to a model that could read more
 _UNKNOWN_CONTEXT = 256  # a server that names no window may also cut in silence: stay below any usual one
-_START = "is it running? `ollama serve` starts it; memory.embedding.url says where it is"
-_KEY = "memory.embedding.api_key is what the server, or the proxy before it, asks for"
+_START = "is it running? start it with `ollama serve`, and check memory.embedding.url"
+_KEY = "set memory.embedding.api_key to the key of the server or its proxy"
 
 
 @frozen(eq=False)
@@ -82,7 +82,7 @@ class OllamaServer:
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
-            with embedding_errors(unreachable=_START, key=_KEY, model=f"`ollama pull {self.options.model}` fetches it"):
+            with embedding_errors(unreachable=_START, key=_KEY, model=f"run `ollama pull {self.options.model}`"):
                 yield
         except ModelNotFoundError as error:
             refusal = error.__cause__

@@ -62,7 +62,9 @@ class SentenceEncoder:
         if states.shape[:2] != (len(windows), max(map(len, windows))) or states.ndim != 3:  # noqa: PLR2004  # (batch, tokens, dimension)
             raise EmbeddingError(f"{output} of {name} is not a vector a token: {states.shape}")
         if states.shape[2] != self.manifest.dimension:
-            raise EmbeddingError(f"{name} gives vectors of shape {states.shape[2:]}, not ({self.manifest.dimension},)")
+            raise EmbeddingError(
+                f"{name} returns vectors of shape {states.shape[2:]}, not ({self.manifest.dimension},)"
+            )
         return unit_rows(np.stack([self._pool(states[row, : len(window)]) for row, window in enumerate(windows)]), name)
 
     def _pool(self, states: Matrix) -> Vector:

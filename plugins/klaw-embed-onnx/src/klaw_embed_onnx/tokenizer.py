@@ -111,7 +111,7 @@ def _special_tokens(tokenizer: Tokenizer, manifest: OnnxEmbedderManifest) -> tup
     encoding = tokenizer.encode(_WORD)
     kept = [number for number, special in enumerate(encoding.special_tokens_mask) if not special]
     if not kept:
-        raise manifest.corrupt(f"{manifest.directory / manifest.tokenizer} makes no tokens of {_WORD!r}")
+        raise manifest.corrupt(f"{manifest.directory / manifest.tokenizer} returns no tokens for {_WORD!r}")
     return tuple(encoding.ids[: kept[0]]), tuple(encoding.ids[kept[-1] + 1 :])
 
 

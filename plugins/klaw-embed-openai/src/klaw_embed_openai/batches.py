@@ -92,7 +92,7 @@ class BatchJobs:
                 rows = self._finish(path, job)
                 found.update((text_of[digest], row) for digest, row in rows.items() if digest in text_of)
         except HttpError as error:
-            hint = "a batch goes on; run the command again" if self._held(text_of) else ""
+            hint = "a batch is still running; run the command again" if self._held(text_of) else ""
             raise EmbedderUnavailableError(error.message, hint=hint) from error
         return found
 
@@ -205,7 +205,7 @@ class BatchJobs:
             if batch.get("status") in _ENDED:
                 return batch
             if waited >= limit and cancelled:
-                raise EmbeddingError(f"batch {job.batch} does not end, though it was cancelled")
+                raise EmbeddingError(f"batch {job.batch} was cancelled but does not end")
             if waited >= limit:
                 _LOG.warning("batch %s took longer than %g s: cancelled", job.batch, waited)
                 self._cancel(path)

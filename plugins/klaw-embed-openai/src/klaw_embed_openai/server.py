@@ -59,7 +59,7 @@ class OpenAIServer:
         """Send one request; return a row a text. Raise TooLongError, EmbeddingError."""
         url = self.options.url.rstrip("/")
         with embedding_errors(
-            unreachable="" if url == OPENAI_URL else "is it running? memory.embedding.url says where it is",
+            unreachable="" if url == OPENAI_URL else "is it running? check memory.embedding.url",
             key=_KEY,
             model=f"is {self.options.model!r} a model of this server, and the path of memory.embedding.url right?",
         ):
@@ -83,7 +83,7 @@ class OpenAIServer:
         if any(member(entry, "index") is not None for entry in entries):
             places = [member(entry, "index") for entry in entries]
             if {type(place) for place in places} != {int} or sorted(places) != list(range(count)):
-                raise EmbeddingError(f"{self} answers vectors whose indexes are not those of {count} texts")
+                raise EmbeddingError(f"{self} returned vectors whose indexes do not match {count} texts")
             entries = [entry for _, entry in sorted(zip(places, entries, strict=True), key=lambda pair: pair[0])]
         return rows_of([self._numbers(member(entry, "embedding")) for entry in entries], count, self)
 
@@ -94,7 +94,7 @@ class OpenAIServer:
         try:
             return np.frombuffer(b64decode(embedding, validate=True), "<f4")
         except ValueError as error:  # binascii.Error is one
-            raise EmbeddingError(f"{self} answers a vector that is not base64 of float32: {error}") from error
+            raise EmbeddingError(f"{self} returned a vector that is not base64 of float32: {error}") from error
 
     @cached_property
     def client(self) -> HttpClient:
@@ -109,11 +109,11 @@ class OpenAIServer:
         if not key and url in {OPENAI_URL, environment_url()}:
             key = os.environ.get("OPENAI_API_KEY", "").strip()
         if not key and url == OPENAI_URL:
-            raise EmbedderUnavailableError(f"{url} needs a key, and there is none", hint=_KEY)
+            raise EmbedderUnavailableError(f"{url} needs an API key, but none is set", hint=_KEY)
         try:
             return client_for(url, options, {"authorization": f"Bearer {key}"} if key else {})
         except ValueError as error:  # its message does not show the key
-            raise EmbedderUnavailableError(f"OPENAI_API_KEY cannot be sent: {error}") from error
+            raise EmbedderUnavailableError(f"invalid key in OPENAI_API_KEY: {error}") from error
 
     def __str__(self) -> str:
         return f"{self.options.url} ({self.options.model})"

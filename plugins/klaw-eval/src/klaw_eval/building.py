@@ -126,8 +126,8 @@ def _refuse_elsewhere(memory: Memory, place: Path) -> None:
     location = memory.status().location
     if location != "memory" and not Path(location).resolve().is_relative_to(place.resolve()):
         raise DatasetError(
-            f"the configured store keeps its data in {location}, where a test set must not go",
-            hint="evaluate with a configuration that does not set where: klaw eval --config FILE",
+            f"the configured store keeps its data in {location}, where no test set must be indexed",
+            hint="use a configuration that does not set this place: klaw eval --config FILE",
         )
 
 

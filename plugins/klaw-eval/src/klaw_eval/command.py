@@ -50,7 +50,7 @@ def _thresholds(_context: click.Context, _parameter: click.Parameter, values: Se
     for value in values:
         name, separator, number = value.partition("=")
         if not separator or name not in METRICS:
-            raise click.BadParameter(f"expected METRIC=VALUE, as in ndcg@10=.38; metrics: {', '.join(METRICS)}")
+            raise click.BadParameter(f"expected METRIC=VALUE, e.g. ndcg@10=.38; metrics: {', '.join(METRICS)}")
         try:
             thresholds[name] = float(number)
         except ValueError as error:
@@ -60,7 +60,7 @@ def _thresholds(_context: click.Context, _parameter: click.Parameter, values: Se
 
 def _picture(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path | None:
     if value is not None and value.suffix not in {".svg", ".png"}:
-        raise click.BadParameter(f"{value}: a picture's name ends in .svg or .png")
+        raise click.BadParameter(f"{value}: the file name must end in .svg or .png")
     return value
 
 
@@ -83,33 +83,40 @@ class _WithFacts(click.Command):
 @click.option("--questions", type=_FILE, metavar="FILE", help="Ask your own index your own questions.")
 @click.option("--format", type=click.Choice(("locomo", "beir", "trec", "squad", "beam")), help="Do not guess the form.")
 @click.option(
-    "--unit", type=click.Choice(("session", "turn")), multiple=True, help="What counts, for LoCoMo. [session]"
+    "--format", type=click.Choice(("locomo", "beir", "trec", "squad")), help="Format of DATASET. [default: detected]"
+)
+@click.option(
+    "--unit", type=click.Choice(("session", "turn")), multiple=True, help="What is counted, for LoCoMo. [session]"
 )
 @click.option("--pooled", is_flag=True, help="One index for all conversations, for LoCoMo.")
-@click.option("--part", metavar="NAME", help="Which of qrels/*.tsv, for BEIR. [test]")
+@click.option("--part", metavar="NAME", help="Name of a qrels/*.tsv file, for BEIR. [test]")
 @click.option(
     "--bilingual", type=_FILE, metavar="FILE", help="Every second paragraph from this translation, for SQuAD."
 )
-@click.option("--half", type=click.Choice(("tune", "report")), help="Ask one half: tune on one, report the other.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Ask N questions only, for a quick look.")
+@click.option("--half", type=click.Choice(("tune", "report")), help="Ask one half: tune on one, report on the other.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Ask only N questions, for a quick look.")
 @click.option("--relevance", is_flag=True, help="Ask with and without each question's documents: does relevance tell?")
-@click.option("--compare", type=(_FILE, _FILE), metavar="A B", help="Two configuration files, on the same questions.")
-@click.option("--fail-under", multiple=True, callback=_thresholds, metavar="METRIC=VALUE", help="Exit 1 below this.")
+@click.option(
+    "--compare", type=(_FILE, _FILE), metavar="A B", help="Compare two configuration files on the same questions."
+)
+@click.option(
+    "--fail-under", multiple=True, callback=_thresholds, metavar="METRIC=VALUE", help="Exit with 1 below this value."
+)
 @click.option("--plot", type=_FILE, callback=_picture, metavar="FILE", help="Draw a picture (.svg or .png).")
-@click.option("--keep", type=_FILE, metavar="DIR", help="Keep the indexes here, and use those that are here.")
+@click.option("--keep", type=_FILE, metavar="DIR", help="Keep the indexes in this directory, and reuse them.")
 @common_options
 @pass_settings
 def command(settings: Settings, /, **options: Any) -> None:
-    """Measure how often the right chunk is among the first, by words, by vectors and fused.
+    """Measure how often the right chunk is among the first results: by words, by vectors and fused.
 
     A DATASET is a LoCoMo file, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/), a folder with documents,
-    questions and TREC judgements (Cranfield), or a SQuAD file. It is indexed as your notes would be, with your
-    configuration, in a directory of its own.
+    questions and TREC judgements (Cranfield), or a SQuAD file. It is indexed with your configuration, like your notes,
+    in a separate directory.
 
     `klaw eval facts DATASET...` measures what a context holds, with and without facts.
 
     Your own questions are lines of JSON: {"question": "...", "path": "notes/a.md"} or {"question": "...", "text":
-    "what the chunk holds"}. They are asked of your index as it is.
+    "what the chunk contains"}. They are asked of your present index.
     """
     wanted = Arguments(**options)
     _check(settings, wanted)
@@ -132,7 +139,7 @@ def command(settings: Settings, /, **options: Any) -> None:
         from klaw_eval.plotting import plot
 
         plot(reports, wanted.plot)
-        notify(settings, f"drawn: {wanted.plot}")
+        notify(settings, f"plot written to {wanted.plot}")
     _refuse_below(reports, wanted.fail_under)
 
 
@@ -145,7 +152,7 @@ def _check(settings: Settings, wanted: Arguments) -> None:
     if wanted.relevance and (wanted.compare or wanted.plot or wanted.fail_under or wanted.questions):
         raise click.UsageError("--relevance goes without --compare, --plot, --fail-under and --questions")
     if wanted.questions is None and settings.data_dir is not None:
-        raise click.UsageError("a DATASET has a directory of its own (--keep DIR); --data-dir goes with --questions")
+        raise click.UsageError("a DATASET has its own directory (--keep DIR); use --data-dir with --questions")
 
 
 def _datasets(wanted: Arguments) -> Iterator[Dataset]:
@@ -157,11 +164,11 @@ def _datasets(wanted: Arguments) -> Iterator[Dataset]:
     for path in wanted.datasets:
         form = wanted.format or recognise(path)
         if form != "locomo" and (wanted.unit or wanted.pooled):
-            raise click.UsageError(f"--unit and --pooled are for LoCoMo; {path} is of the form {form}")
+            raise click.UsageError(f"--unit and --pooled are for LoCoMo; {path} has the form {form}")
         if form != "beir" and wanted.part is not None:
-            raise click.UsageError(f"--part is for BEIR; {path} is of the form {form}")
+            raise click.UsageError(f"--part is for BEIR; {path} has the form {form}")
         if form != "squad" and wanted.bilingual is not None:
-            raise click.UsageError(f"--bilingual is for SQuAD; {path} is of the form {form}")
+            raise click.UsageError(f"--bilingual is for SQuAD; {path} has the form {form}")
         if wanted.bilingual is not None:
             found.append(read_bilingual(path, wanted.bilingual))
             continue
@@ -233,7 +240,7 @@ def kept_root(keep: Path | None) -> Iterator[Path]:
     try:
         keep.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DatasetError(f"{keep} cannot be used to keep indexes: {error.strerror or error}") from error
+        raise DatasetError(f"indexes cannot be kept in {keep}: {error.strerror or error}") from error
     yield keep.resolve()
 
 

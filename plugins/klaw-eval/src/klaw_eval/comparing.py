@@ -60,6 +60,6 @@ def has_one_each(run: Run) -> bool:
 def compare(a: Run, b: Run) -> Comparison:
     """Set two runs of one test set side by side. Raise ValueError if they did not ask the same questions."""
     if a.questions != b.questions:
-        raise ValueError("two runs can be compared on the same questions only")
+        raise ValueError("only runs with the same questions can be compared")
     modes = [mode for mode in a.scores if mode in b.scores]
     return Comparison(a, b, {mode: interval(b.scores[mode] - a.scores[mode], a.groups) for mode in modes})

@@ -175,7 +175,7 @@ def _print_terms(output: Output, run: Run, half: str | None) -> None:
     if notes:
         output.line(f"left out: {', '.join(notes)}")
     if run.missing:
-        output.line(f"not in the index, so never found: {counted(run.missing, 'wanted id')}")
+        output.line(f"not in the index, so never found: {counted(run.missing, 'expected id')}")
     if has_one_each(run):
         output.line("each question has one right id: frac and all are the same as any")
     if half:
@@ -216,7 +216,7 @@ def _print_misses(output: Output, run: Run) -> None:
         output.line(StyledText("not among the first ten", "bold"))
         output.rows([(miss["question"], ", ".join(miss["wanted"])) for miss in misses[:_SHOWN_MISSES]], indent=2)
         if len(misses) > _SHOWN_MISSES:
-            output.line(f"and {len(misses) - _SHOWN_MISSES:,} more: --json --verbose lists all", indent=2)
+            output.line(f"and {len(misses) - _SHOWN_MISSES:,} more; --json --verbose lists all", indent=2)
 
 
 def _figure(value: float, *, sign: bool = False) -> str:

@@ -121,9 +121,9 @@ def _mismatch(corpus: Corpus, index: OpenIndex) -> DatasetError:
     """Return the error that not one wanted id is in the index: whatever was found would count as wrong."""
     there = ", ".join(map(repr, index.shown)) or "nothing"
     return DatasetError(
-        f"{corpus.name}: the gold ids and the index do not match: "
-        f"the questions want {', '.join(map(repr, _wanted(corpus)[:2]))}; the index holds {there}",
-        hint="check that these are the questions of these documents",
+        f"{corpus.name}: the expected ids and the index do not match: "
+        f"the questions expect {', '.join(map(repr, _wanted(corpus)[:2]))}; the index has {there}",
+        hint="check that the questions belong to these documents",
     )
 
 

@@ -129,7 +129,7 @@ def _mem0(text: str, path: Path) -> Iterator[Fact]:
     items = value.get("results", value.get("memories")) if isinstance(value, Mapping) else value
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise RecordError(
-            f"{path} holds no list of memories", hint="export it with json.dump(memory.get_all(...), file)"
+            f"{path} contains no list of memories", hint="export it with json.dump(memory.get_all(...), file)"
         )
     users = {item.get("user_id") for item in items}
     for number, item in enumerate(items, start=1):

@@ -217,7 +217,7 @@ class Fts5Index:
         del resource
         if len(query.text) <= MAX_TERMS or len(terms := compile_query(query.text)) <= MAX_TERMS:
             return ()
-        return (f"the question has {len(terms):,} different words: searched for the {MAX_TERMS} that tell the most",)
+        return (f"the question has {len(terms):,} different words; searched for the {MAX_TERMS} most informative ones",)
 
     def suggest(
         self, resource: apsw.Connection, query: Query, read: Callable[[Sequence[int]], Sequence[str]], /

@@ -19,7 +19,7 @@ def read_body(pieces: Iterable[bytes], encoding: str, limit_bytes: int) -> bytes
     stopped inside the piece that goes off, which httpx's own decoder would first unpack as a whole.
     """
     if encoding not in {"", "identity", "gzip"}:
-        raise BodyError(f"the answer is packed as {encoding!r}, which was not asked for")
+        raise BodyError(f"the answer has the content encoding {encoding!r}, which was not requested")
     unpack = zlib.decompressobj(_GZIP_WBITS) if encoding == "gzip" else None
     body = bytearray()
     received = 0
@@ -28,13 +28,13 @@ def read_body(pieces: Iterable[bytes], encoding: str, limit_bytes: int) -> bytes
         try:
             body += unpack.decompress(piece, limit_bytes - len(body) + 1) if unpack else piece
         except zlib.error as error:
-            raise BodyError(f"the answer is not sound gzip: {error}") from error
+            raise BodyError(f"the answer is not valid gzip: {error}") from error
         if max(received, len(body)) > limit_bytes:
             raise BodyError(f"the answer is larger than {limit_bytes:,} bytes")
         if unpack and unpack.unused_data:
-            raise BodyError("the answer goes on after the end of its gzip stream")
+            raise BodyError("the answer continues after the end of its gzip stream")
     if unpack and not unpack.eof:
-        raise BodyError("the answer breaks off inside its gzip stream")
+        raise BodyError("the answer ends inside its gzip stream")
     return bytes(body)
 
 

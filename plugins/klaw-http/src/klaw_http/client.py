@@ -36,9 +36,11 @@ def _sendable(_instance: object, _attribute: object, headers: Mapping[str, str])
     """
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of a header")
+            raise ValueError(f"{name!r} is not a valid header name")
         if not (value.isascii() and value.isprintable() and value == value.strip()):
-            raise ValueError(f"header {name}: its value holds white space at an end, or what HTTP cannot send")
+            raise ValueError(
+                f"header {name}: its value starts or ends with white space, or has characters that HTTP cannot send"
+            )
 
 
 @frozen
@@ -122,7 +124,7 @@ class HttpClient:
                         raise failure.last(f"{where} {failure} ({attempt} attempts)") from failure
                     if wait >= deadline.remaining():
                         raise failure.last(
-                            f"{where} {failure}; trying again after {wait:.0f} s would pass the "
+                            f"{where} {failure}; a retry after {wait:.0f} s would exceed the "
                             f"deadline of {deadline.seconds:g} s"
                         ) from failure
                 self.pause(wait)
@@ -161,13 +163,13 @@ class HttpClient:
                 raise LaterError(reason, was_sent=not isinstance(error, UNCONNECTED)) from error
             raise NoAnswerError(f"{where} was silent for {self.read_timeout_seconds:g} s") from error
         except UNUSABLE as error:
-            raise BodyError(f"{where} leads to no valid address") from error
+            raise BodyError(f"{where} is not a valid address") from error
 
     def _refusal(self, path: str, response: httpx.Response) -> Exception:
         status = response.status_code
         if response.is_redirect:
             return StatusError(
-                f"{self._where(path)} answers {status}, a redirect; none is followed, so set the address it leads to",
+                f"{self._where(path)} answers {status}, a redirect, which is not followed; configure its target",
                 status=status,
             )
         body = _error_body(response)

@@ -89,7 +89,7 @@ def redirected(url: str, location: str) -> str:
     except ValueError:
         valid = False
     if not valid or len(target) > _LONGEST_URL:
-        raise BodyError(f"{without_query(url)} redirects to no valid address")
+        raise BodyError(f"{without_query(url)} redirects to an invalid address")
     if parts.username is not None or parts.password is not None:
         raise BodyError(f"{without_query(url)} redirects to an address with credentials, which is not followed")
     if parts.scheme not in {"http", "https"} or (parts.scheme == "http" and urlsplit(url).scheme == "https"):
@@ -123,7 +123,7 @@ class _Download:
                 failures = 1 if self._done - before >= self._limits.stretch_bytes else failures + 1
                 if failures > self._limits.retries:
                     raise failure.last(
-                        f"{without_query(self._url)} {failure}; {self._done:,} of {self._size:,} bytes had come"
+                        f"{without_query(self._url)} {failure} after {self._done:,} of {self._size:,} bytes"
                     ) from failure
                 wait = max(backoff_seconds(failures), failure.retry_after_seconds)
             else:
@@ -149,9 +149,9 @@ class _Download:
         except TRANSIENT as error:
             raise LaterError(f"cannot be reached: {str(error) or type(error).__name__}") from error
         except (DeadlineError, *TIMEOUTS) as error:
-            raise LaterError("fell silent, or sent next to nothing") from error
+            raise LaterError("sent no data, or almost none") from error
         except UNUSABLE as error:
-            raise BodyError(f"{without_query(url)} leads to no valid address") from error
+            raise BodyError(f"{without_query(url)} is not a valid address") from error
 
     def _headers(self) -> dict[str, str]:
         headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "klaw"}
@@ -163,7 +163,7 @@ class _Download:
         if not response.is_success:
             self._refuse(where, response)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise BodyError(f"{where} sends the file packed, which was not asked for")
+            raise BodyError(f"{where} sends the file compressed, which was not requested")
         if response.status_code != 206 or self._begin_of(response) != self._done:  # noqa: PLR2004  # Partial Content
             self._restart()
         length = response.headers.get("content-length", "")
@@ -181,7 +181,7 @@ class _Download:
                 stretch = 0
                 pace.renew()
         if self._done < self._size:
-            raise LaterError("broke off")
+            raise LaterError("closed the connection")
 
     def _begin_of(self, response: httpx.Response) -> int:
         """Return where a part begins: ``Content-Range: bytes 5-9/10`` (RFC 9110, 14.4)."""
@@ -199,5 +199,5 @@ class _Download:
             raise LaterError(f"answers {status}", retry_after_seconds(response.headers.get("retry-after")))
         if status == _RANGE_NOT_SATISFIABLE and self._done:
             self._restart()
-            raise LaterError("cannot go on where it broke off")
+            raise LaterError("cannot resume the download")
         raise StatusError(f"{where} answers {status}", status=status)

@@ -178,7 +178,7 @@ class RemoteEmbedder:
                 parts = (windows[:middle], windows[middle:])
                 return np.concatenate([self._ask(part, prefix, query=query) for part in parts])
             if len(windows[0]) < 2:  # noqa: PLR2004  # one character cannot be cut
-                raise EmbeddingError(f"{self.server} finds a single character too long") from error
+                raise EmbeddingError(f"{self.server} rejects a single character as too long") from error
             pieces = halves(windows[0])
             return pool_windows(self._ask(pieces, prefix, query=query), estimate_tokens(pieces))[np.newaxis]
         return self._unit(rows)
@@ -186,8 +186,8 @@ class RemoteEmbedder:
     def _unit(self, rows: Matrix) -> Matrix:
         if rows.shape[1] != self.space.dimension:
             raise EmbeddingError(
-                f"{self.server} answers vectors of {rows.shape[1]} dimensions, not {self.space.dimension}",
-                hint="another model answers than before, or one that cannot shorten its vectors",
+                f"{self.server} returned vectors of {rows.shape[1]} dimensions, not {self.space.dimension}",
+                hint="the server runs another model than before, or one that cannot shorten its vectors",
             )
         return unit_rows(rows, str(self.server))
 
@@ -196,13 +196,13 @@ def rows_of(embeddings: object, count: int, server: object) -> Matrix:
     """Return a server's rows of numbers as float32 of shape (count, d). Raise EmbeddingError, naming the server."""
     if not isinstance(embeddings, Sequence) or isinstance(embeddings, str) or len(embeddings) != count:
         got = f"{len(embeddings)} vectors" if isinstance(embeddings, list) else "no vectors"
-        raise EmbeddingError(f"{server} answers {got} for {count} texts")
+        raise EmbeddingError(f"{server} returned {got} for {count} texts")
     try:
         wide = np.array(embeddings, dtype=np.float64)
     except (ValueError, TypeError, OverflowError) as error:
-        raise EmbeddingError(f"{server} answers vectors that are not rows of numbers of one length") from error
+        raise EmbeddingError(f"{server} returned vectors that are not rows of numbers of one length") from error
     if wide.ndim != 2 or not wide.size:  # noqa: PLR2004  # rows and columns
-        raise EmbeddingError(f"{server} answers vectors without numbers")
+        raise EmbeddingError(f"{server} returned vectors without numbers")
     with np.errstate(over="ignore"):  # what overflows becomes an infinity, and is refused as one
         rows: Matrix = wide.astype(np.float32)
     return rows

@@ -35,8 +35,8 @@ TEXT = "what is private"
 
 # Rows that are not what was asked for, and what is said about them.
 _WRONG: list[tuple[Any, str]] = [
-    ([ROW], r"1 vectors for 2 texts|indexes are not those of 2 texts"),
-    ([ROW] * 3, r"3 vectors for 2 texts|indexes are not those of 2 texts"),
+    ([ROW], r"1 vectors for 2 texts|indexes do not match 2 texts"),
+    ([ROW] * 3, r"3 vectors for 2 texts|indexes do not match 2 texts"),
     ([], "0 vectors for 2 texts"),
     ([ROW[:3]] * 2, "3 dimensions, not 4"),
     ([[*ROW, 0.1]] * 2, "5 dimensions, not 4"),
@@ -112,7 +112,7 @@ class RemoteEmbedderContract:
     def test_retry_after_is_kept_to_or_given_up(self) -> None:
         with (
             self._wire(reply(b"", "429 Later", retry_after="3600"), self._reply(ROW)) as wire,
-            pytest.raises(EmbedderUnavailableError, match=r"after 3600 s would pass the deadline of 9 s"),
+            pytest.raises(EmbedderUnavailableError, match=r"after 3600 s would exceed the deadline of 9 s"),
         ):
             self._embedder(wire, retries=1, deadline_seconds=9.0).embed_query("a")
 

@@ -11,7 +11,7 @@ def _no_spaces(_instance: object, attribute: object, value: str) -> None:
     """Refuse a key that HTTP cannot send; the message does not show it."""
     del attribute
     if not (value.isascii() and value.isprintable() and " " not in value):
-        raise ValueError("api_key: holds white space or what HTTP cannot send")
+        raise ValueError("api_key: contains white space, or characters that HTTP cannot send")
 
 
 @frozen
@@ -41,6 +41,6 @@ def require_network(url: str, place: ComponentContext) -> None:
     """Raise EmbedderUnavailableError if Klaw is offline and the URL is not this machine's."""
     if place.offline and not is_loopback(url):
         raise EmbedderUnavailableError(
-            f"{url} is another machine, and Klaw is offline",
+            f"{url} is another machine, but Klaw is offline",
             hint="unset KLAW_OFFLINE, or set memory.embedding.url to this machine",
         )

@@ -37,11 +37,11 @@ def _problem(value: str) -> str:
     except ValueError:  # its text may hold a piece of a password, so it is not passed on
         return "not a valid URL"
     if parts.username is not None or parts.password is not None:
-        return "credentials do not belong in a URL, pass them as a key"
+        return "the URL contains credentials; pass them as a key instead"
     if parts.scheme not in {"http", "https"}:
-        return f"{value!r} does not begin with http:// or https://"
+        return f"{value!r} does not start with http:// or https://"
     if not names_a_host(parts) or not value.isascii() or not value.isprintable() or " " in value:
-        return f"{value!r} names no valid host"
+        return f"{value!r} has no valid host"
     if parts.query or parts.fragment:
         return f"{value!r} must end with the path, without ? or #"
     return ""

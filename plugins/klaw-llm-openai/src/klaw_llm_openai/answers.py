@@ -88,7 +88,7 @@ def find_value(text: str, schema: Mapping[str, Any], clean: Callable[[str], str]
     """Return the longest JSON value in a text that satisfies a schema. Raise BodyError if there is none."""
     validator = Draft202012Validator(dict(schema))
     best: Any = None
-    longest, problem = 0, "it holds no JSON"
+    longest, problem = 0, "it contains no JSON"
     for value, length in _values(text):
         if length <= longest:
             continue

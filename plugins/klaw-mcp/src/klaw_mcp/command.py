@@ -36,7 +36,7 @@ def command(
 ) -> None:
     """Serve tools, documents and a prompt on standard input and output, until input ends.
 
-    An agent starts this command itself: `klaw mcp install claude-code` writes its configuration.
+    Agents start this command themselves; `klaw mcp install claude-code` writes the configuration for that.
     """
     if context.invoked_subcommand is not None:
         return

@@ -43,7 +43,7 @@ class Client:
         if scope == "user":
             return self.user()
         if self.project is None:
-            raise ConfigError([f"{self.name} has no configuration for a project"], hint="leave out --scope")
+            raise ConfigError([f"{self.name} has no project configuration"], hint="leave out --scope")
         return Path.cwd() / self.project
 
 
@@ -73,16 +73,20 @@ CLIENTS = {
 }
 
 
-@click.command("install", short_help="Write an agent's configuration.")
+@click.command("install", short_help="Add Klaw to an agent's configuration.")
 @click.argument("client", type=click.Choice(tuple(CLIENTS)))
 @click.option(
-    "--scope", type=click.Choice(("user", "project")), default="user", show_default=True, help="For whom it is."
+    "--scope",
+    type=click.Choice(("user", "project")),
+    default="user",
+    show_default=True,
+    help="Where the server is registered.",
 )
 @click.option("--read-only", is_flag=True, help="Offer only tools that change nothing.")
 @click.option("--allow-forget", is_flag=True, help="Offer memory_forget as well.")
-@click.option("-c", "--collection", "collections", multiple=True, metavar="NAME", help="Search in these.")
-@click.option("--print", "only_print", is_flag=True, help="Print what would be written, and write nothing.")
-@click.option("-y", "--yes", is_flag=True, help="Write without asking.")
+@click.option("-c", "--collection", "collections", multiple=True, metavar="NAME", help="Collections to search.")
+@click.option("--print", "only_print", is_flag=True, help="Print the configuration instead of writing it.")
+@click.option("-y", "--yes", is_flag=True, help="Write without confirmation.")
 @common_options
 @pass_settings
 def install(
@@ -98,7 +102,7 @@ def install(
 ) -> None:
     """Add `klaw mcp` to the configuration of CLIENT, with absolute paths and this data directory.
 
-    The file is shown and you are asked first; what was there stays, and a copy of the file as it was is kept.
+    The command shows the change and asks for confirmation. It keeps the other settings, and a backup of the file.
     """
     chosen = CLIENTS[client]
     options = [
@@ -120,7 +124,7 @@ def install(
         print_json({"file": str(file), "backup": None if kept is None else str(kept), "server": server})
         return
     data().line(f"written: {file}" + (f" (as it was: {kept})" if kept else ""))
-    data().line(f"start {client} again; it has the tools of klaw then")
+    data().line(f"restart {client} to load the tools of klaw")
 
 
 def _server(settings: Settings, options: Sequence[str], *, typed: bool) -> dict[str, Any]:
@@ -142,7 +146,7 @@ def added(file: Path, keys: Sequence[str], server: Mapping[str, Any]) -> str:
             place = place.setdefault(key, {})
         place[_NAME] = dict(server)
     except (ValueError, AttributeError, TypeError) as error:
-        hint = "add what `klaw mcp install --print` shows by hand"
+        hint = "add the output of `klaw mcp install --print` by hand"
         raise ConfigError([f"{file} is not plain JSON of the expected form: {error}"], hint=hint) from error
     return json.dumps(table, indent=2, ensure_ascii=False) + "\n"
 
@@ -163,6 +167,6 @@ def _added_toml(file: Path, before: str, keys: Sequence[str], server: Mapping[st
             entry[name] = value
         place[_NAME] = entry
     except (TOMLKitError, TypeError, AttributeError) as error:
-        raise ConfigError([f"{file} is not TOML of the expected form: {error}"], hint="correct it first") from error
+        raise ConfigError([f"{file} is not TOML of the expected form: {error}"], hint="fix the file first") from error
     text: str = tomlkit.dumps(document)
     return text

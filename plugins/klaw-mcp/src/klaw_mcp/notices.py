@@ -104,7 +104,7 @@ class Notices:
         try:
             await send(self._session)
         except Exception as error:  # noqa: BLE001  # whatever it is, the client does not listen any more
-            _LOG.debug("the client is not told of changes any more: %s", error)
+            _LOG.debug("the client is no longer notified of changes: %s", error)
             self._session = None
 
 

@@ -33,10 +33,12 @@ def path_of(uri: str) -> str:
     try:
         parts = urlsplit(uri)
     except ValueError as error:
-        raise NotFoundError(f"{uri!r:.200} is no URI", hint=f"they look like {uri_of('notes/a.md')}") from error
+        raise NotFoundError(f"{uri!r:.200} is not a URI", hint=f"use a form like {uri_of('notes/a.md')}") from error
     path = unquote(parts.path.removeprefix("/"))
     if parts.scheme != SCHEME or parts.netloc or not path:
-        raise NotFoundError(f"{uri!r:.200} names no document", hint=f"they look like {uri_of('notes/a.md')}")
+        raise NotFoundError(
+            f"{uri!r:.200} is not the URI of a document", hint=f"use a form like {uri_of('notes/a.md')}"
+        )
     return path
 
 
@@ -52,7 +54,7 @@ def page(memory: Memory, collections: Sequence[str], cursor: str | None = None, 
     if cursor is not None:
         current, separator, after = cursor.partition("/")
         if not separator or current not in names:
-            raise NotFoundError(f"the cursor {cursor!r:.100} is of no page", hint="begin without one")
+            raise NotFoundError(f"invalid cursor {cursor!r:.100}", hint="start without a cursor")
     found = memory.documents(collection=current, after=after, limit=size)
     if len(found) == size:
         return Page(found, f"{current}/{found[-1].path}")

@@ -42,7 +42,7 @@ def toolbox(memory: Memory, policy: Policy) -> Mapping[str, Tool]:
     found = {FORGET: _forget(memory), **memory.toolbox()}
     unknown = [name for name in policy.extra if name not in found]
     if unknown:
-        raise NotFoundError(f"there is no tool {unknown[0]!r}", hint=f"known: {', '.join(found)}")
+        raise NotFoundError(f"unknown tool {unknown[0]!r}", hint=f"known: {', '.join(found)}")
     names = [name for name in dict.fromkeys((*NAMES, *policy.extra)) if name in found]
     return {
         name: _confined(found[name], policy)

@@ -67,8 +67,8 @@ class ModelAdder:
                 raise problems[0]  # a package, which pip fixes
         if self.offline:
             raise ModelError(
-                f"KLAW_OFFLINE is set, so {name} is not downloaded",
-                hint=f"klaw models add {name} --from DIRECTORY takes files that you have",
+                f"{name} cannot be downloaded while KLAW_OFFLINE is set",
+                hint=f"add files that you have: klaw models add {name} --from DIRECTORY",
             )
         return self._known(known, self._hub())
 
@@ -79,16 +79,18 @@ class ModelAdder:
         """
         if name is not None and name in KNOWN:
             if said != ModelDescription():
-                raise ModelError(f"Klaw knows how {name} is used", hint="leave out the options that describe it")
+                raise ModelError(
+                    f"Klaw already knows how to use {name}", hint="omit the options that describe the model"
+                )
             return self._known(KNOWN[name], Directory(path))
         if (path / MANIFEST).is_file():
             if said != ModelDescription():
                 raise ModelError(
-                    f"{path / MANIFEST} says how the model is used", hint="leave out the options that describe it"
+                    f"{path / MANIFEST} already describes the model", hint="omit the options that describe the model"
                 )
             manifest = read_manifest(path)
             if name not in {None, manifest.name}:
-                raise ModelError(f"the model in {path} is {manifest.name!r}, not {name!r}", hint="leave out the name")
+                raise ModelError(f"the model in {path} is {manifest.name!r}, not {name!r}", hint="omit the name")
             if manifest.name in KNOWN:
                 return self._known(KNOWN[manifest.name], Directory(path))
             size = sum(record.size or 0 for record in manifest.files.values())
@@ -108,7 +110,8 @@ class ModelAdder:
         place, here = self._cache.place(name), locate(name, self.cache_dir)
         if here not in {None, place}:
             raise ModelError(
-                f"a package brings {name}, in {here}, and is found first", hint="choose another name, or uninstall it"
+                f"the package in {here} already provides {name} and takes precedence",
+                hint="choose another name, or uninstall it",
             )
         with self.bar(size) as on_bytes:
             self._cache.put(name, lambda made: fill(made, on_bytes), size=size)
@@ -131,6 +134,6 @@ def _unknown(name: str) -> ModelError:
     meant = [known for known in KNOWN if known.lower() in near]
     guess = f"did you mean {meant[0]}? " if meant else ""
     return ModelError(
-        f"Klaw knows no model {name!r}",
-        hint=f"{guess}klaw models list shows the known ones; --from PATH takes one that you have",
+        f"unknown model {name!r}",
+        hint=f"{guess}klaw models list shows the known models; --from PATH adds one that you have",
     )

@@ -51,8 +51,8 @@ class ModelCache:
         """Return the directory of a model of that name. Raise ModelError if it cannot be a name."""
         directory = cache_directory(name, self.cache_dir)
         if directory is None or not _NAME.fullmatch(name) or MANIFEST in name.split("/"):
-            hint = f"use letters, digits, - . _ and one / at most; {MANIFEST} is taken"
-            raise ModelError(f"{name!r} cannot be the name of a model", hint=hint)
+            hint = f"use letters, digits, - . _ and at most one /; {MANIFEST} is reserved"
+            raise ModelError(f"{name!r} is not a valid model name", hint=hint)
         return directory
 
     def put(self, name: str, fill: Callable[[Path], None], *, size: int = 0) -> Path:
@@ -81,7 +81,9 @@ class ModelCache:
         """Remove a model. Raise ModelError if it is not there or cannot be removed."""
         place = self.place(name)
         if not (place / MANIFEST).is_file():
-            raise ModelError(f"no model {name!r} in {self.directory}", hint="klaw models list shows those there are")
+            raise ModelError(
+                f"no model {name!r} in {self.directory}", hint="klaw models list shows the available models"
+            )
         try:
             with self._locked():
                 shutil.rmtree(self._set_aside(place))
@@ -94,7 +96,7 @@ class ModelCache:
 
     def _replace(self, place: Path, made: Path) -> None:
         if any(place.glob(f"*/{MANIFEST}")) or (place.parent / MANIFEST).is_file():
-            raise ModelError(f"{place} is where other models are, or in one", hint="choose another name")
+            raise ModelError(f"{place} contains other models, or is inside one", hint="choose another name")
         _make_private(place.parent)
         aside = self._set_aside(place) if place.exists() else None
         made.rename(place)
@@ -131,7 +133,7 @@ class ModelCache:
         free = shutil.disk_usage(self.directory).free
         if free < size:
             raise ModelError(
-                f"the model needs {size:,} bytes, and the disk of {self.directory} has {free:,} left",
+                f"the model needs {size:,} bytes; the disk of {self.directory} has {free:,} free",
                 hint="free some space, then try again",
             )
 

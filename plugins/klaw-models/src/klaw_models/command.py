@@ -22,21 +22,21 @@ _PATH = click.Path(path_type=Path, exists=True)
 _LENGTH = click.IntRange(1, LONGEST)
 
 
-@click.group("models", short_help="List, fetch and verify the models that embedders run.")
+@click.group("models", short_help="List, download and verify the models of embedders.")
 @common_options
 def command() -> None:
-    """List, fetch, verify and remove the models that embedders and rerankers run.
+    """List, download, verify and remove the models of embedders and rerankers.
 
-    A model is looked for at the configured path, in the installed model packages, then in the cache. Only
+    Klaw looks for a model at the configured path, in the installed model packages, then in the cache. Only
     `klaw models add` downloads.
     """
 
 
-@command.command("list", short_help="List the models there are.")
+@command.command("list", short_help="List the available models.")
 @common_options
 @pass_settings
 def list_command(settings: Settings) -> None:
-    """List the models that are installed, in the cache, or known and not yet here."""
+    """List the models that are installed, in the cache, or available for download."""
     from klaw_core.cli.kit import data, print_json
     from klaw_models.inventory import inventory
 
@@ -50,25 +50,25 @@ def list_command(settings: Settings) -> None:
             data().line(f"{entry.name}: {entry.problem}")
 
 
-@command.command("add", short_help="Fetch a model, or take one that you have.")
+@command.command("add", short_help="Download a model, or add one that you have.")
 @click.argument("name", required=False)
 @click.option(
-    "--from", "source", metavar="PATH", type=_PATH, help="Take this directory or GGUF file; download nothing."
+    "--from", "source", metavar="PATH", type=_PATH, help="Add this directory or GGUF file instead of a download."
 )
-@click.option("--dimension", type=_LENGTH, metavar="N", help="How long its vectors are.")
-@click.option("--window", "window_tokens", type=_LENGTH, metavar="N", help="How many tokens it reads at once.")
-@click.option("--pooling", type=click.Choice(("mean", "cls", "last")), help="How tokens become one vector.")
-@click.option("--query-prefix", metavar="TEXT", help="What stands before a question.")
-@click.option("--document-prefix", metavar="TEXT", help="What stands before a chunk.")
+@click.option("--dimension", type=_LENGTH, metavar="N", help="Length of its vectors.")
+@click.option("--window", "window_tokens", type=_LENGTH, metavar="N", help="Number of tokens it reads at once.")
+@click.option("--pooling", type=click.Choice(("mean", "cls", "last")), help="How token vectors become one vector.")
+@click.option("--query-prefix", metavar="TEXT", help="Text put before each question.")
+@click.option("--document-prefix", metavar="TEXT", help="Text put before each chunk.")
 @click.option("--license", metavar="TEXT", default="", help="Its licence.")
-@click.option("--cross-encoder", is_flag=True, help="It scores a question with a chunk.")
+@click.option("--cross-encoder", is_flag=True, help="The model scores pairs of question and chunk (a reranker).")
 @common_options
 @pass_settings
 def add_command(settings: Settings, /, *, name: str | None, source: Path | None, **said: Any) -> None:
-    """Fetch the known model NAME into the cache and verify it, or take the files at --from PATH.
+    """Download the known model NAME into the cache and verify it, or add the files at --from PATH.
 
-    The options after --from describe a model that Klaw does not know; what its files say need not be repeated.
-    The environment variable HF_ENDPOINT names a mirror of the hub.
+    The options after --from describe a model that Klaw does not know; omit what its files already say.
+    The environment variable HF_ENDPOINT selects a mirror of the hub.
     """
     from klaw_models.adding import ModelAdder
     from klaw_models.describing import ModelDescription
@@ -82,19 +82,19 @@ def add_command(settings: Settings, /, *, name: str | None, source: Path | None,
     if source is not None:
         _report_added(settings, adding.take(name, source, described))
     elif described != ModelDescription():
-        raise click.UsageError("the options that describe a model go with --from")
+        raise click.UsageError("the options that describe a model need --from")
     elif name is None:
-        raise click.UsageError("which model? `klaw models list` shows those there are")
+        raise click.UsageError("give a model; `klaw models list` shows the available ones")
     else:
         _report_added(settings, adding.fetch(name))
 
 
-@command.command("verify", short_help="Check every file of the models that are here.")
+@command.command("verify", short_help="Check every file of the installed models.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @common_options
 @click.pass_context
 def verify_command(context: click.Context, *, names: tuple[str, ...]) -> None:
-    """Hash every file of the models NAME, or of all that are here; exit with 1 if one is not what it should be."""
+    """Verify the hash of every file of the models NAME, or of all installed models. Exit with 1 if a file differs."""
     from klaw_core.cli.kit import StyledText, data, print_json
     from klaw_models.inventory import verify
 
@@ -105,7 +105,7 @@ def verify_command(context: click.Context, *, names: tuple[str, ...]) -> None:
     else:
         for name, said in problems.items():
             if not said:
-                data().line(StyledText(name, "bold"), "  sound")
+                data().line(StyledText(name, "bold"), "  ok")
             for problem in said:
                 data().line(StyledText(name, "bold"), StyledText("  broken  ", "bold red"), problem)
     if any(problems.values()):
@@ -157,7 +157,7 @@ def _report_added(settings: Settings, added: AddResult) -> None:
     if settings.quiet:
         return
     verified = "added and verified" if added.name in KNOWN else "added"
-    done = verified if added.changed else "is here already, and sound"
+    done = verified if added.changed else "is already installed and verified"
     data().line(f"{added.name} {done}: {tilde(added.directory)}")
     section, component = KINDS[read_manifest(added.directory).KIND].RUN_BY
     data().line(f"to use it: klaw config set {section}.type {component}")

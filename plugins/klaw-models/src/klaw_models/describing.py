@@ -60,9 +60,11 @@ def describe(name: str, path: Path, said: ModelDescription) -> tuple[dict[str, P
         )
     tokenizer = path / "tokenizer.json"
     if not tokenizer.is_file():
-        raise ModelError(f"no tokenizer.json in {path}", hint="fetch it from where the model came from")
+        raise ModelError(f"no tokenizer.json in {path}", hint="download it from the source of the model")
     if apart := next(graph.parent.glob(f"{graph.name}[_.]data*"), None):
-        raise ModelError(f"{graph} keeps its weights apart, in {apart.name}", hint="use an export that is one file")
+        raise ModelError(
+            f"{graph} keeps its weights in a separate file, {apart.name}", hint="use an export with a single file"
+        )
     content = {"model": graph.name, "tokenizer": tokenizer.name, "inputs": _INPUTS}
     files = {graph.name: graph, tokenizer.name: tokenizer}
     if said.cross_encoder:
@@ -70,7 +72,7 @@ def describe(name: str, path: Path, said: ModelDescription) -> tuple[dict[str, P
     embedder = _embedder(name, path, said, OnnxEmbedderManifest.KIND, content)
     if embedder["pooling"] == "last":
         raise ModelError(
-            f"{name} pools the last token, which ONNX embedders here cannot", hint="take it as a GGUF file"
+            f"{name} pools the last token, which ONNX embedders here cannot", hint="use a GGUF file of the model"
         )
     return files, embedder
 
@@ -81,17 +83,19 @@ def _gguf(path: Path) -> Path | None:
         return path if path.suffix == ".gguf" and path.is_file() else None
     found = sorted(path.glob("*.gguf"))
     if len(found) > 1:
-        raise ModelError(f"{path} holds {len(found)} GGUF files", hint=f"name one: --from {found[0]}")
+        raise ModelError(f"{path} contains {len(found)} GGUF files", hint=f"choose one: --from {found[0]}")
     return found[0] if found else None
 
 
 def _require_no_embedder(gguf: Path | None, said: ModelDescription) -> None:
     """Raise ModelError for what only an embedder has."""
     if gguf:
-        raise ModelError(f"{gguf} would run as an embedder", hint="a cross-encoder is taken as an ONNX graph")
+        raise ModelError(
+            f"{gguf} is a GGUF file, which runs as an embedder", hint="give a cross-encoder as an ONNX graph"
+        )
     options = ("dimension", "pooling", "query_prefix", "document_prefix")
     if given := [f"--{name.replace('_', '-')}" for name in options if getattr(said, name) is not None]:
-        raise ModelError(f"a cross-encoder has no {', '.join(given)}", hint="leave that out, or --cross-encoder")
+        raise ModelError(f"a cross-encoder has no {', '.join(given)}", hint="omit that, or omit --cross-encoder")
 
 
 def _common(name: str, said: ModelDescription, kind: str) -> dict[str, Any]:
@@ -106,7 +110,7 @@ def _embedder(name: str, path: Path, said: ModelDescription, kind: str, content:
     # A prefix has no more tokens than bytes. Counting them would need the model's tokenizer.
     room = window - _SPECIAL_TOKENS - max(len(query.encode()), len(document.encode()))
     if room < 1:
-        raise ModelError(f"a window of {window} tokens has no room beside the prefixes", hint="shorten the prefixes")
+        raise ModelError(f"a window of {window} tokens has no room next to the prefixes", hint="shorten the prefixes")
     return {
         **_common(name, said, kind),
         "dimension": _need(_first(said.dimension, _length(path, "hidden_size")), "dimension", "--dimension 384"),
@@ -152,7 +156,7 @@ def _first(*values: Any) -> Any:
 
 def _need(value: Any, what: str, option: str) -> Any:
     if value is None:
-        raise ModelError(f"the model's {what} stands in none of its files", hint=f"say it: {option}")
+        raise ModelError(f"no file of the model gives its {what}", hint=f"set it: {option}")
     return value
 
 

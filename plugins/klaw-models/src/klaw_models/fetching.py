@@ -43,7 +43,7 @@ class Hub:
     def take(self, model: KnownModel, file: KnownFile, target: Path, on_bytes: OnBytes, /) -> None:
         """Download one file. Raise ModelError."""
         url = f"{self.base_url.rstrip('/')}/{model.repository}/resolve/{model.commit}/{file.path}"
-        by_hand = f"klaw models add {model.name} --from DIRECTORY takes files fetched in another way"
+        by_hand = f"add files from elsewhere: klaw models add {model.name} --from DIRECTORY"
         try:
             download(url, target, size=file.size, on_bytes=on_bytes, limits=self.limits)
         except NoAnswerError as error:
@@ -51,7 +51,7 @@ class Hub:
             raise ModelError(error.message, hint=hint) from error
         except HttpError as error:
             refused = isinstance(error, StatusError) and error.status in {401, 403}
-            why = ": the hub wants a login there, and Klaw sends none" if refused else ""
+            why = ": the hub requires a login for it, and Klaw does not log in" if refused else ""
             raise ModelError(f"{error.message}{why}", hint=by_hand) from error
 
 
@@ -66,7 +66,7 @@ class Directory:
         places = (self.path / file.path, self.path / file.name)
         found = next((place for place in places if place.is_file()), None)
         if found is None:
-            raise ModelError(f"{model.name} needs {file.path}, which is not in {self.path}", hint="fetch that file too")
+            raise ModelError(f"{model.name} needs {file.path}, which is not in {self.path}", hint="add that file too")
         shutil.copyfile(found, target)
         on_bytes(target.stat().st_size)
 
@@ -88,7 +88,7 @@ def fill_copy(model: ModelManifest, directory: Path, on_bytes: OnBytes) -> None:
     for name, record in model.files.items():
         source, target = model.directory / name, directory / name
         if not source.is_file():
-            raise model.corrupt(f"{source} is not there")
+            raise model.corrupt(f"{source} does not exist")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
         _require(target, record.sha256, str(source))
@@ -121,8 +121,8 @@ def _require(path: Path, expected: str, what: str) -> None:
     found = _sha256(path)
     if found != expected:
         raise ModelCorruptError(
-            f"{what} is not the file that was expected: SHA-256 {found}, expected {expected}",
-            hint="nothing was kept; fetch it from another place",
+            f"{what} has an unexpected checksum: SHA-256 {found}, expected {expected}",
+            hint="nothing was kept; try another source",
         )
 
 

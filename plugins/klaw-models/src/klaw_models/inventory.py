@@ -79,7 +79,7 @@ def _entry(name: str, cache_dir: Path) -> Entry:
 def _remote(name: str) -> Entry:
     known = KNOWN.get(name)
     if known is None:
-        return Entry(name, INSTALLED, problem=f"a package registers {name}, but its files are gone")
+        return Entry(name, INSTALLED, problem=f"a package registers {name}, but its files are missing")
     return Entry(
         name,
         REMOTE,

@@ -117,7 +117,7 @@ class ModelManifest(ABC):
     def _compare(self, path: Path, file: str, found: str) -> None:
         expected = self.files[file].sha256
         if found != expected:
-            raise self.corrupt(f"{path} is not the file its manifest names: SHA-256 {found}, expected {expected}")
+            raise self.corrupt(f"{path} does not match its manifest: SHA-256 {found}, expected {expected}")
 
 
 def repair_hint(directory: Path) -> str:

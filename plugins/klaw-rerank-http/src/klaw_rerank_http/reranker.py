@@ -50,7 +50,7 @@ class HttpReranker:
             body = {"model": self.options.model, "query": query.text, "documents": documents, "top_n": wanted}
         scores = self._ask(body, len(sent))
         if len(scores) < wanted:
-            raise BodyError(f"{self._where} answers {len(scores)} scores, {wanted} were asked for")
+            raise BodyError(f"{self._where} returned {len(scores)} scores, expected {wanted}")
         # in the order given, so that equal scores keep it
         scored = [RerankScore(candidate.key, scores[index]) for index, candidate in enumerate(sent) if index in scores]
         return sorted(scored, key=lambda item: -item.score)[:wanted]
@@ -60,7 +60,7 @@ class HttpReranker:
         try:
             answer = self.client.ask("/rerank", body)
         except NoAnswerError as error:
-            hint = "is it running? the url in [[memory.reranking]] says where it is"
+            hint = "is it running? check the url in [[memory.reranking]]"
             raise NoAnswerError(error.message, hint=hint) from error
         except StatusError as error:
             hint = _hint(error.status)
@@ -77,7 +77,7 @@ class HttpReranker:
 
 def _hint(status: int) -> str:
     if status == _NOT_FOUND:
-        return "url in [[memory.reranking]] is the address before /rerank"
+        return "url in [[memory.reranking]] must be the address without /rerank"
     return "api_key in [[memory.reranking]] is missing or wrong" if status in _REFUSED else ""
 
 
@@ -90,12 +90,12 @@ def read_scores(answer: object, count: int) -> dict[int, float]:
     if isinstance(answer, Mapping):
         entries = next((answer[key] for key in ("results", "data") if key in answer), None)
     if not isinstance(entries, list):
-        raise BodyError("the answer holds no list of results")
+        raise BodyError("the answer has no list of results")
     scores: dict[int, float] = {}
     for entry in entries:
         index, score = _entry(entry)
         if not 0 <= index < count:
-            raise BodyError(f"the answer scores document {index}, of {count} that were sent")
+            raise BodyError(f"the answer scores document {index}, but only {count} were sent")
         if index in scores:
             raise BodyError(f"the answer scores document {index} twice")
         scores[index] = score
@@ -104,13 +104,13 @@ def read_scores(answer: object, count: int) -> dict[int, float]:
 
 def _entry(entry: object) -> tuple[int, float]:
     if not isinstance(entry, Mapping):
-        raise BodyError("the answer holds a result that is no object")
+        raise BodyError("the answer has a result that is not an object")
     index = entry.get("index")
     score = entry.get("relevance_score", entry.get("score"))
     if not isinstance(index, int) or isinstance(index, bool):
-        raise BodyError("the answer holds a result without an index")
+        raise BodyError("the answer has a result without an index")
     if not isinstance(score, int | float) or isinstance(score, bool):
-        raise BodyError(f"the answer holds no score for document {index}")
+        raise BodyError(f"the answer has no score for document {index}")
     try:
         number = float(score)
     except OverflowError:  # an integer beyond any float

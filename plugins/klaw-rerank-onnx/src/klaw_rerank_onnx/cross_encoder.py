@@ -59,5 +59,5 @@ class CrossEncoder:
             )
         scores = output.reshape(count)
         if not np.isfinite(scores).all():
-            raise RetrievalError(f"{manifest.name} gave a score that is no finite number")
+            raise RetrievalError(f"{manifest.name} returned a score that is not a finite number")
         return scores

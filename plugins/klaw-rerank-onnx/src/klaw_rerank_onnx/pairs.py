@@ -45,7 +45,7 @@ class PairTokenizer:
         length = len(self.tokenizer.encode(question, add_special_tokens=False).ids)
         if 2 * length > self.window:
             raise RetrievalError(
-                f"the question has {length} tokens, and the model reads {self.window} of question and chunk together",
+                f"the question has {length} tokens; the model reads only {self.window} of question and chunk together",
                 hint="ask a shorter question",
             )
         encodings = self.tokenizer.encode_batch([(question, encodable(chunk)) for chunk in chunks])

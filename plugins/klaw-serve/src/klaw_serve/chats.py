@@ -51,7 +51,7 @@ CHAT_OPERATIONS: Final[Sequence[Operation]] = (
         {
             "chat": _CHAT,
             "limit": integer("How many; 100 by default.", 1, _MOST_MESSAGES),
-            "since": string("From then on.", 40),
+            "since": string("Only from this time on.", 40),
             "until": string("Until then; a day is included.", 40),
         },
         ("chat",),

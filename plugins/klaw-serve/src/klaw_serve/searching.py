@@ -34,12 +34,12 @@ _SEARCH: Final[dict[str, Json]] = {
     "source": string("Only this source: MEMORY.md, conversation, manual.", _LABEL),
     "path": string("Only paths that begin so: notes/2026/.", _LABEL),
     "chat_id": string("Only this chat: telegram_123456.", _LABEL),
-    "since": string("From then on: 2026-02-24, or a moment.", 40),
+    "since": string("Only from this time on: 2026-02-24, or a timestamp.", 40),
     "until": string("Until then; a day is included.", 40),
     "where": several("Only metadata like tags=work, year>=2025.", _CONDITION),
     "min_score": number("Leave out what scores lower.", -1e9, 1e9),
     "min_relevance": number("Leave out what is less relevant.", 0, 1),
-    "per_document": integer("At most so many chunks of a note; 3 by default.", 1, _MOST_RESULTS),
+    "per_document": integer("At most this many chunks of a note; 3 by default.", 1, _MOST_RESULTS),
 }
 
 

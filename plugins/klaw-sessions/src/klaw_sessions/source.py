@@ -202,7 +202,7 @@ class TranscriptSource:
         part = self._part(path)
         name = path if part is None else part.file.relative_to(self.directory).as_posix()
         return (
-            f"{path} is a transcript of {self.origin}, which would bring it back",
+            f"{path} is a transcript of {self.origin}, so the next index run would add it again",
             f"add {name!r} to `exclude` of the source {self.origin} in the configuration, then `klaw index`",
         )
 

@@ -60,7 +60,7 @@ def cache_statistics(connection: apsw.Connection) -> Mapping[str, int | str]:
     entries, size = connection.execute(sql).get
     found, computed = connection.execute("SELECT found, computed FROM cache_counts").fetchone() or (0, 0)
     wanted = found + computed
-    rate = f"{found / wanted:.0%} of {wanted:,}" if wanted else "nothing was wanted yet"
+    rate = f"{found / wanted:.0%} of {wanted:,}" if wanted else "no lookups yet"
     return {"cached_vectors": entries, "cache_bytes": size, "cache_hit_rate": rate}
 
 

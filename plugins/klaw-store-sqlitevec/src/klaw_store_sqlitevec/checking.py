@@ -38,7 +38,7 @@ def check_modes(database: Path, *, fix: bool) -> Iterator[Finding]:
             yield Finding("permissions", "error", f"its permissions cannot be set: {error.strerror}", str(path))
             continue
         if mode & ~_PRIVATE:
-            yield Finding("permissions", "error", f"others than you may use it (mode {mode:03o})", str(path), _FIX)
+            yield Finding("permissions", "error", f"other users can access it (mode {mode:03o})", str(path), _FIX)
 
 
 def check_space(database: Path) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ def check_log(database: Path) -> Iterator[Finding]:
     except FileNotFoundError:
         return
     if size > _LARGE_LOG_BYTES:
-        what = f"the log has {size >> 20:,} MiB that are not in the database yet: a program has it open for long"
+        what = f"the log has {size >> 20:,} MiB that are not in the database yet: a program keeps it open"
         yield Finding("log-size", "warning", what, str(log), f"close other programs that use it, then {_FIX}")
 
 
@@ -70,7 +70,7 @@ def check_leftovers(database: Path, leftovers: Iterable[Path]) -> Iterator[Findi
     if paths:
         size = sum(path.stat().st_size for path in paths)
         what = f"an interrupted `klaw reindex` left {size >> 10:,} KiB next to it"
-        fix_command = f"`klaw reindex` goes on from there, `{_FIX}` removes it"
+        fix_command = f"`klaw reindex` continues from there, `{_FIX}` removes it"
         yield Finding("leftovers", "warning", what, str(database), fix_command, tuple(map(str, paths)))
 
 
@@ -85,11 +85,11 @@ def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
     except apsw.Error as error:
         problems, broken = [str(error)], []
     if problems:
-        what = f"SQLite finds it damaged: {problems[0]}"
+        what = f"SQLite reports damage: {problems[0]}"
         yield Finding("integrity", "error", what, location, FIX_PAGES, tuple(problems[:_MOST_PROBLEMS]))
     if broken:
         rows = tuple(f"{table} {row} → {parent}" for table, row, parent, _ in broken[:_MOST_PROBLEMS])
-        what = f"{len(broken):,} rows belong to rows that are not there"
+        what = f"{len(broken):,} rows refer to missing rows"
         yield Finding("references", "error", what, location, "klaw reindex", rows)
 
 
@@ -110,7 +110,7 @@ def check_messages(connection: apsw.Connection, location: str) -> Iterator[Findi
     except apsw.CorruptError as error:
         problem = str(error)
     if problem:
-        what = f"the words of messages do not agree with the messages: {problem}"
+        what = f"the word index of messages does not match the messages: {problem}"
         yield Finding("messages-index", "error", what, location, _FIX)
 
 
@@ -119,7 +119,7 @@ def check_chunks(snapshot: SqliteSnapshot, location: str) -> Iterator[Finding]:
     for collection in snapshot.collections():
         keys = snapshot.damaged(collection)
         if keys:
-            what = f"{len(keys):,} chunks of {collection!r} are not what was written; searches leave them out"
+            what = f"{len(keys):,} chunks of {collection!r} are damaged; searches leave them out"
             yield Finding("damaged-chunks", "error", what, location, _FIX, tuple(map(str, keys[:_MOST_PROBLEMS])))
 
 

@@ -74,7 +74,7 @@ class Connections:
         self._check_usable()
         with self._writing, GATE.inside(), store_errors(str(self._path)):
             if self._writer is not None and self._writer.in_transaction:
-                raise StoreError(f"{self._path}: a transaction was begun inside another")
+                raise StoreError(f"{self._path}: a transaction was started inside another one")
             with self._lock.shared(), self._transaction() as connection:
                 yield connection
 
@@ -119,7 +119,7 @@ class Connections:
             connection = self._open()
             if connection.readonly("main"):
                 _close(connection)
-                raise apsw.ReadOnlyError("it may only be read")
+                raise apsw.ReadOnlyError("it is read-only")
             self._writer = connection
         return self._writer
 
@@ -204,8 +204,8 @@ class Connections:
             raise StoreError(f"{self._path} is closed")
         if self._process != os.getpid():
             raise StoreError(
-                f"{self._path} was opened by process {self._process}, this is {os.getpid()}",
-                hint="open a Memory of your own after the fork",
+                f"{self._path} was opened by process {self._process}, this is process {os.getpid()}",
+                hint="open a new Memory after the fork",
             )
 
 
@@ -261,4 +261,4 @@ def check_version() -> None:
     version = apsw.sqlite_lib_version()
     if tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE:
         oldest = ".".join(map(str, OLDEST_SQLITE))
-        raise StoreError(f"apsw brings SQLite {version}, at least {oldest} is needed", hint="pip install -U apsw")
+        raise StoreError(f"apsw contains SQLite {version}; at least {oldest} is needed", hint="pip install -U apsw")

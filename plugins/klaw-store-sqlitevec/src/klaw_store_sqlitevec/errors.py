@@ -17,7 +17,7 @@ from klaw_core import (
 
 # It replaces every page, and keeps the vectors that were computed, if it can still read them.
 _REINDEX = "klaw reindex"
-_START_OVER = "move it away, then `klaw index`: it is made again from your files"
+_START_OVER = "move it away and run `klaw index`; it will be rebuilt from your files"
 #: What fixes a database that has damaged pages.
 FIX_PAGES = f"`{_REINDEX}`; if that fails too, {_START_OVER}"
 # Somebody else has dropped or changed a table.
@@ -36,15 +36,15 @@ def store_errors(location: str) -> Iterator[None]:
     except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError) as error:
         raise StoreReadOnlyError(
             f"{location} cannot be opened for writing: {error}",
-            hint="check its permissions, or choose another place: --data-dir or KLAW_DATA_DIR",
+            hint="check its permissions, or choose another directory: --data-dir or KLAW_DATA_DIR",
         ) from error
     except apsw.FullError as error:
         raise _full(location) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         hint = FIX_PAGES if isinstance(error, apsw.CorruptError) else _START_OVER
-        raise StoreCorruptError(f"{location} is not a sound database: {error}", hint=hint) from error
+        raise StoreCorruptError(f"{location} is not a valid SQLite database: {error}", hint=hint) from error
     except UnicodeDecodeError as error:
-        raise StoreCorruptError(f"{location} holds text that is damaged: {error.reason}", hint=FIX_PAGES) from error
+        raise StoreCorruptError(f"{location} contains damaged text: {error.reason}", hint=FIX_PAGES) from error
     except apsw.ThreadingViolationError as error:
         raise StoreError(f"{location}: a snapshot or transaction was used by two threads at once") from error
     except apsw.Error as error:

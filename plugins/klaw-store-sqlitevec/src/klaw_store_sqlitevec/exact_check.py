@@ -29,9 +29,9 @@ def check_table(connection: apsw.Connection, collection: str, dimension: int | N
     try:
         declared = declared_dimension(connection, collection)
         if declared is None:
-            return ["the table does not say which dimension its vectors have"]
+            return ["the table does not declare the dimension of its vectors"]
         if dimension not in (None, declared):
-            return [f"it holds vectors of {declared} dimensions, the recorded space has {dimension}"]
+            return [f"it contains vectors of {declared} dimensions, the recorded space has {dimension}"]
         return _check_blocks(connection, collection, declared)
     except (apsw.Error, TypeError, ValueError, OverflowError) as error:  # SQLite keeps a value of any type anywhere
         return [f"its vectors cannot be read: {error}"]
@@ -72,7 +72,7 @@ def _problems(found: _DamageCounts, keys: int) -> list[str]:
     if found.damaged:
         problems.append(f"{found.damaged:,} blocks of vectors are missing or have the wrong length")
     if found.misplaced:
-        problems.append(f"{found.misplaced:,} vectors are filed under another chunk")
+        problems.append(f"{found.misplaced:,} vectors are stored under another chunk")
     if found.taken != keys and not found.damaged:
         problems.append(f"it has {keys:,} keys and {found.taken:,} vectors")
     if found.unsound:

@@ -37,7 +37,7 @@ def guard_steps(owner: str, migrations: Sequence[Migration[apsw.Connection]]) ->
 def table_prefix(owner: str) -> str:
     """Return what the names of an extension's tables begin with. Raise StoreError for a name that none can have."""
     if not _OWNER.fullmatch(owner):
-        raise StoreError(f"invalid name of an extension: {owner!r:.80}", hint="use a-z, 0-9, hyphens and underscores")
+        raise StoreError(f"invalid extension name: {owner!r:.80}", hint="use a-z, 0-9, hyphens and underscores")
     return f"x_{owner.replace('-', '_')}_"
 
 
@@ -55,7 +55,7 @@ def _check(connection: apsw.Connection, owner: str, prefix: str, before: set[tup
     changed = sorted({name for name, _ in _foreign_objects(connection, prefix) ^ before})
     if changed:
         raise StoreError(
-            f"a migration of the extension {owner!r} changes what is not its own: {', '.join(changed)}",
+            f"a migration of the extension {owner!r} changes tables of others: {', '.join(changed)}",
             hint=f"the names of its tables, indexes and triggers must begin with {prefix}",
         )
     for kind, name, _ in _objects(connection):

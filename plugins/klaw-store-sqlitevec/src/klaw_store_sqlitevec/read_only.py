@@ -28,8 +28,8 @@ def open_for_reading(path: Path) -> apsw.Connection:
     shared = _has_shared_memory(path)
     if not shared and log.exists() and log.stat().st_size:
         raise StoreReadOnlyError(
-            f"{path} cannot be read: what was written last is in {log.name}, and its directory may not be written",
-            hint="copy the directory to another place: --data-dir or KLAW_DATA_DIR",
+            f"{path} cannot be read: the latest changes are in {log.name}, and its directory is read-only",
+            hint="copy the directory to a writable one and select it with --data-dir or KLAW_DATA_DIR",
         )
     how = "mode=ro" if shared else "immutable=1"
     uri = f"{path.absolute().as_uri()}?{how}"
@@ -43,7 +43,7 @@ def refuse_changes(path: Path) -> Iterator[None]:
         yield
         return
     before = _state(path)
-    changed = StoreLockedError(f"{path} was written to while it was read", hint="try again")
+    changed = StoreLockedError(f"{path} was changed while it was read", hint="try again")
     try:
         yield
     except (apsw.Error, StoreError) as error:

@@ -84,7 +84,7 @@ class RebuildLock:
             except OSError as error:
                 raise StoreReadOnlyError(
                     f"{self._path} cannot be opened for writing: {error.strerror}",
-                    hint="check its permissions, or choose another place: --data-dir or KLAW_DATA_DIR",
+                    hint="check its permissions, or choose another directory: --data-dir or KLAW_DATA_DIR",
                 ) from error
         return self._descriptor
 

@@ -86,7 +86,7 @@ class SqliteStore:
     def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the lock of this name: that of a directory beside the database. Raise StoreError."""
         if not _LOCK_NAME.fullmatch(name):
-            raise StoreError(f"invalid name of a lock: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
+            raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
         from klaw_core import locked
 
         with locked(self._path.parent / _OLDER_LOCKS.get(name, f"locks/{name}"), on_wait):
@@ -294,8 +294,8 @@ class SqliteStore:
             if not made:
                 raise
             raise StoreReadOnlyError(
-                f"{self.location} was made by an older version and must be brought up to date before it can be read",
-                hint="open it once where it may be written, for instance with `klaw status`",
+                f"{self.location} was created by an older version and must be upgraded before it can be read",
+                hint="open it once from a place where it can be written, e.g. with `klaw status`",
             ) from error
 
 

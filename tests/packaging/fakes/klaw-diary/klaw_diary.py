@@ -194,7 +194,11 @@ class Diary:
             path = self.root / f"{record.value['day']}.diary"
             if path.exists():
                 same = path.read_text("utf-8") == record.value["text"]
-                counts += ImportCounts(present=1) if same else ImportCounts(kept=(f"{path.name} is different here",))
+                counts += (
+                    ImportCounts(present=1)
+                    if same
+                    else ImportCounts(kept=(f"{path.name} already exists with other content",))
+                )
                 continue
             write_atomically(path, str(record.value["text"]))
             counts += ImportCounts(added=1)

@@ -27,17 +27,17 @@ _FORMS: Mapping[Format, str] = {
 def recognise(path: Path) -> Format:
     """Return the form of a test set. Raise DatasetError if there is nothing, or it has none that is known."""
     if not path.exists():
-        raise DatasetError(f"{path} does not exist", hint="klaw eval DATASET: a file or folder of a test set")
+        raise DatasetError(f"{path} does not exist", hint="give a file or folder of a test set: klaw eval DATASET")
     if path.is_dir():
         if any(path.glob(f"*/{beam.CHAT}")):
             return "beam"
         return "beir" if (path / beir.CORPUS).exists() else "trec"
     if path.suffix == ".jsonl":
-        raise DatasetError(f"{path} is no test set", hint=f"your own questions: klaw eval --questions {path}")
+        raise DatasetError(f"{path} is not a test set", hint=f"for your own questions: klaw eval --questions {path}")
     first = read_bytes(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if first in {b"[", b"{"}:
         return "locomo" if first == b"[" else "squad"
-    raise DatasetError(f"{path} is none of the forms that are known: {', '.join(_FORMS.values())}")
+    raise DatasetError(f"{path} has an unknown form; known: {', '.join(_FORMS.values())}")
 
 
 def read_dataset(
@@ -76,8 +76,8 @@ def read_questions(path: Path) -> Dataset:
 def asking(dataset: Dataset, path: Path) -> Dataset:
     """Return a test set that holds documents and asks anything. Raise DatasetError for another one, and say why."""
     if not dataset.own and not any(corpus.pages or corpus.talks for corpus in dataset.corpora):
-        raise DatasetError(f"{path} holds no documents")
+        raise DatasetError(f"{path} contains no documents")
     if not any(dataset.questions()):
         reasons = "; ".join(f"{count} {reason}" for reason, count in dataset.left_out.items())
-        raise DatasetError(f"{path} holds no question that can be asked{f' ({reasons})' if reasons else ''}")
+        raise DatasetError(f"{path} contains no usable question{f' ({reasons})' if reasons else ''}")
     return dataset

@@ -51,7 +51,7 @@ def _qrels(folder: Path, part: str | None) -> Path:
     wanted = part or (_USUAL_PART if _USUAL_PART in files else next(iter(files), _USUAL_PART))
     if wanted not in files:
         there = ", ".join(files) or "nothing"
-        raise DatasetError(f"{folder} holds no {wanted}.tsv; there is: {there}")
+        raise DatasetError(f"{folder} has no {wanted}.tsv; found: {there}")
     if part is None and len(files) > 1 and wanted != _USUAL_PART:
-        raise DatasetError(f"{folder} holds several parts: {', '.join(files)}", hint="name one: --part NAME")
+        raise DatasetError(f"{folder} has several parts: {', '.join(files)}", hint="name one: --part NAME")
     return files[wanted]

@@ -28,7 +28,7 @@ def read_tsv(path: Path) -> Judgements:
     """Return the judgements of a file in BEIR's form: question, document, grade, parted by tabs, below a header."""
     rows = ((number, [cell.strip() for cell in line.split("\t")]) for number, line in _lines(path))
     headless = ((number, row) for number, row in rows if number > 1 or _is_number(row[-1]))
-    return _collected(path, "three columns parted by tabs: question document grade", _TSV_COLUMNS, headless)
+    return _collected(path, "three columns separated by tabs: question document grade", _TSV_COLUMNS, headless)
 
 
 def judged_questions(

@@ -89,4 +89,4 @@ def refuse_repeated(path: Path, ids: Iterable[str], what: str) -> None:
     """Raise DatasetError if an id occurs twice: figures about it would mean nothing."""
     twice = [name for name, count in Counter(ids).items() if count > 1]
     if twice:
-        raise DatasetError(f"{path}: {len(twice)} ids of {what} occur more than once, the first is {twice[0]!r}")
+        raise DatasetError(f"{path}: {len(twice)} duplicate ids of {what}, the first is {twice[0]!r}")

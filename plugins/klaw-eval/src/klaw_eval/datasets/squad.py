@@ -71,7 +71,7 @@ def read_bilingual(path: Path, other: Path) -> Dataset:
         else:
             pages[page.id] = page
     if not questions:
-        raise DatasetError(f"{other} does not ask what {path} asks", hint="two files of one set, as XQuAD's are")
+        raise DatasetError(f"{other} and {path} have different questions", hint="two files of one set, as XQuAD's are")
     name = f"{path.stem} about {other.stem}"
     corpus = Corpus(name, pages=tuple(pages.values()), questions=tuple(questions))
     return Dataset(name, "document", f"one index of {counted(len(pages), 'paragraph')} in two languages", (corpus,))

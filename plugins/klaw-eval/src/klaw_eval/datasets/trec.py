@@ -53,11 +53,11 @@ def _by_role(path: Path) -> dict[str, list[Path]]:
     for role, found in files.items():
         if not found:
             within = next(iter(sorted(path.glob("*.json"))), None)
-            hint = f"klaw eval {within}" if within else "which forms there are: klaw eval --help"
-            raise DatasetError(f"{path} holds no {role} in a form that is known", hint=hint)
+            hint = f"klaw eval {within}" if within else "see the known forms: klaw eval --help"
+            raise DatasetError(f"{path} has no {role} in a known form", hint=hint)
         if len(found) > 1 and role != "documents":
             names = ", ".join(file.name for file in found)
-            raise DatasetError(f"{path} holds several files of {role}: {names}", hint="leave one of them")
+            raise DatasetError(f"{path} has several files of {role}: {names}", hint="keep only one of them")
     return files
 
 

@@ -151,7 +151,7 @@ class ModelExtractor:
             raise UnusableAnswerError(f"{self.model.model} answered no list of {name}")
         sound = [item for item in items if isinstance(item, Mapping)]
         if items and not sound:
-            raise UnusableAnswerError(f"{self.model.model} answered a list of {name} that holds no objects")
+            raise UnusableAnswerError(f"{self.model.model} answered a list of {name} without objects")
         self.usage.refused += len(items) - len(sound)
         return sound
 
@@ -209,7 +209,7 @@ def salvage(text: str, name: str) -> Any:
         return {name: best}
     if objects:
         return {name: objects}
-    raise UnusableAnswerError(f"the answer holds no {name}")
+    raise UnusableAnswerError(f"the answer has no {name}")
 
 
 def _example(schema: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from klaw_fts5.packed.spelling import term_number
 from klaw_fts5.packed.state import PackedState, read_state
 from klaw_fts5.sql import Statements
 
-_FIX = "search goes on without it; klaw reindex makes it again"
+_FIX = "search works without it; klaw reindex rebuilds it"
 # So many terms' chunks are compared with FTS5's: every so many of its vocabulary.
 _SAMPLE = 50
 
@@ -26,7 +26,7 @@ def check_packed(connection: apsw.Connection, collection: str, sql: Statements, 
         if state is not None:
             problems = list(_differences(connection, sql, state, keys))
         else:
-            problems = ["rows of which nothing is recorded"] if read_blocks(connection, sql.packed) else []
+            problems = ["rows without a record"] if read_blocks(connection, sql.packed) else []
     except DAMAGE as error:
         problems = [str(error)]
     return [f"the packed words of {collection!r} are damaged: {problem} ({_FIX})" for problem in problems]

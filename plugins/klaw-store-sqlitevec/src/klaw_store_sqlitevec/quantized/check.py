@@ -41,9 +41,9 @@ def check_quantized(connection: apsw.Connection, collection: str, dimension: int
             return []
         rows = connection.execute(f"SELECT COUNT(*) FROM {rows_table(collection)}").get
         if quantization is None:
-            return [f"{rows:,} quantized vectors are there without what they were quantized with"] if rows else []
+            return [f"{rows:,} quantized vectors lack their quantization parameters"] if rows else []
         if dimension not in (None, quantization.dimension):
-            return [f"it holds vectors of {quantization.dimension} dimensions, the recorded space has {dimension}"]
+            return [f"it contains vectors of {quantization.dimension} dimensions, the recorded space has {dimension}"]
         found = _DamageCounts()
         for segment in read_segments(connection, collection):
             _check_segment(connection, collection, quantization, segment, found)
@@ -84,9 +84,9 @@ def _problems(found: _DamageCounts, rows: int) -> list[str]:
     if found.damaged:
         problems.append(f"{found.damaged:,} segments of vectors are missing or have the wrong length")
     if found.misplaced:
-        problems.append(f"{found.misplaced:,} quantized vectors are missing or filed under another chunk")
+        problems.append(f"{found.misplaced:,} quantized vectors are missing or stored under another chunk")
     if found.uncoded:
-        problems.append(f"{found.uncoded:,} codes are not those of their vectors")
+        problems.append(f"{found.uncoded:,} codes do not match their vectors")
     if found.unsound:
         problems.append(f"{found.unsound:,} quantized vectors are not of unit length (zero, NaN or damaged)")
     if found.rows != rows:
