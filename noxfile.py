@@ -175,6 +175,13 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def site(session: nox.Session) -> None:
+    """Build the documentation as a website in build/site, and check every link in it."""
+    session.install("mkdocs>=1.6.1,<2", "mkdocs-material>=9.7,<10", "mkdocstrings[python]>=1,<2")
+    session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session
 def frameworks(session: nox.Session) -> None:
     """Hold the adapters for other frameworks against those frameworks' own tests."""
     install_everything(session, *TEST_TOOLS, *FRAMEWORKS)

@@ -1,0 +1,116 @@
+"""What the website adds to the pages in ``docs``: navigation, Python API pages, and the READMEs of plugins.
+
+A link to a file outside ``docs`` leads to the page made of that file. If there is none, as for source code, the link
+becomes plain text.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parent.parent.parent
+_SECTIONS = {
+    "Tutorials": "tutorial",
+    "How to": "how-to",
+    "Reference": "reference",
+    "Explanation": "explanation",
+    "Decisions": "decisions",
+}
+#: Files outside ``docs`` that become pages.
+_COPIED = {"CHANGELOG.md": "reference/changelog.md", "benchmarks/README.md": "explanation/benchmarks.md"}
+_LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
+_FENCE = re.compile(r"^(?:```|~~~)")
+_CODE = re.compile(r"`[^`]+`")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Build the navigation from the directories, so that no page can be missing from it."""
+    docs = Path(config.docs_dir)
+    config.nav = [{"Home": "README.md"}]
+    for title, directory in _SECTIONS.items():
+        pages = sorted(path.relative_to(docs).as_posix() for path in (docs / directory).glob("*.md"))
+        pages.sort(key=lambda page: not page.endswith("README.md"))
+        entries: list[Any] = pages
+        if directory == "reference":
+            entries += [_COPIED["CHANGELOG.md"], {"Python API": sorted(_api())}, {"Plugins": sorted(_plugins())}]
+        if directory == "explanation":
+            entries.append(_COPIED["benchmarks/README.md"])
+        config.nav.append({title: entries})
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made of other files."""
+    pages = {target: (ROOT / source).read_text("utf-8") for source, target in _sources().items()}
+    for target, text in (_api() | pages).items():
+        files.append(File.generated(config, target, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Let links out of ``docs`` lead to the pages made of those files."""
+    made = {target: source for source, target in _sources().items()}
+    place = page.file.src_uri
+    source = made.get(place, f"docs/{place}")
+    lines, in_code = [], False
+    for each in markdown.split("\n"):
+        line = each
+        if _FENCE.match(line.strip()):
+            in_code = not in_code
+        if not in_code:
+            line = _LINK.sub(lambda link: _retargeted(link, source, place), line)
+            if line.startswith("|"):  # in a table GitHub needs \\| in code, and Python-Markdown shows the backslash
+                line = _CODE.sub(lambda code: code.group().replace("\\|", "|"), line)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _retargeted(link: re.Match[str], source: str, place: str) -> str:
+    text, path, anchor = link.group(1), link.group(2), link.group(3) or ""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+    page = _sources().get(target) or (target.removeprefix("docs/") if target.startswith("docs/") else None)
+    if target == "README.md":
+        page = "README.md"
+    if page is None:
+        return text if (ROOT / target).exists() else link.group()  # the link check reports what is not there
+    return f"[{text}]({posixpath.relpath(page, posixpath.dirname(place))}{anchor})"
+
+
+def _sources() -> dict[str, str]:
+    """Return the files outside ``docs`` that become pages, and the page of each."""
+    return _COPIED | {readme: page for page, readme in _plugins().items()}
+
+
+def _plugins() -> dict[str, str]:
+    readmes = sorted((ROOT / "plugins").glob("*/README.md"))
+    return {f"reference/plugins/{path.parent.name}.md": path.relative_to(ROOT).as_posix() for path in readmes}
+
+
+def _api() -> dict[str, str]:
+    """Return a page for each part of ``klaw_core``, with its public names."""
+    parts: dict[str, list[str]] = {}
+    for module, names in _public_names().items():
+        parts.setdefault(module.partition(".")[0], []).extend(f"klaw_core.{module}.{name}" for name in names.split())
+    return {
+        f"reference/api/{part}.md": "\n\n".join(
+            [f"# `{part}`", "All names are imported from `klaw_core`.", *(f"::: {name}" for name in sorted(names))]
+        )
+        for part, names in parts.items()
+    }
+
+
+def _public_names() -> dict[str, str]:
+    """Return the public names of each module, as ``klaw_core`` lists them."""
+    tree = ast.parse((ROOT / "klaw_core" / "__init__.py").read_text("utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_MODULES":
+            return dict(ast.literal_eval(node.value))
+    raise LookupError("klaw_core/__init__.py assigns no _MODULES")
