@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
 
 class Agents:
-    """Opens the memory of each agent when it is first asked for, in ``{data_dir}/agents/{name}``, and keeps it open.
+    """Opens the memory of each agent at its first use, in ``{data_dir}/agents/{name}``, and keeps it open.
 
         with Agents() as agents:
             memory = agents.memory("researcher")

@@ -257,12 +257,12 @@ class AsyncMemory:
 
     @property
     def core(self) -> AsyncCoreMemory:
-        """Core memory: the few facts about user and agent that every call to a model is given."""
+        """Core memory: the few facts about user and agent that are part of every prompt."""
         return AsyncCoreMemory(self, lambda memory: memory.core)
 
     @property
     def conversations(self) -> AsyncConversations:
-        """What was said: append to it, read it, and search single messages."""
+        """The conversations: append messages, read them, and search single messages."""
         return AsyncConversations(self, lambda memory: memory.conversations)
 
     @property

@@ -19,7 +19,7 @@
     ├── LanguageModelError          a language model did not answer as it was asked
     ├── RetrievalError              a retriever could not answer
     ├── QueryError                  the query cannot be searched for
-    ├── RecordError                 what should be kept is not a sound record
+    ├── RecordError                 invalid record
     ├── NotFoundError               no such chunk, file, memory or workspace
     └── WorkspaceError              a directory of notes cannot be indexed
 
@@ -62,7 +62,7 @@ __all__ = [
 class KlawError(Exception):
     """Base of every error that Klaw raises on purpose.
 
-    ``message`` says what happened and where, in one line; ``hint`` says what fixes it (may be empty).
+    ``message`` says what happened and where, in one line; ``hint`` says how to fix it (may be empty).
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
@@ -128,7 +128,7 @@ class StoreCorruptError(StoreError):
 
 
 class VectorSpaceError(KlawError):
-    """The index holds vectors of another model than the configured embedder makes."""
+    """The index has vectors of another model than the configured embedder."""
 
 
 class EmbeddingError(KlawError):
@@ -160,7 +160,7 @@ class QueryError(KlawError):
 
 
 class RecordError(KlawError):
-    """What should be kept is not a sound record: not strict JSON, too large, a field missing or wrong."""
+    """Invalid record: not strict JSON, too large, or a field is missing or wrong."""
 
 
 class NotFoundError(KlawError):

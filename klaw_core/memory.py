@@ -61,13 +61,13 @@ class Memory(OpenMemory):
 
     @property
     def core(self) -> CoreMemory:
-        """Core memory: the few facts about user and agent that every call to a model is given."""
+        """Core memory: the few facts about user and agent that are part of every prompt."""
         core: CoreMemory = self._part("core_memory").core
         return core
 
     @property
     def conversations(self) -> Conversations:
-        """What was said: append to it, read it, and search single messages."""
+        """The conversations: append messages, read them, and search single messages."""
         archive: Conversations = self._part("conversations").archive
         return archive
 
@@ -86,16 +86,16 @@ class Memory(OpenMemory):
         embed: bool = True,
         on_progress: ProgressCallback = _no_progress,
     ) -> IndexReport:
-        """Bring the index up to date with a directory of notes, or (None) with everything indexed before.
+        """Update the index from a directory of notes, or (None) from everything that was indexed before.
 
-        The directory is remembered under ``name`` (default: its own), in a collection, as documentation of a
-        version of something if ``version`` is given. ``include`` are the patterns of file names that are read (default:
-        ``*.md``, ``*.markdown``, ``*.txt``), ``exclude`` patterns of paths below it; both are remembered. Instead of a
-        directory, ``origin`` names one source, and ``paths`` single files of known sources, which are looked at without
-        a scan. ``force`` cuts every document again. Words find what is new at once; then it is embedded, unless
-        ``embed`` is False. Where the embedder fails, the report says how many chunks lack a vector, and why;
-        :meth:`embed` and the next run go on. Of several sources one that fails is ``skipped``. Raise WorkspaceError,
-        NotFoundError, PluginError, StoreError.
+        The directory is remembered as a workspace ``name`` (default: its own name) of a collection. ``version`` is the
+        version of the documented software. ``include`` are patterns of file names to read (default: ``*.md``,
+        ``*.markdown``, ``*.txt``), ``exclude`` patterns of paths below the directory; both are remembered. Instead of a
+        directory, ``origin`` selects one source, or ``paths`` selects single files of known sources without a scan.
+        ``force`` chunks every document again. New text can be found by words at once; then it is embedded, unless
+        ``embed`` is False. If the embedder fails, the report says how many chunks lack a vector, and why;
+        :meth:`embed` and the next run continue. If one of several sources fails, the report lists it as ``skipped``.
+        Raise WorkspaceError, NotFoundError, PluginError, StoreError.
         """
         runs = self._runs
         if [directory, origin, paths].count(None) < 2:  # noqa: PLR2004  # one of three may be given
@@ -134,8 +134,8 @@ class Memory(OpenMemory):
     ) -> IndexReport:
         """Embed the chunks that have no vector, oldest first, at most ``limit`` of them.
 
-        Idempotent; interrupted, the next call goes on where this one stopped. Where the embedder fails, the report
-        says how many chunks still lack a vector, and why. Raise StoreError.
+        Idempotent: after an interruption, the next call continues where this one stopped. If the embedder fails, the
+        report says how many chunks still lack a vector, and why. Raise StoreError.
         """
         from klaw_core.embedding.run import EmbeddingRun
         from klaw_core.values.runs import IndexReport
@@ -147,11 +147,11 @@ class Memory(OpenMemory):
     def reindex(
         self, embedding: Selection | str | None = None, *, on_progress: ProgressCallback = _no_progress
     ) -> IndexReport:
-        """Build the whole index anew from the files, next to the one in use, and put it in its place when complete.
+        """Rebuild the whole index from the files, next to the present one, and switch to it when it is complete.
 
-        This is how an index moves to another model: the one that is configured, or ``embedding`` (``"ollama"``,
-        ``"onnx:bge-small-en-v1.5"``), which this memory then goes on with; the configuration file is not changed.
-        Searches go on meanwhile, in the old vector space until the new one is complete; an interrupted run changes
+        This moves an index to another model: the configured one, or ``embedding`` (``"ollama"``,
+        ``"onnx:bge-small-en-v1.5"``), which this memory then uses; the configuration file is not changed.
+        Until the new index is complete, searches use the old one. An interrupted run changes
         nothing, and the next one embeds nothing twice. Raise WorkspaceError if a directory is missing,
         StoreLockedError if another process is writing, ConfigError, PluginError, EmbeddingError, StoreError.
         """
@@ -175,13 +175,13 @@ class Memory(OpenMemory):
     ) -> SearchResults:
         """Return the chunks that answer a question in plain words, best first.
 
-        ``mode`` is ``hybrid``, ``fts`` or ``vector``. ``collection`` names one or several collections; each result says
-        which it is from. ``vector`` takes the place of the question's own: float32 of shape (d,), unit length, in the
-        space of the index. With ``duplicates="keep"`` chunks whose text equals a better one's are results as well.
-        Scores compare within one answer only, relevances between questions: ``min_relevance`` leaves out what has less.
-        More than ``per_document`` chunks of a note are results only where no others fit nearly as well; None sets no
-        limit. Raise QueryError for an empty query or an unknown collection; a retriever that fails is named in the
-        answer's ``notices`` instead.
+        ``mode`` is ``hybrid``, ``fts`` or ``vector``. ``collection`` names one or several collections; each result has
+        its collection. ``vector`` replaces the vector of the question: float32 of shape (d,), unit length, in the
+        space of the index. With ``duplicates="keep"``, chunks with the same text as a better result are results too.
+        Scores are comparable only within one answer, relevances also between questions: results below
+        ``min_relevance`` are left out. More than ``per_document`` chunks of a note are results only if no other notes
+        match nearly as well; None sets no limit. Raise QueryError for an empty query or an unknown collection; a
+        retriever that fails is reported in the ``notices`` of the answer instead.
         """
         names = (collection,) if isinstance(collection, str) else tuple(dict.fromkeys(collection))
         self._check_collections(names)
@@ -209,7 +209,7 @@ class Memory(OpenMemory):
     def nearest(self, question: str, texts: Sequence[str]) -> int | None:
         """Return the place of the text that is nearest in meaning to a question that was searched for before.
 
-        Only a model on this machine is asked, and only the last questions are known; None where it cannot be told.
+        Only local models are used, and only the last questions are known; otherwise the result is None.
         """
         return self._searcher.nearest(question, texts)
 
@@ -226,32 +226,32 @@ class Memory(OpenMemory):
     ) -> Excerpt:
         """Save a text as a memory; it can be found at once.
 
-        Once it is in the journal it is safe, and nothing raises: if it cannot be indexed or embedded now, the
-        answer's ``notice`` says why, and the next :meth:`index` does it. Raise RecordError if the text is empty
-        or too long, or ``created_at`` has no time zone, StoreError if it cannot be kept.
+        Once the text is in the journal, nothing raises: if it cannot be indexed or embedded now, the
+        ``notice`` of the answer says why, and the next :meth:`index` does it. Raise RecordError if the text is empty
+        or too long, or ``created_at`` has no time zone; StoreError if it cannot be written.
         """
         excerpt: Excerpt = self._part("saved").save(text, source, chat_id, created_at)
         return excerpt
 
     def add(self, documents: Iterable[NewDocument], *, collection: str = MEMORY) -> IndexReport:
-        """Keep documents under ids of the caller's own, and index them; one whose id is known replaces that one.
+        """Store documents under the caller's ids and index them; a known id replaces the earlier document.
 
-        They are kept in a journal, so they survive :meth:`reindex`, and are found in ``collection`` under the path
-        ``documents/ID``. Once they are in the journal they are safe, and nothing raises: if they cannot be indexed or
-        embedded now, the report's ``notices`` say why, and the next :meth:`index` does it. Raise RecordError,
-        QueryError for a wrong collection name, StoreError if they cannot be kept.
+        They are stored in a journal, so they survive :meth:`reindex`, and are found in ``collection`` under the path
+        ``documents/ID``. Once they are in the journal, nothing raises: if they cannot be indexed or
+        embedded now, the ``notices`` of the report say why, and the next :meth:`index` does it. Raise RecordError,
+        QueryError for a wrong collection name, StoreError if they cannot be written.
         """
         return self._documents.put(documents, collection)
 
     def delete(self, ids: Iterable[str], *, collection: str = MEMORY, missing_ok: bool = False) -> int:
-        """Delete documents that :meth:`add` keeps; return how many there were.
+        """Delete documents stored by :meth:`add`; return their number.
 
         Raise NotFoundError, and delete nothing, if an id is unknown, unless ``missing_ok``; StoreError.
         """
         return self._documents.delete(_several(ids), collection, missing_ok=missing_ok)
 
     def get_by_ids(self, ids: Iterable[str], *, collection: str = MEMORY) -> tuple[NewDocument, ...]:
-        """Return the documents of these ids that :meth:`add` keeps, in the order of the ids."""
+        """Return the documents with these ids that :meth:`add` stored, in the order of the ids."""
         return self._documents.get(_several(ids), collection)
 
     def documents(
@@ -259,7 +259,7 @@ class Memory(OpenMemory):
     ) -> tuple[DocumentRecord, ...]:
         """Return indexed documents in order of path, a page at a time.
 
-        ``prefix`` is how their paths begin; ``after`` is the path of the last document of the page before.
+        ``prefix`` is the start of their paths; ``after`` is the path of the last document of the previous page.
         """
         self._check_collections((collection,))
         with self._assembly.store.read() as snapshot:
@@ -275,8 +275,8 @@ class Memory(OpenMemory):
     ) -> tuple[ListedDocument, ...]:
         """Return the newest documents, the newest first: notes, saved texts, conversations by the day.
 
-        The date of a note is that of its name, else of its front matter, else of its file. ``origin`` names one source
-        (``saved``, a workspace), ``collection`` one collection; None means all. Raise QueryError, StoreError.
+        The date of a note is taken from its name, or else its front matter, or else its file. ``origin`` selects one
+        source (``saved``, a workspace), ``collection`` one collection; None means all. Raise QueryError, StoreError.
         """
         from klaw_core.sources.listing import recent_documents
 
@@ -298,9 +298,9 @@ class Memory(OpenMemory):
         return WorkspaceManager(lambda: extension.registry, self._runs, self._assembly.collection, self.forget)
 
     def restore(self, path: str) -> IndexReport:
-        """Take back a note that :meth:`forget` has excluded, and index it.
+        """Restore a note that :meth:`forget` excluded, and index it.
 
-        ``path`` is its path in results, or its file. Raise NotFoundError if it was not forgotten, or was no note.
+        ``path`` is its path in results, or its file. Raise NotFoundError if it was not forgotten, or is not a note.
         """
         return self.workspaces.restore(path)
 
@@ -320,8 +320,8 @@ class Memory(OpenMemory):
     def forget(self, target: str) -> ForgetReport:
         """Remove a saved memory (by path or chunk id), a note (by path) or a workspace (``notes/``) from the index.
 
-        A note's file is not touched, but it is excluded from its workspace from now on. Raise NotFoundError,
-        QueryError for a path that several collections have: :meth:`delete` names one.
+        The file of a note is not deleted, but the note is excluded from its workspace. Raise NotFoundError, or
+        QueryError for a path in several collections; use :meth:`delete` for that.
         """
         from klaw_core.sources.forgetting import Forgetter
         from klaw_core.values.events import ForgetEvent
@@ -344,14 +344,14 @@ class Memory(OpenMemory):
         filters: Filters = Filters(),  # noqa: B008  # frozen
         min_relevance: float | None = None,
     ) -> Context:
-        """Return what a model should be told with a message: core memory, what extensions know, and the best chunks.
+        """Return the memory for a model's prompt: core memory, items of extensions, and the best chunks.
 
-        At most ``budget`` tokens (estimated; a model's own count is lower for most texts), the stable part first. A
-        smaller budget gives a beginning of the stable part that a larger one gives, and of the volatile part where the
-        stable one is the same. Equal memories give equal contexts. Nothing raises: what could not be looked up is in
-        ``notices``. ``as_of`` and ``known_at`` ask for what was true, and known, at a moment; ``seen`` are the sources
-        of items that the model was given before, which are left out. ``part`` asks for one part alone; ``filters`` and
-        ``min_relevance`` say which chunks may be in it, as for :meth:`search`.
+        It has at most ``budget`` tokens (estimated; a model's own count is lower for most texts), the stable part
+        first. With a smaller budget, the stable part is a prefix of the one with a larger budget, and so is the
+        volatile part if the stable parts are equal. Equal memories give equal contexts. Nothing raises: failed lookups
+        are in ``notices``. ``as_of`` and ``known_at`` ask for what was true, and known, at a moment; ``seen`` are the
+        sources of items that the model got before, which are left out. ``part`` asks for one part only; ``filters`` and
+        ``min_relevance`` select its chunks, as for :meth:`search`.
         """
         from klaw_core.extensions.context import build_context
         from klaw_core.values.context import ContextQuestion
@@ -363,14 +363,14 @@ class Memory(OpenMemory):
     def tools(self, *, allow: Collection[str] = ()) -> list[Json]:
         """Return the tools that a language model can be offered, as ``name``, ``description``, ``input_schema``.
 
-        ``allow`` names the tools to offer of those that are offered only where they are allowed (``memory_forget``).
+        ``allow`` names the opt-in tools to offer (``memory_forget``).
         """
         from klaw_core.extensions.tools import tools
 
         return tools(self, allow)
 
     def toolbox(self, *, allow: Collection[str] = ()) -> Mapping[str, Tool]:
-        """Return the same tools by name, as values: they also say which only read and which remove something."""
+        """Return the same tools by name, as values, which also say whether a tool only reads or removes something."""
         from klaw_core.extensions.tools import all_tools
 
         return all_tools(self, allow)
@@ -378,7 +378,7 @@ class Memory(OpenMemory):
     def call_tool(self, name: str, arguments: Mapping[str, Any] | str, *, allow: Collection[str] = ()) -> Json:
         """Run a tool with a model's arguments (an object, or its JSON) and return its answer as JSON.
 
-        Nothing that a model can say raises. A tool that :meth:`tools` offers only with ``allow`` needs it here, too.
+        No input of a model raises. An opt-in tool needs ``allow`` here too.
         """
         from klaw_core.extensions.tools import call
 
@@ -392,25 +392,25 @@ class Memory(OpenMemory):
         return self.extensions.on_change(callback)
 
     def status(self) -> Status:
-        """Return what is indexed, with what, and what does not work."""
+        """Return what is indexed, the model in use, and any problems."""
         from klaw_core.maintenance.status import take_status
 
         return take_status(self._assembly, self._sources, self.extensions)
 
     def doctor(self, *, fix: bool = False) -> Diagnosis:
-        """Examine everything: store, indexes, vector spaces, files, plugins; with ``fix`` fix what is safe to fix.
+        """Check everything: store, indexes, vector spaces, files, plugins; with ``fix`` fix what is safe to fix.
 
-        Reads every document and every page of the store, and asks the model for one vector. What is wrong is in
-        the answer, and does not raise.
+        Reads every document and every page of the store, and asks the model for one vector. Problems are in
+        the answer, and do not raise.
         """
         from klaw_core.maintenance.doctor import Doctor
 
         return Doctor(self._assembly, self._sources, self.extensions).run(fix=fix)
 
     def export(self, target: str | Path | BinaryIO) -> ExportReport:
-        """Write everything a person owns as JSON lines: workspaces, core memory, what was saved, said and summarised.
+        """Write workspaces, core memory, saved memories, conversations and summaries as JSON Lines.
 
-        To a file (atomically, 0600) or a stream. Notes are files of their own and stay where they are.
+        To a file (atomically, 0600) or a stream. Notes are already files and are not exported.
         Raise StoreError.
         """
         from klaw_core.maintenance.export import export
@@ -423,12 +423,11 @@ class Memory(OpenMemory):
     ) -> ImportReport:
         """Import an export. Existing records stay; importing it again changes nothing.
 
-        ``importer`` names what reads the export of another program (``"chatgpt"``); ``source`` may then be a directory.
-        An export's workspaces say which directories are indexed, and what of them is not. It may be somebody else's:
-        they are added only with ``workspaces``; otherwise the report's ``kept`` says what they would change.
-        ``dry_run`` counts what would be added. What was saved is indexed at once, everything else by the next
-        :meth:`index`. Raise RecordError with nothing changed if the file is not a whole export, NotFoundError if it is
-        not there, PluginError, StoreError.
+        ``importer`` reads the export of another program (``"chatgpt"``); ``source`` may then be a directory.
+        The workspaces of an export are added only with ``workspaces``, because the export may come from another person;
+        otherwise ``kept`` in the report says what they would change. ``dry_run`` only counts the records to be added.
+        Saved memories are indexed at once, everything else by the next :meth:`index`. Raise RecordError, with nothing
+        changed, if the file is not a complete export; NotFoundError if it does not exist; PluginError, StoreError.
         """
         from klaw_core.maintenance.importing import import_
 

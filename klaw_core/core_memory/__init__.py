@@ -1,1 +1,1 @@
-"""Core memory: the few facts about user and agent that every call to a model is given."""
+"""Core memory: the few facts about user and agent that are part of every prompt."""

@@ -33,7 +33,7 @@ _MAX_REPAIRED_BYTES = 1 << 30
 
 @frozen
 class CoreFacts:
-    """What core memory holds, by key, in the order of the file."""
+    """The facts of core memory, by key, in the order of the file."""
 
     user: Mapping[str, str] = field(factory=dict)
     agent: Mapping[str, str] = field(factory=dict)
@@ -52,11 +52,11 @@ class CoreFacts:
 class CoreMemory:
     """Two sections of keys and texts. Safe for several threads and processes at once.
 
-    ``place`` is where they are kept, as JSON: a file, ``core_memory.json``, which can be given as its path.
+    ``place`` is the JSON file, ``core_memory.json``, which can be given as its path.
 
-    Every method raises StoreCorruptError if the file is not what it should be, as a slip of the hand leaves
-    it. Such a file is never overwritten: it stays where it is until a person fixes it, and a copy is kept
-    beside it as ``core_memory.json.broken-1`` (``-2`` …, one for each different content).
+    Every method raises StoreCorruptError if the file is invalid, for example after a manual edit. Such a file is never
+    overwritten: it stays until a person fixes it, and a copy is stored
+    next to it as ``core_memory.json.broken-1`` (``-2`` …, one for each different content).
     """
 
     place: OwnedText = field(converter=as_text)

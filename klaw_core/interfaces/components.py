@@ -16,13 +16,13 @@ class Embedder(Protocol):
     """Turns texts into vectors of unit length.
 
     ``max_tokens`` is the model's window without special tokens: a longer text is embedded in windows and
-    pooled, never cut in silence. Constructing an embedder is cheap; the model loads at the first call.
+    pooled, never silently truncated. Constructing an embedder is cheap; the model loads at the first call.
 
     Three attributes are optional. ``model``: the model's name as ``space`` will say it, where that is known without
     asking a server; words are then indexed before the server is asked. ``texts_per_call`` (64): how many texts one call
     of ``embed_documents`` holds at most; to a local model 80,000 characters as well. ``remote`` (False): it asks a
-    server. What a server answers is kept before the next call is made, because it may have been paid for; what a local
-    model answers, once a second. And a question that waits a minute for a server has waited too long; a model may be
+    server. The answers of a server are stored before the next call, because they may have cost money; those of a local
+    model once a second. A question waits at most a minute for a server, but longer for a local model, which may be
     loading.
 
     EmbedderUnavailableError, ModelNotFoundError and ModelCorruptError mean that the next call would fail as well: a
@@ -31,7 +31,7 @@ class Embedder(Protocol):
 
     @property
     def space(self) -> VectorSpace:
-        """Return what these vectors may be compared with."""
+        """Return the vector space; only vectors of one space can be compared."""
 
     @property
     def max_tokens(self) -> int:
@@ -52,14 +52,14 @@ class Embedder(Protocol):
 
 
 class Chunker(Protocol):
-    """Cuts a text into spans of it, never into new text."""
+    """Splits a text into spans; it never creates new text."""
 
     def split(self, text: str, count_tokens: TokenCounter, /) -> Iterable[Span]:
         """Yield spans in order; together they cover every character that is not white space."""
 
 
 class Fusion(Protocol):
-    """Makes one ranking of several."""
+    """Merges several rankings into one."""
 
     def depth(self, limit: int, /) -> int:
         """Return how many hits each retriever should fetch so that ``limit`` can be chosen from them."""
@@ -69,10 +69,10 @@ class Fusion(Protocol):
 
 
 class Reranker(Protocol):
-    """Reorders what was found: by reading it, or by what it is. One stage of ``[[memory.reranking]]``.
+    """Changes the order of the best chunks, by their text or by their attributes. A stage of ``[[memory.reranking]]``.
 
-    Constructing one is cheap; a model loads at the first call. What a stage raises, or answers wrongly, leaves the
-    order as it was.
+    Constructing one is cheap; a model loads at the first call. If a stage raises, or returns an invalid answer, the
+    order is unchanged.
     """
 
     @property
@@ -82,6 +82,6 @@ class Reranker(Protocol):
     def rerank(self, query: Query, candidates: Sequence[Candidate], limit: int, /) -> Sequence[RerankScore] | None:
         """Return new scores for at most ``limit`` of the candidates, best first, keys distinct; at least one.
 
-        The scores may be on any scale. Candidates that are not scored stand behind those that are, in the order they
-        had. Return None to leave everything as it is.
+        The scores can be on any scale. Candidates without a score come after the scored ones, in their previous
+        order. Return None to change nothing.
         """

@@ -34,7 +34,7 @@ R = TypeVar("R")
 
 
 class Host(Protocol):
-    """What an extension can ask of the memory that it is part of. Safe to use from several threads."""
+    """The services of the memory for an extension. Safe to use from several threads."""
 
     @property
     def config(self) -> Config:
@@ -126,12 +126,12 @@ class AttachedExtension(Protocol):
     """An extension that works with the rest of the memory."""
 
     def attach(self, host: Host, /) -> None:
-        """Take the host; called once, before anything else."""
+        """Store the host; called once, before anything else."""
 
 
 @runtime_checkable
 class SourcedExtension(Protocol):
-    """An extension with documents of its own."""
+    """An extension with its own documents."""
 
     @property
     def origins(self) -> Sequence[str]:
@@ -146,7 +146,7 @@ class SourcedExtension(Protocol):
 
 @runtime_checkable
 class TabledExtension(Protocol[R]):
-    """An extension with tables of its own in the store's database."""
+    """An extension with its own tables in the store's database."""
 
     @property
     def joins(self) -> type[R]:
@@ -169,7 +169,7 @@ class CheckedExtension(Protocol):
     """An extension that ``klaw doctor`` examines."""
 
     def check(self) -> Iterable[Finding]:
-        """Yield what is wrong, each with the command that fixes it. Change nothing."""
+        """Yield each problem with the command that fixes it. Change nothing."""
 
     def fix(self, findings: Sequence[Finding], /) -> None:
         """Fix what can be fixed without loss. ``findings`` are all those of this extension's last check."""
@@ -195,9 +195,9 @@ class RecordedExtension(Protocol):
 
 @runtime_checkable
 class ConsentExtension(RecordedExtension, Protocol):
-    """An extension whose records do more than keep a text: they say what is indexed from now on, for instance.
+    """An extension whose records do more than store a text, for instance change what is indexed.
 
-    An export may be somebody else's. Such records are imported only if the person asks for them.
+    An export may come from another person. Such records are imported only on request.
     """
 
     def effect(self, record: Record, /) -> str:
@@ -206,7 +206,7 @@ class ConsentExtension(RecordedExtension, Protocol):
 
 @runtime_checkable
 class ListeningExtension(Protocol):
-    """An extension that is told of events; its component names them in ``listens``."""
+    """An extension that receives events; its component lists them in ``listens``."""
 
     def on(self, event: Event, /) -> None:
         """Take notice of an event. What this raises is logged and does not reach whoever caused the event."""
@@ -214,7 +214,7 @@ class ListeningExtension(Protocol):
 
 @runtime_checkable
 class ContextExtension(Protocol):
-    """An extension that has something to add to a model's prompt."""
+    """An extension that adds items to a model's prompt."""
 
     def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem]:
         """Yield items for ``Memory.context``, best first."""
@@ -222,10 +222,10 @@ class ContextExtension(Protocol):
 
 @runtime_checkable
 class GatingExtension(Protocol):
-    """An extension that can tell that a message needs nothing from memory, such as "thanks"."""
+    """An extension that detects messages that need nothing from memory, such as "thanks"."""
 
     def declines(self, question: ContextQuestion, /) -> str:
-        """Return why nothing should be looked up for a message; empty if something should."""
+        """Return the reason for not searching memory for a message; empty to search."""
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class Retriever(Protocol[R]):
-    """Answers a query with keys. Joins whatever store offers a resource of type ``joins``."""
+    """Finds the keys of chunks for a query. Works in any store that offers a resource of type ``joins``."""
 
     @property
     def joins(self) -> type[R]:
@@ -35,24 +35,24 @@ class Retriever(Protocol[R]):
 
 @runtime_checkable
 class NoticingRetriever(Retriever[R], Protocol[R]):
-    """A retriever that can say what became of a question. Optional: without it there is nothing to say."""
+    """A retriever with notices about a query. Optional."""
 
     def notices(self, resource: R, query: Query, /) -> Sequence[str]:
-        """Return what a person should know of how ``query`` was searched for, each in one line."""
+        """Return notices for the user about the search for ``query``, one line each."""
 
 
 @runtime_checkable
 class LimitedRetriever(Retriever[R], Protocol[R]):
-    """A retriever that can do without something that it would rather have. Optional: without it it has everything."""
+    """A retriever that can work in a degraded mode. Optional."""
 
     @property
     def limitation(self) -> str:
-        """Return what it does without, and what fixes that, in one line; empty if nothing is missing."""
+        """Return what is missing, and the fix, in one line; empty if nothing is missing."""
 
 
 @runtime_checkable
 class SuggestingRetriever(Retriever[R], Protocol[R]):
-    """A retriever that can say what was probably meant. Optional; asked only where nothing good was found."""
+    """A retriever that suggests a corrected query. Optional; used only if there is no good match."""
 
     def suggest(self, resource: R, query: Query, read: Callable[[Sequence[int]], Sequence[str]], /) -> str | None:
         """Return the question as it may have been meant, or None. ``read`` gives the texts of chunks by their keys."""
@@ -102,7 +102,7 @@ class OutdatedIndex(Index[R], Protocol[R]):
 
 @runtime_checkable
 class CheckedIndex(Index[R], Protocol[R]):
-    """An index that can look whether its rows are sound. Optional: without it only the keys are compared."""
+    """An index that can check its rows for damage. Optional: without it only the keys are compared."""
 
     def check(self, resource: R, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the collection's rows, each in one line; nothing for an index never filled.

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """A place documents come from: a directory, a mailbox, an export."""
+    """A place that documents come from: a directory, a mailbox, an export."""
 
     @property
     def origin(self) -> str:
         """Return the name that owns this source's documents; what is no longer scanned is removed."""
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Yield what is there now, without reading it. Raise WorkspaceError if the place itself is gone."""
+        """Yield the present entries without reading them. Raise WorkspaceError if the place itself is missing."""
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
         """Read one entry. Return a SkippedEntry with the reason if it cannot be read.
@@ -45,7 +45,7 @@ class CollectedSource(Protocol):
 
 @runtime_checkable
 class ForgettableSource(Protocol):
-    """A source from which single documents can be forgotten, so that the next scan does not bring them back."""
+    """A source that can forget single documents, so that the next scan does not add them again."""
 
     def forget(self, paths: Sequence[str], /) -> None:
         """Forget these documents for good; unknown paths are ignored. Raise StoreError."""
@@ -64,7 +64,7 @@ class ForgetfulSource(Protocol):
 
 @runtime_checkable
 class RetainingSource(Protocol):
-    """A source that says what to do with documents that a scan does not find any more."""
+    """A source that decides what happens to documents that a scan no longer finds."""
 
     @property
     def forgets_missing(self) -> bool:
@@ -73,7 +73,7 @@ class RetainingSource(Protocol):
 
 @runtime_checkable
 class WatchableSource(Protocol):
-    """A source whose changes show in the file system."""
+    """A source whose changes can be watched in the file system."""
 
     def watch_paths(self) -> Sequence[Path]:
         """Return the files and directories to watch; directories with all that is below them."""
@@ -117,12 +117,12 @@ class RemovableSource(Protocol):
     """A source that a person can remove as a whole, by ``klaw forget ORIGIN/``."""
 
     def remove(self) -> None:
-        """Be no source any more. What it reads from stays as it is."""
+        """Stop being a source. The files of the source are not changed."""
 
 
 @runtime_checkable
 class RowSource(Protocol):
-    """A source that keeps rows of its own in the store besides its documents, such as messages."""
+    """A source with its own rows in the store in addition to its documents, such as messages."""
 
     def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
         """Copy the rows of what a reindex had to skip from the store in use to the new one."""

@@ -88,7 +88,7 @@ class Snapshot(VectorCacheReader, Protocol[R_co]):
 
 
 class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
-    """A unit of work: everything in it is kept, or nothing."""
+    """A unit of work: it is written completely or not at all."""
 
     @property
     def messages(self) -> MessageWriter:

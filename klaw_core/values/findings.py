@@ -16,11 +16,11 @@ _NAMED = 3
 
 @frozen
 class Finding:
-    """One thing that is not as it should be.
+    """One problem.
 
-    ``check`` names what looked (``index-keys``), ``where`` the place: a file, an index, a source. ``hint`` is the
-    command, or the act, that fixes it. ``items`` are the paths or keys concerned, all of them. ``fixed`` says that
-    a second look did not find it any more.
+    ``check`` is the name of the check (``index-keys``), ``where`` the place: a file, an index, a source. ``hint`` is
+    the command, or the action, that fixes it. ``items`` are all paths or keys concerned. ``fixed`` means that
+    a second check no longer found it.
     """
 
     check: str

@@ -22,8 +22,8 @@ class PromptMessage:
 class Prompt:
     """A list of messages, and what the answer must be.
 
-    ``schema`` is a JSON Schema of an object; with it the answer is JSON. ``max_tokens`` bounds the completion (None:
-    the model's own bound), ``deadline_seconds`` the time that the call may take.
+    ``schema`` is a JSON Schema of an object; with it the answer is JSON. ``max_tokens`` limits the completion (None:
+    the model's own limit), ``deadline_seconds`` the duration of the call.
     """
 
     messages: tuple[PromptMessage, ...]
@@ -35,7 +35,7 @@ class Prompt:
 
 @frozen
 class Completion:
-    """What a model answered. ``value`` is the parsed JSON where the prompt had a schema, otherwise None.
+    """The answer of a model. ``value`` is the parsed JSON if the prompt had a schema, otherwise None.
 
     ``prompt_tokens`` and ``completion_tokens`` are as the model counted them.
     """

@@ -45,7 +45,7 @@ class Progress:
 
 @frozen
 class IndexReport:
-    """What an index run did. ``embedded`` counts texts sent to the model, ``cached`` those found already embedded.
+    """The result of an index run. ``embedded`` counts texts sent to the model, ``cached`` texts found in the cache.
 
     ``lacking`` chunks are found by words alone until they have a vector; ``notices`` say why.
     """
@@ -85,7 +85,7 @@ class Excerpt:
 
 @frozen
 class ForgetReport:
-    """The documents that are gone, and how many chunks they had."""
+    """The forgotten documents, and the number of their chunks."""
 
     paths: tuple[str, ...]
     chunks: int
@@ -107,7 +107,7 @@ class SourceStatus:
 
 @frozen
 class Status:
-    """What is indexed, with what, and what does not work.
+    """What is indexed, the model in use, and any problems.
 
     By origin: ``origins`` counts (documents, chunks), ``collections`` names the collections, ``workspaces`` the
     directory, ``excluded`` counts what a workspace leaves out: notes that were forgotten, and patterns; ``skipped`` is

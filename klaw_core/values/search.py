@@ -20,7 +20,7 @@ WEAK_RELEVANCE = 0.15
 
 @frozen
 class Filters:
-    """Which chunks may be found at all; applied inside each retriever, never after the cut.
+    """Restricts the chunks that can be found; applied inside each retriever, before the results are limited.
 
     ``path`` is a prefix (``notes/2024/``), ``chat_id`` the name of a chat (``telegram_123456``); ``since`` is inclusive
     and ``until`` exclusive, both aware. Every condition of ``metadata`` must hold.
@@ -56,9 +56,9 @@ class ChunkSelection(Protocol):
 
 @frozen
 class Query:
-    """What a retriever is asked: text, its vector if the retriever needs one, and where to look.
+    """The input of a retriever: text, its vector if the retriever needs one, and the allowed keys.
 
-    ``within`` says which keys may be returned, or is None for no restriction.
+    ``within`` selects the keys that may be returned; None means no restriction.
     """
 
     text: str
@@ -85,8 +85,8 @@ class Contribution:
 class Hit:
     """A key and its score, higher is better. After fusion the contributions add up to the score.
 
-    ``relevance`` is how much a retriever believes in the hit, from 0 to 1 and comparable between questions and
-    retrievers; None if it cannot say. ``unreached``: the other retrievers could not have found it, as words cannot find
+    ``relevance`` is how likely the retriever considers the hit an answer, from 0 to 1 and comparable between questions
+    and retrievers; None if unknown. ``unreached``: the other retrievers could not have found it, as words cannot find
     a text in another language.
     """
 
@@ -108,15 +108,15 @@ class Ranking:
 
 @frozen
 class SearchResult:
-    """A chunk that was found, where it stands and why it ranked.
+    """A chunk that was found, with its place and the reason for its rank.
 
-    ``origin`` is where the text came from, which no text can choose: a workspace's name, ``saved``, ``conversations``,
-    ``documents``; of a saved text, ``source`` is what its writer gave.
-    ``context`` is what was said just before it. ``similarity`` is the raw score that the retriever of vectors gave the
-    chunk (for the default metric the cosine of question and chunk), None if that retriever did not return it.
-    ``relevance`` says how likely it answers the question at all, from 0 to 1 and comparable between questions, None
-    where no retriever can say; ``score`` compares within one answer. ``also`` are the places of other chunks of the
-    same document that were found and left out.
+    ``origin`` is where the text comes from, which no text can choose: the name of a workspace, ``saved``,
+    ``conversations``, ``documents``; for a saved text, ``source`` is the label given by its writer.
+    ``context`` is the text just before the chunk. ``similarity`` is the raw score of the retriever of vectors (for the
+    default metric the cosine of question and chunk), None if that retriever did not return the chunk.
+    ``relevance`` is how likely the chunk answers the question, from 0 to 1 and comparable between questions; None
+    if no retriever knows. ``score`` is comparable only within one answer. ``also`` are the places of other chunks of
+    the same document that were found and left out.
     """
 
     content: str
@@ -140,13 +140,13 @@ class SearchResult:
 
     @property
     def is_weak(self) -> bool:
-        """Whether this is so little of what was asked that most likely nothing in the index answers it."""
+        """Whether the relevance is so low that the result most likely does not answer the question."""
         return self.relevance is not None and self.relevance < WEAK_RELEVANCE
 
 
 @frozen
 class SearchResults(Sequence[SearchResult]):
-    """Results, best first, and the notices a person should see (a retriever that failed, an empty index)."""
+    """Results, best first, and notices for the user (a retriever that failed, an empty index)."""
 
     results: tuple[SearchResult, ...] = ()
     notices: tuple[str, ...] = ()

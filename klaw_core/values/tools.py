@@ -13,10 +13,10 @@ Json: TypeAlias = dict[str, Any]
 
 @frozen
 class Tool:
-    """A tool: what a model is told about it, and what runs when the model calls it.
+    """A tool: its description for a model, and the function that runs when the model calls it.
 
-    ``properties`` are the arguments' JSON Schemas by name; those in ``required`` must be given, others are refused.
-    ``aliases`` are other names of arguments that models reach for, not told to them: ``{"topK": "limit"}``.
+    ``properties`` are the JSON Schemas of the arguments by name; those in ``required`` must be given, unknown arguments
+    are rejected. ``aliases`` are other argument names that models use, not shown to them: ``{"topK": "limit"}``.
     ``run`` gets arguments that satisfy the schema and returns a JSON object; a KlawError that it raises becomes an
     answer that the model can act on. ``read_only``: it changes nothing. ``destructive``: it removes something.
     ``opt_in``: it is offered only where a program allows it by name.

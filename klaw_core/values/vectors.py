@@ -23,7 +23,7 @@ _DIGEST = re.compile(r"(sha256:)?[0-9a-f]{32,}")
 
 @frozen
 class VectorSpace:
-    """What must agree before two vectors may be compared.
+    """Identifies vectors that can be compared: all fields must be equal.
 
     ``revision`` identifies the weights, ``pooling`` how tokens become one vector (``mean/256``: mean over
     windows of 256 tokens). ``metric`` is ``"cosine"``: vectors have unit length.

@@ -38,7 +38,7 @@ class OnnxEmbedder:
 
     @property
     def space(self) -> VectorSpace:
-        """Return what these vectors may be compared with."""
+        """Return the vector space; only vectors of one space can be compared."""
         return self._manifest.space
 
     @property
