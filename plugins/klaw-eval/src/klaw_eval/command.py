@@ -80,8 +80,12 @@ class _WithFacts(click.Command):
 
 @click.command("eval", cls=_WithFacts, short_help="Measure what a search finds, on your questions or on a dataset.")
 @click.argument("datasets", nargs=-1, type=_FILE, metavar="[DATASET]...")
-@click.option("--questions", type=_FILE, metavar="FILE", help="Ask your own index your own questions.")
-@click.option("--format", type=click.Choice(("locomo", "beir", "trec", "squad", "beam")), help="Do not guess the form.")
+@click.option("--questions", type=_FILE, metavar="FILE", help="Ask your own questions of your own index.")
+@click.option(
+    "--format",
+    type=click.Choice(("locomo", "beir", "trec", "squad", "beam")),
+    help="Format of DATASET. [default: detected]",
+)
 @click.option(
     "--format", type=click.Choice(("locomo", "beir", "trec", "squad")), help="Format of DATASET. [default: detected]"
 )

@@ -24,8 +24,8 @@ _BY_CATEGORY = 1000
 @click.argument("datasets", nargs=-1, type=_FILE, required=True, metavar="DATASET...")
 @click.option("--arm", "arms", type=click.Choice(_ARMS), multiple=True, help="What to measure. [all of them]")
 @click.option("--half", type=click.Choice(("tune", "report")), help="Ask about one half of the chats.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Ask N questions only, for a quick look.")
-@click.option("--keep", type=_FILE, metavar="DIR", help="Keep the indexes here, and use those that are here.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Ask only N questions, for a quick look.")
+@click.option("--keep", type=_FILE, metavar="DIR", help="Keep the indexes in this directory, and reuse them.")
 @common_options
 @pass_settings
 def command(settings: Settings, /, **options: Any) -> None:
@@ -61,7 +61,7 @@ def _read(path: Path, half: str | None, limit: int | None) -> Dataset:
 
     form = recognise(path)
     if form not in {"locomo", "beam"}:
-        raise DatasetError(f"{path} is of the form {form}; a context is measured on LoCoMo or BEAM")
+        raise DatasetError(f"{path} has the form {form}; a context is measured on LoCoMo or BEAM")
     dataset = read_dataset(path, form, unit="turn")
     corpora = tuple(
         evolve(corpus, questions=tuple(evolve(question, side=question.group) for question in corpus.questions))
