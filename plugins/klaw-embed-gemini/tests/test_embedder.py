@@ -92,7 +92,7 @@ def test_the_free_tiers_pause_is_kept_to(gemini: FakeGemini, connect: Connect, h
     busy = {"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": details}}
     path = f"/v1beta/models/{gemini.name}:batchEmbedContents"
     httpserver.expect_oneshot_request(path).respond_with_json(busy, status=429)
-    with pytest.raises(EmbedderUnavailableError, match="429: quota; trying again after 34 s would pass the deadline"):
+    with pytest.raises(EmbedderUnavailableError, match="429: quota; a retry after 34 s would exceed the deadline"):
         connect(retries=1, deadline_seconds=9.0).embed_query("a")
 
 

@@ -61,22 +61,22 @@ def test_a_file_that_names_no_pooling(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (b"", "cannot mmap an empty file"),
-        (b"GG", "inside its metadata"),
+        (b"GG", "metadata is truncated"),
         (b"<!DOCTYPE html><title>Not found</title>", "does not begin with GGUF"),
         (_header(ARCHITECTURE, CONTEXT, version=1), "version 1 is not"),
         (_header(ARCHITECTURE, CONTEXT, version=0x03000000), "version 50331648 is not"),
-        (_header(CONTEXT), "does not say its architecture"),
-        (_header(ARCHITECTURE), "does not say its architecture and context length"),
+        (_header(CONTEXT), "has no architecture"),
+        (_header(ARCHITECTURE), "has no architecture and context length"),
         (_header(ARCHITECTURE, _pair("bert.context_length", 4, struct.pack("<I", 0))), "context length"),
         (_header(ARCHITECTURE, _pair("bert.context_length", 8, _text("512"))), "context length"),
         (_header(ARCHITECTURE, CONTEXT, _pair("bert.pooling_type", 4, struct.pack("<I", 4))), "reranker"),
         (_header(ARCHITECTURE, CONTEXT, keys=2**63), "9223372036854775808 metadata keys"),
-        (_header(ARCHITECTURE, CONTEXT, keys=3), "inside its metadata"),
+        (_header(ARCHITECTURE, CONTEXT, keys=3), "metadata is truncated"),
         (_header(_pair("x", 99, b"")), "a value of type 99"),
         (_header(_pair("x", 9, struct.pack("<IQ", 9, 1))), "an array of type 9"),
-        (_header(_pair("x", 9, struct.pack("<IQ", 8, 2**62))), "inside its metadata"),
-        (_header(_pair("x", 9, struct.pack("<IQ", 10, 2**62))), "inside its metadata"),
-        (_header(struct.pack("<Q", 2**63) + b"x"), "inside its metadata"),
+        (_header(_pair("x", 9, struct.pack("<IQ", 8, 2**62))), "metadata is truncated"),
+        (_header(_pair("x", 9, struct.pack("<IQ", 10, 2**62))), "metadata is truncated"),
+        (_header(struct.pack("<Q", 2**63) + b"x"), "metadata is truncated"),
     ],
 )
 def test_what_is_no_gguf_is_refused_without_llama_cpp(tmp_path: Path, content: bytes, reason: str) -> None:
@@ -148,7 +148,7 @@ def test_a_file_that_kills_llama_cpp_does_not_kill_klaw(
     program.write_text("#!/bin/sh\nkill -ABRT $$\n", encoding="utf-8")
     program.chmod(0o700)
     monkeypatch.setattr(klaw_embed_llamacpp.verification.sys, "executable", str(program))
-    with pytest.raises(ModelCorruptError, match=r"llama\.cpp dies of SIGABRT when it loads .*minilm\.gguf"):
+    with pytest.raises(ModelCorruptError, match=r"llama\.cpp was killed by SIGABRT while it loaded .*minilm\.gguf"):
         VerificationCache(tmp_path / "book").verify(minilm_gguf, SETTINGS)
 
 

@@ -177,7 +177,7 @@ def test_a_text_that_the_server_finds_too_long_is_halved(
 
 def test_a_server_that_finds_everything_too_long_is_reported(ollama: FakeOllama, connect: Connect) -> None:
     ollama.model.context = 2
-    with pytest.raises(EmbeddingError, match="single character too long"):
+    with pytest.raises(EmbeddingError, match="single character as too long"):
         connect().embed_query("hello")
 
 

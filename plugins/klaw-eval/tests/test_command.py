@@ -125,7 +125,7 @@ def test_gold_ids_that_are_not_in_the_index_at_all_are_refused(klaw, beir):
     result = klaw("eval", beir)
 
     assert result.exit_code == 1
-    assert "do not match: the questions want 'KILN.txt', 'BOAT.txt'; the index holds 'kiln', 'boat'" in result.stderr
+    assert "do not match: the questions expect 'KILN.txt', 'BOAT.txt'; the index has 'kiln', 'boat'" in result.stderr
     assert result.stdout == ""
 
 
@@ -137,7 +137,7 @@ def test_own_questions_about_another_index_are_refused(klaw, tmp_path, write_lin
     result = klaw("eval", "--questions", write_lines("my.jsonl", [{"question": "why", "path": "work/b.md"}]))
 
     assert result.exit_code == 1
-    assert "the questions want 'work/b.md'; the index holds 'notes/…'" in result.stderr
+    assert "the questions expect 'work/b.md'; the index has 'notes/…'" in result.stderr
 
 
 def test_some_ids_that_are_missing_count_as_not_found(klaw, beir):
@@ -256,7 +256,7 @@ def test_a_store_of_a_fixed_place_is_refused(klaw, squad, tmp_path):
     result = klaw("eval", squad, "--config", tmp_path / "fixed.toml")
 
     assert result.exit_code == 1
-    assert "where a test set must not go" in result.stderr
+    assert "where no test set must be indexed" in result.stderr
 
 
 @pytest.mark.parametrize("ending", ["svg", "png"])

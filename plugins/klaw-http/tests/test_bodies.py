@@ -60,7 +60,7 @@ def test_a_gzip_bomb_is_stopped_before_it_fills_the_memory() -> None:
 
 
 def test_what_follows_the_gzip_stream_is_refused() -> None:
-    with pytest.raises(BodyError, match="goes on after"):
+    with pytest.raises(BodyError, match="continues after"):
         read_body([gzip.compress(b"{}"), b"more"], "gzip", LIMIT)
 
 

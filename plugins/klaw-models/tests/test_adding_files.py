@@ -44,7 +44,7 @@ def test_another_file_under_a_known_name_is_refused(
 ) -> None:
     source = model_directory()
     (source / "model.onnx").write_bytes(b"another graph")
-    with pytest.raises(ModelCorruptError, match=r"onnx/model.onnx of BAAI/bge-small-en-v1.5 is not the file"):
+    with pytest.raises(ModelCorruptError, match=r"onnx/model.onnx of BAAI/bge-small-en-v1.5 has an unexpected checksum"):
         adding().take(bge.name, source, ModelDescription())
     (source / "model.onnx").unlink()
     with pytest.raises(ModelError, match=r"needs onnx/model\.onnx"):
@@ -64,7 +64,7 @@ def test_a_manifest_cannot_claim_a_known_name(
 def test_how_a_known_model_is_used_is_not_up_for_debate(
     adding: Add, bge: KnownModel, model_directory: ModelDirectory
 ) -> None:
-    with pytest.raises(ModelError, match="Klaw knows how"):
+    with pytest.raises(ModelError, match="Klaw already knows how"):
         adding().take(bge.name, model_directory(), ModelDescription(pooling="mean"))
 
 
@@ -78,7 +78,7 @@ def test_a_model_with_a_manifest_is_taken(
 
 def test_a_manifest_is_not_described_again(adding: Add, model_directory: ModelDirectory) -> None:
     said = ModelDescription(dimension=999, pooling="cls", query_prefix="Q: ")
-    with pytest.raises(ModelError, match=r"model\.json says how the model is used"):
+    with pytest.raises(ModelError, match=r"model\.json already describes the model"):
         adding().take("mine", model_directory(), said)
 
 
@@ -87,7 +87,7 @@ def test_a_model_with_a_manifest_must_be_sound(adding: Add, model_directory: Mod
     with pytest.raises(ModelError, match="is 'mine', not 'yours'"):
         adding().take("yours", source, ModelDescription())
     (source / "tokenizer.json").write_bytes(b"changed")
-    with pytest.raises(ModelCorruptError, match=r"tokenizer\.json is not the file"):
+    with pytest.raises(ModelCorruptError, match=r"tokenizer\.json has an unexpected checksum"):
         adding().take("mine", source, ModelDescription())
     (source / "tokenizer.json").unlink()
     with pytest.raises(ModelCorruptError, match="does not exist"):
@@ -203,7 +203,7 @@ def test_what_nobody_says_is_asked_for(
 @pytest.mark.parametrize("said", [{"hidden_size": "8"}, [], {"hidden_size": -1}, {"hidden_size": 1e300}])
 def test_nonsense_beside_a_model_says_nothing(adding: Add, model_directory: ModelDirectory, said: Any) -> None:
     source = _transformer(model_directory(), config=said)
-    with pytest.raises(ModelError, match="dimension stands in none of its files"):
+    with pytest.raises(ModelError, match="no file of the model gives its dimension"):
         adding().take("theirs", source, ModelDescription(window_tokens=32, pooling="mean"))
 
 
@@ -229,7 +229,7 @@ def test_a_name_that_a_package_brings_is_taken(
     adding: Add, model_directory: ModelDirectory, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("klaw_models.adding.locate", lambda _name, _cache: tmp_path / "site-packages" / "x")
-    with pytest.raises(ModelError, match="a package brings mine"):
+    with pytest.raises(ModelError, match="already provides mine"):
         adding().take("mine", model_directory(), ModelDescription())
     assert not cache.exists()
 
@@ -242,7 +242,7 @@ def test_no_model_is_put_over_or_into_another(
     (source / "model.json").unlink()
     said = ModelDescription(dimension=8, window_tokens=32, pooling="mean")
     adding().take(first, source, said)
-    with pytest.raises(ModelError, match="where other models are"):
+    with pytest.raises(ModelError, match="contains other models"):
         adding().take(second, source, said)
     assert ModelCache(cache).names() == [first]
 
@@ -261,7 +261,7 @@ def test_an_unknown_model_needs_a_name_and_files(adding: Add, tmp_path: Path, mo
 def test_a_graph_that_keeps_its_weights_apart_is_refused(adding: Add, model_directory: ModelDirectory) -> None:
     source = _transformer(model_directory())
     (source / "model.onnx_data").write_bytes(b"weights")
-    with pytest.raises(ModelError, match="keeps its weights apart"):
+    with pytest.raises(ModelError, match="keeps its weights in a separate file"):
         adding().take("theirs", source, ModelDescription())
 
 
@@ -278,7 +278,7 @@ def test_a_gguf_file_is_taken(adding: Add, tmp_path: Path, cache: Path, named: s
 
 def test_a_gguf_file_is_no_cross_encoder(adding: Add, tmp_path: Path) -> None:
     (tmp_path / "theirs.gguf").write_bytes(b"GGUF")
-    with pytest.raises(ModelError, match="would run as an embedder"):
+    with pytest.raises(ModelError, match="runs as an embedder"):
         adding().take("theirs", tmp_path, ModelDescription(cross_encoder=True, window_tokens=64))
 
 

@@ -114,7 +114,7 @@ def test_verify_finds_the_wrong_file_and_names_what_mends_it(
     path.write_bytes(b"changed")
     code, out, _ = klaw("verify")
     assert code == 1
-    assert "tokenizer.json is not the file" in out
+    assert "tokenizer.json does not match its manifest" in out
     assert f"klaw models add {bge.name}" in out
     code, out, _ = klaw("verify", "--json")
     assert code == 1
@@ -158,7 +158,7 @@ def test_wrong_usage(klaw: Klaw, tmp_path: Path) -> None:
     assert klaw("add")[0] == 2
     for options in (["--pooling", "mean"], ["--cross-encoder"], ["--license", "MIT"]):
         code, _, err = klaw("add", "bge-small-en-v1.5", *options)
-        assert (code, "go with --from" in err) == (2, True)
+        assert (code, "need --from" in err) == (2, True)
     assert klaw("add", "x", "--from", str(tmp_path / "nowhere"))[0] == 2
     code, _, err = klaw("add", "bge-small")
     assert code == 1
@@ -169,7 +169,7 @@ def test_a_mirror_that_is_no_address_is_named(klaw: Klaw, monkeypatch: pytest.Mo
     monkeypatch.setenv("HF_ENDPOINT", "http://xn--a")
     code, _, err = klaw("add", "bge-small-en-v1.5")
     assert code == 1
-    assert "HF_ENDPOINT: 'http://xn--a' names no valid host" in err
+    assert "HF_ENDPOINT: 'http://xn--a' has no valid host" in err
 
 
 def test_offline(klaw: Klaw, hub: HTTPServer, bge: KnownModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,7 @@ def test_a_path_without_a_model_says_so(tmp_path: Path) -> None:
 
 def test_a_model_of_another_kind_names_what_runs_it(model_directory: ModelDirectory, tmp_path: Path) -> None:
     path = model_directory()
-    with pytest.raises(ModelNotFoundError, match="gguf-embedder is needed") as caught:
+    with pytest.raises(ModelNotFoundError, match="expected gguf-embedder") as caught:
         find_model(GgufEmbedderManifest, "mine", str(path), tmp_path)
     assert caught.value.hint == 'memory.embedding.type = "onnx" runs it'
 

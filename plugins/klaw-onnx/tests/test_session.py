@@ -61,7 +61,7 @@ def test_a_name_that_the_graph_does_not_have_is_an_error(
 def test_a_changed_file_is_not_loaded(make_manifest: MakeManifest) -> None:
     manifest = make_manifest()
     (manifest.directory / manifest.model).write_bytes(b"another graph")
-    with pytest.raises(ModelCorruptError, match="is not the file its manifest names"):
+    with pytest.raises(ModelCorruptError, match="does not match its manifest"):
         load(manifest)
 
 

@@ -53,7 +53,7 @@ def test_filters_reach_the_server(home, running):
 def test_what_is_wrong_is_said_as_ever(home, running):
     wrong = home.run("search", "kiln", "--collection", "none")
     assert wrong.returncode == 1
-    assert wrong.stderr.startswith("klaw: there is no collection 'none'")
+    assert wrong.stderr.startswith("klaw: unknown collection 'none'")
     assert running.get("/health").status == 200
 
 
