@@ -314,7 +314,7 @@ class Memory(OpenMemory):
         )
 
     def watch_paths(self) -> Mapping[str, Sequence[Path]]:
-        """Return by origin the files and directories whose changes concern the index."""
+        """Return the files and directories to watch for changes, by origin."""
         return self._sources.watch_paths()
 
     def forget(self, target: str) -> ForgetReport:

@@ -50,10 +50,10 @@ class OpenMemory(ABC):
     ) -> Self:
         """Assemble a memory from its configuration (default: the user's file and the environment).
 
-        Instead of a configuration a path can be given: ``"notes.db"`` is the database file, with what people own of it
-        next to it in ``notes.db-data``; a path without a suffix is a data directory, as ``data_dir`` is.
-        ``components`` are live objects that the configuration can name, in addition to installed plugins: an embedder
-        that a program has already, for instance. Raise ConfigError, PluginError or StoreError. Models load later, when
+        A path can replace the configuration: ``"notes.db"`` is the database file, with the files that belong to the
+        user next to it in ``notes.db-data``; a path without a suffix is a data directory, like ``data_dir``.
+        ``components`` are live objects that the configuration can select in addition to installed plugins, for instance
+        an embedder of the calling program. Raise ConfigError, PluginError or StoreError. Models are loaded later, when
         they are first needed.
         """
         config = config_for(config, data_dir, option_problems)
@@ -135,14 +135,14 @@ class OpenMemory(ABC):
     def _check_collections(self, names: Sequence[str]) -> None:
         """Raise QueryError unless these collections exist."""
         if not names:
-            raise QueryError("no collection is named", hint=f"known: {', '.join(STANDARD_COLLECTIONS)}")
+            raise QueryError("no collection given", hint=f"known: {', '.join(STANDARD_COLLECTIONS)}")
         unknown = [name for name in names if name not in STANDARD_COLLECTIONS]
         if not unknown:
             return
         known = self._sources.collections()
         for name in unknown:
             if name not in known:
-                raise QueryError(f"there is no collection {name!r}", hint=f"known: {', '.join(known)}")
+                raise QueryError(f"unknown collection {name!r}", hint=f"known: {', '.join(known)}")
 
     @property
     def _is_listened_to(self) -> bool:

@@ -47,7 +47,7 @@ def move(
     selection = named_embedding(embedding, configured) if isinstance(embedding, str) else embedding
     if selection is not None and (selection.type == "none") != (configured.type == "none"):
         raise ConfigError(
-            ["without vectors on both sides there is nothing to build anew"],
+            ["nothing to rebuild: neither the index nor the new embedder has vectors"],
             hint=f"klaw config set memory.embedding.type {selection.type}, then `klaw index`",
         )
     embedder = assembly.embedder_for_new_index(selection)

@@ -67,7 +67,7 @@ class Sources:
         return found
 
     def watch_paths(self) -> Mapping[str, Sequence[Path]]:
-        """Return by origin the files and directories whose changes concern the index."""
+        """Return the files and directories to watch for changes, by origin."""
         found: dict[str, list[Path]] = {}
         for source in self.all():
             if paths := source.watch_paths():

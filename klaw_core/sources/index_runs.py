@@ -98,7 +98,7 @@ class IndexRuns:
             try:
                 report = self.finish(report, run, collections, no_progress, _MOST_BEFORE_SEARCH, patient=False)
             except KlawError as error:
-                failures.append(f"what is new is found by words alone: {error}")
+                failures.append(f"new text is found by words alone: {error}")
             self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources)), "search"))
         if report.lacking:
             failures.append(f"{report.lacking:,} chunks are found by words alone: run `klaw embed`")

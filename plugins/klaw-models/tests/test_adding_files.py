@@ -44,7 +44,9 @@ def test_another_file_under_a_known_name_is_refused(
 ) -> None:
     source = model_directory()
     (source / "model.onnx").write_bytes(b"another graph")
-    with pytest.raises(ModelCorruptError, match=r"onnx/model.onnx of BAAI/bge-small-en-v1.5 has an unexpected checksum"):
+    with pytest.raises(
+        ModelCorruptError, match=r"onnx/model.onnx of BAAI/bge-small-en-v1.5 has an unexpected checksum"
+    ):
         adding().take(bge.name, source, ModelDescription())
     (source / "model.onnx").unlink()
     with pytest.raises(ModelError, match=r"needs onnx/model\.onnx"):
