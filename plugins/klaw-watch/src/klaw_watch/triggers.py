@@ -37,14 +37,13 @@ class Backlog:
 
     def add(self, files: Iterable[Path]) -> list[Path]:
         """Note that files have changed; return those that are to be indexed now."""
-        for file in files:
-            self._grown[file] = _growth(file, self._sizes.get(file, 0))
+        if not (self.messages or self.bytes):
+            return sorted(files)
+        self._grown.update((file, _growth(file, self._sizes.get(file, 0))) for file in files)
         new_bytes, lines = (sum(grown[index] for grown in self._grown.values()) for index in (0, 1))
-        waits = (self.messages and lines < self.messages) or not self.messages
-        waits = bool(waits and ((self.bytes and new_bytes < self.bytes) or not self.bytes))
-        if waits and (self.messages or self.bytes):
+        if not (0 < self.messages <= lines or 0 < self.bytes <= new_bytes):
             return []
-        due = list(self._grown)
+        due = sorted(self._grown)
         self._grown.clear()
         self._sizes.update((file, _size(file)) for file in due)
         return due
