@@ -7,7 +7,7 @@ every offset and line number stays true. ``klaw get`` reads the file, where it s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _WIDTH_OF_ROWS = 60
 # So long is no word, and a path or an address has other characters in it.
@@ -22,6 +22,7 @@ _ROWS = re.compile(
     r"(?:[ \t]*[A-Za-z0-9+/]{1,80}={0,2}[ \t]*$)?",
     re.MULTILINE,
 )
+_ROW, _FEWEST_ROWS = re.compile(r"[A-Za-z0-9+/]{60,80}"), 3
 # Of random bits these shares are .41, .41 and .16; words and identifiers have hardly ever all three.
 _LEAST_LETTERS, _LEAST_DIGITS = 0.15, 0.05
 
@@ -30,7 +31,7 @@ _DEFINITION = re.compile(
     r""" {0,3}\[(?!\^)([^\[\]]{1,200})\]:[ \t]*+(?:<[^<>]*>|[^\s<]\S*)"""
     r"""(?:[ \t]++(?:"[^"]*"|'[^']*'|\([^()]*\)))?[ \t]*"""
 )
-_BEGINNINGS = frozenset("`~[")
+_BEGINNINGS = frozenset(" `~[")
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\]")
 _SOLID = re.compile(r"[^\r\n]")
 
@@ -39,13 +40,20 @@ def blank_unreadable(text: str) -> str:
     """Return the text with spaces in place of what nobody wrote to be read. Time is linear in the text."""
     if "base64," in text:
         text = _DATA_ADDRESS.sub(_blank, text)
-    # To look at every word is a fraction of the work of looking for the pattern at every character.
-    longest = max(map(len, text.split()), default=0)
-    if longest >= _SHORTEST_RUN:
-        text = _RUN.sub(_blank_code, text)
-    if longest >= _WIDTH_OF_ROWS:
-        text = _ROWS.sub(_blank_code, text)
+    # To look at every word is a fraction of the work of looking for the patterns at every character.
+    words = text.split()
+    if max(map(len, words), default=0) >= _WIDTH_OF_ROWS:
+        text = _without_codes(text, [word for word in words if len(word) >= _WIDTH_OF_ROWS])
     return _without_definitions(text) if "]:" in text else text
+
+
+def _without_codes(text: str, words: Sequence[str]) -> str:
+    """Blank encoded files; ``words`` are the long ones of the text, of which each run is one, and each row."""
+    if any(_RUN.search(word) for word in words if len(word) >= _SHORTEST_RUN):
+        text = _RUN.sub(_blank_code, text)
+    if sum(_ROW.fullmatch(word) is not None for word in words) >= _FEWEST_ROWS:
+        text = _ROWS.sub(_blank_code, text)
+    return text
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -68,20 +76,21 @@ def _without_definitions(text: str) -> str:
     found = dict(_definitions(lines))
     if not found:
         return text
-    rest = "".join(line for number, line in enumerate(lines) if number not in found)
-    used = {_normal(label) for label in _LABEL.findall(rest)}
-    blanked = (
-        _SOLID.sub(" ", line) if number in found and found[number] in used else line
-        for number, line in enumerate(lines)
-    )
-    return "".join(blanked)
+    rest = lines.copy()
+    for number in found:
+        rest[number] = ""
+    used = set(map(_normal, set(_LABEL.findall("".join(rest)))))
+    for number, label in found.items():
+        if label in used:
+            lines[number] = _SOLID.sub(" ", lines[number])
+    return "".join(lines)
 
 
 def _definitions(lines: list[str]) -> Iterator[tuple[int, str]]:
     """Yield the number and the label of each line that is a link's definition, outside of fenced code."""
     fence = ""
     for number, line in enumerate(lines):
-        if line.lstrip(" ")[:1] not in _BEGINNINGS:
+        if line[:1] not in _BEGINNINGS:
             continue
         if mark := _FENCE.match(line):
             if not fence:

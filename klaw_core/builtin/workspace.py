@@ -237,9 +237,11 @@ class Workspace:
 
     def _contains(self, path: Path) -> bool:
         try:
-            return path.resolve().is_relative_to(self.root.resolve())
-        except (OSError, ValueError, RuntimeError):  # a loop of links, a NUL
+            root = os.path.realpath(self.root)
+            real = os.path.realpath(path)
+        except (OSError, ValueError):  # a NUL
             return False
+        return (real == root or real.startswith(root.rstrip("/") + "/")) and not _loops(real)
 
     def _path(self, entry: Entry) -> Path:
         return self.root / entry.path.removeprefix(f"{self.origin}/")
@@ -351,6 +353,15 @@ def _real(path: Path) -> str:
         return os.path.realpath(path)
     except OSError:
         return str(path)
+
+
+def _loops(real: str) -> bool:
+    """Return whether a path that was resolved leads in circles: then it is still one of links."""
+    try:
+        os.stat(real)  # noqa: PTH116  # a fraction of the time
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _written_at(relative: str, metadata: Metadata) -> datetime | None:

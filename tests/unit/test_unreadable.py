@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from klaw_core.builtin import unreadable
 from klaw_core.builtin.unreadable import blank_unreadable
 
 CODE = base64.b64encode(random.Random(7).randbytes(600)).decode()
@@ -66,3 +67,43 @@ def test_no_character_and_no_line_moves(text):
     assert len(blanked) == len(text)
     assert all(after in (before, " ") for before, after in zip(text, blanked, strict=True))
     assert re.sub(r"[^\r\n]", "", blanked) == re.sub(r"[^\r\n]", "", text)
+
+
+_PIECES = st.sampled_from(
+    (
+        "word ",
+        "\n",
+        "\r\n",
+        "\t",
+        "\x0b",
+        "\u2028",
+        "A1b" * 25 + "\n",
+        "Zz9+/" * 14,
+        "q8R" * 45,
+        "f0" * 130,
+        "=",
+        "-",
+        "[a]: https://example.org/x\n",
+        "[a] ",
+        "  [b]: <y> 'z'\n",
+        "[b]",
+        "```\n",
+        "~~~\n",
+        "    [c]: d\n",
+        "[^n]: o\n",
+    )
+)
+
+
+@given(st.lists(_PIECES, max_size=25).map("".join))
+def test_what_is_looked_at_first_leaves_nothing_out(text: str) -> None:
+    """Words tell where a pattern can match at all; here every pattern is tried everywhere."""
+    expected = unreadable._ROWS.sub(unreadable._blank_code, unreadable._RUN.sub(unreadable._blank_code, text))
+    lines = expected.splitlines(keepends=True)
+    found = dict(unreadable._definitions(lines))
+    rest = "".join(line for number, line in enumerate(lines) if number not in found)
+    used = {unreadable._normal(label) for label in unreadable._LABEL.findall(rest)}
+    blanked = (
+        re.sub(r"[^\r\n]", " ", line) if found.get(number) in used else line for number, line in enumerate(lines)
+    )
+    assert blank_unreadable(text) == "".join(blanked)
