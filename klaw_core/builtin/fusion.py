@@ -59,7 +59,8 @@ class ReciprocalRankFusion:
         standings = self._standings(ranking.hits, believed=believed)
         weights = [ranking.weight * (least + sure * standing) for standing in standings]
         if believed:
-            weights = [weight * _belief(hit) for weight, hit in zip(weights, ranking.hits, strict=True)]
+            beliefs = map(_belief, ranking.hits)
+            weights = [weight * belief for weight, belief in zip(weights, beliefs, strict=True)]
         values = [weight / place for place, weight in enumerate(weights, start=self.k + 1)]
         return _WeightedRanking(ranking.retriever, ranking.hits, weights, values)
 
@@ -80,7 +81,9 @@ class ReciprocalRankFusion:
 
 def _belief(hit: Hit) -> float:
     """Return what a hit counts for by its relevance. A square root: twice the words are not twice the answer."""
-    return math.sqrt(max(hit.relevance or 0.0, _LEAST_RELEVANCE)) * (_UNREACHED if hit.unreached else 1.0)
+    relevance = hit.relevance or 0.0
+    belief = math.sqrt(max(_LEAST_RELEVANCE, relevance))
+    return belief * _UNREACHED if hit.unreached else belief
 
 
 @frozen

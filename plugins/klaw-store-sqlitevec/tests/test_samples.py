@@ -10,6 +10,7 @@ import pytest
 from klaw_core.testing.index import stored, unit_vectors
 from klaw_store_sqlitevec import exact
 from klaw_store_sqlitevec.samples import SampleCache
+from klaw_store_sqlitevec.vector_storage import _median
 from klaw_store_sqlitevec.vectors import VectorIndex
 
 DIMENSION = 8
@@ -72,3 +73,9 @@ def test_it_is_the_sample_that_is_read(connections):
     kept = SampleCache(7).get(reader, "memory", DIMENSION)
     assert np.array_equal(kept, exact.read_sample(reader, "memory", DIMENSION, 7))
     reader.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("count", [2, 3, 8, 255, 256])
+def test_the_median_is_numpys(count):
+    values = np.random.default_rng(count).standard_normal(count).astype(np.float32)
+    assert _median(values) == float(np.median(values))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -246,6 +247,12 @@ def to_vector(blob: bytes) -> Vector:
     return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
 
 
+@lru_cache(maxsize=4096)
+def _parsed(headings: str) -> tuple[str, ...]:
+    """Return the headings of a chunk. Neighbours have the same, and a chunk that was found is found again."""
+    return tuple(json.loads(headings))
+
+
 def _stored(row: Any) -> StoredChunk | None:
     """Return the chunk of a row; None if it is not what was written."""
     key, chunk_id, content, start, end, first, last, headings, continues, context, written, *place = row
@@ -253,7 +260,7 @@ def _stored(row: Any) -> StoredChunk | None:
     try:
         if checksum(own) != written:
             return None
-        heading = () if headings == "[]" else tuple(json.loads(headings))  # most have none, and parsing takes a while
+        heading = () if headings == "[]" else _parsed(headings)  # most have none, and parsing takes a while
         path, source, created, chat, origin, metadata, title = place
         chunk = Chunk(chunk_id, content, start, end, first, last, heading, continues, context, title)
         return StoredChunk(key, chunk, path, source, from_text(created), chat, origin, from_json(metadata))
