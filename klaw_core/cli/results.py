@@ -16,6 +16,8 @@ from klaw_core.values.search import Contribution, SearchResult
 _MARK = "bold yellow"
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
 _NOTHING_FITS = "no good match; weak matches:"
+# Other chunks of a note that are named below its best.
+_ALSO = 5
 _COLUMNS = (
     "rank",
     "score",
@@ -85,8 +87,9 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
         snippet = _snippet(result, look)
         out.line(*_marked(snippet.text, snippet.marks), indent=indent)
     if result.also:
-        lines = ", ".join(other.rpartition(":")[2] for other in result.also)
-        out.line(StyledText(f"also in lines {lines}", "dim"), indent=indent)
+        lines = ", ".join(other.rpartition(":")[2] for other in result.also[:_ALSO])
+        more = f" and {len(result.also) - _ALSO} more places" if len(result.also) > _ALSO else ""
+        out.line(StyledText(f"also in lines {lines}{more}", "dim"), indent=indent)
     if look.explain:
         out.rows(_reasons(result), indent=indent, right=(2, 4, 6))
 
