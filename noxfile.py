@@ -177,7 +177,7 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def site(session: nox.Session) -> None:
     """Build the documentation as a website in build/site, and check every link in it."""
-    session.install("mkdocs>=1.6.1,<2", "mkdocs-material>=9.7,<10", "mkdocstrings[python]>=1,<2")
+    session.install("mkdocs>=1.6.1,<2", "mkdocs-material>=9.7,<10", "mkdocstrings[python]>=1,<2", "ruff")
     session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
 
 

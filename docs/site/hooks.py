@@ -76,9 +76,11 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 def _retargeted(link: re.Match[str], source: str, place: str) -> str:
     text, path, anchor = link.group(1), link.group(2), link.group(3) or ""
     target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
-    page = _sources().get(target) or (target.removeprefix("docs/") if target.startswith("docs/") else None)
+    page = _sources().get(target)
     if target == "README.md":
         page = "README.md"
+    elif target.startswith("docs/") and not target.endswith(".py"):
+        page = target.removeprefix("docs/")
     if page is None:
         return text if (ROOT / target).exists() else link.group()  # the link check reports what is not there
     return f"[{text}]({posixpath.relpath(page, posixpath.dirname(place))}{anchor})"
