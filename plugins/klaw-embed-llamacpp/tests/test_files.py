@@ -242,7 +242,7 @@ def test_a_file_that_is_not_its_manifests_is_refused(
 ) -> None:
     name = f"wrong-{next(iter(changes))}"
     _install(cache_dir, minilm_gguf, name=name, **changes)
-    with pytest.raises(ModelCorruptError, match=r"mini\.gguf is not what its manifest says"):
+    with pytest.raises(ModelCorruptError, match=r"mini\.gguf does not match its manifest"):
         build(model=name).embed_query("a")
 
 

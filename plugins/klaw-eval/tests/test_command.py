@@ -145,7 +145,7 @@ def test_some_ids_that_are_missing_count_as_not_found(klaw, beir):
 
     result = klaw("eval", beir)
 
-    assert "not in the index, so never found: 1 wanted id" in result.stdout
+    assert "not in the index, so never found: 1 expected id" in result.stdout
     assert fused(record(klaw("eval", beir, "--json")), "any@10") == 0.5
 
 

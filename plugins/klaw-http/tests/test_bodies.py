@@ -66,7 +66,7 @@ def test_what_follows_the_gzip_stream_is_refused() -> None:
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "deflate", "gzip, gzip"])
 def test_a_packing_that_was_not_asked_for_is_refused(encoding: str) -> None:
-    with pytest.raises(BodyError, match="was not asked for"):
+    with pytest.raises(BodyError, match="was not requested"):
         read_body([b"{}"], encoding, LIMIT)
 
 

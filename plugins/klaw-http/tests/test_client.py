@@ -349,7 +349,7 @@ def test_a_redirect_to_nowhere_is_an_error_of_this_library(location: str) -> Non
 
 
 def test_a_host_that_only_httpx_refuses_is_an_error_of_this_library() -> None:
-    with pytest.raises(BodyError, match=r"http://1\.2\.3\.999/ leads to no valid address"):
+    with pytest.raises(BodyError, match=r"http://1\.2\.3\.999/ is not a valid address"):
         HttpClient("http://1.2.3.999").get("/")
 
 

@@ -97,15 +97,15 @@ def test_redirects_end(httpserver: HTTPServer, fetch: Fetch) -> None:
     [
         ("http://cdn.example/f?signature=s", "http://cdn.example, which is not encrypted"),
         ("ftp://cdn.example/f", "ftp://cdn.example, which is not encrypted"),
-        ("file:///etc/passwd", "no valid address"),
+        ("file:///etc/passwd", "valid address"),
         ("https://user:key@cdn.example/f", "credentials"),
-        ("https://[::1/f", "no valid address"),
-        ("https://cdn.example:99999/f", "no valid address"),
-        ("https://cdn example/f", "no valid address"),
-        ("https://xn--0.example/f", "no valid address"),
-        ("https://[v1.a]/f", "no valid address"),
-        ("https://cdn.example/" + "x" * 20_000, "no valid address"),
-        ("https://cdn.example/\x1b[31m", "no valid address"),
+        ("https://[::1/f", "valid address"),
+        ("https://cdn.example:99999/f", "valid address"),
+        ("https://cdn example/f", "valid address"),
+        ("https://xn--0.example/f", "valid address"),
+        ("https://[v1.a]/f", "valid address"),
+        ("https://cdn.example/" + "x" * 20_000, "valid address"),
+        ("https://cdn.example/\x1b[31m", "valid address"),
     ],
 )
 def test_where_a_redirect_may_not_lead(location: str, message: str) -> None:
@@ -125,7 +125,10 @@ def test_where_a_redirect_may_lead() -> None:
 
 @pytest.mark.parametrize("location", ["http://xn--a/", "mailto:a@b", "http://[::1", f"http://{'a' * 64}.example/"])
 def test_a_redirect_to_nowhere_is_an_error_of_this_library(fetch: Fetch, location: str) -> None:
-    with Wire(reply(b"", "302 Away", location=location)) as wire, pytest.raises(BodyError, match="no valid address"):
+    with (
+        Wire(reply(b"", "302 Away", location=location)) as wire,
+        pytest.raises(BodyError, match="valid address"),
+    ):
         fetch(wire.url + "/f")
 
 
@@ -238,7 +241,7 @@ def test_a_slow_but_steady_server_is_borne_with(fetch: Fetch) -> None:
 
 def test_silence_ends_the_attempt(fetch: Fetch) -> None:
     limits = DownloadLimits(retries=0, read_timeout_seconds=0.2)
-    with Wire(b"", deaf_seconds=20) as wire, pytest.raises(NoAnswerError, match="fell silent"):
+    with Wire(b"", deaf_seconds=20) as wire, pytest.raises(NoAnswerError, match="sent no data, or almost none"):
         fetch(wire.url + "/f", limits=limits)
 
 
@@ -251,7 +254,7 @@ def test_nobody_there(fetch: Fetch) -> None:
 
 def test_a_packed_body_is_refused(httpserver: HTTPServer, fetch: Fetch) -> None:
     httpserver.expect_request("/f").respond_with_data(CONTENT, headers={"content-encoding": "gzip"})
-    with pytest.raises(BodyError, match="packed"):
+    with pytest.raises(BodyError, match="compressed"):
         fetch(httpserver.url_for("/f"))
 
 

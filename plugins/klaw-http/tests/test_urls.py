@@ -60,9 +60,9 @@ def test_a_default_that_the_environment_gave_is_refused_with_the_variable_named(
     class Options:
         url: str = field(factory=lambda: "ftp://host", validator=http_url_from("HOST", lambda: "ftp://host"))
 
-    with pytest.raises(ValueError, match=r"^HOST: 'ftp://host' does not begin"):
+    with pytest.raises(ValueError, match=r"^HOST: 'ftp://host' does not start"):
         Options()
-    with pytest.raises(ValueError, match=r"^url: 'ftp://other' does not begin"):
+    with pytest.raises(ValueError, match=r"^url: 'ftp://other' does not start"):
         Options("ftp://other")
     assert Options("http://host").url == "http://host"
 

@@ -101,7 +101,7 @@ class TestAnswers:
             ({"results": None}, "no list of results"),
             ({"results": {"index": 0}}, "no list of results"),
             ("text", "no list of results"),
-            ([3], "no object"),
+            ([3], "not an object"),
             ([{"score": 1}], "without an index"),
             ([{"index": "0", "score": 1}], "without an index"),
             ([{"index": True, "score": 1}], "without an index"),
@@ -113,7 +113,7 @@ class TestAnswers:
             ([{"index": 0, "score": float("inf")}], "not a finite number"),
             ([{"index": 0, "score": 10**400}], "not a finite number"),
             ([{"index": 2, "score": 1}], "scores document 2, but only 2 were sent"),
-            ([{"index": -1, "score": 1}], "scores document -1, of 2"),
+            ([{"index": -1, "score": 1}], "scores document -1, but only 2 were sent"),
             ([{"index": 0, "score": 1}, {"index": 0, "score": 1}], "document 0 twice"),
         ],
     )

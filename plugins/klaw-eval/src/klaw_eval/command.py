@@ -87,9 +87,6 @@ class _WithFacts(click.Command):
     help="Format of DATASET. [default: detected]",
 )
 @click.option(
-    "--format", type=click.Choice(("locomo", "beir", "trec", "squad")), help="Format of DATASET. [default: detected]"
-)
-@click.option(
     "--unit", type=click.Choice(("session", "turn")), multiple=True, help="What is counted, for LoCoMo. [session]"
 )
 @click.option("--pooled", is_flag=True, help="One index for all conversations, for LoCoMo.")
