@@ -158,15 +158,20 @@ class Facts:
         found, _ = self.index.search(query, limit, as_of=as_of, known_at=known_at, conditions=conditions)
         return [fact for fact, _ in found]
 
-    def history(self, name: str) -> Sequence[Fact]:
-        """Return the facts of a slot, or of the slot of a fact, from the oldest value on. Raise NotFoundError."""
+    def history(self, name: str | None = None) -> Sequence[Fact]:
+        """Return the facts of a slot, or of the slot of a fact, from the oldest value on. Raise NotFoundError.
+
+        Without a name, those of every slot that has had more than one value.
+        """
         state = self.journal.state()
+        if name is None:
+            return _changed_values(state)
         found = [fact for fact in state.facts.values() if fact.slot == name]
         if not found:
             fact = find_fact(state, name)
             same = (fact.subject, fact.slot)
             found = [item for item in state.facts.values() if fact.slot and (item.subject, item.slot) == same] or [fact]
-        return sorted(found, key=lambda fact: (fact.valid_from or fact.created_at or _NEVER, fact.id))
+        return sorted(found, key=_by_validity)
 
     def extract(self, chat: str | None = None, limit: int | None = None, *, dry_run: bool = False) -> ExtractionReport:
         """Take facts from what was said since the last run. Raise LanguageModelError if no model is configured."""
@@ -368,6 +373,19 @@ class Facts:
     def state(self, known_at: datetime | None = None) -> State:
         """Return everything that the journal says."""
         return self.journal.state(known_at)
+
+
+def _changed_values(state: State) -> list[Fact]:
+    slots: dict[tuple[str, str], list[Fact]] = {}
+    for fact in state.facts.values():
+        if fact.slot and fact.retracted_at is None:
+            slots.setdefault((fact.subject, fact.slot), []).append(fact)
+    changed = [facts for _, facts in sorted(slots.items()) if len({fact.value for fact in facts}) > 1]
+    return [fact for facts in changed for fact in sorted(facts, key=_by_validity)]
+
+
+def _by_validity(fact: Fact) -> tuple[datetime, str]:
+    return fact.valid_from or fact.created_at or _NEVER, fact.id
 
 
 def _is_after(moment: datetime | None, other: datetime | None) -> bool:

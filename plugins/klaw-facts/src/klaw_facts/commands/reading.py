@@ -207,14 +207,14 @@ def _show_place(place: Place) -> None:
 
 
 @click.command("history", short_help="Show the values that a slot has had.")
-@click.argument("name", metavar="SLOT|ID")
+@click.argument("name", metavar="[SLOT|ID]", required=False)
 @click.option("--subject", metavar="NAME", help="Only of this subject.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw a timeline (SVG).")
 @format_option
 @common_options
 @pass_settings
-def history(settings: Settings, *, name: str, subject: str | None, plot: Path | None, form: str | None) -> None:
-    """Show every value of SLOT, or of the slot of the fact ID, from the oldest on."""
+def history(settings: Settings, *, name: str | None, subject: str | None, plot: Path | None, form: str | None) -> None:
+    """Show every value of SLOT, or of the slot of the fact ID, from the oldest on; without either, all that changed."""
     form = chosen_format(settings, form)
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
@@ -227,7 +227,11 @@ def history(settings: Settings, *, name: str, subject: str | None, plot: Path | 
             raise click.UsageError(f"{plot.name} is not an SVG file; name it {plot.stem}.svg")
         plot.write_text(draw_timeline(found), "utf-8")
         notify(settings, f"drawn in {tilde(plot)}")
-    show_listing(settings, listing_of(found, f"{name} has no value of {subject!r}"), form)
+    show_listing(
+        settings,
+        listing_of(found, "no value has changed" if name is None else f"{name} has no value of {subject!r}"),
+        form,
+    )
 
 
 @click.command("stats", short_help="Count facts, batches and what a model was asked.")

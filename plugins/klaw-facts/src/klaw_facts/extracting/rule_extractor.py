@@ -8,6 +8,7 @@ from klaw_facts.extracting.candidates import Candidate, SourceMessage
 from klaw_facts.extracting.rules import MOST_PER_MESSAGE, THRESHOLD, category_of, score
 from klaw_facts.extracting.sentences import sentences
 from klaw_facts.extracting.slots import slot_of
+from klaw_facts.extracting.verify import LONGEST_QUOTE
 
 
 def extract(messages: Sequence[SourceMessage]) -> Iterator[Candidate]:
@@ -15,6 +16,8 @@ def extract(messages: Sequence[SourceMessage]) -> Iterator[Candidate]:
     for message in messages:
         scored = []
         for sentence in sentences(message.content):
+            if len(sentence.text) > LONGEST_QUOTE:
+                continue
             points = score(sentence.text) + (2.0 if slot_of(sentence.text) else 0.0)
             if points >= THRESHOLD:
                 scored.append((points, sentence))

@@ -11,7 +11,7 @@ from functools import cache
 from klaw_facts.values import normalised
 
 _MONTHS = (
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"(?i:january|february|march|april|may|june|july|august|september|october|november|december"
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
 )
 _DATE = (
@@ -78,6 +78,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"\b(?:deadline|due date|launch(?: date)?|release(?: date)?) (?:for|of) (?:the |my |our )?"
         rf"{_TOPIC}(?: is| was| has been| will be)?(?: now| again)?(?: on| by| set (?:to|for)| moved to| pushed to| extended to"
         rf"| changed to)? (?P<value>{_DATE})",
+    ),
+    (
+        "deadline:",
+        rf"\b(?:[Tt]he |[Mm]y |[Oo]ur ){_TOPIC}(?: now)? (?:ends|is due|finishes|targets(?: completion)?)(?: on| by| for)? (?P<value>{_DATE})",
     ),
     (
         "deadline:",

@@ -18,6 +18,8 @@ from klaw_facts.extracting.candidates import Candidate, SourceMessage
 from klaw_facts.extracting.sentences import sentences
 from klaw_facts.values import Quote, Verification
 
+#: Characters; what is longer is no statement, but code or a paste.
+LONGEST_QUOTE = 1_000
 _MOST_EDITS = 0.1
 _LONGEST_FUZZY = 400
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
@@ -132,7 +134,7 @@ class Verified:
 
 
 def verify(candidate: Candidate, window: Sequence[SourceMessage]) -> Verified | None:
-    """Return what of a candidate is true to what was said; None if its quote was said by nobody, or was a question.
+    """Return what of a candidate is true to what was said; None if its quote was said by nobody, or was a question or a paste.
 
     A quote is widened to whole sentences: what was cut off might have been "not".
     """
@@ -144,13 +146,13 @@ def verify(candidate: Candidate, window: Sequence[SourceMessage]) -> Verified | 
         return None
     place = _whole_sentences(message.content, *place)
     said = message.content[slice(*place)]
-    if _QUESTION.search(said):
+    if _QUESTION.search(said) or len(said) > LONGEST_QUOTE:
         return None
     quote = message.quote(*place)
     claim = " ".join(candidate.text.split())
     if claim == " ".join(said.split()):
         return Verified(quote, said, "quote")
-    problem = contradiction(claim, said, message.speaker)
+    problem = "too long" if len(claim) > LONGEST_QUOTE else contradiction(claim, said, message.speaker)
     return Verified(quote, said, "quote", problem) if problem else Verified(quote, claim, "paraphrase")
 
 
