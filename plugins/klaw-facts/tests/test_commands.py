@@ -28,7 +28,7 @@ def said(open_memory, say, klaw):
     """Say three things in a chat and take facts from them."""
     memory = open_memory()
     say(memory, "Hello! My name is Ada Lovelace. I live in Paris since 2020. How are you?")
-    say(memory, "I moved to Lyon in 2026.", days=1)
+    say(memory, "I moved to Lyon with Eve.", days=1)
     say(memory, "Remember to run `make deploy` on /srv/app.", days=2)
     memory.close()
     assert klaw("facts", "extract").exit_code == 0
@@ -196,7 +196,7 @@ def test_stats_count_by_state_category_and_maker(said):
 
 def test_a_context_is_printed_explained_and_bounded(said):
     printed = said("context", "where do I live now?", "--chat", "telegram_1", "--budget", "500")
-    assert "I moved to Lyon in 2026. (was Paris until" in printed.stdout
+    assert "I moved to Lyon with Eve. (was Paris until" in printed.stdout
     (fact,) = of_json(said("facts", "list", "--slot", "home", "--json"))
     assert f"facts/{fact['id']}" in said("context", "where do I live now?", "--explain").stdout
     again = of_json(said("context", "where do I live now?", "--seen", f"facts/{fact['id']}", "--json"))

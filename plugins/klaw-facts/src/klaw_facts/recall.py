@@ -26,6 +26,7 @@ _DIGESTS = "What was said on a day"
 _PROFILE = "Profile"
 _PINNED, _FOUND, _ENDED, _DAYS = 8, 10, 9, 15
 _SPANS = {"moment": 1, "day": 1, "week": 7, "month": 31, "year": 366}
+_SHOWN = {"month": 7, "year": 4}  # characters of a day
 _MOST_DIGESTS = 7
 _MOST_PINNED = 10
 _PROFILE_SHARE = 10
@@ -183,7 +184,7 @@ def line_of(fact: Fact, state: State, moment: datetime) -> str:
 def validity(fact: Fact) -> str:
     """Return since when, or from when until when, a fact is true; else when it was said."""
     if fact.valid_from is not None or fact.valid_to is not None:
-        begin, end = _day(fact.valid_from), _day(fact.valid_to)
+        begin, end = _day(fact.valid_from)[: _SHOWN.get(fact.precision, 10)], _day(fact.valid_to)
         return f"{begin} to {end}" if end else f"since {begin}"
     return _day(fact.said_at or fact.recorded_at)
 

@@ -118,6 +118,10 @@ def _month(match: re.Match[str], said_at: datetime) -> When:
     return When(datetime(year, month, 1, tzinfo=UTC), "month")
 
 
+def _year(match: re.Match[str], _said_at: datetime) -> When:
+    return When(datetime(int(match["year"]), 1, 1, tzinfo=UTC), "year")
+
+
 def _chinese(match: re.Match[str], said_at: datetime) -> When:
     year = int(match["year"]) if match["year"] else said_at.year
     return When(datetime(year, int(match["month"]), int(match["day"]), tzinfo=UTC), "day")
@@ -189,6 +193,8 @@ def _rules() -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime],
         rule(r"\b(?P<which>прошлой|прошлом|следующей|следующем)\s+(?P<unit>недел\w+|месяц\w*|год\w*)", _last_or_next),
         rule(r"(?P<which>上个|下个|上|下|去|明)(?P<unit>周|星期|月|年)", _last_or_next),
         rule(rf"\b(?P<which>last|next|прошл\w+|следующ\w+)\s+(?P<day>{_DAYS})\b", _weekday),
+        rule(r"\b(?:in|since|в|с)\s+(?P<year>(?:19|20)\d{2})\b(?![-:.]\d)", _year),
+        rule(r"(?P<year>(?:19|20)\d{2})年(?!\d{1,2}月)", _year),
         rule(
             rf"\b(?:in|since|в|с)\s+(?P<which>)?(?P<month>{_NAMES})\b(?!\s+\d{{1,2}}\b)(?:\s+(?P<year>\d{{4}}))?",
             _month,
