@@ -19,19 +19,35 @@ _MEMORY = re.compile(
     r"|я говорил\w*|как обычно)\b|记得|记住|提醒|忘了|之前|上次|以前|我们说过|你说过|我说过|老样子",
     _FLAGS,
 )
-_PARTS = (
-    r"ok(?:ay)?|k|kk|yes|yeah|yep|yup|no|nope|nah|sure|fine|thanks|thank you|thx|ty|much appreciated|great|cool|nice|wow|perfect|got it|gotcha"
-    r"|understood|sounds good|good|all good|awesome|amazing|excellent|brilliant|lovely|exactly|right|correct|agreed|indeed|absolutely"
-    r"|definitely|of course|done|noted|makes sense|will do|no problem|no worries|you're welcome|welcome|hi|hello|hey|bye|goodbye|see you"
-    r"|later|good (?:morning|evening|night|day)|lol|haha+|hehe+|oh|ah|hm+|very much|so much|a lot|then|that|this|it|you|man|everyone|there"
-    r"|да|нет|ага|угу|ок|окей|хорошо|ладно|понятно|понял|поняла|ясно|спасибо|благодарю|большое|отлично|супер|круто|класс|здорово"
-    r"|привет|здравствуй(?:те)?|пока|до свидания|доброе утро|добрый (?:день|вечер)|спокойной ночи|пожалуйста|не за что|конечно"
-    r"|точно|верно|договорились|готово|ха(?:ха)+"
-    r"|好+的?|嗯+|是的?|对的?|不是?|谢谢(?:你|您)?|多谢|不客气|不用谢|没问题|没事|可以|行|明白了?|知道了?|了解|收到|太好了|不错|厉害|棒"
-    r"|你好|您好|早上好|晚上好|晚安|早|再见|拜拜|哈+|呵+|哦+|噢+|当然|好吧|就这样|辛苦了|真的?|非常|太|了|啊|呀|吧|哇"
+# Words that say nothing by themselves. A short message of nothing else is an acknowledgement, a greeting or a farewell.
+_EMPTY_WORDS = frozenset(
+    re.findall(
+        r"[^\W_][\w'’]*",
+        "you see everything ok okay okey dokey okie k kk yes yeah yea yep yup ya no nope nah sure fine thanks thank thx ty ta tysm great cool nice nicely wow perfect got gotcha "
+        "understood sounds sound good all awesome amazing excellent brilliant lovely exactly right alright correct agreed indeed absolutely "
+        "definitely totally of course done noted makes sense will do problem worries worry welcome hi hello hey bye goodbye see ya later good "
+        "morning evening night day lol haha hehe oh ah hm hmm um huh then that that's this it it's man mate everyone there thing is works work "
+        "helps helped helpful i i'll cheers wonderful fantastic beautiful sweet neat yay hooray woohoo super roger np to know fair enough love you're youre "
+        "the best rock a bunch million lot tons for now your quick help explanation answer reply me by with take care talk soon have too "
+        "really appreciate appreciated bless sorry bad oops true please job one stuff was here guys folks team so very much well and just great "
+        "works awesome sauce copy congrats congratulations bravo legend glad happy hear tomorrow yourself an excellent "
+        "спасибо спасибки спс большое огромное вам тебе тебя вас ок окей окс хорошо ладно ладненько понятно понятненько понял поняла поняли ясно "
+        "ясненько отлично супер да нет неа ага угу привет приветик здравствуй здравствуйте пока доброе утро добрый день вечер дня вечера спокойной ночи "
+        "договорились конечно здорово круто готово благодарю верно точно класс классно ну принято всё все это так очень за помощь ответ "
+        "объяснение согласен согласна замечательно прекрасно чудесно ура рад рада до завтра встречи скорого увидимся хорошего извини "
+        "извините прости простите ой пожалуйста и сделаем помогло помог помогла молодец хаха хахаха ха пойдёт пойдет годится идёт идет "
+        "спокойной свидания вот тогда огонь лады",
+    )
 )
-_MARKS = r"[\s,.;:!…~，。；：！～、'\"()\-–—*_👍🙏😀-🙏❤️🎉✅👌😊😂🤣🔥💯]*"
-_ACKNOWLEDGEMENT = re.compile(rf"{_MARKS}(?:(?:{_PARTS}){_MARKS})+", _FLAGS)
+_EMPTY_PHRASES = re.compile(r"\bmy bad\b|\bне за что\b", re.IGNORECASE)
+_EMPTY_CHARACTERS = frozenset(
+    "好的嗯是对不谢你您多客气用没问题事可以行明白了知道解收到太错厉害棒早上晚安再见拜哈呵哦噢当然吧就这样辛苦真非常啊呀哇啦嘞滴哒赞牛完美同意一定先回头聊慢走"
+    "保重抱歉天嘛那很感激懂得妙极酷嘿嗨"
+)
+_WORD_OR_CHARACTER = re.compile(r"[一-鿿]|(?:(?![一-鿿])[^\W_])+(?:['’][^\W\d_]+)?")
+_LAUGH = re.compile(r"(?:ha|he|ха|хе){2,}h?|l+o+l+|(?:y+a+y+|a+w+|o+h+|h+m+|m+)", re.IGNORECASE)
+#: A message that begins so asks, or tells to do, even without a mark.
+_ASKING = frozenset({"is", "was", "do", "have"})
 _LONGEST_ACKNOWLEDGEMENT = 80
 _CODE_LINE = re.compile(
     r"^\s*(?:[{}\])]|//|#!|#include|import |from \S+ import|def |class |func |fn |public |private |const |let |var |return |if \(|for \(|while \("
@@ -49,18 +65,22 @@ def declines(message: str) -> str:
     prose = _FENCED.sub(" ", text).strip()
     if _MEMORY.search(prose):
         return ""
-    if (
-        len(text) <= _LONGEST_ACKNOWLEDGEMENT
-        and "?" not in text
-        and "？" not in text
-        and _ACKNOWLEDGEMENT.fullmatch(text)
-    ):
+    if len(text) <= _LONGEST_ACKNOWLEDGEMENT and _says_nothing(text):
         return "it is an acknowledgement"
     if _QUESTION.search(prose) and not _is_code(prose):
         return ""
     if (not prose and text) or _is_code(prose):
         return "it is code"
     return ""
+
+
+def _says_nothing(text: str) -> bool:
+    if "?" in text or "？" in text:
+        return False
+    words = _WORD_OR_CHARACTER.findall(_EMPTY_PHRASES.sub(" ok ", text.casefold().replace("’", "'")))
+    if not words or (words[0] in _ASKING and words != ["do", "it"] and words[:2] != ["have", "a"]):
+        return False
+    return all(word in _EMPTY_WORDS or word in _EMPTY_CHARACTERS or _LAUGH.fullmatch(word) for word in words)
 
 
 def _is_code(text: str) -> bool:

@@ -1,0 +1,156 @@
+"""Slots, dates, decay, the profile, the archive and reading again."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from klaw_core import ConfigError
+from klaw_core.testing.language_model import ScriptedModel
+from klaw_facts import Fact, Facts, FactsOptions
+from klaw_facts.decay import freshness, score
+from klaw_facts.extracting.dates import resolve
+from klaw_facts.extracting.slots import slot_of
+
+MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "slot"),
+    [
+        ("My name is Ada Lovelace", ("name", "Ada Lovelace")),
+        ("I just moved to San Marino and love it", ("home", "San Marino")),
+        ("I now work at Acme", ("employer", "Acme")),
+        ("My birthday is March 5", ("birthday", "March 5")),
+        ("My wife's name is Eve", ("partner", "Eve")),
+        ("The gate deadline has been moved to March 19", ("deadline:gate", "March 19")),
+        ("the first sprint ends on March 29", ("deadline:first sprint", "March 29")),
+        ("We upgraded Flask to 2.3.1", ("version:flask", "2.3.1")),
+        ("The gate listens on port 8080", ("port:gate", "8080")),
+        ("Меня зовут Анна", ("name", "Анна")),
+        ("Я теперь живу в Риме", ("home", "Риме")),
+        ("我叫李雷", ("name", "李雷")),
+        ("我现在住在北京。", ("home", "北京")),
+        ("I might move to Rome", None),
+        ("I do not live in Rome", None),
+        ("Do I live in Rome?", None),
+        ("If I moved to Rome, I would learn Italian", None),
+        ("Я хочу жить в Риме", None),
+        ("I used to live in Rome", None),
+    ],
+)
+def test_a_slot_is_stated_or_there_is_none(text, slot):
+    assert slot_of(text) == slot
+
+
+@pytest.mark.parametrize(
+    ("text", "day", "precision"),
+    [
+        ("since 2020", "2020-01-01", "year"),
+        ("in May 2024", "2024-05-01", "month"),
+        ("last week", "2026-02-16", "week"),
+        ("three days ago", "2026-02-20", "day"),
+        ("on 2026-01-31", "2026-01-31", "day"),
+        ("next Friday", "2026-02-27", "day"),
+        ("вчера", "2026-02-22", "day"),
+        ("в 2019 году", "2019-01-01", "year"),
+        ("3天前", "2026-02-20", "day"),
+        ("2021年", "2021-01-01", "year"),
+        ("some day", None, None),
+        ("several weeks ago", None, None),
+        ("in 2024-13-45", None, None),
+    ],
+)
+def test_a_date_is_computed_or_unknown(text, day, precision):
+    when = resolve(text, MONDAY)
+    assert (when and when.moment.date().isoformat(), when and when.precision) == (day, precision)
+
+
+def test_a_fact_loses_half_its_weight_in_each_half_life_of_its_category():
+    options = FactsOptions(half_life_days={"event": 10}, categories=("event",))
+    fact = Fact("f-1", "x", category="event", importance=0.8, said_at=MONDAY)
+    assert score(fact, options, MONDAY) == pytest.approx(0.8)
+    assert score(fact, options, MONDAY + timedelta(10)) == pytest.approx(0.4)
+    assert score(fact, options, MONDAY + timedelta(30)) == pytest.approx(0.1)
+    assert freshness(fact, options, MONDAY - timedelta(5)) == 1
+    forever = Fact("f-2", "x", category="identity", said_at=MONDAY)
+    assert freshness(forever, options, MONDAY + timedelta(10_000)) == 1
+
+
+def test_every_category_has_a_curve_or_the_configuration_is_wrong():
+    options = FactsOptions(half_life_days={"dream": 3}, categories=("dream",))
+    assert freshness(Fact("f-1", "x", category="dream", said_at=MONDAY), options, MONDAY + timedelta(3)) == 0.5
+    with pytest.raises(ConfigError, match="'hope' has no curve"):
+        freshness(Fact("f-1", "x", category="hope"), options, MONDAY)
+    with pytest.raises(ValueError, match="not negative"):
+        FactsOptions(half_life_days={"dream": -1})
+
+
+def test_what_has_faded_is_archived_but_not_what_a_person_wrote(open_memory):
+    facts = open_memory().extension(Facts)
+    for by in ("agent", "person"):
+        facts.remember(f"the cache is warm, says the {by}", category="temp", by=by)
+    later = datetime.now(UTC) + timedelta(30)
+    facts.compression.now = lambda: later
+    assert facts.compress(daily=False).archived == 1
+    assert [fact.made_by for fact in facts.list()] == ["person"]
+    (archived,) = [fact for fact in facts.list(everything=True) if fact.is_archived]
+    assert not facts.keeper.reopen(archived.id).is_archived
+
+
+def test_the_profile_changes_only_with_its_content(open_memory):
+    facts = open_memory().extension(Facts)
+    facts.remember("My name is Ada Lovelace")
+    facts.remember("I like green tea", is_pinned=True)
+    assert facts.compress().profile_changed
+    before = facts.state().profile
+    assert [line for _, line in before] == ["name: Ada Lovelace", "I like green tea"]
+    facts.remember("The pump hums", category="event")
+    assert not facts.compress().profile_changed
+    assert facts.state().profile == before
+    facts.remember("My name is Ada King")
+    facts.compress()
+    assert [line for _, line in facts.state().profile] == ["name: Ada King", "I like green tea"]
+
+
+def test_messages_that_a_model_could_not_read_are_read_again(open_memory, say):
+    def answer(prompt):
+        lines = re.findall(r"^\[(\d+)\] \S+ user: (.*)$", prompt.messages[1].content, re.MULTILINE)
+        items = [{"m": int(number), "quote": text, "fact": text, "category": "event"} for number, text in lines]
+        return json.dumps({"facts": items})
+
+    memory = open_memory(ScriptedModel(["nothing of use", "nor this", answer]), extractor="model")
+    say(memory, "I moved to Lyon with Eve.")
+    facts = memory.extension(Facts)
+    assert facts.extract().facts == 0
+    assert (len(facts.state().failed()), facts.status()["facts_messages_waiting"]) == (1, 0)
+    assert "fact-batches" in {finding.check for finding in facts.check()}
+    assert facts.retry().facts == 1
+    assert facts.state().failed() == []
+
+
+def test_the_days_bound_stops_asking(open_memory, say):
+    memory = open_memory(ScriptedModel([]), extractor="model", max_calls_per_day=0)
+    say(memory, "I moved to Lyon with Eve.")
+    report = memory.extension(Facts).extract()
+    assert (report.calls, report.waiting) == (0, 1)
+    assert "used up" in report.problem
+
+
+def test_more_ends_than_allowed_wait_for_review(open_memory, say):
+    memory = open_memory(max_ends=1)
+    facts = memory.extension(Facts)
+    facts.remember("I live in Paris", by="agent", valid_from=MONDAY - timedelta(9))
+    facts.remember("My name is Ada Lovelace", by="agent", valid_from=MONDAY - timedelta(9))
+    say(memory, "I moved to Lyon with Eve.")
+    say(memory, "My name is Ada King.")
+    facts.extract()
+    assert len(facts.keeper.review()) == 2
+    assert {fact.value for fact in facts.list()} == {"Paris", "Lyon", "Ada Lovelace", "Ada King"}
+
+
+def test_a_paste_is_no_fact(open_memory, say):
+    memory = open_memory()
+    say(memory, "I moved to Lyon in 2024 and my config is " + "x1y2 " * 5000)
+    assert memory.extension(Facts).extract().facts == 0
