@@ -36,14 +36,15 @@ _MODULES = {
     "files.record_journal": "FileJournal",
     "files.timestamps": "format_ts parse_ts",
     "hookspecs": "API AutoChoice Component ComponentContext hookimpl",
-    "interfaces.components": "Chunker Embedder Fusion Reranker",
+    "interfaces.components": "BatchingEmbedder Chunker Embedder Fusion NamedEmbedder RemoteEmbedder Reranker",
     "interfaces.extension": (
         "ArrangingExtension AttachedExtension CheckedExtension ConsentExtension ContextExtension Extension "
         "GatingExtension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "
         "TabledExtension ToolExtension"
     ),
     "interfaces.index": (
-        "CheckedIndex ErasingIndex Index KeyDigestIndex LimitedRetriever NoticingRetriever OutdatedIndex Retriever"
+        "CheckedIndex ErasingIndex Index KeyDigestIndex LimitedRetriever NoticingRetriever OutdatedIndex Retriever "
+        "SuggestingRetriever"
     ),
     "interfaces.journal": "JournalingStore Journals Log LogFolder OwnedText RecordJournal",
     "interfaces.language_model": "LanguageModel",

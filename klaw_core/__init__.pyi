@@ -42,7 +42,15 @@ from klaw_core.files.atomic import locked, require_own_link, write_atomically
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.files.timestamps import format_ts, parse_ts
 from klaw_core.hookspecs import API, AutoChoice, Component, ComponentContext, hookimpl
-from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
+from klaw_core.interfaces.components import (
+    BatchingEmbedder,
+    Chunker,
+    Embedder,
+    Fusion,
+    NamedEmbedder,
+    RemoteEmbedder,
+    Reranker,
+)
 from klaw_core.interfaces.extension import (
     ArrangingExtension,
     AttachedExtension,
@@ -68,6 +76,7 @@ from klaw_core.interfaces.index import (
     NoticingRetriever,
     OutdatedIndex,
     Retriever,
+    SuggestingRetriever,
 )
 from klaw_core.interfaces.journal import JournalingStore, Journals, Log, LogFolder, OwnedText, RecordJournal
 from klaw_core.interfaces.language_model import LanguageModel
@@ -131,6 +140,7 @@ __all__ = [
     "BackgroundIndexer",
     "BackgroundRun",
     "BadLine",
+    "BatchingEmbedder",
     "BrokenRecord",
     "Candidate",
     "Chat",
@@ -216,6 +226,7 @@ __all__ = [
     "Migration",
     "ModelCorruptError",
     "ModelNotFoundError",
+    "NamedEmbedder",
     "NewDocument",
     "NotFoundError",
     "NoticingRetriever",
@@ -236,6 +247,7 @@ __all__ = [
     "RecordJournal",
     "RecordedExtension",
     "Registry",
+    "RemoteEmbedder",
     "Replacement",
     "Replay",
     "RerankScore",
@@ -265,6 +277,7 @@ __all__ = [
     "StoreReadOnlyError",
     "StoredChunk",
     "StoredMessage",
+    "SuggestingRetriever",
     "Summary",
     "TabledExtension",
     "TokenCounter",

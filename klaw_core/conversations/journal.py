@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from klaw_core.conversations.chat import Chat
 from klaw_core.conversations.message import SESSION_BREAK, Message
@@ -187,7 +187,7 @@ class Journal:
                 yield _entry(file, line)
 
 
-@frozen
+@define
 class _Scan:
     """What a look through the journal has found so far."""
 

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 
-from klaw_core.embedding.run import SAME_MODEL, TEXTS_PER_CALL, UNUSABLE, agreement, make_space_record
+from klaw_core.embedding.abilities import is_remote, model_name, texts_per_call
+from klaw_core.embedding.run import SAME_MODEL, UNUSABLE, agreement, make_space_record
 from klaw_core.errors import (
     EmbedderUnavailableError,
     EmbeddingError,
@@ -113,7 +114,7 @@ class FallbackEmbedder:
     @property
     def texts_per_call(self) -> int:
         """Return how many texts the one that serves takes at once."""
-        return int(getattr(self._serve().embedder, "texts_per_call", TEXTS_PER_CALL))
+        return texts_per_call(self._serve().embedder)
 
     @property
     def remote(self) -> bool:
@@ -123,13 +124,13 @@ class FallbackEmbedder:
             embedder = self._options[0].build() if serving is None else serving.embedder
         except Exception:  # noqa: BLE001  # an embedder may raise anything; whoever needs a vector is told
             return False
-        return bool(getattr(embedder, "remote", False))
+        return is_remote(embedder)
 
     @property
     def model(self) -> str:
         """Return the name of the model that is tried first, where it is known; otherwise empty. No server is asked."""
         try:
-            return str(getattr(self._options[0].build(), "model", ""))
+            return model_name(self._options[0].build())
         except Exception:  # noqa: BLE001  # as above
             return ""
 

@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 
 from attrs import define, field
 
+from klaw_core.embedding.abilities import is_remote
 from klaw_core.embedding.run import embed_question, require_same_space
 from klaw_core.errors import EmbedderUnavailableError, KlawError, as_klaw_error
 from klaw_core.interfaces.components import Embedder
@@ -142,6 +143,6 @@ class QueryVectors:
 
     def _limit(self, embedder: Embedder) -> float:
         remote, loading, loaded = self._limits
-        if getattr(embedder, "remote", False):
+        if is_remote(embedder):
             return remote
         return loaded if self._answered else loading

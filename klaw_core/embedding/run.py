@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, field
 
+from klaw_core.embedding.abilities import is_remote, texts_per_call
 from klaw_core.errors import (
     EmbedderUnavailableError,
     KlawError,
@@ -34,9 +35,6 @@ SAME_MODEL = 0.98
 
 #: The same under one set of weights: other kernels and threads change the last digits.
 SAME_WEIGHTS = 0.999
-
-#: How many texts one call holds at most, unless the embedder has a ``texts_per_call`` of its own.
-TEXTS_PER_CALL = 64
 
 #: How many characters one call to a local model holds at most, 64 ordinary chunks: calls of equal work, whatever the
 #: lengths, so that a kill costs little, Ctrl-C is heard soon and the time left is a fair guess.
@@ -76,7 +74,7 @@ class EmbeddingRun:
 
     def call_size(self, embedder: Embedder) -> int:
         """Return how many texts one call holds, one at least. Raise what the embedder raises if it cannot say."""
-        return max(1, self.texts_per_call or int(getattr(embedder, "texts_per_call", TEXTS_PER_CALL)))
+        return max(1, self.texts_per_call or texts_per_call(embedder))
 
     def fail(self, error: Exception) -> None:
         """Note a failure; stop if the next call would fail too."""
@@ -138,7 +136,7 @@ def _take(
     waiting: deque[str], chunk_texts: Mapping[str, str], most: int, embedder: Embedder, *, longest: bool
 ) -> list[str]:
     """Take the texts of one call from one end of ``waiting``, which is in order of length."""
-    room = math.inf if getattr(embedder, "remote", False) else CHARACTERS_PER_CALL
+    room = math.inf if is_remote(embedder) else CHARACTERS_PER_CALL
     part: list[str] = []
     while waiting and len(part) < most:
         room -= len(chunk_texts[waiting[-1 if longest else 0]])
@@ -159,7 +157,7 @@ def gathered(answers: Iterable[Mapping[str, Vector]], embedder: Embedder) -> Ite
     try:
         for answer in answers:
             part.update(answer)
-            if time.monotonic() - began >= SECONDS_PER_COMMIT or getattr(embedder, "remote", False):
+            if time.monotonic() - began >= SECONDS_PER_COMMIT or is_remote(embedder):
                 whole, part = part, {}
                 yield whole
                 began = time.monotonic()
@@ -256,4 +254,4 @@ def _embed(texts: Sequence[str], embedder: Embedder) -> Matrix:
 
 
 def _may_have_changed(record: SpaceRecord, embedder: Embedder) -> bool:
-    return record.space.revision in _UNKNOWN_WEIGHTS or bool(getattr(embedder, "remote", False))
+    return record.space.revision in _UNKNOWN_WEIGHTS or is_remote(embedder)

@@ -281,7 +281,7 @@ class DocumentsExtension:
         return counts
 
 
-@frozen(eq=False)
+@define(eq=False)
 class DocumentSource:
     """The documents of one collection as a source. ``read`` answers from what the last scan found."""
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
+from klaw_core.embedding.abilities import model_name
 from klaw_core.embedding.run import (
     SAME_MODEL,
     SAME_WEIGHTS,
@@ -108,7 +109,7 @@ class Collection:
         if record is not None:
             return record.space.model
         # A server may stall, and words come first.
-        return getattr(self.embedder, "model", "") or self.embedder.space.model
+        return model_name(self.embedder) or self.embedder.space.model
 
     def prepare_space(self) -> SpaceRecord:
         """Record the embedder's vector space if there is none yet; refuse another.

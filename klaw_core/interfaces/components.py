@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from klaw_core.values.candidates import Candidate, RerankScore
@@ -49,6 +49,37 @@ class Embedder(Protocol):
         Counts are subadditive: those of the parts of a text, cut at line ends, at white space or after
         punctuation, sum to at least its own. A chunker counts parts and trusts that the whole is no larger.
         """
+
+
+@runtime_checkable
+class RemoteEmbedder(Protocol):
+    """An embedder that may ask a server. Optional: without it the model is on this machine.
+
+    A question then waits for a server, what was answered is kept call by call, and the probe sentence goes along once a
+    run and collection, to notice a model that has changed under its name.
+    """
+
+    @property
+    def remote(self) -> bool:
+        """Return whether it does."""
+
+
+@runtime_checkable
+class BatchingEmbedder(Protocol):
+    """An embedder that says how many texts a call should have. Optional: without it 64."""
+
+    @property
+    def texts_per_call(self) -> int:
+        """Return how many texts it takes at once, at least 1."""
+
+
+@runtime_checkable
+class NamedEmbedder(Protocol):
+    """An embedder that knows its model's name before the model has loaded, or a server was asked. Optional."""
+
+    @property
+    def model(self) -> str:
+        """Return the name, as :attr:`Embedder.space` will have it; empty if it is not known."""
 
 
 class Chunker(Protocol):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import frozen
 
+from klaw_core.embedding.abilities import is_remote
 from klaw_core.errors import (
     PluginContractError,
     QueryError,
@@ -145,7 +146,7 @@ class Searcher:
             return None
         with suppress(Exception, SystemExit):  # a plugin may raise anything; nothing depends on this answer
             embedder = self.get_embedder()
-            if not getattr(embedder, "remote", False):
+            if not is_remote(embedder):
                 vector = self._query_vectors.embed(question, embedder, records[0], "")
                 return int((embedder.embed_documents(texts) @ vector).argmax())
         return None

@@ -15,6 +15,8 @@ from functools import cache, lru_cache
 from math import exp
 from typing import TYPE_CHECKING
 
+from klaw_core.embedding.abilities import is_remote
+
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder
     from klaw_core.values.search import Hit, Ranking
@@ -47,7 +49,7 @@ def familiarity(question: str, embedder: Embedder) -> float:
     A server's embedder only estimates tokens: of its models it is assumed that they know everything.
     """
     letters = sum(map(str.isalnum, question))
-    if not letters or getattr(embedder, "remote", False):
+    if not letters or is_remote(embedder):
         return 1.0
     (tokens,) = embedder.count_tokens([question])
     return min(max((_UNKNOWN - tokens / letters) / (_UNKNOWN - _KNOWN), 0.0), 1.0)

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from klaw_core.errors import RecordError
 from klaw_core.files.record_journal import FileJournal
@@ -138,12 +138,12 @@ class SavedJournal:
         self.records.finish()
 
 
-@frozen
+@define(eq=False)
 class SavedSource:
     """The memories of a journal as documents. ``read`` answers from what the last scan found."""
 
     journal: SavedJournal
-    _found: dict[str, Saved] = field(factory=dict, init=False, repr=False, eq=False)
+    _found: dict[str, Saved] = field(factory=dict, init=False, repr=False)
 
     origin = SAVED
     forgets_missing = True
