@@ -205,7 +205,7 @@ class _MemoryTools:
 
     def context(self) -> Tool:
         properties = {
-            "message": string("The message to be answered.", _MAX_QUERY_CHARACTERS),
+            "message": string("The message to answer.", _MAX_QUERY_CHARACTERS),
             "budget": integer("Most tokens; 1000 by default.", 50, 20_000),
         }
         return Tool(
