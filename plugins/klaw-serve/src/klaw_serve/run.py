@@ -20,6 +20,8 @@ from klaw_serve.running import announce, local_socket, only_server
 from klaw_serve.tokens import Tokens
 
 _BACKLOG = 512
+# Of the head of a request: a question in its address may be long.
+_HEAD_BYTES = 256 * 1024
 
 
 def serve(
@@ -59,6 +61,9 @@ def _listen(listening: Listening) -> Iterator[socket.socket]:
             [f"cannot listen on {listening.host} port {listening.port}: {reason}"], hint="choose another: --port"
         ) from error
     with listener:
+        # Those who are accepted inherit it. asyncio sets it only for sockets that name their protocol, and an answer in
+        # two parts would wait for the other side's delayed acknowledgement, 40 ms.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listener
 
 
@@ -80,6 +85,7 @@ async def _serve(  # noqa: PLR0917  # positional by asyncio.run
         access_log=False,
         server_header=False,
         proxy_headers=listening.behind_proxy,
+        h11_max_incomplete_event_size=_HEAD_BYTES,
         limit_concurrency=limits.connections,
         timeout_graceful_shutdown=limits.stop_seconds,
         ws_max_size=limits.body_bytes,

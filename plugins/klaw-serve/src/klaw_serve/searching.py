@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from klaw_core import Condition, Filters, parse_condition, to_json
+import attrs
+
+from klaw_core import Condition, Filters, parse_condition
 from klaw_serve.operations import Json, Operation
 from klaw_serve.schemas import integer, moment, number, one_of, several, string
 from klaw_serve.tenants import Tenant
 
 _MOST_RESULTS = 1_000
 _LABEL = 1_000
+# With every character percent-encoded it still fits into the head of a request; a message is sent by JSON-RPC.
+_LONGEST = 8_000
 
 _CONDITION: Final[Json] = {
     "type": ["string", "object"],
@@ -27,7 +31,7 @@ _CONDITION: Final[Json] = {
 }
 
 _SEARCH: Final[dict[str, Json]] = {
-    "query": string("What to find, in plain words.", 100_000),
+    "query": string("What to find, in plain words.", _LONGEST),
     "limit": integer("How many chunks; 10 by default.", 1, _MOST_RESULTS),
     "mode": one_of("By words and meaning (hybrid), words (fts) or meaning (vector).", "hybrid", "fts", "vector"),
     "collection": several("Search in these; memory by default.", string("A name.", _LABEL)),
@@ -62,7 +66,8 @@ def _search(tenant: Tenant, given: Json) -> Any:
         min_relevance=given.get("min_relevance"),
         per_document=given.get("per_document", 3),
     )
-    return {"results": [{**to_json(item), "is_weak": item.is_weak} for item in found], "notices": found.notices}
+    results = [{**attrs.asdict(item, recurse=False), "is_weak": item.is_weak} for item in found]
+    return {"results": results, "notices": found.notices}
 
 
 def _condition(given: str | Json) -> Condition:
@@ -123,7 +128,7 @@ SEARCH_OPERATIONS: Final[Sequence[Operation]] = (
             "message": string("The message to answer; empty for what is always known.", 100_000, least=0),
             "chat": string("The chat it is said in: telegram_123456.", 300),
             "budget": integer("At most this many tokens; 1000 by default.", 1, 1_000_000),
-            "seen": several("Sources of items that the model was given before.", string("A source.", 2_000), 10_000),
+            "seen": several("Sources of items that the model was given before.", string("A source.", 1_000), 1_000),
             "part": one_of("Only what is always told (stable), or what depends on the message.", "stable", "volatile"),
             "where": _SEARCH["where"],
             "min_relevance": _SEARCH["min_relevance"],
