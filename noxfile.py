@@ -168,6 +168,20 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session
+def conformance(session: nox.Session) -> None:
+    """Hold klaw serve against MCP's official inspector and suite (from npm), and against its OpenAPI document."""
+    install_everything(session, "schemathesis>=4")
+    where = session.create_tmp()
+    # The suite needs Node 22, which npm has as a package; newer npm asks before a package's script runs.
+    programs = ["@modelcontextprotocol/inspector@0.15.0", "@modelcontextprotocol/conformance@0.1.16", "node@22"]
+    session.run("npm", "install", "--prefix", where, "--no-audit", "--no-fund", *programs, external=True)
+    session.run("npm", "--prefix", where, "install-scripts", "approve", "node", external=True, success_codes=[0, 1])
+    session.run("npm", "--prefix", where, "rebuild", "node", external=True)
+    session.run("python", "tests/conformance/mcp_suite.py", str(Path(where) / "node_modules"))
+    session.run("python", "tests/conformance/openapi.py", *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Run the code in the README and the documentation."""
     install_everything(session, *TEST_TOOLS)
