@@ -129,15 +129,15 @@ def test_a_retriever_that_is_missing_does_not_stop_the_other(make_home, there, m
     home.write("a.md", "the harbour")
     with home.open(retrieval=[{"type": "mine"}, {"type": there}]) as memory:
         report = memory.index(home.notes)
-        assert any(notice.startswith("mine is off: ") for notice in report.notices)
+        assert any(notice.startswith("mine is disabled: ") for notice in report.notices)
         found = memory.search("harbour")
         assert [result.path for result in found] == ["notes/a.md"]
-        assert any(notice.startswith("mine is off: ") for notice in found.notices)
+        assert any(notice.startswith("mine is disabled: ") for notice in found.notices)
         assert memory.search("harbour", mode=mode)
-        with pytest.raises(RetrievalError, match="mine is off"):
+        with pytest.raises(RetrievalError, match="mine is disabled"):
             memory.search("harbour", mode=other)
         assert "retriever" in {finding.check for finding in memory.doctor().findings}
-        assert any("mine is off" in problem for problem in memory.status().problems)
+        assert any("mine is disabled" in problem for problem in memory.status().problems)
     with pytest.raises(PluginNotFoundError, match="no plugin provides the retriever 'mine'"):
         home.open(retrieval=[{"type": "mine"}])
 

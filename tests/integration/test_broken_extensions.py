@@ -246,7 +246,7 @@ class TestDocuments:
     def test_one_id_is_not_read_as_a_list_of_characters(self, with_bad):
         with with_bad() as memory:
             for call in (memory.delete, memory.get_by_ids):
-                with pytest.raises(QueryError, match="one id"):
+                with pytest.raises(QueryError, match="list of ids"):
                     call("abc")
 
     @pytest.mark.parametrize("given", [[{"id": "a"}], NewDocument("a", "One."), None])
@@ -263,7 +263,7 @@ def test_a_mapping_is_no_condition(with_bad):
 
 def test_a_directory_an_origin_and_paths_exclude_each_other(with_bad, home):
     with with_bad() as memory:
-        with pytest.raises(QueryError, match="not several"):
+        with pytest.raises(QueryError, match="takes one of"):
             memory.index(home.notes, origin="documents")
         with pytest.raises(KlawError):
             memory.index(paths=home.notes / "nowhere.md")

@@ -64,13 +64,13 @@ def problems(home, **memory):
 @pytest.mark.parametrize(
     ("kind", "key", "factory", "words"),
     [
-        ("chunker", "chunking", give(object()), "which has no split"),
+        ("chunker", "chunking", give(object()), "which lacks split"),
         ("chunker", "chunking", leave, "SystemExit: the plugin has had enough"),
-        ("fusion", "fusion", give(None), "which has no depth and no fuse"),
+        ("fusion", "fusion", give(None), "which lacks depth and fuse"),
         ("source", "sources", give(StraySource()), "has the origin 'a/path', not a name"),
         ("retriever", "retrieval", give(StrayRetriever()), "needs a store that offers threading.Event"),
         ("retriever", "retrieval", give(UnsureRetriever()), "SystemExit: who knows"),
-        ("store", "store", give(object()), "which has no enlist"),
+        ("store", "store", give(object()), "which lacks enlist"),
         ("embedder", "embedding", leave, "SystemExit: the plugin has had enough"),
     ],
 )

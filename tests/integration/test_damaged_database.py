@@ -81,7 +81,7 @@ def test_words_that_are_damaged_stop_a_run_which_says_what_to_do(home, database,
         with pytest.raises(StoreCorruptError, match=r"klaw\.db is not a valid SQLite database.*`klaw reindex`"):
             memory.index()
         assert memory.search("harbour").results
-        assert any("fts5 cannot say what it holds" in problem for problem in memory.status().problems)
+        assert any("fts5 cannot report its content" in problem for problem in memory.status().problems)
         memory.reindex()
         check(memory)
         assert memory.doctor().findings == ()

@@ -91,7 +91,7 @@ def test_a_question_is_never_compared_with_vectors_of_another_model(home, monkey
         meanwhile(monkeypatch, old, "embed_query", new.reindex)
         found = old.search("harbour")
         assert [part.component for result in found for part in result.explain] == ["fts5"]
-        assert any("rebuilt meanwhile" in notice for notice in found.notices)
+        assert any("rebuilt during the search" in notice for notice in found.notices)
 
 
 def test_a_question_is_never_compared_with_vectors_of_other_weights_of_the_same_name(home, monkeypatch):
@@ -105,7 +105,7 @@ def test_a_question_is_never_compared_with_vectors_of_other_weights_of_the_same_
                 transaction.set_space("memory", SpaceRecord(record.space, record.probe[::-1].copy()))
 
         meanwhile(monkeypatch, memory, "embed_query", change_weights)
-        assert any("rebuilt meanwhile" in notice for notice in memory.search("harbour").notices)
+        assert any("rebuilt during the search" in notice for notice in memory.search("harbour").notices)
 
 
 def test_only_vectors_and_the_index_moved_is_an_error(home, monkeypatch):
@@ -113,7 +113,7 @@ def test_only_vectors_and_the_index_moved_is_an_error(home, monkeypatch):
     with home.open() as old, home.open(embedding={"type": "counting", "model": "other"}) as new:
         old.index(home.notes)
         meanwhile(monkeypatch, old, "embed_query", new.reindex)
-        with pytest.raises(VectorSpaceError, match="rebuilt meanwhile"):
+        with pytest.raises(VectorSpaceError, match="rebuilt during the search"):
             old.search("harbour", mode="vector")
 
 

@@ -70,7 +70,7 @@ def test_another_context_makes_another_chunk_and_not_another_passage():
 
 @pytest.mark.parametrize("context", [-1, 2, 3, 10**12])
 def test_a_context_that_is_not_before_its_span_is_refused(context):
-    with pytest.raises(PluginContractError, match=r"the span 2\.\.4 of notes/a\.md a context that begins at"):
+    with pytest.raises(PluginContractError, match=r"the span 2\.\.4 of notes/a\.md with a context that begins at"):
         cut("text", (2, 4, (), None, context))
 
 

@@ -210,7 +210,7 @@ def test_a_file_beyond_all_bounds_is_not_loaded(core):
     core.place.path.parent.mkdir()
     with core.place.path.open("wb") as file:
         file.truncate(1 << 34)
-    with pytest.raises(StoreCorruptError, match="larger than 16 MiB"):
+    with pytest.raises(StoreCorruptError, match="over 16 MiB"):
         core.get()
 
 

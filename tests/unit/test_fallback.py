@@ -136,7 +136,7 @@ class TestWithAnIndex:
         with pytest.raises(EmbedderUnavailableError, match="the server is away"):
             embedder.embed_query("x")
         assert "x" not in other.texts
-        assert any("the index is of first" in problem for problem in embedder.problems())
+        assert any("the index uses first" in problem for problem in embedder.problems())
 
     def test_the_one_in_the_space_of_the_index_goes_before_earlier_ones(self):
         first, second = Fake("first", angle=1), Fake("second")

@@ -103,7 +103,7 @@ def test_rows_get_unit_length_whatever_their_scale(scale: float) -> None:
     [([np.nan, 1.0], "NaN"), ([np.inf, 1.0], "infinity"), ([-np.inf, 0.0], "infinity"), ([0.0, 0.0], "zeros")],
 )
 def test_rows_that_mean_nothing_are_refused_with_their_source(row: list[float], expected: str) -> None:
-    with pytest.raises(EmbeddingError, match=rf"a server \(m\) answers .*{expected}"):
+    with pytest.raises(EmbeddingError, match=rf"a server \(m\) returned .*{expected}"):
         unit_rows(np.array([[1.0, 0.0], row], np.float32), "a server (m)")
 
 

@@ -63,7 +63,7 @@ def test_the_model_is_known_without_asking(gemini: FakeGemini, connect: Connect)
 def test_without_a_key_it_is_unavailable_and_the_hint_says_how(connect: Connect) -> None:
     embedder = connect(url="https://generativelanguage.googleapis.com/v1beta", api_key="")
     for use in (lambda: embedder.space, lambda: embedder.embed_query("a")):
-        with pytest.raises(EmbedderUnavailableError, match=r"needs a key.*export GEMINI_API_KEY=…"):
+        with pytest.raises(EmbedderUnavailableError, match=r"needs an API key.*export GEMINI_API_KEY=…"):
             use()
 
 
@@ -73,7 +73,7 @@ def test_the_environments_key_goes_to_google_only(
 ) -> None:
     monkeypatch.setenv(name, KEY)
     assert connect(url="https://generativelanguage.googleapis.com/v1beta/", api_key="").space.dimension == 64
-    with pytest.raises(EmbedderUnavailableError, match="needs a key"):
+    with pytest.raises(EmbedderUnavailableError, match="needs an API key"):
         connect(api_key="").embed_query("a")
     assert gemini.requests == []
 

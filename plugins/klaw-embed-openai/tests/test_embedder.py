@@ -142,7 +142,7 @@ def test_no_texts_need_no_request(openai: FakeOpenAI, connect: Connect) -> None:
 def test_without_a_key_openai_is_unavailable_and_the_hint_says_how(connect: Connect) -> None:
     embedder = connect(url="https://api.openai.com/v1")
     for use in (lambda: embedder.space, lambda: embedder.embed_query("a"), lambda: embedder.max_tokens):
-        with pytest.raises(EmbedderUnavailableError, match=r"needs a key.*export OPENAI_API_KEY=…"):
+        with pytest.raises(EmbedderUnavailableError, match=r"needs an API key.*export OPENAI_API_KEY=…"):
             use()
     assert list(embedder.count_tokens(["a"])) == [1]
 

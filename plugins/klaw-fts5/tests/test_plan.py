@@ -147,7 +147,7 @@ def test_of_too_many_words_the_rare_ones_that_are_found_are_searched_for(
     for question in (f"{nowhere} ERRTLS42", f"{everywhere} {nowhere} ERRTLS42"):
         assert index.search(connection, Query(question), 1)[0].key == 8
         (notice,) = index.notices(connection, Query(question))
-        assert "searched for the 64 that tell the most" in notice
+        assert "searched for the 64 most informative" in notice
     assert not index.notices(connection, Query("ERRTLS42 often1")), "nothing was left out"
 
 

@@ -114,7 +114,7 @@ def test_an_extension_may_have_the_name_of_an_index_and_one_with_hyphens(store):
 
 @pytest.mark.parametrize("owner", ["", "Facts", "a b", "x;", "ф", "a" * 41])
 def test_a_name_that_no_extension_can_have_is_refused(store, owner):
-    with pytest.raises(StoreError, match="invalid name"):
+    with pytest.raises(StoreError, match="invalid extension name"):
         store.migrate(owner, [])
 
 

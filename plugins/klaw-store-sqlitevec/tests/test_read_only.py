@@ -114,7 +114,7 @@ def test_a_log_without_its_shared_memory_says_what_to_do(path, tmp_path, forbid)
     left = tmp_path / "left" / "klaw.db"
     left.with_name("klaw.db-shm").unlink()
     forbid(left)
-    with pytest.raises(StoreReadOnlyError, match=r"is in klaw\.db-wal.*copy the directory"):
+    with pytest.raises(StoreReadOnlyError, match=r"are in klaw\.db-wal.*copy the directory"):
         SqliteStore(left)
     left.parent.chmod(0o700)
 
@@ -122,7 +122,7 @@ def test_a_log_without_its_shared_memory_says_what_to_do(path, tmp_path, forbid)
 def test_what_is_read_while_the_file_is_changed_is_not_believed(path, forbid):
     forbid(path)
     store = SqliteStore(path)
-    with pytest.raises(StoreLockedError, match=r"was written to .*try again"), store.read():  # noqa: PT012
+    with pytest.raises(StoreLockedError, match=r"was changed while it was read.*try again"), store.read():  # noqa: PT012
         path.chmod(0o600)
         with path.open("r+b") as file:
             begun = file.read(16)
@@ -139,7 +139,7 @@ def test_a_database_from_before_says_that_it_must_be_brought_up_to_date(path, fo
         old.execute("DELETE FROM klaw_migrations WHERE name = (SELECT MAX(name) FROM klaw_migrations)")
     old.close()  # which empties the log
     forbid(path)
-    with pytest.raises(StoreReadOnlyError, match="made by an older version"):
+    with pytest.raises(StoreReadOnlyError, match="created by an older version"):
         SqliteStore(path)
 
 

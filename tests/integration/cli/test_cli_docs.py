@@ -54,7 +54,7 @@ def test_a_directory_belongs_to_one_collection(klaw):
 def test_an_unknown_collection_is_named(klaw):
     refused = klaw("search", "-c", "doc", "x")
     assert refused.exit_code == 1
-    assert "no collection 'doc'" in refused.stderr
+    assert "unknown collection 'doc'" in refused.stderr
     refused = klaw("index", "-c", "Doc!", "guide")
     assert refused.exit_code == 1
     assert "invalid collection name 'Doc!'" in refused.stderr

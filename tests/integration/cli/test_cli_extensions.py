@@ -106,7 +106,7 @@ def test_two_providers_are_a_conflict_that_names_both(install, klaw):
 def test_a_plugin_cannot_take_a_name_of_klaws_own(install, klaw):
     install("klaw-greeting", name="status")
 
-    assert "Show where the index is" in klaw("status", "--help").stdout
+    assert "Show the location and content of the index" in klaw("status", "--help").stdout
 
 
 def test_help_lists_klaws_own_without_looking_for_them(klaw):

@@ -62,7 +62,7 @@ class TestOnce:
             file.write(b"garbage\n")
         result = klaw("logs", "--chat", CHAT.name)
 
-        assert "not JSON" in result.stderr
+        assert "not valid JSON" in result.stderr
         assert len(result.stdout.splitlines()) == 5
         assert klaw("logs", "--chat", CHAT.name, "--quiet").stderr == ""
 

@@ -45,7 +45,7 @@ _WRONG: list[tuple[Any, str]] = [
     ([ROW, ["x"] * 4], "not rows of numbers"),
     ([[[1.0]], [[1.0]]], "without numbers"),
     ([[], []], "without numbers"),
-    ([ROW, [0.0] * 4], "nothing but zeros"),
+    ([ROW, [0.0] * 4], "vector of zeros"),
     ([ROW, [1e39, *ROW[1:]]], "NaN or an infinity"),
     ([ROW, [None, *ROW[1:]]], "NaN or an infinity"),
     ([ROW, [float("nan"), *ROW[1:]]], "NaN is not JSON"),
