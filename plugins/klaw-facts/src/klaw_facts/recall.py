@@ -96,16 +96,24 @@ class Recall:
     def _found(self, question: ContextQuestion, moment: datetime) -> list[Fact]:
         """Return the facts that fit a message: those within the cut of the best one, weighed by age.
 
-        What rules took is among them only if it has replaced another value and shares a word with the message: the rest
-        a chunk says as well. Where there is nothing else, nothing is searched.
+        What rules took is among them only if it has replaced another value, or was replaced later, and it or what it
+        replaced shares a word with the message: the rest a chunk says as well. Where there is nothing else, nothing is
+        searched.
         """
         asked = content_words(question.message)
         state = self.journal.state(question.known_at)
-        successors = {fact.ended_by for fact in state.facts.values()}
+        replaced: dict[str, frozenset[str]] = {}
+        for fact in state.facts.values():
+            if fact.ended_by:
+                replaced[fact.ended_by] = replaced.get(fact.ended_by, frozenset()) | content_words(_words_of(fact))
         wanted = {
             fact.id
             for fact in state.visible(moment).values()
-            if fact.made_by != "rules" or (fact.id in successors and asked & content_words(_words_of(fact)))
+            if fact.made_by != "rules"
+            or (
+                (fact.id in replaced or fact.ended_by)
+                and asked & (replaced.get(fact.id, frozenset()) | content_words(_words_of(fact)))
+            )
         }
         if not wanted:
             return []
