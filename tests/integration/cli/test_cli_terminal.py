@@ -160,7 +160,16 @@ def test_a_list_of_files_has_one_line_a_file_and_markdown_quotes_every_line(host
 
 def test_every_output_goes_by_the_guarded_streams():
     """No command writes past them: only these rooms touch a stream themselves."""
-    rooms = {"client_files.py", "streams.py", "startup.py", "output.py", "group.py", "export.py", "progress.py", "forget.py"}
+    rooms = {
+        "client_files.py",
+        "streams.py",
+        "startup.py",
+        "output.py",
+        "group.py",
+        "export.py",
+        "progress.py",
+        "forget.py",
+    }
     package = Path(__file__).parents[3] / "klaw_core" / "cli"
     pattern = re.compile(r"sys\.(__)?(stdout|stderr)|\bprint\(|click\.(secho|echo|prompt|confirm)|os\.write")
     found = {path.name for path in package.glob("*.py") if pattern.search(path.read_text())}
