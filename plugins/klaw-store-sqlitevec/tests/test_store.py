@@ -42,7 +42,7 @@ def _opener() -> OpenStore:
     def open_store() -> SqliteStore:
         return SqliteStore(directory / "klaw.db")
 
-    weakref.finalize(open_store, shutil.rmtree, directory)
+    weakref.finalize(open_store, shutil.rmtree, directory, ignore_errors=True)
     return open_store
 
 
