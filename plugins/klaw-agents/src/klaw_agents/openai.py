@@ -1,0 +1,141 @@
+"""OpenAI Agents SDK: a session in a journal of the memory, and the tools of the memory."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from agents import FunctionTool
+from agents.memory.session_settings import SessionSettings, resolve_session_limit
+
+from klaw_agents.threads import in_thread
+from klaw_core import Chat, JournalEntry, Memory, Message, Tool
+
+if TYPE_CHECKING:
+    from agents import TResponseInputItem
+    from agents.tool_context import ToolContext
+
+_KEY = "openai_agents"
+_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+# Reading the last item and removing it is one step: two callers never get the same item.
+_POPPING = threading.Lock()
+
+
+class KlawSession:
+    """A ``Session`` of the OpenAI Agents SDK: its items are the messages of a chat in the memory's journal.
+
+        session = KlawSession("trip-to-oslo", memory)
+        result = await Runner.run(agent, "When does the ferry leave?", session=session)
+
+    Items are on the disk when :meth:`add_items` returns, and come back as they were given. Searches of the memory find
+    what user and assistant said, after ``memory.index()``; secrets are struck out there. Messages of the chat that
+    other programs have written are items as well. A popped item is gone from the journal, the rows and the index.
+    Methods raise klaw_core.StoreError if the memory cannot be read or written. ``memory`` stays the caller's to close.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        memory: Memory,
+        *,
+        channel: str = "openai-agents",
+        session_settings: SessionSettings | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings = session_settings
+        self._memory = memory
+        self._chat = Chat(channel, session_id)
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """Return the last ``limit`` items, oldest first; without a limit that of the settings, or all of them."""
+        wanted = resolve_session_limit(limit, self.session_settings)
+        return await in_thread(self._items, wanted)
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Append items. Raise klaw_core.RecordError for what is not JSON."""
+        if items:
+            await in_thread(self._append, items)
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Remove the last item for good and return it, None if there is none."""
+        return await in_thread(self._pop)
+
+    async def clear_session(self) -> None:
+        """Delete the chat for good: its journal, its rows and what was indexed of it."""
+        await in_thread(self._memory.conversations.purge, self._chat)
+
+    def _items(self, limit: int | None) -> list[TResponseInputItem]:
+        if limit == 0:
+            return []
+        items = [item for _, item in self._kept()]
+        return items if limit is None or limit < 0 else items[-limit:]
+
+    def _kept(self) -> list[tuple[str, TResponseInputItem]]:
+        """Return the ids and items of the chat, oldest first; of an id that came twice the first counts."""
+        lines = self._memory.conversations.read(self._chat)
+        messages = (line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate)
+        found = ((message.id, _item(message)) for message in messages if not message.type)
+        return [(name, item) for name, item in found if item is not None]
+
+    def _append(self, items: Sequence[TResponseInputItem]) -> None:
+        now = datetime.now(UTC)
+        self._memory.conversations.append_many([_message(item, self._chat, now) for item in items])
+
+    def _pop(self) -> TResponseInputItem | None:
+        with _POPPING:
+            kept = self._kept()
+            if not kept:
+                return None
+            name, item = kept[-1]
+            self._memory.conversations.remove(self._chat, [name])
+            return item
+
+
+def klaw_tools(memory: Memory, *, allow: Collection[str] = ()) -> list[FunctionTool]:
+    """Return the tools of a memory (search, read, save, ...) for ``Agent(tools=...)``.
+
+    ``allow`` names the opt-in tools to offer (``memory_forget``). What a model asks wrongly is answered with
+    ``{"error": ...}`` and raises nothing.
+    """
+    return [_function(memory, tool, frozenset(allow)) for tool in memory.toolbox(allow=allow).values()]
+
+
+def _function(memory: Memory, tool: Tool, allow: frozenset[str]) -> FunctionTool:
+    async def invoke(_context: ToolContext[Any], arguments: str) -> str:
+        answer = await in_thread(memory.call_tool, tool.name, arguments, allow=allow)
+        return json.dumps(answer, ensure_ascii=False)
+
+    # Klaw checks the arguments itself; in strict mode every argument would have to be given.
+    return FunctionTool(tool.name, tool.description, tool.input_schema, invoke, strict_json_schema=False)
+
+
+def _message(item: Any, chat: Chat, now: datetime) -> Message:
+    role = _ROLES.get(str(item.get("role")), "tool")
+    # An id of our own: the SDK may add an item that it popped again, under the id it had.
+    return Message(role, _said(item), now, uuid.uuid4().hex, meta=chat.meta, extra={_KEY: dict(item)})
+
+
+def _said(item: Mapping[str, Any]) -> str:
+    """Return the text of an item: what was said, or what a tool was asked or answered."""
+    for key in ("content", "output"):
+        value = item.get(key)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, Iterable):
+            parts = (part.get("text") or part.get("refusal") for part in value if isinstance(part, Mapping))
+            return "\n".join(part for part in parts if isinstance(part, str))
+    return f"{item['name']}({item.get('arguments', '')})" if "name" in item else ""
+
+
+def _item(message: Message) -> TResponseInputItem | None:
+    """Return the item of a message; None for what another program wrote and the SDK has no item for."""
+    kept = message.extra.get(_KEY)
+    if isinstance(kept, dict):
+        return cast("TResponseInputItem", kept)
+    if message.role == "tool":
+        return None
+    return cast("TResponseInputItem", {"role": message.role, "content": message.content})

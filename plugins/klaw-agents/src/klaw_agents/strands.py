@@ -1,0 +1,132 @@
+"""Strands Agents: a memory store, and a repository of sessions."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from strands.memory import AddMessagesContext, MemoryEntry, MemoryStore, SearchOptions
+
+from klaw_agents.threads import in_thread
+from klaw_core import Chat, Filters, IndexReport, Memory, Message, NewDocument, RecordError, SearchResult, metadata_part
+
+if TYPE_CHECKING:
+    from strands.memory import ExtractionConfig
+
+_CHANNEL = "strands"
+_CONVERSATIONS = "conversations"
+_DIGEST_CHARACTERS = 32
+_RESULTS = 5
+
+
+class KlawMemoryStore(MemoryStore):
+    """A ``MemoryStore`` of Strands over a whole memory: notes, conversations, saved texts, and what agents add.
+
+        manager = MemoryManager(stores=[KlawMemoryStore(memory)], add_tool_config=True)
+        agent = Agent(model=model, memory_manager=manager)
+
+    ``filters``, ``collection`` and ``min_relevance`` restrict what a search finds. What is added is a document of that
+    collection; the same content added again is found once. With ``extraction=True`` the conversation itself is
+    remembered, in the journal of the chat ``strands_NAME``; no model is asked for that. A store that is being extracted
+    into belongs to one agent. ``memory`` stays the caller's to close.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        name: str = "klaw",
+        *,
+        description: str | None = "Notes, past conversations and saved texts.",
+        max_search_results: int | None = None,
+        writable: bool = True,
+        extraction: ExtractionConfig | bool | None = None,
+        collection: str = "memory",
+        filters: Filters = Filters(),  # noqa: B008  # frozen
+        min_relevance: float | None = None,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.max_search_results = max_search_results
+        self.writable = writable
+        self.extraction = extraction
+        self._memory = memory
+        self._collection = collection
+        self._filters = filters
+        self._min_relevance = min_relevance
+        self._chat = Chat(_CHANNEL, name)
+        self._run = uuid.uuid4().hex
+        self._written: set[str] = set()
+
+    async def initialize(self) -> None:
+        """Begin a run of an agent: its messages are numbered from 0 again."""
+        self._run = uuid.uuid4().hex
+        self._written.clear()
+
+    async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
+        """Return the chunks that answer a question, best first, each with its place in the metadata."""
+        wanted = (options or {}).get("max_search_results") or self.max_search_results or _RESULTS
+        if not query.strip():
+            return []
+        return await in_thread(self._search, query, wanted)
+
+    async def add(self, content: str, metadata: Mapping[str, Any] | None = None) -> str:
+        """Remember a text and return its id; it can be found at once. Raise RecordError, StoreError."""
+        if not content.strip():
+            raise RecordError("nothing to remember: the content is empty")
+        name = f"{_CHANNEL}/{_digest(content)}"
+        kept = dict(metadata or {})
+        document = NewDocument(name, content, metadata_part(kept), source=self.name, payload=kept or None)
+        await in_thread(self._memory.add, [document], collection=self._collection)
+        return name
+
+    async def add_messages(self, messages: Sequence[Any], context: AddMessagesContext | None = None) -> None:
+        """Append messages to the journal and index them; a batch that is tried again is kept once. Raise StoreError."""
+        numbers = context.sequence_numbers if context is not None else None
+        await in_thread(self._append, messages, numbers)
+
+    def _search(self, query: str, wanted: int) -> list[MemoryEntry]:
+        if self._collection not in self._memory.collections():
+            return []
+        results = self._memory.search(
+            query, wanted, filters=self._filters, collection=self._collection, min_relevance=self._min_relevance
+        )
+        return [_entry(result) for result in results]
+
+    def _append(self, messages: Sequence[Any], numbers: Sequence[int] | None) -> IndexReport:
+        now = datetime.now(UTC)
+        ids = [uuid.uuid4().hex for _ in messages] if numbers is None else [f"{self._run}-{n}" for n in numbers]
+        new = [
+            _message(message, self._chat, now, name)
+            for name, message in zip(ids, messages, strict=True)
+            if name not in self._written
+        ]
+        self._memory.conversations.append_many(new)
+        self._written.update(ids)
+        return self._memory.index(origin=_CONVERSATIONS)
+
+
+def _entry(result: SearchResult) -> MemoryEntry:
+    place = {
+        "path": result.path,
+        "start_line": result.start_line,
+        "end_line": result.end_line,
+        "source": result.source,
+        "created_at": result.created_at.isoformat(),
+        "score": result.score,
+        "relevance": result.relevance,
+    }
+    # What was given with the text comes first, but may not say where the text is.
+    return MemoryEntry(content=result.content, metadata={**result.metadata, **place})
+
+
+def _message(message: Mapping[str, Any], chat: Chat, now: datetime, name: str) -> Message:
+    texts = [block["text"] for block in message["content"] if "text" in block]
+    role = message["role"] if texts else "tool"
+    return Message(role, "\n".join(texts), now, name, meta=chat.meta)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARACTERS]
