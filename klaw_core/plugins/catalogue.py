@@ -43,6 +43,11 @@ CATALOGUE: tuple[FirstParty, ...] = (
     FirstParty(
         "klaw-store-sqlitevec", ("sqlitevec",), (("store", "sqlite"), ("retriever", "sqlite-vec")), default=True
     ),
+    FirstParty(
+        "klaw-store-postgres",
+        ("postgres",),
+        (("store", "postgres"), ("retriever", "pgvector"), ("retriever", "pgwords")),
+    ),
     FirstParty("klaw-fts5", ("fts5",), (("retriever", "fts5"),), default=True),
     FirstParty("klaw-llm-openai", ("llm-openai",), (("language model", "openai"),)),
     FirstParty("klaw-rerank-http", ("rerank-http",), (("reranker", "http"),)),

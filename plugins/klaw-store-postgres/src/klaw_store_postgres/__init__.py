@@ -1,0 +1,1 @@
+"""Klaw store ``postgres``, retrievers ``pgvector`` and ``pgwords``: rows, vectors, words, journals in PostgreSQL."""

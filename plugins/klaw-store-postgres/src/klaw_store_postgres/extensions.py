@@ -1,0 +1,113 @@
+"""Tables of extensions: in a schema of the agent's own, which a rebuild takes along as it stands.
+
+Whatever the steps of the extension ``facts`` make is called ``x_facts_…``. The schema is made with the first step: an
+agent without such an extension has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from psycopg import sql
+
+from klaw_core import Migration, StoreError
+from klaw_store_postgres.connections import search_path
+
+if TYPE_CHECKING:
+    from klaw_store_postgres.session import Session
+
+_OWNER = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_OBJECTS = """
+SELECT space.nspname, class.relname FROM pg_class AS class JOIN pg_namespace AS space ON space.oid = class.relnamespace
+WHERE space.nspname = ANY(%s) AND class.relkind IN ('r', 'v', 'S', 'm', 'p')
+"""
+
+
+def schema_of(schema: str, tenant: int, generation: int) -> str:
+    """Return the schema of an agent's extensions."""
+    return f"{schema}_x_{tenant}_{generation}"
+
+
+def table_prefix(owner: str) -> str:
+    """Return what the names of an extension's tables begin with. Raise StoreError for a name that none can have."""
+    if not _OWNER.fullmatch(owner):
+        raise StoreError(f"invalid extension name: {owner!r:.80}", hint="use a-z, 0-9, hyphens and underscores")
+    return f"x_{owner.replace('-', '_')}_"
+
+
+def apply(session: Session, schema: str, owner: str, migrations: Sequence[Migration[Session]]) -> None:
+    """Apply the steps that are not recorded yet. Raise StoreError for one that changes what is not the extension's."""
+    prefix = table_prefix(owner)
+    known = "SELECT name FROM extension_migrations WHERE tenant = %s AND generation = %s AND owner = %s"
+    applied = {name for (name,) in session.rows(known, (*session.scope, owner))}
+    steps = [migration for migration in migrations if migration.name not in applied]
+    if not steps:
+        return
+    own = schema_of(schema, *session.scope)
+    session.run(f'CREATE SCHEMA IF NOT EXISTS "{own}"')
+    session.run("UPDATE tenants SET extended = true WHERE id = %s", (session.tenant,))
+    session.run(search_path(own, schema, local=True))
+    for step in steps:
+        before = set(map(tuple, session.rows(_OBJECTS, ([schema, own],))))
+        step.apply(session)
+        after = set(map(tuple, session.rows(_OBJECTS, ([schema, own],))))
+        foreign = sorted(name for place, name in before ^ after if place != own or not name.startswith(prefix))
+        if foreign:
+            raise StoreError(
+                f"a migration of the extension {owner!r} changes tables of others: {', '.join(foreign)}",
+                hint=f"the names of its tables and sequences must begin with {prefix}",
+            )
+        sql_text = "INSERT INTO extension_migrations (tenant, generation, owner, name) VALUES (%s, %s, %s, %s)"
+        session.run(sql_text, (*session.scope, owner, step.name))
+
+
+def copy(session: Session, schema: str, generation: int) -> None:
+    """Give another generation the tables of extensions as they stand here."""
+    old, new = (schema_of(schema, session.tenant, number) for number in (session.generation, generation))
+    if not has_schema(session, old):
+        return
+    session.run(f'CREATE SCHEMA "{new}"')
+    tables = [name for _, name in session.rows(_OBJECTS + " AND class.relkind = 'r' ORDER BY class.oid", ([old],))]
+    for name in tables:
+        source, target = (sql.Identifier(place, name).as_string(None) for place in (old, new))
+        session.run(f"CREATE TABLE {target} (LIKE {source} INCLUDING ALL)")
+        columns = _columns(session, old, name)
+        names = ", ".join(sql.Identifier(column).as_string(None) for column, _ in columns)
+        session.run(f"INSERT INTO {target} ({names}) OVERRIDING SYSTEM VALUE SELECT {names} FROM {source}")
+        for column, _ in (pair for pair in columns if pair[1]):
+            _continue_numbers(session, (old, new), name, column)
+    session.run(
+        """INSERT INTO extension_migrations (tenant, generation, owner, name)
+           SELECT tenant, %s, owner, name FROM extension_migrations WHERE tenant = %s AND generation = %s""",
+        (generation, *session.scope),
+    )
+
+
+def drop(session: Session, schema: str, generation: int) -> None:
+    """Remove the tables of extensions of a generation that nobody has any more."""
+    session.run(f'DROP SCHEMA IF EXISTS "{schema_of(schema, session.tenant, generation)}" CASCADE')
+
+
+def has_schema(session: Session, name: str) -> bool:
+    """Return whether there is a schema."""
+    return session.row("SELECT 1 FROM pg_namespace WHERE nspname = %s", (name,)) is not None
+
+
+def _columns(session: Session, schema: str, table: str) -> list[Any]:
+    """Return the columns that are not computed, each with whether it counts by itself."""
+    return session.rows(
+        """SELECT column_name::text, is_identity = 'YES' FROM information_schema.columns
+           WHERE table_schema = %s AND table_name = %s AND is_generated = 'NEVER' ORDER BY ordinal_position""",
+        (schema, table),
+    )
+
+
+def _continue_numbers(session: Session, places: tuple[str, str], table: str, column: str) -> None:
+    """Let a column go on counting where it was."""
+    old, new = (
+        session.value("SELECT pg_get_serial_sequence(%s, %s)", (sql.Identifier(place, table).as_string(None), column))
+        for place in places
+    )
+    session.run(f"SELECT setval('{new}', last_value, is_called) FROM {old}")

@@ -1,0 +1,107 @@
+"""Which chunks pass a search's filters, as a condition in SQL: a retriever joins by it, and no key is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import define, field
+
+from klaw_store_postgres.metadata import where as metadata_where
+from klaw_store_postgres.texts import INDEXED_CHARACTERS, digest, prefix_end, split_path, to_milliseconds, to_text
+
+if TYPE_CHECKING:
+    from klaw_core import Condition, Filters, Keys
+    from klaw_store_postgres.session import Session
+
+_JOINED = """
+SELECT {columns} FROM chunks AS chunk
+JOIN documents AS document ON (document.tenant, document.generation, document.collection, document.id)
+    = (chunk.tenant, chunk.generation, chunk.collection, chunk.document)
+WHERE chunk.tenant = %s AND chunk.generation = %s AND chunk.collection = %s
+"""
+
+
+@define(eq=False)
+class SqlSelection:
+    """The chunks of a collection that pass filters, in one session. ``conditions`` are in SQL, with ``values``."""
+
+    session: Session
+    collection: str
+    conditions: tuple[str, ...]
+    values: tuple[Any, ...]
+
+    _keys: Keys | None = field(default=None, init=False)
+
+    def keys(self) -> Keys:
+        """Return the keys of the chunks that pass, ascending."""
+        if self._keys is None:
+            sql, values = self.subquery()
+            self._keys = as_keys(row[0] for row in self.session.rows(f"{sql} ORDER BY chunk.key", values))
+        return self._keys
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether none passes."""
+        sql, values = self.subquery("1")
+        return self.session.row(f"{sql} LIMIT 1", values) is None
+
+    def subquery(self, columns: str = "chunk.key") -> tuple[str, list[Any]]:
+        """Return the statement that finds them, and its values."""
+        sql = " AND ".join((_JOINED.format(columns=columns), *self.conditions))
+        return sql, [*self.session.scope, self.collection, *self.values]
+
+
+def select(session: Session, collection: str, filters: Filters) -> SqlSelection:
+    """Return the chunks that pass all filters."""
+    conditions: list[str] = []
+    values: list[Any] = []
+
+    def add(condition: str, *parts: Any) -> None:
+        conditions.append(condition)
+        values.extend(parts)
+
+    if filters.source is not None:
+        add("document.source_digest = %s AND document.source = %s", digest(filters.source), to_text(filters.source))
+    if filters.chat_id is not None:
+        add("document.chat_digest = %s AND document.chat_id = %s", digest(filters.chat_id), to_text(filters.chat_id))
+    if filters.path:
+        condition, parts = path_condition("document", filters.path)
+        add(condition, *parts)
+    if filters.since is not None:
+        add("chunk.created_at >= %s", to_milliseconds(filters.since))
+    if filters.until is not None:
+        add("chunk.created_at < %s", to_milliseconds(filters.until))
+    for item in filters.metadata:
+        _add_metadata(add, item)
+    return SqlSelection(session, collection, tuple(conditions), tuple(values))
+
+
+def path_condition(table: str, prefix: str) -> tuple[str, Sequence[Any]]:
+    """Return which rows have a path that begins with ``prefix``."""
+    end = prefix_end(to_text(prefix))
+    head, tail = split_path(prefix)
+    first = f"({table}.head, {table}.tail) >= (%s, %s)"
+    if end is None:
+        return first, (head, tail)
+    last = end[:INDEXED_CHARACTERS], end[INDEXED_CHARACTERS:]
+    return f"{first} AND ({table}.head, {table}.tail) < (%s, %s)", (head, tail, *last)
+
+
+def as_keys(keys: Any) -> Keys:
+    """Return keys as an array."""
+    return np.fromiter(keys, np.int64)
+
+
+def _add_metadata(add: Any, condition: Condition) -> None:
+    sql, values = metadata_where(condition)
+    negation = "NOT " if condition.operator == "!=" else ""
+    add(
+        f"{negation}EXISTS (SELECT 1 FROM document_metadata AS entry "
+        "WHERE (entry.tenant, entry.generation, entry.collection, entry.document) "
+        "= (document.tenant, document.generation, document.collection, document.id) "
+        f"AND entry.key = %s AND {sql})",
+        to_text(condition.key),
+        *values,
+    )

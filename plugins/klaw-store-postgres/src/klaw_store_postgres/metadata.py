@@ -1,0 +1,63 @@
+"""Metadata of documents: as JSON with the document, and a row for each value to find it by.
+
+Numbers and truth are compared as exact decimals, text by code points, as :meth:`klaw_core.Condition.holds` does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from klaw_store_postgres.texts import digest, from_text, to_text
+
+if TYPE_CHECKING:
+    from klaw_core import Condition, Metadata, MetadataValue
+
+
+def to_json(metadata: Metadata) -> str | None:
+    """Return metadata as the documents' column holds it; None if there is none."""
+    return to_text(json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True)) if metadata else None
+
+
+def from_json(text: str | None) -> dict[str, MetadataValue]:
+    """Return the metadata that :func:`to_json` wrote, of the same types."""
+    if text is None:
+        return {}
+    values = json.loads(from_text(text))
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+
+
+def entries(metadata: Metadata) -> Iterator[tuple[str, int, Decimal | None, str | None]]:
+    """Yield key, digest, number and text of each value."""
+    for key, value in metadata.items():
+        for item in dict.fromkeys(value if isinstance(value, tuple) else (value,)):
+            yield (to_text(key), *_columns(item))
+
+
+def where(condition: Condition) -> tuple[str, list[Any]]:
+    """Return in SQL, with its values, which rows ``entry`` of a key hold a value for which the condition holds.
+
+    For ``!=`` those for which it does not: a document without the key has no row.
+    """
+    values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+    columns = [_columns(value) for value in values]
+    if condition.operator in {"=", "!=", "in"}:
+        numbers = [number for _, number, _ in columns if number is not None]
+        texts = [text for _, _, text in columns if text is not None]
+        return (
+            "entry.digest = ANY(%s::bigint[]) AND (entry.number = ANY(%s::numeric[]) OR entry.value = ANY(%s::text[]))",
+            [[hashed for hashed, _, _ in columns], numbers, texts],
+        )
+    ((_, number, text),) = columns
+    if text is not None:
+        return f"entry.value {condition.operator} %s::text", [text]
+    return f"entry.number {condition.operator} %s::numeric", [number]
+
+
+def _columns(value: str | float) -> tuple[int, Decimal | None, str | None]:
+    if isinstance(value, str):
+        return digest(f"t{value}"), None, to_text(value)
+    numerator, denominator = value.as_integer_ratio()  # one pair for equal numbers, and both zeros
+    return digest(f"n{numerator}/{denominator}"), Decimal(value) if numerator else Decimal(0), None

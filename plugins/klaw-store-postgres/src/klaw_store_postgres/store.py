@@ -1,0 +1,306 @@
+"""The store: the server's database, its migrations, and who may read and write when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from klaw_core import Finding, Index, Migration, Store, StoreError, StoreLockedError
+from klaw_store_postgres import cache, extensions
+from klaw_store_postgres.connections import Connections, literal, search_path, shown_location
+from klaw_store_postgres.journals import PostgresJournals
+from klaw_store_postgres.options import PostgresOptions
+from klaw_store_postgres.schema import AGENT_SETTING, BOOTSTRAP, MIGRATIONS, OWNER, TENANT_SETTING, pending
+from klaw_store_postgres.session import Session
+from klaw_store_postgres.snapshot import PostgresSnapshot
+from klaw_store_postgres.texts import digest
+from klaw_store_postgres.transaction import PostgresTransaction
+
+if TYPE_CHECKING:
+    from klaw_core import Journals, Snapshot, Transaction
+
+_LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
+_HERE = "SELECT generation, extended FROM tenants WHERE id = {tenant}"
+
+
+class PostgresStore:
+    """One agent's rows in a PostgreSQL database that others share.
+
+    Readers see one snapshot each and never wait. Writers of one agent follow one another, those of different agents do
+    not. Raise StoreError if the database cannot be used.
+    """
+
+    offers = Session
+    #: Every row has a tenant, every statement names it, and row-level security holds those back that do not.
+    isolates = True
+
+    def __init__(self, options: PostgresOptions, *, agent: str = "") -> None:
+        self._options = options
+        self._agent = agent
+        self._location = shown_location(options.dsn, options.schema)
+        self._connections = Connections(options, self._location)
+        self._indexes: dict[str, Index[Session]] = {}
+        self._prepared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+        #: What a rebuild writes to is of a generation that is nobody's yet.
+        self._own_generation: int | None = None
+        try:
+            self._make_tables()
+            self._migrate(OWNER, MIGRATIONS)
+            self._tenant = self._find_tenant()
+        except BaseException:
+            self._connections.close()
+            raise
+
+    @property
+    def location(self) -> str:
+        """The server, the database and the schema."""
+        return self._location
+
+    @property
+    def journals(self) -> Journals:
+        """The journals, as tables."""
+        return PostgresJournals(self._own_rows, self._connections.retrying, self.lock, self._location)
+
+    def enlist(self, owner: str, index: Index[Session], /) -> None:
+        """Let an index join: prepare every connection for it and apply its migrations under ``owner``."""
+        with self._own_rows() as session:
+            index.prepare(session)
+        self._migrate(owner, tuple(index.migrations()))
+        self._indexes[owner] = index
+        self._prepared.clear()
+
+    def migrate(self, owner: str, migrations: Sequence[Migration[Session]], /) -> None:
+        """Apply the migrations of an extension's own tables, whose names begin with ``x_``, the owner and ``_``.
+
+        They stand in a schema of the agent's own, so that no statement of an extension need name an agent.
+        """
+        with self.write() as transaction:
+            extensions.apply(transaction.resource, self._options.schema, owner, migrations)
+
+    @contextmanager
+    def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Hold the lock of this name on the server: it ends with the connection, which is this lock's own."""
+        if not _LOCK_NAME.fullmatch(name):
+            raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
+        number = self._lock_number(f"lock {name}")
+        with self._connections.dedicated() as connection:
+            if connection.execute("SELECT pg_try_advisory_lock(%s)", (number,)).fetchone() != (True,):
+                on_wait()
+                connection.execute("SELECT pg_advisory_lock(%s)", (number,))
+            yield
+
+    @contextmanager
+    def read(self) -> Iterator[Snapshot[Session]]:
+        """Open a snapshot."""
+        with self._session("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as session:
+            yield PostgresSnapshot(session)
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction[Session]]:
+        """Begin a transaction; commit at the end of the block, roll back if it raises.
+
+        Waits for another writer of this agent, at most ``timeout_seconds``. Raise StoreLockedError then, or while the
+        index is rebuilt.
+        """
+        writer = self._lock_number(f"writer {self._own_generation or 'current'}")
+        begin = f"BEGIN; {self._lock_timeout()}; "
+        if self._own_generation is None:
+            begin += f"SELECT pg_advisory_xact_lock_shared({self._lock_number('rebuild')}); "
+        with self._session(f"{begin}SELECT pg_advisory_xact_lock({writer})") as session:
+            yield PostgresTransaction(session)
+
+    @contextmanager
+    def rebuild(self) -> Iterator[Store[Session]]:
+        """Give a store of a new generation of this agent's rows, which takes the place of this one's at the end.
+
+        It shares the embedding cache, so that what was embedded stays even if the block raises. Writers get
+        StoreLockedError meanwhile; readers go on, and see the new content with their next snapshot.
+        """
+        with self._connections.dedicated() as connection:
+            connection.execute(self._lock_timeout(local=False))
+            connection.execute(f"SELECT pg_advisory_lock({self._lock_number('rebuild')})")
+            with self._own_rows() as session:
+                self._remove_leftovers(session)
+                generation = session.value("SELECT nextval('generations')")
+                extensions.copy(session, self._options.schema, generation)
+            fresh = self._beside(generation)
+            try:
+                yield fresh
+            except BaseException:
+                with self._own_rows() as session:
+                    self._remove_leftovers(session)
+                raise
+            finally:
+                fresh.close()
+            with self._own_rows() as session:
+                left = cache.used_spaces(session)
+                session.run("UPDATE tenants SET generation = %s WHERE id = %s", (generation, self._tenant))
+                session.generation = generation
+                cache.prune(session, left)
+            with self._own_rows() as session:
+                self._remove_leftovers(session)
+
+    def statistics(self) -> Mapping[str, int | str]:
+        """Return the rows and the bytes of the agent's cache, its hit rate, and the version of PostgreSQL."""
+        with self.read() as snapshot:
+            session = snapshot.resource
+            size = session.value("SELECT pg_database_size(current_database())")
+            version = session.value("SHOW server_version")
+            return {"database_bytes": size, **cache.statistics(session), "postgresql_version": version}
+
+    def check(self, *, fix: bool = False) -> Sequence[Finding]:
+        """Return what is wrong: a role that sees rows of every agent, what an interrupted rebuild has left."""
+        if fix:
+            try:
+                with self._connections.dedicated() as connection:
+                    connection.execute(self._lock_timeout(local=False))
+                    connection.execute(f"SELECT pg_advisory_lock({self._lock_number('rebuild')})")
+                    with self._own_rows() as session:
+                        self._remove_leftovers(session)
+            except StoreLockedError:  # it is being rebuilt: that is no leftover
+                pass
+        findings = []
+        with self.read() as snapshot:
+            session = snapshot.resource
+            sql = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+            if session.value(sql) and self._agent:
+                findings.append(
+                    Finding(
+                        "row-level-security",
+                        "warning",
+                        "the role may bypass row-level security: only Klaw's own statements keep agents apart",
+                        self._location,
+                        "use an ordinary role: docs/how-to/postgres.md, Roles",
+                    )
+                )
+            if leftovers := self._leftovers(session):
+                what = f"an interrupted `klaw reindex` left rows of {len(leftovers)} generations"
+                findings.append(Finding("leftovers", "warning", what, self._location, "klaw doctor --fix"))
+        return findings
+
+    def close(self) -> None:
+        """Give up the connections; closing twice is allowed."""
+        self._connections.close()
+
+    def _beside(self, generation: int) -> PostgresStore:
+        """Return a store of another generation of the same rows, with the same indexes."""
+        fresh = PostgresStore(self._options, agent=self._agent)
+        fresh._own_generation = generation
+        fresh._indexes = dict(self._indexes)
+        return fresh
+
+    @contextmanager
+    def _session(self, begin: str) -> Iterator[Session]:
+        """Begin a transaction with these statements, about this agent's rows."""
+        tenant = self._tenant
+        settings = (
+            f"SELECT set_config('{TENANT_SETTING}', '{tenant}', true), "
+            f"set_config('{AGENT_SETTING}', {literal(self._agent)}, true)"
+        )
+        text = f"{begin}; {settings}; {_HERE.format(tenant=tenant)}"
+        with self._connections.transaction(lambda: text) as (connection, row):
+            if row is None:
+                raise StoreError(f"{self._location}: the agent {self._agent!r} was removed", hint="open it again")
+            generation, extended = row
+            session = Session(connection, tenant, self._own_generation or generation)
+            if extended:
+                own = extensions.schema_of(self._options.schema, *session.scope)
+                session.run(search_path(own, self._options.schema, local=True))
+            done = self._prepared.setdefault(connection, set())
+            for owner in self._indexes.keys() - done:
+                self._indexes[owner].prepare(session)
+                done.add(owner)
+            yield session
+
+    @contextmanager
+    def _own_rows(self) -> Iterator[Session]:
+        """Begin a transaction that takes no lock of the writers: for journals, and for what a rebuild does itself."""
+        with self._session(f"BEGIN; {self._lock_timeout()}") as session:
+            yield session
+
+    def _leftovers(self, session: Session) -> list[int]:
+        """Return the generations of this agent's rows that are not the current one."""
+        sql = "SELECT generation FROM tenants WHERE id = %s"
+        current = session.value(sql, (self._tenant,))
+        found: set[int] = set()
+        for table in self._generational(session):
+            sql = f"SELECT DISTINCT generation FROM {table} WHERE tenant = %s AND generation <> %s"
+            found.update(number for (number,) in session.rows(sql, (self._tenant, current)))
+        prefix = extensions.schema_of(self._options.schema, self._tenant, 0)[:-1]
+        rows = session.rows("SELECT nspname::text FROM pg_namespace WHERE starts_with(nspname::text, %s)", (prefix,))
+        found.update(int(name[len(prefix) :]) for (name,) in rows)
+        return sorted(found - {current})
+
+    def _remove_leftovers(self, session: Session) -> None:
+        for generation in self._leftovers(session):
+            for table in self._generational(session):
+                sql = f"DELETE FROM {table} WHERE tenant = %s AND generation = %s"
+                session.run(sql, (self._tenant, generation))
+            extensions.drop(session, self._options.schema, generation)
+
+    def _generational(self, session: Session) -> list[str]:
+        """Return the tables whose rows a rebuild writes anew, those of indexes too."""
+        sql = """SELECT quote_ident(columns.table_name) FROM information_schema.columns AS columns
+                 WHERE table_schema = %s AND column_name = 'generation' AND table_name <> 'tenants' ORDER BY 1"""
+        return [name for (name,) in session.rows(sql, (self._options.schema,))]
+
+    def _lock_timeout(self, *, local: bool = True) -> str:
+        scope = "LOCAL" if local else "SESSION"
+        return f"SET {scope} lock_timeout = {round(self._options.timeout_seconds * 1000)}"
+
+    def _lock_number(self, name: str) -> int:
+        return digest(f"klaw\0{self._options.schema}\0{self._agent}\0{name}")
+
+    def _make_tables(self) -> None:
+        """Make the schema and the list of migrations, unless they are there."""
+        schema = self._options.schema
+
+        def make() -> None:
+            with self._connections.transaction(lambda: f"BEGIN; {self._schema_lock()}") as (connection, _):
+                session = Session(connection, 0, 0)
+                if not extensions.has_schema(session, schema):
+                    session.run(f'CREATE SCHEMA "{schema}"')
+                if session.value("SELECT to_regclass('migrations')") is None:
+                    session.run(BOOTSTRAP)
+
+        self._connections.retrying(make)
+
+    def _migrate(self, owner: str, migrations: Sequence[Migration[Session]]) -> None:
+        """Bring the tables up to date; those that are need no lock."""
+        if not migrations:
+            return
+        with self._connections.transaction(lambda: "BEGIN READ ONLY") as (connection, _):
+            if not pending(Session(connection, 0, 0), owner, migrations, self._location):
+                return
+
+        def apply() -> None:
+            with self._connections.transaction(lambda: f"BEGIN; {self._schema_lock()}") as (connection, _):
+                session = Session(connection, 0, 0)
+                for migration in pending(session, owner, migrations, self._location):
+                    migration.apply(session)
+                    session.run("INSERT INTO migrations (owner, name) VALUES (%s, %s)", (owner, migration.name))
+
+        self._connections.retrying(apply)
+
+    def _schema_lock(self) -> str:
+        return f"SELECT pg_advisory_xact_lock({digest(f'klaw schema {self._options.schema}')})"
+
+    def _find_tenant(self) -> int:
+        """Return the number of the agent, given at its first use."""
+        setting = f"SELECT set_config('{AGENT_SETTING}', {literal(self._agent)}, true)"
+
+        def find() -> int:
+            with self._connections.transaction(lambda: f"BEGIN; {setting}") as (connection, _):
+                session = Session(connection, 0, 0)
+                sql = "SELECT id FROM tenants WHERE name = %s"
+                found = session.value(sql, (self._agent,))
+                if found is None:
+                    session.run("INSERT INTO tenants (name) VALUES (%s) ON CONFLICT DO NOTHING", (self._agent,))
+                    found = session.value(sql, (self._agent,))
+                return int(found)
+
+        tenant: int = self._connections.retrying(find)
+        return tenant

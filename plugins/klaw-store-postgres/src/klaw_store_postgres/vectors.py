@@ -1,0 +1,242 @@
+"""The vector index ``pgvector``: exact for small collections, HNSW for large ones. Vectors are in half precision.
+
+Vectors of small collections share a table, and are compared one by one. A collection that grows beyond that gets a
+table of its own with an HNSW index: in a shared one each search would wade through the neighbours of other agents, and
+to build an index there would hold up every writer. ``vector_tables`` says which collections have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, Vector, VectorSpace
+from klaw_store_postgres.filtering import SqlSelection, as_keys
+from klaw_store_postgres.options import PgVectorOptions
+from klaw_store_postgres.schema import isolate
+from klaw_store_postgres.session import Session
+
+_IN = "tenant = %s AND generation = %s AND collection = %s"
+# What pgvector's HNSW can index in half precision.
+_MOST_DIMENSIONS = 4_000
+_UNIT_TOLERANCE = 5e-3  # of half precision, in every dimension
+_INSERTED_AT_ONCE = 500
+
+_TABLES = """
+CREATE SEQUENCE vector_table_ids AS bigint;
+CREATE TABLE vectors (
+    tenant integer NOT NULL, generation integer NOT NULL, collection text COLLATE "C" NOT NULL,
+    key bigint NOT NULL,
+    embedding halfvec NOT NULL,
+    PRIMARY KEY (tenant, generation, collection, key)
+);
+CREATE TABLE vector_tables (
+    tenant integer NOT NULL, generation integer NOT NULL, collection text COLLATE "C" NOT NULL,
+    dimension integer NOT NULL,
+    own text,                       -- the collection's own table, if it has one
+    PRIMARY KEY (tenant, generation, collection)
+);
+"""
+
+_OWN_TABLE = """
+CREATE TABLE {name} (
+    tenant integer NOT NULL, generation integer NOT NULL, collection text COLLATE "C" NOT NULL,
+    key bigint PRIMARY KEY,
+    embedding halfvec({dimension}) NOT NULL
+)
+"""
+
+
+@frozen(eq=False, repr=False)
+class VectorIndex:
+    """Finds the nearest vectors; the score is the cosine similarity."""
+
+    options: PgVectorOptions = field(factory=PgVectorOptions)
+
+    @property
+    def joins(self) -> type[Session]:
+        """Return the type of resource this index joins."""
+        return Session
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Return True."""
+        return True
+
+    def migrations(self) -> Sequence[Migration[Session]]:
+        """Return the steps that make the tables."""
+        return (Migration("0001-vectors", _create),)
+
+    def prepare(self, resource: Session, /) -> None:
+        """Check that the database has pgvector, and add it where the role may. Raise RetrievalError."""
+        import psycopg
+
+        hint = "as a superuser, in this database: CREATE EXTENSION vector (docs/how-to/postgres.md, Roles)"
+        if resource.row("SELECT 1 FROM pg_extension WHERE extname = 'vector'") is not None:
+            return
+        if resource.value("SHOW transaction_read_only") == "on":
+            raise RetrievalError("the database has no pgvector", hint=hint)
+        try:
+            with resource.connection.transaction():
+                resource.run("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+        except psycopg.Error as error:
+            said = str(error).partition("\n")[0]
+            raise RetrievalError(f"the database has no pgvector, and it cannot be added: {said}", hint=hint) from error
+
+    def reset(self, resource: Session, collection: str, space: VectorSpace | None, /) -> None:
+        """Make the collection's index empty, ready for vectors of ``space``."""
+        own = self._own_table(resource, collection)
+        place = (*resource.scope, collection)
+        for table in filter(None, ("vectors", own)):
+            resource.run(f"DELETE FROM {table} WHERE {_IN}", place)
+        resource.run(f"DELETE FROM vector_tables WHERE {_IN}", place)
+        self._drop_orphans(resource)
+        if space is not None:
+            sql = "INSERT INTO vector_tables (tenant, generation, collection, dimension) VALUES (%s, %s, %s, %s)"
+            resource.run(sql, (*place, space.dimension))
+
+    def add(self, resource: Session, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /) -> None:
+        """Add rows; row i of ``vectors`` is chunk i's."""
+        if vectors is None or not len(chunks):
+            return
+        own = self._own_table(resource, collection)
+        if own is None:
+            own = self._promote(resource, collection, vectors.shape[1], len(chunks))
+        for first in range(0, len(chunks), _INSERTED_AT_ONCE):
+            some = slice(first, first + _INSERTED_AT_ONCE)
+            resource.run(
+                f"""INSERT INTO {own or "vectors"} (tenant, generation, collection, key, embedding)
+                    SELECT %s, %s, %s, key, embedding::halfvec
+                    FROM unnest(%s::bigint[], %s::text[]) AS new (key, embedding)""",
+                (*resource.scope, collection, [stored.key for stored in chunks[some]], _literals(vectors[some])),
+            )
+
+    def remove(self, resource: Session, collection: str, keys: Sequence[int], /) -> None:
+        """Remove the rows of these keys; unknown keys are ignored."""
+        if len(keys):
+            table = self._table(resource, collection)
+            gone = [int(key) for key in keys]
+            resource.run(f"DELETE FROM {table} WHERE {_IN} AND key = ANY(%s)", (*resource.scope, collection, gone))
+
+    def keys(self, resource: Session, collection: str, /) -> Keys:
+        """Return every key in the index, ascending."""
+        table = self._table(resource, collection)
+        rows = resource.rows(f"SELECT key FROM {table} WHERE {_IN} ORDER BY key", (*resource.scope, collection))
+        return as_keys(key for (key,) in rows)
+
+    def key_digest(self, resource: Session, collection: str, /) -> KeyDigest:
+        """Return the digest of :meth:`keys`."""
+        from klaw_store_postgres.snapshot import read_key_digest
+
+        return read_key_digest(resource, self._table(resource, collection), collection)
+
+    def check(self, resource: Session, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
+        """Return how many vectors are not unit vectors of the space."""
+        table = self._table(resource, collection)
+        wrong = f"NOT abs(l2_norm(embedding) - 1) <= {_UNIT_TOLERANCE}"
+        if space is not None:
+            wrong += f" OR vector_dims(embedding) <> {int(space.dimension)}"
+        sql = f"SELECT COUNT(*) FILTER (WHERE {wrong}), COUNT(*) FROM {table} WHERE {_IN}"
+        bad, count = resource.row(sql, (*resource.scope, collection))
+        return (f"{bad:,} of {count:,} vectors are not unit vectors of the collection's space",) if bad else ()
+
+    def search(self, resource: Session, query: Query, limit: int, /) -> Sequence[Hit]:
+        """Return the nearest, best first, ties by key."""
+        if query.vector is None or limit < 1 or (query.within is not None and query.within.is_empty):
+            return ()
+        own = self._own_table(resource, query.collection)
+        if own is not None:
+            return self._nearest(resource, own, query, query.vector, limit)
+        sql, values = self._statement(resource, "vectors", query)
+        (wanted,) = _literals(query.vector[None])
+        rows = resource.rows(
+            f"SELECT key, 1 - (embedding <=> %s::halfvec) AS score FROM {sql} ORDER BY score DESC, key LIMIT %s",
+            (wanted, *values, limit),
+        )
+        return tuple(Hit(key, score) for key, score in rows)
+
+    def _nearest(self, resource: Session, table: str, query: Query, vector: Vector, limit: int) -> Sequence[Hit]:
+        """Ask the HNSW index; with filters it goes on looking until there are enough."""
+        effort = min(max(self.options.ef_search, limit), 1000)
+        strict = limit <= effort
+        resource.run(f"SET LOCAL hnsw.ef_search = {effort}")
+        resource.run(f"SET LOCAL hnsw.iterative_scan = {'strict_order' if strict else 'relaxed_order'}")
+        sql, values = self._statement(resource, table, query)
+        (wanted,) = _literals(query.vector[None]) if query.vector is not None else ("",)
+        rows = resource.rows(
+            f"""SELECT key, 1 - distance FROM (
+                    SELECT key, embedding <=> %s::halfvec({vector.shape[0]}) AS distance FROM {sql}
+                    ORDER BY distance LIMIT %s) AS found
+                ORDER BY distance, key""",
+            (wanted, *values, limit),
+        )
+        return tuple(Hit(key, score) for key, score in rows)
+
+    def _statement(self, resource: Session, table: str, query: Query) -> tuple[str, list[Any]]:
+        """Return what is searched: the table, the rows of the collection, and those that filters keep."""
+        values: list[Any] = [*resource.scope, query.collection]
+        sql = f"{table} WHERE {_IN}"
+        within = query.within
+        if isinstance(within, SqlSelection) and within.session is resource and within.collection == query.collection:
+            inner, more = within.subquery()
+            return f"{sql} AND key IN ({inner})", [*values, *more]
+        if within is not None:
+            return f"{sql} AND key = ANY(%s)", [*values, within.keys().tolist()]
+        return sql, values
+
+    def _drop_orphans(self, resource: Session) -> None:
+        """Remove tables of this agent that no collection has any more, as a rebuild leaves them: nobody reads them."""
+        rows = resource.rows(
+            """SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+               AND relname ~ %s AND relname <> ALL (
+                   SELECT own FROM vector_tables WHERE tenant = %s AND own IS NOT NULL)""",
+            (f"^vectors_{resource.tenant}_[0-9]+$", resource.tenant),
+        )
+        for (name,) in rows:
+            resource.run(f"DROP TABLE {name}")
+
+    def _own_table(self, resource: Session, collection: str) -> str | None:
+        sql = f"SELECT own FROM vector_tables WHERE {_IN}"
+        own: str | None = resource.value(sql, (*resource.scope, collection))
+        return own
+
+    def _table(self, resource: Session, collection: str) -> str:
+        return self._own_table(resource, collection) or "vectors"
+
+    def _promote(self, resource: Session, collection: str, dimension: int, more: int) -> str | None:
+        """Give a collection that is about to be large a table of its own with an HNSW index; None if it is small."""
+        place = (*resource.scope, collection)
+        if dimension > _MOST_DIMENSIONS:
+            return None
+        held = resource.value(f"SELECT COUNT(*) FROM vectors WHERE {_IN}", place) if more else 0
+        if held + more <= self.options.exact_up_to:
+            return None
+        self._drop_orphans(resource)
+        number = resource.value("SELECT nextval('vector_table_ids')")
+        name = f"vectors_{resource.tenant}_{number}"
+        resource.run(_OWN_TABLE.format(name=name, dimension=dimension))
+        isolate(resource, name)
+        moved = f"DELETE FROM vectors WHERE {_IN} RETURNING tenant, generation, collection, key, embedding"
+        resource.run(f"WITH moved AS ({moved}) INSERT INTO {name} SELECT * FROM moved", place)
+        options = f"m = {self.options.m}, ef_construction = {max(self.options.ef_construction, 2 * self.options.m)}"
+        resource.run(f"CREATE INDEX ON {name} USING hnsw (embedding halfvec_cosine_ops) WITH ({options})")
+        resource.run(
+            """INSERT INTO vector_tables (tenant, generation, collection, dimension, own) VALUES (%s, %s, %s, %s, %s)
+               ON CONFLICT (tenant, generation, collection) DO UPDATE SET own = excluded.own""",
+            (*place, dimension, name),
+        )
+        return name
+
+
+def _create(resource: Session) -> None:
+    resource.run(_TABLES)
+    isolate(resource, "vectors", "vector_tables")
+
+
+def _literals(vectors: Matrix) -> list[str]:
+    """Return each row as pgvector reads it."""
+    halves = np.asarray(vectors, np.float16).astype(np.float32)
+    return [f"[{','.join(map(repr, row))}]" for row in halves.tolist()]

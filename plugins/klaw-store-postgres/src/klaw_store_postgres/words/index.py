@@ -1,0 +1,131 @@
+"""The full-text index ``pgwords``: the words, the plan of a question and the order of ``fts5``, in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
+from klaw_core.words.query import MAX_TERMS, compile_query
+from klaw_core.words.treatment import index_text
+from klaw_fts5.coverage import cover
+from klaw_fts5.exact import Preference
+from klaw_fts5.plan import make_plan, narrow
+from klaw_store_postgres.filtering import as_keys
+from klaw_store_postgres.options import PgWordsOptions
+from klaw_store_postgres.session import Session
+from klaw_store_postgres.words import segments
+from klaw_store_postgres.words.search import ColumnWeights, PostingsSearch, SegmentCache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# How many of the best by single words are looked at for pairs, as in fts5.
+_CANDIDATES = 100
+_IN = "tenant = %s AND generation = %s AND collection = %s"
+
+
+@frozen(eq=False, repr=False)
+class WordIndex:
+    """Finds chunks by their words, best BM25 first. Its tables are the store's, which keeps words of messages there."""
+
+    options: PgWordsOptions = field(factory=PgWordsOptions)
+    _cache: SegmentCache = field(factory=SegmentCache, init=False)
+
+    @property
+    def joins(self) -> type[Session]:
+        """Return the type of resource this index joins."""
+        return Session
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Return False: words are enough."""
+        return False
+
+    def migrations(self) -> Sequence[Migration[Session]]:
+        """Return none: the store has made the tables."""
+        return ()
+
+    def prepare(self, resource: Session, /) -> None:
+        """Do nothing: a connection needs no preparation."""
+
+    def reset(self, resource: Session, collection: str, space: VectorSpace | None, /) -> None:
+        """Remove every row of the collection."""
+        del space
+        segments.clear(resource, collection)
+
+    def add(self, resource: Session, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /) -> None:
+        """Add the words of these chunks, under keys that are not there yet."""
+        del vectors
+        segments.add(resource, collection, [(stored.key, _columns(stored)) for stored in chunks])
+
+    def remove(self, resource: Session, collection: str, keys: Sequence[int], /) -> None:
+        """Remove the rows of these keys; unknown keys are ignored."""
+        if len(keys):
+            segments.remove(resource, collection, keys)
+
+    def erase(self, resource: Session, collection: str, /) -> None:
+        """Write anew what still has words of removed rows."""
+        segments.erase(resource, collection)
+
+    def keys(self, resource: Session, collection: str, /) -> Keys:
+        """Return every key in the index, ascending."""
+        rows = resource.rows(f"SELECT key FROM word_rows WHERE {_IN} ORDER BY key", (*resource.scope, collection))
+        return as_keys(key for (key,) in rows)
+
+    def key_digest(self, resource: Session, collection: str, /) -> KeyDigest:
+        """Return the digest of :meth:`keys`."""
+        from klaw_store_postgres.snapshot import read_key_digest
+
+        return read_key_digest(resource, "word_rows", collection)
+
+    def check(self, resource: Session, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
+        """Return where segments and rows disagree."""
+        del space
+        held = sum(head.rows - len(head.dead) for head in segments.heads(resource, collection))
+        rows = resource.value(f"SELECT COUNT(*) FROM word_rows WHERE {_IN}", (*resource.scope, collection))
+        return () if held == rows else (f"{rows:,} chunks are listed, and the segments hold {held:,}",)
+
+    def search(self, resource: Session, query: Query, limit: int, /) -> Sequence[Hit]:
+        """Return at most ``limit`` hits, best first, ties by key; none for a text without words."""
+        if limit < 1 or (query.within is not None and query.within.is_empty):
+            return ()
+        weights = (self.options.text_weight, self.options.heading_weight, self.options.context_weight)
+        searcher = PostingsSearch(resource, query.collection, ColumnWeights(weights), self._cache)
+        if not searcher.rows:
+            return ()
+        terms = narrow(compile_query(query.text), searcher)
+        searcher.expect(terms)
+        plan = make_plan(terms, searcher)
+        within = None if query.within is None else query.within.keys()
+        preferred = Preference(plan.pairs, self.options.pair_weight)
+        depth = max(limit, _CANDIDATES)
+        answers = (searcher.best(step, depth, within, preferred) for step in plan.steps)
+        by_key = sorted(next(filter(None, answers), {}).items())
+        scores = dict(sorted(by_key, key=itemgetter(1), reverse=True)[:limit])  # equal ones stay in order
+        covered = cover(plan, searcher, scores)
+        return tuple(Hit(key, score, relevance=covered.get(key)) for key, score in scores.items())
+
+    def notices(self, resource: Session, query: Query, /) -> Sequence[str]:
+        """Say so if the question has more different words than are searched for."""
+        del resource
+        if len(query.text) <= MAX_TERMS or len(terms := compile_query(query.text)) <= MAX_TERMS:
+            return ()
+        return (f"the question has {len(terms):,} different words; searched for the {MAX_TERMS} most informative ones",)
+
+
+def _columns(stored: StoredChunk) -> tuple[str, str, str]:
+    """Return what goes into the columns, treated: text, heading, context.
+
+    The document's title counts as a heading; a word of it that a heading repeats counts once.
+    """
+    chunk = stored.chunk
+    heading = index_text(" ".join(chunk.heading))
+    if chunk.title:
+        known = set(heading.casefold().split())
+        own: Iterable[str] = (word for word in index_text(chunk.title).split() if word.casefold() not in known)
+        heading = " ".join((*own, heading))
+    return index_text(chunk.text), heading, index_text(chunk.context)

@@ -1,0 +1,142 @@
+"""The indexes keep the contract: vectors one by one and by HNSW, words by postings."""
+
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from klaw_core import KeySelection, Query, VectorSpace
+from klaw_core.testing.index import SPACE, IndexContract, crowd, stored, unit_vector, unit_vectors
+
+AGENT = "agent-of-indexes"
+
+
+class OnPostgres(IndexContract):
+    """What both share: a session inside a transaction, of which a part is undone."""
+
+    is_scanned = True
+
+    @pytest.fixture
+    def connection(self, options):
+        import psycopg
+
+        from klaw_store_postgres.session import Session
+        from klaw_store_postgres.store import PostgresStore
+
+        store = PostgresStore(options, agent=f"{AGENT}-{uuid4().hex}")
+        connection = psycopg.connect(options.dsn)
+        connection.execute(f"SET search_path = {options.schema}, public")
+        connection.execute(f"SELECT set_config('klaw.tenant', '{store._tenant}', false)")
+        connection.execute(f"SET enable_seqscan = {self.is_scanned}")
+        yield Session(connection, store._tenant, 1)
+        connection.rollback()
+        connection.close()
+        store.close()
+
+    @pytest.fixture
+    def migrated(self, index, connection):
+        index.prepare(connection)
+        for migration in index.migrations():
+            if connection.value("SELECT to_regclass('vectors')") is None:
+                migration.apply(connection)
+        return connection
+
+    def begin(self, resource):
+        resource.run("SAVEPOINT undone")
+
+    def rollback(self, resource):
+        resource.run("ROLLBACK TO SAVEPOINT undone")
+
+
+class TestVectors(OnPostgres):
+    @pytest.fixture
+    def index(self):
+        from klaw_store_postgres.vectors import VectorIndex
+
+        return VectorIndex()
+
+
+class TestVectorsByHnsw(OnPostgres):
+    """Every collection has an index, and PostgreSQL uses it however small the collection is."""
+
+    @pytest.fixture
+    def index(self):
+        from klaw_store_postgres.options import PgVectorOptions
+        from klaw_store_postgres.vectors import VectorIndex
+
+        return VectorIndex(PgVectorOptions(exact_up_to=0))
+
+    is_scanned = False
+
+
+class TestWords(OnPostgres):
+    @pytest.fixture
+    def index(self):
+        from klaw_store_postgres.words.index import WordIndex
+
+        return WordIndex()
+
+
+@pytest.fixture
+def large(options, agent):
+    """A store with 5,000 vectors in groups, of which 4,000 are allowed without an index; and the vectors."""
+    from klaw_store_postgres.options import PgVectorOptions
+    from klaw_store_postgres.store import PostgresStore
+    from klaw_store_postgres.vectors import VectorIndex
+
+    random = np.random.default_rng(3)
+    groups = random.standard_normal((250, 48))
+    rows = groups[random.integers(0, 250, 5_000)] + 0.6 * random.standard_normal((5_000, 48))
+    vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    store, index = PostgresStore(options, agent=agent), VectorIndex(PgVectorOptions(exact_up_to=4_000))
+    store.enlist("pgvector", index)
+    with store.write() as transaction:
+        index.reset(transaction.resource, "memory", VectorSpace("test", "1", 48))
+        for first in range(0, 5_000, 1_000):
+            chunks = [stored(key, f"text {key}") for key in range(first + 1, first + 1_001)]
+            index.add(transaction.resource, "memory", chunks, vectors[first : first + 1_000])
+    yield store, index, vectors
+    store.close()
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.01])
+def test_law_of_recall(large, share):
+    """Of the ten nearest, HNSW finds nine in ten at least, with filters too, and always as many as are asked for."""
+    store, index, vectors = large
+    random = np.random.default_rng(4)
+    allowed = np.sort(random.choice(np.arange(1, 5_001), round(5_000 * share), replace=False))
+    found = wanted = 0
+    with store.read() as snapshot:
+        plan = snapshot.resource.rows("SELECT own FROM vector_tables WHERE own IS NOT NULL")
+        assert plan, "the collection has no table of its own"
+        for _ in range(20):
+            asked = vectors[random.integers(0, 5_000)] + 0.05 * random.standard_normal(48)
+            asked = (asked / np.linalg.norm(asked)).astype(np.float32)
+            within = None if share == 1 else KeySelection(allowed.astype(np.int64))
+            hits = index.search(snapshot.resource, Query("", "memory", asked, within), 10)
+            assert len(hits) == 10
+            scores = vectors[allowed - 1] @ asked
+            nearest = set(allowed[np.argsort(-scores)[:10]].tolist())
+            found += len(nearest & {hit.key for hit in hits})
+            wanted += 10
+    assert found >= 0.9 * wanted
+
+
+def test_a_collection_that_grew_keeps_its_rows_and_can_be_emptied(large):
+    store, index, _ = large
+    with store.read() as snapshot:
+        assert index.keys(snapshot.resource, "memory").tolist() == list(range(1, 5_001))
+        assert list(index.check(snapshot.resource, "memory", VectorSpace("test", "1", 48))) == []
+        assert list(index.check(snapshot.resource, "memory", SPACE)) != []
+    with store.write() as transaction:
+        index.remove(transaction.resource, "memory", [1, 5_000])
+        assert len(index.keys(transaction.resource, "memory")) == 4_998
+    with store.write() as transaction:
+        index.reset(transaction.resource, "memory", SPACE)
+        index.add(transaction.resource, "memory", crowd(3), unit_vectors(crowd(3)))
+        assert index.keys(transaction.resource, "memory").tolist() == [1, 2, 3]
+        tables = "SELECT COUNT(*) FROM pg_class WHERE relname ~ %s"
+        assert transaction.resource.value(tables, (f"^vectors_{transaction.resource.tenant}_[0-9]+$",)) == 0
+    with store.read() as snapshot:
+        (hit,) = index.search(snapshot.resource, Query("", "memory", unit_vector("lantern")), 1)
+        assert hit.key in {1, 2, 3}

@@ -1,0 +1,62 @@
+"""The store keeps the contracts of stores, of messages and of journals."""
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from klaw_core import JournalingStore
+from klaw_core.testing.journal import LogFolderContract, OwnedTextContract, RecordJournalContract
+from klaw_core.testing.messages import MessagesContract
+from klaw_core.testing.store import PersistentStoreContract, StoreMachine
+
+
+class TestPostgresStore(PersistentStoreContract):
+    @pytest.fixture
+    def open_store(self, open_store):
+        return open_store
+
+    def make_table(self, resource):
+        resource.run("CREATE TABLE x_notes_kept_rows (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text)")
+
+    def add_row(self, resource, text):
+        resource.run("INSERT INTO x_notes_kept_rows (text) VALUES (%s)", (text,))
+
+    def rows(self, resource):
+        return [text for (text,) in resource.rows("SELECT text FROM x_notes_kept_rows ORDER BY id")]
+
+
+class TestPostgresMessages(MessagesContract):
+    @pytest.fixture
+    def open_store(self, open_store):
+        return open_store
+
+
+def test_it_does_what_the_store_in_memory_does(make_opener):
+    class Machine(StoreMachine):
+        pass
+
+    Machine.make_opener = staticmethod(make_opener)
+    run_state_machine_as_test(Machine, settings=settings(max_examples=12, stateful_step_count=20, deadline=None))
+
+
+class TestJournals:
+    @pytest.fixture
+    def journals(self, open_store):
+        store = open_store()
+        assert isinstance(store, JournalingStore)
+        return store.journals
+
+    class TestRecords(RecordJournalContract):
+        @pytest.fixture
+        def journal(self, open_store):
+            return open_store().journals.records("kept")
+
+    class TestLogs(LogFolderContract):
+        @pytest.fixture
+        def logs(self, open_store):
+            return open_store().journals.logs("said")
+
+    class TestTexts(OwnedTextContract):
+        @pytest.fixture
+        def text(self, open_store):
+            return open_store().journals.text("known")
