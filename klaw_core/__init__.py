@@ -64,7 +64,7 @@ _MODULES = {
     "values.collections": "check_collection_name",
     "values.config": "Config",
     "values.context": "Context ContextItem ContextQuestion",
-    "values.documents": "Document DocumentRecord Entry Replacement",
+    "values.documents": "Document DocumentRecord Entry RecordedDocuments Replacement",
     "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",
     "values.findings": "Diagnosis Finding",
     "values.journals": "BadLine BrokenRecord LogRecord Replay",

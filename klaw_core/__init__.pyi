@@ -102,7 +102,7 @@ from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage,
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
 from klaw_core.values.context import Context, ContextItem, ContextQuestion
-from klaw_core.values.documents import Document, DocumentRecord, Entry, Replacement
+from klaw_core.values.documents import Document, DocumentRecord, Entry, RecordedDocuments, Replacement
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
 from klaw_core.values.findings import Diagnosis, Finding
 from klaw_core.values.journals import BadLine, BrokenRecord, LogRecord, Replay
@@ -245,6 +245,7 @@ __all__ = [
     "Record",
     "RecordError",
     "RecordJournal",
+    "RecordedDocuments",
     "RecordedExtension",
     "Registry",
     "RemoteEmbedder",

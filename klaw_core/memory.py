@@ -83,6 +83,7 @@ class Memory(OpenMemory):
         origin: str | None = None,
         paths: Iterable[str | Path] | None = None,
         force: bool = False,
+        verify: bool = False,
         embed: bool = True,
         on_progress: ProgressCallback = _no_progress,
     ) -> IndexReport:
@@ -92,6 +93,7 @@ class Memory(OpenMemory):
         version of the documented software. ``include`` are patterns of file names to read (default: ``*.md``,
         ``*.markdown``, ``*.txt``), ``exclude`` patterns of paths below the directory; both are remembered. Instead of a
         directory, ``origin`` selects one source, or ``paths`` selects single files of known sources without a scan.
+        A file of unchanged size, inode and times is not read; ``verify`` reads every file and compares its bytes.
         ``force`` chunks every document again. New text can be found by words at once; then it is embedded, unless
         ``embed`` is False. If the embedder fails, the report says how many chunks lack a vector, and why;
         :meth:`embed` and the next run continue. If one of several sources fails, the report lists it as ``skipped``.
@@ -119,11 +121,11 @@ class Memory(OpenMemory):
             origin = workspace.origin
         if origin is not None:
             sources = self._sources.with_origin(origin)
-            return runs.over(sources, force=force, embed=embed, on_progress=on_progress, alone=True)
+            return runs.over(sources, force=force, verify=verify, embed=embed, on_progress=on_progress, alone=True)
         sources = self._sources.all()
         if not sources:
             raise WorkspaceError("nothing has been indexed yet", hint="klaw index DIR")
-        return runs.over(sources, force=force, embed=embed, on_progress=on_progress)
+        return runs.over(sources, force=force, verify=verify, embed=embed, on_progress=on_progress)
 
     def embed(
         self,

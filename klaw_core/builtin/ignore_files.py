@@ -6,8 +6,9 @@ takes back what git ignores. A file deeper down decides before one above it; a d
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from attrs import define, field, frozen
@@ -42,16 +43,35 @@ class _Rule:
 class IgnoreRules:
     """The ignore files of a directory and of all below it, each read when it first matters."""
 
-    root: Path
+    root: Path = field(converter=Path)
     _rules: dict[str, list[_Rule]] = field(factory=dict, init=False)
 
     def ignores(self, relative: str, *, is_directory: bool) -> bool:
         """Return whether a path below the root is ignored; the directories above it are taken not to be."""
-        for directory, rest in _places(relative):
-            for rule in self._of(directory):
-                if rule.decides(rest, is_directory=is_directory):
+        decide = self.below(relative.rpartition("/")[0])
+        return decide is not None and decide(relative, is_directory)
+
+    def below(self, directory: str) -> Callable[[str, bool], bool] | None:
+        """Return what tells of the children of a directory whether they are ignored; None if no rule is about them.
+
+        It is given the path of a child below the root, and whether that is a directory. ``""`` is the root.
+        """
+        above = [place for place, _ in _places(f"{directory}/" if directory else "")]
+        rules = [(rule, len(place) + 1 if place else 0) for place in above for rule in self._of(place)]
+        if not rules:
+            return None
+        # Most files are about no rule: one search tells that, however many rules there are.
+        may_match = _union(rules)
+
+        def ignores(relative: str, is_directory: bool) -> bool:  # noqa: FBT001  # called for every file
+            if may_match(relative) is None:
+                return False
+            for rule, start in rules:
+                if rule.decides(relative[start:], is_directory=is_directory):
                     return rule.ignores
-        return False
+            return False
+
+        return ignores
 
     def ignores_file(self, relative: str) -> bool:
         """Return whether a file is ignored, or a directory above it."""
@@ -62,9 +82,19 @@ class IgnoreRules:
     def _of(self, directory: str) -> list[_Rule]:
         """Return the rules of a directory's own files, the last line first: it decides before those above it."""
         if directory not in self._rules:
-            lines = [line for name in IGNORE_FILES for line in _lines(self.root / directory / name)]
+            place = f"{self.root}/{directory}" if directory else str(self.root)
+            lines = [line for name in IGNORE_FILES for line in _lines(f"{place}/{name}")]
             self._rules[directory] = [rule for line in reversed(lines) if (rule := _parse(line)) is not None]
         return self._rules[directory]
+
+
+def _union(rules: Iterable[tuple[_Rule, int]]) -> Callable[[str], re.Match[str] | None]:
+    """Return what matches every path that one of the rules may be about, where each looks from its own start on."""
+    parts = []
+    for rule, start in rules:
+        before = f".{{{start}}}" if rule.anchored else "(?:.*/)?"
+        parts.append(f"(?:{before}(?:{rule.expression.pattern}))")
+    return re.compile("|".join(dict.fromkeys(parts)), re.DOTALL).fullmatch
 
 
 def _places(relative: str) -> Iterator[tuple[str, str]]:
@@ -74,11 +104,11 @@ def _places(relative: str) -> Iterator[tuple[str, str]]:
         yield "/".join(parts[:depth]), "/".join(parts[depth:])
 
 
-def _lines(file: Path) -> list[str]:
+def _lines(file: str) -> list[str]:
     try:
-        if not file.is_file() or file.stat().st_size > _MAX_BYTES:  # a FIFO would not end
+        if not os.path.isfile(file) or os.path.getsize(file) > _MAX_BYTES:  # noqa: PTH113, PTH202  # a FIFO would not end
             return []
-        return file.read_text("utf-8-sig", errors="replace").splitlines()
+        return Path(file).read_text("utf-8-sig", errors="replace").splitlines()
     except (OSError, ValueError):  # not readable: as if it were not there
         return []
 

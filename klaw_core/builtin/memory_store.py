@@ -57,12 +57,12 @@ class MemorySnapshot:
         """Return documents in order of path: those that begin with ``prefix``, behind ``after``."""
         found = (path for owner, path in self.resource.documents if owner == collection and path > after)
         paths = sorted(path for path in found if path.startswith(prefix))[: max(limit, 0)]
-        return tuple(_record(self.resource.documents[collection, path]) for path in paths)
+        return tuple(self._record(collection, path) for path in paths)
 
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
         return {
-            path: _record(document)
+            path: self._record(collection, path)
             for (owner, path), document in self.resource.documents.items()
             if owner == collection and document.origin == origin
         }
@@ -72,7 +72,7 @@ class MemorySnapshot:
         document = self.resource.documents.get((collection, path))
         if document is None or document.origin != origin:
             return None
-        return _record(document)
+        return self._record(collection, path)
 
     def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
         """Return the chunks that pass the filters."""
@@ -126,6 +126,11 @@ class MemorySnapshot:
         chunks = Counter(owned[chunk.path].origin for _, chunk in self._chunks(collection))
         return {origin: (count, chunks[origin]) for origin, count in sorted(documents.items())}
 
+    def _record(self, collection: str, path: str) -> DocumentRecord:
+        document = self.resource.documents[collection, path]
+        seen = self.resource.seen.get((collection, path), "")
+        return DocumentRecord(path, document.origin, document.content_hash, document.created_at, seen)
+
     def _chunks(self, collection: str) -> Iterator[tuple[int, StoredChunk]]:
         return iter(self.resource.chunks.get(collection, {}).items())
 
@@ -140,6 +145,7 @@ class MemoryTransaction(MemorySnapshot):
         old = {stored.chunk.chunk_id: stored for stored in self.outline(collection, document.path)}
         before = tables.documents.get((collection, document.path))
         tables.documents[collection, document.path] = document
+        tables.seen.pop((collection, document.path), None)
         is_renamed = before is not None and before.title != document.title
         added, renewed, stay = [], [], []
         for chunk in chunks:
@@ -169,6 +175,7 @@ class MemoryTransaction(MemorySnapshot):
         """Record that an unchanged document's date or labels are now these."""
         held = self._open(collection)
         self.resource.documents[collection, document.path] = document
+        self.resource.seen.pop((collection, document.path), None)
         for stored in self.outline(collection, document.path):
             held[stored.key] = evolve(
                 stored,
@@ -183,9 +190,16 @@ class MemoryTransaction(MemorySnapshot):
         """Remove one document and its chunks; return their keys."""
         keys = sorted(stored.key for stored in self.outline(collection, path))
         self.resource.documents.pop((collection, path), None)
+        self.resource.seen.pop((collection, path), None)
         for key in keys:
             del self.resource.chunks[collection][key]
         return keys
+
+    def remember(self, collection: str, records: Sequence[DocumentRecord], /) -> None:
+        """Note how to recognise documents that are recorded so still."""
+        for record in records:
+            if self.record(collection, record.origin, record.path) == record:
+                self.resource.seen[collection, record.path] = record.seen
 
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
         """Record the vector space of the collection."""
@@ -355,10 +369,6 @@ def _used_vectors(tables: Tables, left: Container[str]) -> dict[tuple[str, str],
         for entry, vector in tables.vectors.items()
         if (entry[1] in hashes if entry[0] in spaces else entry[0] not in left)
     }
-
-
-def _record(document: Document) -> DocumentRecord:
-    return DocumentRecord(document.path, document.origin, document.content_hash, document.created_at)
 
 
 def _keys(keys: Iterator[int]) -> Keys:

@@ -35,6 +35,7 @@ class Tables:
     collections: set[str] = field(factory=set)
     extensions: dict[tuple[str, str], Any] = field(factory=dict)
     noted: dict[tuple[str, str], frozenset[tuple[str, str]]] = field(factory=dict)
+    seen: dict[tuple[str, str], str] = field(factory=dict)
 
     def copy(self) -> Tables:
         """Return tables whose changes do not show in these."""
@@ -52,4 +53,5 @@ class Tables:
             set(self.collections),
             dict(self.extensions),
             dict(self.noted),
+            dict(self.seen),
         )

@@ -9,9 +9,10 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time
-from fnmatch import fnmatch
+from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -21,12 +22,13 @@ from klaw_core.builtin.front_matter import read_front_matter, written_date
 from klaw_core.builtin.ignore_files import IgnoreRules
 from klaw_core.builtin.titles import note_title
 from klaw_core.builtin.unreadable import blank_unreadable
+from klaw_core.builtin.walking import Linked, Patterns, Walk, is_below, is_hidden, real_path
 from klaw_core.errors import WorkspaceError
 from klaw_core.values.days import leading_day
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.metadata import Metadata
 from klaw_core.values.runs import VANISHED, SkippedEntry
-from klaw_core.values.text import DEFAULT_FORMAT, PLAIN_FORMAT
+from klaw_core.values.text import DEFAULT_FORMAT, PLAIN_FORMAT, text_hash
 
 # The two files that agents' memory conventions read first.
 _FIRST = ("MEMORY.md", "memory.md")
@@ -36,6 +38,10 @@ _FIRST = ("MEMORY.md", "memory.md")
 DEFAULT_INCLUDE = ("*.md", "*.markdown", "*.txt")
 # What the configured chunker cuts; files of other names are cut as plain text.
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
+
+# Part of what an index run remembers of a note: raise it whenever `read` makes another document of the same bytes.
+_READING = 1
+_DIGEST_CHARACTERS = 32  # 128 bits
 
 #: The reason of a file without text.
 EMPTY = "is empty"
@@ -102,45 +108,73 @@ class Workspace:
             raise WorkspaceError(
                 f"{self.root} {problem}", hint=f"`klaw forget {self.origin}/` removes its documents from the index"
             )
-        found = list(self._walk())
-        files = sorted((item for item in found if isinstance(item, Entry)), key=self._order)
-        # Of several names of one file the first in this order stands for it: MEMORY.md, though a link, before others.
-        distinct: dict[str, Entry] = {}
-        for entry in files:
-            distinct.setdefault(_real(self._path(entry)), entry)
-        return [*distinct.values(), *(item for item in found if isinstance(item, SkippedEntry))]
+        walk = self._walk()
+        found = list(walk)
+        linked = {item.entry: item.real for item in found if isinstance(item, Linked)}
+        files = sorted([*(item for item in found if isinstance(item, Entry)), *linked], key=attrgetter("path"))
+        early = {f"{self.origin}/{name}": number for number, name in enumerate(_FIRST)}
+        first = sorted((entry for entry in files if entry.path in early), key=lambda entry: early[entry.path])
+        if first:
+            files = [*first, *(entry for entry in files if entry.path not in early)]
+        if linked:
+            # Of several names of one file the first in this order stands for it: MEMORY.md, though a link, before all.
+            top = real_path(walk.root).rstrip("/")
+            distinct: dict[str, Entry] = {}
+            for entry in files:
+                distinct.setdefault(linked.get(entry) or top + entry.path.removeprefix(self.origin), entry)
+            files = list(distinct.values())
+        return [*files, *(item for item in found if isinstance(item, SkippedEntry))]
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
         """Read one note; return a SkippedEntry with the reason if it cannot be read as text."""
-        found = self._decoded(entry.path)
+        found = self._loaded(entry.path)
+        return found if isinstance(found, SkippedEntry) else self._document(entry.path, *found)
+
+    def read_changed(self, entry: Entry, digest: str, /) -> Document | SkippedEntry | None:
+        """Read one note, as :meth:`read` does, or return None if its bytes are those of a document's ``digest``."""
+        found = self._loaded(entry.path)
         if isinstance(found, SkippedEntry):
             return found
-        whole, modified = found
-        metadata, text = read_front_matter(whole)
-        relative = entry.path.removeprefix(f"{self.origin}/")
+        if digest in self._digests(*found):
+            return None
+        return self._document(entry.path, *found)
+
+    def _document(self, path: str, data: bytes, modified: datetime) -> Document | SkippedEntry:
+        try:
+            metadata, text = read_front_matter(decode(data))
+        except _NotANoteError as error:
+            return SkippedEntry(path, str(error), keep=False)
+        relative = path.removeprefix(f"{self.origin}/")
+        written = _written_at(relative, metadata)
+        dated, undated = self._digests(data, modified)
         return Document(
-            entry.path,
+            path,
             blank_unreadable(text),
             relative,
             self.origin,
-            _written_at(relative, metadata) or modified,
+            written or modified,
             version=self.version,
             format=DEFAULT_FORMAT if relative.lower().endswith(_MARKDOWN) else PLAIN_FORMAT,
             metadata=metadata,
             title=note_title(relative, metadata),
             is_note=True,
+            digest=dated if written else undated,
         )
 
     def file_text(self, path: str, /) -> str | SkippedEntry:
         """Return the text of a note's file as it is now, front matter and all."""
-        found = self._decoded(path)
-        return found if isinstance(found, SkippedEntry) else found[0]
-
-    def _decoded(self, path: str) -> tuple[str, datetime] | SkippedEntry:
-        """Return the text of a note's file, and when it was modified."""
+        found = self._loaded(path)
+        if isinstance(found, SkippedEntry):
+            return found
         try:
-            data, modified = self._bytes(self.root / path.removeprefix(f"{self.origin}/"))
-            return decode(data), modified
+            return decode(found[0])
+        except _NotANoteError as error:
+            return SkippedEntry(path, str(error), keep=False)
+
+    def _loaded(self, path: str) -> tuple[bytes, datetime] | SkippedEntry:
+        """Return the bytes of a note's file, and when it was modified."""
+        try:
+            return self._bytes(self.root / path.removeprefix(f"{self.origin}/"))
         except OSError as error:
             gone = error.errno in {errno.ENOENT, errno.ENOTDIR}
             return SkippedEntry(path, VANISHED if gone else f"cannot be read: {error.strerror}", keep=True)
@@ -160,7 +194,8 @@ class Workspace:
     def unread(self) -> Mapping[str, int]:
         """Count the files of other kinds than those that are read, by the ending of their names, the most first."""
         found = evolve(self, include=("*",))._walk()  # noqa: SLF001  # of the same class
-        names = (PurePosixPath(item.path).name for item in found if isinstance(item, Entry))
+        entries = (item.entry if isinstance(item, Linked) else item for item in found)
+        names = (PurePosixPath(entry.path).name for entry in entries if isinstance(entry, Entry))
         counts = Counter(PurePosixPath(name).suffix.lower() or name for name in names if not self._includes(name))
         return dict(sorted(counts.items(), key=lambda kind: (-kind[1], kind[0])))
 
@@ -179,7 +214,7 @@ class Workspace:
     def _left_out(self, relative: str) -> str:
         parts = relative.split("/")
         below = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
-        if any(map(_is_hidden, parts)):
+        if any(map(is_hidden, parts)):
             return "is never read: it is hidden, or in a hidden directory or node_modules"
         if pattern := next(filter(None, map(self._excluded_by, below)), ""):
             return f"is excluded by the pattern {pattern!r}"
@@ -231,77 +266,38 @@ class Workspace:
             raise _NotANoteError(f"is larger than {self.max_bytes:,} bytes ({status.st_size:,})")
         return data, _moment(status.st_mtime)
 
-    def _order(self, entry: Entry) -> tuple[int, str]:
-        relative = entry.path.removeprefix(f"{self.origin}/")
-        return (_FIRST.index(relative) if relative in _FIRST else len(_FIRST), relative)
-
     def _contains(self, path: Path) -> bool:
         try:
-            root = os.path.realpath(self.root)
-            real = os.path.realpath(path)
+            return is_below(os.path.realpath(path), os.path.realpath(self.root))
         except (OSError, ValueError):  # a NUL
             return False
-        return (real == root or real.startswith(root.rstrip("/") + "/")) and not _loops(real)
 
-    def _path(self, entry: Entry) -> Path:
-        return self.root / entry.path.removeprefix(f"{self.origin}/")
+    def _walk(self) -> Walk:
+        include = Patterns.of(tuple(pattern.lower() for pattern in self.include))
+        return Walk(
+            str(self.root),
+            self.origin,
+            lambda name: include.match(name.lower()),
+            Patterns.of(self.exclude),
+            self.max_bytes,
+            self._reading,
+        )
 
-    def _walk(self) -> Iterator[Entry | SkippedEntry]:
-        """Walk the directories, each real one once, however many links lead to it; links come after the rest."""
-        pending, links = [self.root], list[Path]()
-        seen: set[str] = set()
-        rules = IgnoreRules(self.root)
-        while pending or links:
-            directory = pending.pop() if pending else links.pop()
-            if (real := _real(directory)) in seen:
-                continue
-            seen.add(real)
-            try:
-                with os.scandir(directory) as listing:
-                    children = sorted(listing, key=lambda child: child.name, reverse=True)
-            except OSError as error:
-                yield SkippedEntry(self._name(directory), f"cannot be read: {error.strerror}", keep=True)
-                continue
-            for child in children:
-                path, is_directory = Path(child.path), _is_directory(child)
-                if _is_hidden(child.name) or not (is_directory or self._includes(child.name)):
-                    continue
-                relative = path.relative_to(self.root).as_posix()
-                if self._excluded_by(relative) or rules.ignores(relative, is_directory=is_directory):
-                    continue
-                if is_directory:
-                    if self._contains(path):
-                        (links if child.is_symlink() else pending).append(path)
-                    else:
-                        yield SkippedEntry(self._name(path), "points outside the workspace", keep=False)
-                else:
-                    yield self._file(path)
+    @property
+    def _reading(self) -> str:
+        """What a document depends on besides its file."""
+        return f"{_READING}.{text_hash(self.version)[:8]}." if self.version else f"{_READING}."
 
-    def _file(self, path: Path) -> Entry | SkippedEntry:
-        name = self._name(path)
-        if path != self.root / name.removeprefix(f"{self.origin}/"):
-            return SkippedEntry(name, "has a name that is not valid UTF-8", keep=False)
-        try:
-            status = path.stat()
-        except OSError as error:
-            reason = "is a broken link" if error.errno == errno.ENOENT else f"cannot be read: {error.strerror}"
-            return SkippedEntry(name, reason, keep=error.errno != errno.ENOENT)
-        if not self._contains(path):
-            return SkippedEntry(name, "points outside the workspace", keep=False)
-        if not stat.S_ISREG(status.st_mode):
-            return SkippedEntry(name, "is not a regular file", keep=False)
-        return Entry(name, status.st_size)
+    def _digests(self, data: bytes, modified: datetime) -> tuple[str, str]:
+        """Return what tells a note's bytes from others: of one that says its date itself, and of any other."""
+        digest = f"{self._reading}{sha256(data).hexdigest()[:_DIGEST_CHARACTERS]}"
+        return digest, f"{digest}.{int(modified.timestamp()):x}"
 
     def _includes(self, name: str) -> bool:
-        return any(fnmatch(name.lower(), pattern.lower()) for pattern in self.include)
+        return Patterns.of(tuple(pattern.lower() for pattern in self.include)).match(name.lower())
 
     def _excluded_by(self, relative: str) -> str:
-        return next((pattern for pattern in self.exclude if fnmatch(relative, pattern)), "")
-
-    def _name(self, path: Path) -> str:
-        r"""Return the document path of a file; what is not UTF-8 in it becomes ``\udcff``, so that it can be shown."""
-        relative = path.relative_to(self.root).as_posix().encode("utf-8", "backslashreplace").decode()
-        return f"{self.origin}/{relative}" if relative != "." else self.origin
+        return Patterns.of(self.exclude).first(relative)
 
 
 class _NotANoteError(Exception):
@@ -328,40 +324,12 @@ def decode(data: bytes) -> str:
     return text
 
 
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or name == "node_modules"
-
-
-def _is_directory(child: os.DirEntry[str]) -> bool:
-    try:
-        return child.is_dir()
-    except OSError:  # a loop of links: no directory that could be entered
-        return False
-
-
 def _moment(seconds: float) -> datetime:
     """Return when a file was modified, to the second; the epoch where the file system says what no calendar does."""
     try:
         return datetime.fromtimestamp(int(seconds), UTC)
     except (OverflowError, ValueError, OSError):
         return datetime.fromtimestamp(0, UTC)
-
-
-def _real(path: Path) -> str:
-    """Return where a path leads; the path itself if that cannot be said, as of a file that becomes a link just now."""
-    try:
-        return os.path.realpath(path)
-    except OSError:
-        return str(path)
-
-
-def _loops(real: str) -> bool:
-    """Return whether a path that was resolved leads in circles: then it is still one of links."""
-    try:
-        os.stat(real)  # noqa: PTH116  # a fraction of the time
-    except OSError as error:
-        return error.errno == errno.ELOOP
-    return False
 
 
 def _written_at(relative: str, metadata: Metadata) -> datetime | None:

@@ -37,6 +37,7 @@ _KINDS = 4  # endings of names that are counted one by one
     "--include", multiple=True, metavar="PATTERN", help="Read files that match. [default: *.md *.markdown *.txt]"
 )
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip paths below DIR that match, e.g. 'drafts/*'.")
+@click.option("--verify", is_flag=True, help="Read every note, not only those whose size or times changed.")
 @click.option("--force", is_flag=True, help="Chunk every note again, changed or not.")
 @click.option("--no-embed", is_flag=True, help="Index words only; `klaw embed` adds the vectors.")
 @common_options
@@ -50,6 +51,7 @@ def command(
     version: str | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    verify: bool,
     force: bool,
     no_embed: bool,
 ) -> None:
@@ -79,6 +81,7 @@ def command(
             version=version,
             include=include or None,
             exclude=exclude,
+            verify=verify,
             force=force,
             embed=not no_embed,
             on_progress=on_progress,

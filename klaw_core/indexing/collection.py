@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from attrs import frozen
@@ -30,7 +31,7 @@ from klaw_core.errors import VectorSpaceError, isolated
 from klaw_core.indexing.reconcile import compare_keys, count_lacking
 from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.index import ErasingIndex, Index
-from klaw_core.interfaces.store import Snapshot, Store, Transaction
+from klaw_core.interfaces.store import RememberingTransaction, Snapshot, Store, Transaction
 from klaw_core.values.documents import Document, DocumentRecord
 from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import SpaceRecord, Vector, VectorSpace
@@ -154,13 +155,16 @@ class Collection:
             self.remove(gone)
 
     def replace(
-        self, documents: Sequence[tuple[Document, Sequence[Chunk]]], manifest: Manifest | None = None
+        self,
+        documents: Sequence[tuple[Document, Sequence[Chunk]]],
+        manifest: Manifest | None = None,
+        seen: Mapping[str, str] = MappingProxyType({}),
     ) -> WriteResult:
         """Make these the chunks of these documents, in one transaction.
 
         Words find them at once. A chunk whose vector is not cached is left to :meth:`embed` or :meth:`backfill`.
         With the ``manifest`` that the caller saw before it read them, a document that another run has written since
-        is refused: its text may be the newer one.
+        is refused: its text may be the newer one. ``seen`` is what is to be remembered of documents, by path.
         """
         removed: list[int] = []
         added: list[StoredChunk] = []
@@ -178,6 +182,8 @@ class Collection:
                 removed += (*change.removed, *(stored.key for stored in change.renewed))
                 added += (*change.added, *change.renewed)
                 kept += change.kept
+            written = (document for document, _ in documents if document.path in seen and document.path not in refused)
+            _remember(transaction, self.name, [_record(document, seen[document.path]) for document in written])
             vectors = _cached(transaction, record, added)
             for _, index in self.indexes:  # once for all documents: an index has a price for each call
                 if removed:
@@ -186,13 +192,28 @@ class Collection:
         lacking = tuple(stored.key for stored in added if stored.chunk.embedding_hash not in vectors)
         return WriteResult(lacking, len(vectors), frozenset(refused), new, tuple(kept))
 
-    def touch(self, document: Document, manifest: Manifest) -> bool:
-        """Give an unchanged document its date and labels; False if it is refused, as in :meth:`replace`."""
+    def remember(self, records: Sequence[DocumentRecord]) -> None:
+        """Note the ``seen`` of documents that are recorded so still. Raise StoreError."""
+        if records:
+            with self._write() as transaction:
+                _remember(transaction, self.name, records)
+
+    def touch(
+        self, documents: Sequence[Document], manifest: Manifest, seen: Mapping[str, str] = MappingProxyType({})
+    ) -> frozenset[str]:
+        """Give unchanged documents their dates and labels; return which are refused, as in :meth:`replace`."""
         with self._write() as transaction:
-            if self._overtaken(transaction, document.origin, document.path, manifest):
-                return False
-            transaction.touch(self.name, document)
-            return True
+            refused = {
+                document.path
+                for document in documents
+                if self._overtaken(transaction, document.origin, document.path, manifest)
+            }
+            kept = [document for document in documents if document.path not in refused]
+            for document in kept:
+                transaction.touch(self.name, document)
+            noted = [_record(document, seen[document.path]) for document in kept if document.path in seen]
+            _remember(transaction, self.name, noted)
+        return frozenset(refused)
 
     def _overtaken(self, transaction: Transaction[Any], origin: str, path: str, manifest: Manifest) -> bool:
         """Return whether a document is recorded otherwise now than in the manifest that was seen."""
@@ -435,6 +456,15 @@ class Collection:
         if embedded:
             matrix = stack([stored.chunk.embedding_hash for stored in embedded], vectors)
             index.add(transaction.resource, self.name, embedded, matrix)
+
+
+def _remember(transaction: Transaction[Any], collection: str, records: Sequence[DocumentRecord]) -> None:
+    if records and isinstance(transaction, RememberingTransaction):
+        transaction.remember(collection, records)
+
+
+def _record(document: Document, seen: str) -> DocumentRecord:
+    return DocumentRecord(document.path, document.origin, document.content_hash, document.created_at, seen)
 
 
 def _retire_other_weights(transaction: Transaction[Any], now: SpaceRecord) -> None:

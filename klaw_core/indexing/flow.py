@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from klaw_core.embedding.run import EmbeddingRun
-from klaw_core.errors import EmbeddingError, PluginError
-from klaw_core.indexing.chunking import FormatChunker, TokenMeter, make_chunks
+from klaw_core.errors import EmbeddingError, PluginError, StoreError
+from klaw_core.indexing.chunking import FormatChunker, TokenMeter
 from klaw_core.indexing.collection import BATCH, Collection, Manifest
+from klaw_core.indexing.cutting import Cutter, seen_anew
 from klaw_core.indexing.redacting import DocumentRedactor
 from klaw_core.interfaces.source import ForgetfulSource, Source
 from klaw_core.interfaces.store import Store
-from klaw_core.values.documents import Document, DocumentRecord, Entry
+from klaw_core.values.documents import Document, DocumentRecord, Entry, RecordedDocuments
 from klaw_core.values.runs import VANISHED, IndexReport, Progress, SkippedEntry
 from klaw_core.values.text import Chunk
 from klaw_core.values.vectors import SpaceRecord
@@ -36,6 +37,12 @@ EMBEDDING_LOCK = "embedding"
 # So often a document is read anew because another run has written it; the next run does what is left.
 _MOST_READINGS = 5
 
+# Documents that have not changed are counted to the caller so many at once: one takes less time than to tell of it.
+_REPORTED_AT_ONCE = 64
+
+# Of so many unchanged documents it is remembered at once how to recognise them.
+_REMEMBERED_AT_ONCE = 4096
+
 
 @frozen
 class _ChunkedDocument:
@@ -44,6 +51,7 @@ class _ChunkedDocument:
     document: Document
     chunks: tuple[Chunk, ...]
     entry: Entry
+    seen: str = ""
 
 
 @define
@@ -63,6 +71,15 @@ class _RunCounts:
     chunks: int = 0
     seen: set[str] = field(factory=set)
     overtaken: list[Entry] = field(factory=list)
+
+    def keep(self, entry: Entry) -> None:
+        """Note that an entry has not changed; tell the caller of every so many."""
+        self.seen.add(entry.path)
+        self.unchanged += 1
+        self.documents += 1
+        self.bytes += entry.size
+        if not self.unchanged % _REPORTED_AT_ONCE:
+            self.report()
 
     def report(self) -> None:
         """Tell the caller."""
@@ -84,46 +101,6 @@ class _RunCounts:
         self.bytes += sum(cut.entry.size for cut in batch)
         self.documents += len(batch)
         self.report()
-
-
-@frozen
-class Cutter:
-    """How the documents of a collection become chunks, and how one that was cut so is recognised.
-
-    ``chunker_of`` gives the chunker of a ``Document.format``, ``model`` names whose tokens are counted. A document is
-    cut again when its chunker, the chunker's options, the model or what is struck out change.
-    """
-
-    chunker_of: Callable[[str], FormatChunker]
-    model: str
-    meter: TokenMeter
-    redactor: DocumentRedactor
-
-    def cut(self, document: Document) -> tuple[Document, tuple[Chunk, ...]]:
-        """Return the document, with the recipe that it was cut by, and its chunks."""
-        found = self.chunker_of(document.format)
-        document = self.redactor.redact_labels(document)
-        # The document keeps the text that was read, of which only the hash is stored: it tells the next run whether
-        # that has changed, before anything is looked for in it.
-        shown = evolve(document, text=self.redactor.text_of(document))
-        chunks = make_chunks(shown, found.chunker, self.meter)
-        return evolve(document, recipe=self._recipe(found, document, estimated=self.meter.estimated)), chunks
-
-    def recognise(self, document: Document, record: DocumentRecord) -> Document | None:
-        """Return the document with the recipe that it was cut by; None if it has changed, or is to be cut again."""
-        found = self.chunker_of(document.format)
-        document = self.redactor.redact_labels(document)
-        cut = evolve(document, recipe=self._recipe(found, document, estimated=False))
-        if record.content_hash == cut.content_hash:
-            return cut
-        cut = evolve(document, recipe=self._recipe(found, document, estimated=True))
-        if record.content_hash != cut.content_hash:
-            return None
-        self.meter(["a"])  # it was cut by estimate: is there a tokenizer now?
-        return cut if self.meter.estimated else None
-
-    def _recipe(self, found: FormatChunker, document: Document, *, estimated: bool) -> str:
-        return f"{found.recipe} {self.model}{' estimated' if estimated else ''}{self.redactor.recipe(document)}"
 
 
 class _TakenError(Exception):
@@ -178,13 +155,15 @@ class Indexer:
         run: EmbeddingRun,
         *,
         force: bool = False,
+        verify: bool = False,
         on_progress: ProgressCallback = lambda _: None,
     ) -> IndexReport:
         """Store what is new or changed, to be found by words at once, and remove what is gone. Nothing is embedded.
 
-        ``force`` cuts and writes every document again, changed or not. What lies below a place that could
-        not be looked at stays. A document that another run writes meanwhile is read again: of two texts the one that
-        was read last is indexed. Raise WorkspaceError, StoreError.
+        ``force`` cuts and writes every document again, changed or not; ``verify`` reads every document, whatever the
+        fingerprint of its entry says. What lies below a place that could not be looked at stays. A document that
+        another run writes meanwhile is read again: of two texts the one that was read last is indexed. Raise
+        WorkspaceError, StoreError.
         """
         started = time.monotonic()
         # Read before the scan: what another process adds in between is then not taken for something deleted.
@@ -192,7 +171,7 @@ class Indexer:
         counts, entries = self._begin(source, on_progress)
         cached = run.cached
         for _ in range(_MOST_READINGS):
-            for batch in _batches(self._changed(source, entries, manifest, counts, force=force)):
+            for batch in _batches(self._changed(source, entries, manifest, counts, force=force, verify=verify)):
                 self._write(batch, manifest, counts, run)
             entries, counts.overtaken = counts.overtaken, []
             if not entries:
@@ -360,34 +339,52 @@ class Indexer:
         counts: _RunCounts,
         *,
         force: bool,
+        verify: bool = False,
     ) -> Iterator[_ChunkedDocument]:
-        """Read every entry; yield the documents whose text is not what the manifest says, cut into chunks."""
+        """Yield the documents whose text is not what the manifest says, cut into chunks.
+
+        An entry whose fingerprint the last run has seen is not read, but for ``verify``.
+        """
         cutter = self.cutter()
+        read_changed = getattr(source, "read_changed", None)
+        unchanged = _Unchanged(self.collection, manifest, counts)
+        seen_of = manifest.seen if isinstance(manifest, RecordedDocuments) else partial(_seen, manifest)
         for entry in entries:
-            document = source.read(entry)
+            seen = "" if force else seen_of(entry.path)
+            if not verify and cutter.is_seen(entry, seen, source.origin):
+                counts.keep(entry)
+                continue
+            record = None if force else manifest.get(entry.path)
+            digest = cutter.digest_of(seen, source.origin)
+            document = source.read(entry) if read_changed is None or not digest else read_changed(entry, digest)
             if isinstance(document, SkippedEntry):
                 counts.skipped.append(document)
                 counts.bytes += entry.size
                 continue
+            if document is None:
+                assert record is not None
+                counts.keep(entry)
+                unchanged.note(record, seen_anew(entry, seen))
+                continue
             counts.seen.add(document.path)
-            record = manifest.get(document.path)
-            known = None if force or record is None else cutter.recognise(document, record)
+            known = None if record is None else cutter.recognise(document, record)
             if record is None or known is None:
-                yield _ChunkedDocument(*cutter.cut(document), entry)
-                continue
-            if record.created_at != known.created_at and not self.collection.touch(known, manifest):
-                counts.overtaken.append(entry)
-                continue
-            counts.unchanged += 1
-            counts.documents += 1
-            counts.bytes += entry.size
-            counts.report()
+                cut, chunks = cutter.cut(document)
+                yield _ChunkedDocument(cut, chunks, entry, cutter.note(cut, entry))
+            elif record.created_at != known.created_at:
+                unchanged.date(known, entry, cutter.note(known, entry))
+            else:
+                counts.keep(entry)
+                unchanged.note(record, cutter.note(known, entry))
+        unchanged.write()
+        counts.report()
 
     def _write(
         self, batch: Sequence[_ChunkedDocument], manifest: Manifest, counts: _RunCounts, run: EmbeddingRun
     ) -> None:
         """Replace a batch of documents in one transaction, but for those that another run has written meanwhile."""
-        written = self.collection.replace([(cut.document, cut.chunks) for cut in batch], manifest)
+        seen = {cut.document.path: cut.seen for cut in batch if cut.seen}
+        written = self.collection.replace([(cut.document, cut.chunks) for cut in batch], manifest, seen)
         run.cached += written.cached
         run.waiting.setdefault(self.collection.name, []).extend(written.lacking)
         counts.overtaken += [cut.entry for cut in batch if cut.document.path in written.refused]
@@ -410,6 +407,50 @@ class Indexer:
                     snapshot.record(self.collection.name, record.origin, path) is None
                     for path, record in missing.items()
                 )
+
+
+def _seen(manifest: Manifest, path: str) -> str:
+    record = manifest.get(path)
+    return "" if record is None else record.seen
+
+
+@define
+class _Unchanged:
+    """What is to be written of documents whose text is unchanged, many in one transaction."""
+
+    collection: Collection
+    manifest: Manifest
+    counts: _RunCounts
+    _records: list[DocumentRecord] = field(factory=list, init=False)
+    _dated: dict[str, tuple[Document, Entry, str]] = field(factory=dict, init=False)
+
+    def note(self, record: DocumentRecord, seen: str) -> None:
+        """Note how to recognise a document that is recorded so. It is written if it can be: otherwise it is read."""
+        if seen and seen != record.seen:
+            self._records.append(evolve(record, seen=seen))
+            if len(self._records) >= _REMEMBERED_AT_ONCE:
+                self.write()
+
+    def date(self, document: Document, entry: Entry, seen: str) -> None:
+        """Note that a document has another date, and how to recognise it."""
+        self._dated[document.path] = document, entry, seen
+        if len(self._dated) >= BATCH:
+            self.write()
+
+    def write(self) -> None:
+        """Write what was noted. Raise StoreError if dates cannot be written."""
+        dated, self._dated = self._dated, {}
+        if dated:
+            seen = {path: note for path, (_, _, note) in dated.items() if note}
+            refused = self.collection.touch([document for document, _, _ in dated.values()], self.manifest, seen)
+            for path, (_, entry, _) in dated.items():
+                if path in refused:
+                    self.counts.overtaken.append(entry)
+                else:
+                    self.counts.keep(entry)
+        records, self._records = self._records, []
+        with suppress(StoreError):
+            self.collection.remember(records)
 
 
 def _gone(source: Source, cuts: Mapping[str, _ChunkedDocument], paths: Sequence[str]) -> set[str]:

@@ -25,11 +25,15 @@ class DocumentRedactor:
 
     def recipe(self, document: Document) -> str:
         """Return what identifies how a document is treated, empty if it is left as it is."""
-        return f" redacted {self.redactor.recipe}" if self._treats(document) else ""
+        return self.recipe_of(document.origin, is_note=document.is_note)
+
+    def recipe_of(self, origin: str, *, is_note: bool) -> str:
+        """Return what identifies how a person's notes, or other documents, of an origin are treated."""
+        return f" redacted {self.redactor.recipe}" if self._treats(origin, is_note=is_note) else ""
 
     def redact_labels(self, document: Document) -> Document:
         """Return the document without secrets in its title, headings and metadata."""
-        if not self._treats(document):
+        if not self._treats(document.origin, is_note=document.is_note):
             return document
         return evolve(
             document,
@@ -40,12 +44,16 @@ class DocumentRedactor:
 
     def text_of(self, document: Document) -> str:
         """Return the document's text without secrets, each line at its number."""
-        return self.redactor.lines(document.text) if self._treats(document) else document.text
+        return (
+            self.redactor.lines(document.text)
+            if self._treats(document.origin, is_note=document.is_note)
+            else document.text
+        )
 
-    def _treats(self, document: Document) -> bool:
-        if document.origin == CONVERSATIONS or not self.redactor.patterns:
+    def _treats(self, origin: str, *, is_note: bool) -> bool:
+        if origin == CONVERSATIONS or not self.redactor.patterns:
             return False
-        return self.notes or not document.is_note
+        return self.notes or not is_note
 
     def _metadata(self, metadata: Metadata) -> Metadata:
         values: Mapping[str, Any] = metadata

@@ -35,6 +35,14 @@ class Source(Protocol):
 
 
 @runtime_checkable
+class DigestingSource(Protocol):
+    """A source that can tell from the bytes of a document, before anything is made of them, that it has not changed."""
+
+    def read_changed(self, entry: Entry, digest: str, /) -> Document | SkippedEntry | None:
+        """Read one entry as :meth:`Source.read` does; return None if the document would have this ``digest``."""
+
+
+@runtime_checkable
 class CollectedSource(Protocol):
     """A source whose documents belong to a collection other than ``memory``."""
 

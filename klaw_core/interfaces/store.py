@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from klaw_core.interfaces.vector_cache import VectorCacheReader, VectorCacheWriter
 
@@ -109,6 +109,20 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
 
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
         """Record the vector space of the collection."""
+
+
+@runtime_checkable
+class RememberingTransaction(Protocol):
+    """A transaction that notes what an index run needs to recognise a document without reading it.
+
+    Optional: without it each run reads every document. It can be lost at any time: then the next run reads.
+    """
+
+    def remember(self, collection: str, records: Sequence[DocumentRecord], /) -> None:
+        """Note the ``seen`` of these records, but for documents that are recorded otherwise now.
+
+        ``manifest`` and ``record`` return it until the document is replaced, touched or deleted.
+        """
 
 
 class Store(Protocol[R]):

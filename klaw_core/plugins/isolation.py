@@ -92,7 +92,8 @@ class IsolatedSource:
         with self._alone():
             found: list[Any] = list(self.source.scan())
             for item in found:
-                if not isinstance(item, Entry | SkippedEntry) or not isinstance(item.path, str):
+                sound = isinstance(item, Entry) and isinstance(item.fingerprint, str)
+                if not (sound or isinstance(item, SkippedEntry)) or not isinstance(item.path, str):
                     raise PluginContractError(f"{self.name} yielded {item!r:.80}, expected an Entry or a SkippedEntry")
         return found
 
@@ -100,14 +101,27 @@ class IsolatedSource:
         """Read one entry. Raise WorkspaceError."""
         with self._alone():
             document: Any = self.source.read(entry)
-            if isinstance(document, SkippedEntry):
-                return document
-            what = f"{self.name} read {entry.path!r:.80} as"
-            if not isinstance(document, Document):
-                raise PluginContractError(f"{what} {type(document).__name__}, expected a Document")
-            problem = _problem(document, entry, self.origin)
-            if problem:
-                raise PluginContractError(f"{what} a document {problem}")
+            return self._checked(entry, document)
+
+    def read_changed(self, entry: Entry, digest: str, /) -> Document | SkippedEntry | None:
+        """Read one entry, or return None if the document has this digest. Raise WorkspaceError."""
+        read = getattr(self.source, "read_changed", None)  # a Protocol is slow to ask for, and this is for every file
+        if read is None:
+            return self.read(entry)
+        with self._alone():
+            document: Any = read(entry, digest)
+            return None if document is None else self._checked(entry, document)
+
+    def _checked(self, entry: Entry, document: Any) -> Document | SkippedEntry:
+        """Return what was read. Raise PluginContractError if it is no document of this source."""
+        if isinstance(document, SkippedEntry):
+            return document
+        what = f"{self.name} read {entry.path!r:.80} as"
+        if not isinstance(document, Document):
+            raise PluginContractError(f"{what} {type(document).__name__}, expected a Document")
+        problem = _problem(document, entry, self.origin)
+        if problem:
+            raise PluginContractError(f"{what} a document {problem}")
         sound: Document = document
         return sound
 
@@ -137,7 +151,7 @@ class IsolatedSource:
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
         """Return which of these documents were forgotten since this source was made. Raise WorkspaceError."""
-        if not isinstance(self.source, ForgetfulSource) or not paths:
+        if not isinstance(self.source, ForgetfulSource):
             return ()
         with self._alone():
             return list(self.source.forgotten(paths))
@@ -244,8 +258,8 @@ class IsolatedSource:
 def _problem(document: Any, entry: Entry, origin: str) -> str:
     """Return what is wrong with a document, empty if nothing is."""
     texts = (document.path, document.text, document.source, document.origin, document.format, *document.heading)
-    if not all(isinstance(text, str) for text in texts):
-        return "whose path, text, source, origin, format or heading is not a string"
+    if not all(isinstance(text, str) for text in (*texts, document.digest)):
+        return "whose path, text, source, origin, format, heading or digest is not a string"
     if document.origin != origin or document.path != entry.path or not is_path_of(document.path, origin):
         place = f"of the origin {document.origin!r:.80} with the path {document.path!r:.80}"
         return f"{place}, not {origin!r} with the entry's path below {origin}/"

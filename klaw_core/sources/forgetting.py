@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import overload
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from klaw_core.errors import NotFoundError
 from klaw_core.indexing.collection import Collection
@@ -86,12 +87,40 @@ def drop_forgotten(collection: Collection, source: IsolatedSource) -> int:
     A run reads its source at its beginning and may write a document after ``forget`` has removed it. So ``forget``
     first removes the document and then records that it was forgotten, and every run ends by asking for the record.
     """
-    with collection.store.read() as snapshot:
-        indexed = list(snapshot.manifest(collection.name, source.origin))
-    gone = source.forgotten(indexed)
+    gone = source.forgotten(_IndexedPaths(collection, source.origin))
     if gone:
         collection.remove(gone, forget=True)
     return len(gone)
+
+
+@define(eq=False)
+class _IndexedPaths(Sequence[str]):
+    """The documents of an origin that are indexed now; read when somebody looks, since mostly nothing was forgotten."""
+
+    collection: Collection
+    origin: str
+    _read: list[str] | None = field(default=None, init=False)
+
+    def _paths(self) -> list[str]:
+        if self._read is None:
+            with self.collection.store.read() as snapshot:
+                self._read = list(snapshot.manifest(self.collection.name, self.origin))
+        return self._read
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        return self._paths()[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths())
+
+    def __len__(self) -> int:
+        return len(self._paths())
 
 
 def drop_what_came_back(collection: Collection, origin: str, paths: Sequence[str]) -> None:

@@ -43,11 +43,12 @@ class IndexRuns:
         sources: Sequence[IsolatedSource],
         *,
         force: bool = False,
+        verify: bool = False,
         embed: bool = True,
         on_progress: ProgressCallback = no_progress,
         alone: bool = False,
     ) -> IndexReport:
-        """Bring the index up to date with these sources.
+        """Bring the index up to date with these sources. For ``force`` and ``verify`` see ``Indexer.write``.
 
         A source that fails is reported as skipped: a drive, or a plugin's server, that is not there must not keep the
         others from being indexed. With ``alone`` it raises instead. Raise WorkspaceError, StoreError.
@@ -56,7 +57,7 @@ class IndexRuns:
         report = IndexReport()
         for source in sources:
             try:
-                written = self._write(source, run, force=force, on_progress=on_progress)
+                written = self._write(source, run, force=force, verify=verify, on_progress=on_progress)
                 if source.root is not None:
                     self.skipped.replace(source.origin, written.skipped)
                 report += written
@@ -87,7 +88,7 @@ class IndexRuns:
             return (f"the index may be out of date: {error}",)
         for source in sources:
             try:
-                written = self._write(source, run, force=False, on_progress=no_progress)
+                written = self._write(source, run, on_progress=no_progress)
             except KlawError as error:
                 failures.append(f"{source.origin} may be out of date: {error}")
                 continue
@@ -122,7 +123,7 @@ class IndexRuns:
         by_source = self._files_by_source(paths)
         for source, named in by_source.items():
             if not source.can_locate:  # it cannot say which of its documents a file is
-                report += self._write(source, run, force=False, on_progress=on_progress)
+                report += self._write(source, run, on_progress=on_progress)
                 continue
             indexer = self._indexer(source)
             written = indexer.write_entries(source, named.there, named.gone, run, on_progress=on_progress)
@@ -195,12 +196,18 @@ class IndexRuns:
         return IndexReport(notices=tuple(limited))
 
     def _write(
-        self, source: IsolatedSource, run: EmbeddingRun, *, force: bool, on_progress: ProgressCallback
+        self,
+        source: IsolatedSource,
+        run: EmbeddingRun,
+        *,
+        force: bool = False,
+        verify: bool = False,
+        on_progress: ProgressCallback,
     ) -> IndexReport:
         """Store what has changed in one source, to be found by words; nothing is embedded."""
         skipped = source.prepare(self.assembly.store)
         indexer = self._indexer(source)
-        report = indexer.write(source, run, force=force, on_progress=on_progress)
+        report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
         return report + IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=tuple(skipped))
 
     @property

@@ -62,6 +62,10 @@ class RememberedWorkspace:
         """Read one note."""
         return self.workspace.read(entry)
 
+    def read_changed(self, entry: Entry, digest: str, /) -> Document | SkippedEntry | None:
+        """Read one note, or return None if its bytes are those of a document's ``digest``."""
+        return self.workspace.read_changed(entry, digest)
+
     def locate(self, path: str, /) -> str | None:
         """Return the document of the note at ``path`` in the file system."""
         return self.workspace.locate(path)
@@ -100,6 +104,8 @@ class RememberedWorkspace:
         if current is None:
             return list(paths)
         added = set(current.exclude) - set(self.workspace.exclude)
+        if not added:
+            return ()
         return [path for path in paths if any(fnmatch(path.partition("/")[2], pattern) for pattern in added)]
 
     def remove(self) -> None:

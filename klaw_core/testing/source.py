@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from klaw_core.interfaces.source import Source
+from klaw_core.interfaces.source import DigestingSource, Source
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.runs import SkippedEntry
 
@@ -42,6 +42,15 @@ class SourceContract:
         for entry in source.scan():
             if isinstance(entry, Entry):
                 assert source.read(entry) == source.read(entry)
+
+    def test_the_digest_of_what_was_read_tells_that_it_is_unchanged(self, source: Source) -> None:
+        if not isinstance(source, DigestingSource):
+            pytest.skip("the source gives no digests")
+        for entry in source.scan():
+            if isinstance(entry, Entry) and isinstance(document := source.read(entry), Document):
+                assert source.read_changed(entry, "another") == document
+                if document.digest:
+                    assert source.read_changed(entry, document.digest) is None
 
     def test_an_entry_that_vanished_is_skipped(self, source: Source) -> None:
         path = f"{source.origin}/never-was-there.md"

@@ -28,7 +28,7 @@ import pytest
 from attrs import evolve
 
 from klaw_core.errors import StoreError
-from klaw_core.interfaces.store import Store
+from klaw_core.interfaces.store import RememberingTransaction, Store
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_core.testing.store_collections import CollectionLaws, InjectedError
 from klaw_core.testing.store_extensions import OWNER, ExtensionLaws, LockLaws
@@ -209,6 +209,46 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
                 manifest = snapshot.manifest(C, origin)
                 recorded = {path: snapshot.record(C, origin, path) for path in ("notes/a.md", "saved/b", "notes/c.md")}
                 assert {path: record for path, record in recorded.items() if record} == manifest
+
+    def test_what_was_noted_of_a_document_stays_until_it_is_written_again(self, store: Store[Any]) -> None:
+        document, other = make_document("notes/a.md", "one\ntwo"), make_document("notes/b.md", "three")
+        put(store, document, other)
+        with store.write() as transaction:
+            if not isinstance(transaction, RememberingTransaction):
+                pytest.skip("the store notes nothing")
+            record, second = (transaction.record(C, "notes", item.path) for item in (document, other))
+            assert record is not None
+            assert second is not None
+            assert (record.seen, second.seen) == ("", "")
+            outdated = evolve(second, content_hash="another", seen="never noted")
+            transaction.remember(C, [evolve(record, seen="one\ntwo"), outdated, evolve(record, path="notes/none.md")])
+        for change in ("replace", "touch", "delete"):
+            with store.read() as snapshot:
+                found = snapshot.record(C, "notes", document.path)
+                assert found == record, "it is no part of what the document is"
+                assert found is not None
+                assert found.seen == "one\ntwo"
+                manifest = snapshot.manifest(C, "notes")
+                assert {path: item.seen for path, item in manifest.items()} == {
+                    document.path: found.seen,
+                    other.path: "",
+                }
+                assert [item.seen for item in snapshot.documents(C, "", "", 9)] == [found.seen, ""]
+            with store.write() as transaction:
+                if change == "replace":
+                    transaction.replace(C, document, cut_lines(document))
+                elif change == "touch":
+                    transaction.touch(C, document)
+                else:
+                    transaction.delete(C, document.path)
+                    transaction.replace(C, document, cut_lines(document))
+            with store.read() as snapshot:
+                after = snapshot.record(C, "notes", document.path)
+            assert after is not None
+            assert after.seen == ""
+            with store.write() as transaction:
+                assert isinstance(transaction, RememberingTransaction)
+                transaction.remember(C, [evolve(record, seen="one\ntwo")])
 
     def test_chunks_come_in_the_order_asked_for(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one\ntwo\nthree"))

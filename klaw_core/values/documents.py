@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from attrs import field, frozen
 
@@ -13,10 +15,15 @@ from klaw_core.values.text import DEFAULT_FORMAT, StoredChunk, text_hash
 
 @frozen
 class Entry:
-    """What a source's scan found: a document that can be read. ``size`` is in bytes (for progress only)."""
+    """What a source's scan found: a document that can be read. ``size`` is in bytes (for progress only).
+
+    ``fingerprint`` is another whenever reading would give another document, and costs less than reading: of a file its
+    inode, size and times. Empty if the source cannot promise that; then each index run reads the document.
+    """
 
     path: str
     size: int = 0
+    fingerprint: str = field(default="", eq=False)
 
 
 def is_path_of(path: str, origin: str) -> bool:
@@ -36,7 +43,8 @@ class Document:
     all of it, outermost first. ``title`` is what the document is called outside its text, such as the name of its file
     and its folders: words find every chunk by it, and a chunk without a heading is embedded with it. ``times`` are
     pairs of a line and the moment that the text from there on was written, in order of lines, where that is known.
-    ``is_note``: it is a person's own file, from which secrets are struck out only where that is configured.
+    ``is_note``: it is a person's own file, from which secrets are struck out only where that is configured. ``digest``
+    tells the bytes that it was read from, for ``DigestingSource``.
     """
 
     path: str
@@ -53,6 +61,7 @@ class Document:
     title: str = ""
     times: tuple[tuple[int, datetime], ...] = field(default=(), repr=False)
     is_note: bool = False
+    digest: str = field(default="", repr=False)
 
     @property
     def content_hash(self) -> str:
@@ -67,12 +76,49 @@ class Document:
 
 @frozen
 class DocumentRecord:
-    """What a store remembers of an indexed document: the manifest's row."""
+    """What a store remembers of an indexed document: the manifest's row.
+
+    ``seen`` is what an index run noted to recognise the document without reading it; see ``RememberingTransaction``.
+    """
 
     path: str
     origin: str
     content_hash: str
     created_at: datetime
+    seen: str = field(default="", eq=False, repr=False)
+
+
+@frozen(eq=False)
+class RecordedDocuments(Mapping[str, DocumentRecord]):
+    """Records by path, each made when it is asked for: most are only looked at for what an index run has noted.
+
+    ``rows`` are what ``make`` makes records of, given the path as well; the last item of each is ``seen``.
+    """
+
+    rows: Mapping[str, Sequence[Any]]
+    make: Callable[[str, Sequence[Any]], DocumentRecord]
+
+    def __getitem__(self, path: str) -> DocumentRecord:
+        return self.make(path, self.rows[path])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.rows
+
+    def __eq__(self, other: object) -> bool:
+        return dict(self) == other if isinstance(other, Mapping) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as of every mapping that is compared by what it holds
+
+    def seen(self, path: str) -> str:
+        """Return what an index run has noted of a document, empty if nothing, or if there is none of this path."""
+        row = self.rows.get(path)
+        return row[-1] if row is not None and isinstance(row[-1], str) else ""
 
 
 @frozen

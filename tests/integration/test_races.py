@@ -242,7 +242,7 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
             home.write("a.md", "a heron on the quay", hours=2)
             assert counts(quick.index()) == (0, 1, 1, 0)
 
-        after(monkeypatch, "read", overtake)
+        after(monkeypatch, "read_changed", overtake)
         report = slow.index()
         assert found(slow, "heron") == ["notes/a.md"]
         assert found(slow, "lantern") == []
@@ -259,7 +259,7 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
             home.write("a.md", "a heron on the quay", hours=2)
             quick.index()
 
-        after(monkeypatch, "read", overtake)
+        after(monkeypatch, "read_changed", overtake)
         slow.index()
         before = dump(slow)
         assert counts(quick.index()) == (0, 0, 2, 0)
@@ -287,28 +287,28 @@ class TestOfTwoRunsAtOnceTheLaterReadingCounts:
             (home.notes / "a.md").unlink()
             quick.index()
 
-        after(monkeypatch, "read", overtake)
+        after(monkeypatch, "read_changed", overtake)
         report = slow.index()
         assert found(slow, "lantern") == []
         assert [(item.path, item.reason) for item in report.skipped] == [("notes/a.md", "vanished")]
 
     def test_a_run_that_is_always_overtaken_ends_and_says_so(self, home, runs, monkeypatch, check):
         slow, quick = runs
-        original = Workspace.read
+        original = Workspace.read_changed
         moments = count(1)
         busy = []
 
-        def read(self, entry):
+        def read(self, entry, digest):
             if busy:
-                return original(self, entry)
+                return original(self, entry, digest)
             busy.append(True)
             home.write("a.md", f"a heron of number{(moment := next(moments))}", hours=moment)
-            document = original(self, entry)
+            document = original(self, entry, digest)
             quick.index()
             busy.clear()
             return document
 
-        monkeypatch.setattr(Workspace, "read", read)
+        monkeypatch.setattr(Workspace, "read_changed", read)
         report = slow.index()
         assert [(item.path, item.keep) for item in report.skipped] == [("notes/a.md", True)]
         assert "another process" in report.skipped[0].reason

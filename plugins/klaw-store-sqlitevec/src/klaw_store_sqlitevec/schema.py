@@ -227,6 +227,10 @@ def _add_checksums(connection: apsw.Connection) -> None:
     connection.execute(_CACHE_DOCUMENTS)
 
 
+def _add_seen(connection: apsw.Connection) -> None:
+    connection.execute("ALTER TABLE documents ADD COLUMN seen TEXT NOT NULL DEFAULT ''")
+
+
 #: Append-only: a step that has been released is never changed.
 MIGRATIONS = (
     Migration("0001-documents-chunks-spaces-cache", _begin),
@@ -240,6 +244,7 @@ MIGRATIONS = (
     Migration("0009-titles", _add_titles),
     WORDS,
     Migration("0011-checksums", _add_checksums),
+    Migration("0012-seen", _add_seen),
 )
 
 

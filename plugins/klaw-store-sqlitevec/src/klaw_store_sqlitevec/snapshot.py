@@ -66,7 +66,7 @@ class SqliteSnapshot:
         """Return documents in order of path: those that begin with ``prefix``, behind ``after``."""
         first, end = path_range(prefix)
         rows = self.resource.execute(
-            "SELECT path, origin, content_hash, created_at FROM documents "
+            "SELECT path, origin, content_hash, created_at, seen FROM documents "
             "WHERE collection = ? AND path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?",
             (collection, after, first, end, clamp(limit)),
         )
@@ -74,16 +74,18 @@ class SqliteSnapshot:
 
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
-        rows = self.resource.execute(
-            "SELECT path, content_hash, created_at FROM documents WHERE collection = ? AND origin = ?",
+        from klaw_core import RecordedDocuments
+
+        rows: Iterator[Any] = self.resource.execute(
+            "SELECT path, content_hash, created_at, seen FROM documents WHERE collection = ? AND origin = ?",
             (collection, origin),
         )
-        return {path: _record(path, origin, digest, created) for path, digest, created in rows}
+        return RecordedDocuments({row[0]: row for row in rows}, lambda path, row: _record(path, origin, *row[1:]))
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return what the manifest has of one path."""
         row = self.resource.execute(
-            "SELECT content_hash, created_at FROM documents WHERE collection = ? AND path = ? AND origin = ?",
+            "SELECT content_hash, created_at, seen FROM documents WHERE collection = ? AND path = ? AND origin = ?",
             (collection, path, origin),
         ).fetchone()
         return None if row is None else _record(path, origin, *row)
@@ -230,12 +232,12 @@ class SqliteSnapshot:
         return table if self._made[collection] else None
 
 
-def _record(path: str, origin: str, digest: Any, created: Any) -> DocumentRecord:
+def _record(path: str, origin: str, digest: Any, created: Any, seen: Any) -> DocumentRecord:
     """Return a row of the manifest. A document whose row is damaged counts as changed: it is written again."""
     from klaw_core import DocumentRecord
 
     try:
-        return DocumentRecord(path, origin, digest, from_text(created))
+        return DocumentRecord(path, origin, digest, from_text(created), seen if isinstance(seen, str) else "")
     except (TypeError, ValueError):
         return DocumentRecord(path, origin, "", UNKNOWN)
 

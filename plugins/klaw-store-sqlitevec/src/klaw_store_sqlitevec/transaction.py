@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from attrs import evolve, field, frozen
 
-from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
+from klaw_core import Chunk, Document, DocumentRecord, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace
 from klaw_store_sqlitevec.cache import count_lookups, evict, note_use
 from klaw_store_sqlitevec.checksums import COLUMNS, checksum
 from klaw_store_sqlitevec.metadata import add_entries, remove_entries, to_json
@@ -81,6 +81,17 @@ class SqliteTransaction(SqliteSnapshot):
         for document_id, metadata in rows:
             remove_entries(self.resource, collection, document_id, metadata)
         return keys
+
+    def remember(self, collection: str, records: Sequence[DocumentRecord], /) -> None:
+        """Note how to recognise documents that are recorded so still."""
+        self.resource.executemany(
+            """UPDATE documents SET seen = ?
+               WHERE collection = ? AND path = ? AND origin = ? AND content_hash = ? AND created_at = ?""",
+            (
+                (record.seen, collection, record.path, record.origin, record.content_hash, to_text(record.created_at))
+                for record in records
+            ),
+        )
 
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
         """Record the vector space of the collection."""
@@ -195,7 +206,8 @@ class SqliteTransaction(SqliteSnapshot):
             document_id, old = self.resource.last_insert_rowid(), None
         else:
             document_id, old = row
-            sql = """UPDATE documents SET (origin, content_hash, created_at, title, metadata) = (?, ?, ?, ?, ?)
+            sql = """UPDATE documents
+                     SET (origin, content_hash, created_at, title, metadata, seen) = (?, ?, ?, ?, ?, '')
                      WHERE id = ?"""
             self.resource.execute(sql, (*values, document_id))
         if metadata != old:
