@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -21,7 +21,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 if TYPE_CHECKING:
     from klaw_core.cli.output import Output
     from klaw_core.memory import Memory
-    from klaw_core.values.search import SearchResult, SearchResults
+    from klaw_core.values.search import SearchResult
 
 _SHOWN = 2  # results for each question
 
@@ -35,7 +35,7 @@ class Question:
 
 
 QUESTIONS = (
-    Question("outdoor adventure", "by meaning: the note that answers it contains none of these words"),
+    Question("employee authentication", "by meaning: the note that answers it contains none of these words"),
     Question("ERR_TLS_42", "by an exact identifier, which vectors miss"),
     Question("why did we not want a message broker?", "a plain question, by words and by meaning"),
     Question("когда сажать помидоры", "по-русски, by words: the default model reads English only"),
@@ -70,7 +70,7 @@ def command(settings: Settings, *, keep: Path | None) -> None:
                 answers.append({"query": question.text, "results": [result_to_json(result) for result in found]})
                 notify(settings, *found.notices)
                 if not settings.json:
-                    _show(question, found, root)
+                    _show(question, [result for result in found if not result.is_weak] or found[:1], root)
     if settings.json:
         print_json(answers)
     else:
@@ -100,7 +100,7 @@ def _begin(settings: Settings, memory: Memory, notes: Path) -> None:
     report_run(settings, "sample notes", report)
 
 
-def _show(question: Question, found: SearchResults, root: Path) -> None:
+def _show(question: Question, found: Sequence[SearchResult], root: Path) -> None:
     from klaw_core.cli.output import StyledText, data
     from klaw_core.cli.results import ResultStyle, show_one
 
