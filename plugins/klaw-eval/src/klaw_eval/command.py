@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -188,6 +186,7 @@ def _reports(settings: Settings, wanted: Arguments) -> Iterator[Run | Comparison
     from klaw_eval.comparing import compare
     from klaw_eval.errors import DatasetError
     from klaw_eval.progress import progress_bars
+    from klaw_eval.roots import kept_root
     from klaw_eval.running import run
 
     try:
@@ -208,6 +207,7 @@ def _report_relevance(settings: Settings, wanted: Arguments) -> None:
     from klaw_eval.printing import print_relevance, relevance_record
     from klaw_eval.progress import progress_bars
     from klaw_eval.relevance import measure_relevance
+    from klaw_eval.roots import kept_root
 
     (config,) = _configs(settings, None)
     records = []
@@ -227,22 +227,6 @@ def _configs(settings: Settings, compared: tuple[Path, Path] | None) -> list[tup
         config = settings.load_config()
         return [(", ".join(map(tilde, config.files)) or "the defaults", config)]
     return [(str(path), evolve(settings, config_file=path).load_config()) for path in compared]
-
-
-@contextmanager
-def kept_root(keep: Path | None) -> Iterator[Path]:
-    """Yield the directory of the indexes: the one that is kept, or one that is gone afterwards. Raise DatasetError."""
-    if keep is None:
-        with tempfile.TemporaryDirectory(prefix="klaw-eval-") as root:
-            yield Path(root)
-        return
-    from klaw_eval.errors import DatasetError
-
-    try:
-        keep.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DatasetError(f"indexes cannot be kept in {keep}: {error.strerror or error}") from error
-    yield keep.resolve()
 
 
 def _refuse_below(reports: Sequence[Run | Comparison], thresholds: Mapping[str, float]) -> None:

@@ -35,9 +35,9 @@ def command(settings: Settings, /, **options: Any) -> None:
     own. The arms: chunks alone; chunks as the extension `facts` arranges and marks them; the same with facts that
     rules found; and with digests of days. No model judges anything.
     """
-    from klaw_eval.command import kept_root
     from klaw_eval.contexts import run_arms
     from klaw_eval.progress import progress_bars
+    from klaw_eval.roots import kept_root
 
     wanted = [_read(path, options["half"], options["limit"]) for path in options["datasets"]]
     bars = progress_bars(settings)
