@@ -43,17 +43,6 @@ nox.options.sessions = ["lint", "types", "tests", "docs", "frameworks", "agents"
 
 PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 SOURCES = [str(plugin / "src") for plugin in PLUGINS]
-# What ``klaw[default]`` needs, and nothing else: the demo is the first command that a newcomer waits for.
-DEFAULT = (
-    "klaw-chunk-markdown",
-    "klaw-embed-onnx",
-    "klaw-fts5",
-    "klaw-model-minilm",
-    "klaw-models",
-    "klaw-http",
-    "klaw-onnx",
-    "klaw-store-sqlitevec",
-)
 TEST_TOOLS = [
     "pytest>=8.3",
     "pytest-xdist>=3.6",
@@ -100,7 +89,7 @@ def install_plugins(session: nox.Session, plugins: Iterable[Path], *tools: str) 
 @nox.session
 def demo(session: nox.Session) -> None:
     """Index the sample notes with the real model and print real results."""
-    install_plugins(session, (ROOT / "plugins" / name for name in DEFAULT))
+    install_plugins(session, (ROOT / "plugins" / name for name in DEFAULT_PLUGINS))
     session.run("klaw", "demo", *session.posargs)
 
 

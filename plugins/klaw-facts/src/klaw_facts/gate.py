@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from klaw_facts.gate_words import EMPTY_CHARACTERS, EMPTY_WORDS, MARKERS
+
 _FLAGS = re.IGNORECASE
 _QUESTION = re.compile(
     r"[?？]|\b(?:who|whom|whose|what|when|where|which|why|how|do you|did (?:i|we)|is there|are there|was|were|can you|could you"
@@ -20,35 +22,59 @@ _MEMORY = re.compile(
     _FLAGS,
 )
 # Words that say nothing by themselves. A short message of nothing else is an acknowledgement, a greeting or a farewell.
-_EMPTY_WORDS = frozenset(
-    re.findall(
-        r"[^\W_][\w'’]*",
-        "you see everything ok okay okey dokey okie k kk yes yeah yea yep yup ya no nope nah sure fine thanks thank thx ty ta tysm great cool nice nicely wow perfect got gotcha "
-        "understood sounds sound good all awesome amazing excellent brilliant lovely exactly right alright correct agreed indeed absolutely "
-        "definitely totally of course done noted makes sense will do problem worries worry welcome hi hello hey bye goodbye see ya later good "
-        "morning evening night day lol haha hehe oh ah hm hmm um huh then that that's this it it's man mate everyone there thing is works work "
-        "helps helped helpful i i'll cheers wonderful fantastic beautiful sweet neat yay hooray woohoo super roger np to know fair enough love you're youre "
-        "the best rock a bunch million lot tons for now your quick help explanation answer reply me by with take care talk soon have too "
-        "really appreciate appreciated bless sorry bad oops true please job one stuff was here guys folks team so very much well and just great "
-        "works awesome sauce copy congrats congratulations bravo legend glad happy hear tomorrow yourself an excellent "
-        "спасибо спасибки спс большое огромное вам тебе тебя вас ок окей окс хорошо ладно ладненько понятно понятненько понял поняла поняли ясно "
-        "ясненько отлично супер да нет неа ага угу привет приветик здравствуй здравствуйте пока доброе утро добрый день вечер дня вечера спокойной ночи "
-        "договорились конечно здорово круто готово благодарю верно точно класс классно ну принято всё все это так очень за помощь ответ "
-        "объяснение согласен согласна замечательно прекрасно чудесно ура рад рада до завтра встречи скорого увидимся хорошего извини "
-        "извините прости простите ой пожалуйста и сделаем помогло помог помогла молодец хаха хахаха ха пойдёт пойдет годится идёт идет "
-        "спокойной свидания вот тогда огонь лады",
-    )
+_EMPTY_PHRASES = re.compile(
+    r"\bтому же\b|\bmy (?:bad|pleasure|fault|mistake|apologies)\b|\b(?:great|good|nice|awesome|amazing|excellent|fantastic|wonderful|solid|stellar) (?:job|work|one|catch|call|idea|find|stuff|answer)\b"
+    r"|\b(?:what a relief)\b|\bone (?:sec|second|moment|minute)\b|\bby the way thanks\b|\b3q\b|\bh{2,}\b|\bне за что\b|\bв самый раз\b|\bпринято к сведению\b|\bне тот чат\b|\bдай(?:те)? (?:мне )?(?:секунд\w+|минут\w+)\b"
+    r"|正是我(?:想)?要的|就是这个|正合我意|我去去就回|什么的|说得(?:对|是|有理)|怎么都行|没什么|不用说|也谢谢|你也(?:是|一样|早点)|再见|再会|要不要紧|不要紧|没那回事|不用(?:了|谢|客气)|要的(?=$|\W)|为你点赞|给你点赞",
+    re.IGNORECASE,
 )
-_EMPTY_PHRASES = re.compile(r"\bmy bad\b|\bне за что\b", re.IGNORECASE)
-_EMPTY_CHARACTERS = frozenset(
-    "好的嗯是对不谢你您多客气用没问题事可以行明白了知道解收到太错厉害棒早上晚安再见拜哈呵哦噢当然吧就这样辛苦真非常啊呀哇啦嘞滴哒赞牛完美同意一定先回头聊慢走"
-    "保重抱歉天嘛那很感激懂得妙极酷嘿嗨"
+_MARKS = (
+    "谢",
+    "好的",
+    "好滴",
+    "好嘞",
+    "收到",
+    "明白",
+    "知道了",
+    "懂了",
+    "哈哈",
+    "辛苦",
+    "抱歉",
+    "对不起",
+    "不好意思",
+    "再见",
+    "拜拜",
+    "晚安",
+    "你好",
+    "厉害",
+    "太棒",
+    "太好",
+    "没事",
+    "没问题",
+    "了解",
 )
+# What carries something on beside the acknowledgement: a thing, a person, a time, an order, a contrast.
+_CARRYING = re.compile(
+    r"\b(?:and|but|now|then|also|so|the|an|my|mine|her|his|our|their|another|other|same|about|on|in|at|from|to|with|a|having|please|next|new|one|more|instead|both|or|let's|go|use|make|send)\b"
+    r"|\b(?:и|а|но|теперь|тогда|ещё|еще|также|мой|моя|моё|мое|мои|моего|моей|моим|его|её|ее|их|наш\w*|про|о|об|на|в|во|с|со|к|ко|у|из|для|по|давай|давайте|другой|другая|другое|новый|новая|нужн\w+|оба|или|тот|та|те|ту)\b"
+    r"|那|再|还|把|给|我的|他|她|它|这个|个|和|跟|也|去|要|先|换|改|用|按|就|到|在|从|吧",
+    re.IGNORECASE,
+)
+# The words are empty, but they choose between things or name one.
+_NAMING = re.compile(
+    r"\b(?:first|second|last|third|other) one\b|^\W*(?:so|ok|okay|and|well)?\W*(?:should|could|would|can|shall|may|might|do|does|is|are|will) (?:i|we|you|it|that|this|they)\b"
+    r"|^\W*(?:both|either|neither|same|the (?:same|best)( one)?|оба|обе|то же|тот же)\W*$|(?:这|那)(?:个|里|些|边|天)",
+    re.IGNORECASE,
+)
+_CHINESE = re.compile(r"[一-鿿]")
+_REPEATED = re.compile(r"([^\W\d_])\1{1,}")
+# What chat programs write for a picture: [捂脸], :smile:
+_EMOJI_NAME = re.compile(r"\[[一-鿿]{1,4}\]|:[a-z_]{2,20}:|\b(?:6{1,6}|2?3{3,}|8{2,}|5{3,})\b")
 _WORD_OR_CHARACTER = re.compile(r"[一-鿿]|(?:(?![一-鿿])[^\W_])+(?:['’][^\W\d_]+)?")
 _LAUGH = re.compile(r"(?:ha|he|ха|хе){2,}h?|l+o+l+|(?:y+a+y+|a+w+|o+h+|h+m+|m+)", re.IGNORECASE)
 #: A message that begins so asks, or tells to do, even without a mark.
 _ASKING = frozenset({"is", "was", "do", "have"})
-_LONGEST_ACKNOWLEDGEMENT = 80
+_LONGEST_ACKNOWLEDGEMENT = 100
 _CODE_LINE = re.compile(
     r"^\s*(?:[{}\])]|//|#!|#include|import |from \S+ import|def |class |func |fn |public |private |const |let |var |return |if \(|for \(|while \("
     r"|<\/?\w|\$ |>>> |at \S+\(|Traceback|File \"|[\w.]+\s*[=:]\s*\S|\s*\S.*[;{]\s*$|\+\s|-\s{2}|@@|diff )"
@@ -77,10 +103,41 @@ def declines(message: str) -> str:
 def _says_nothing(text: str) -> bool:
     if "?" in text or "？" in text:
         return False
-    words = _WORD_OR_CHARACTER.findall(_EMPTY_PHRASES.sub(" ok ", text.casefold().replace("’", "'")))
-    if not words or (words[0] in _ASKING and words != ["do", "it"] and words[:2] != ["have", "a"]):
+    plain = _EMOJI_NAME.sub(" ", _EMPTY_PHRASES.sub(" ok ", text.replace("’", "'")))
+    words = _WORD_OR_CHARACTER.findall(plain)
+    lower = [word.casefold() for word in words]
+    if not words:
+        return bool(_EMOJI_NAME.search(text))
+    if lower[0] in _ASKING and lower != ["do", "it"] and lower[:2] != ["have", "a"]:
         return False
-    return all(word in _EMPTY_WORDS or word in _EMPTY_CHARACTERS or _LAUGH.fullmatch(word) for word in words)
+    unknown = [place for place, word in enumerate(lower) if not _is_empty(word)]
+    if not unknown:
+        return _NAMING.search(plain) is None
+    return (
+        len(unknown) <= _tolerated(lower)
+        and _thanks(lower)
+        and not _CARRYING.search(plain)
+        and all(
+            words[place].isalpha() and (place == 0 or words[place].islower() or not words[place].isascii())
+            for place in unknown
+        )
+    )
+
+
+def _is_empty(word: str) -> bool:
+    if word in EMPTY_WORDS or word in EMPTY_CHARACTERS or _LAUGH.fullmatch(word):
+        return True
+    short = _REPEATED.sub(r"\1", word)  # niiice, спасибооо
+    return short != word and (short in EMPTY_WORDS or _REPEATED.sub(r"\1\1", word) in EMPTY_WORDS)
+
+
+def _tolerated(words: list[str]) -> int:
+    """Return how many words of an acknowledgement may be unknown: one of a few."""
+    return int(len(words) > 1 and not _CHINESE.search(words[0]))
+
+
+def _thanks(words: list[str]) -> bool:
+    return any(word in MARKERS for word in words) or any(mark in "".join(words) for mark in _MARKS)
 
 
 def _is_code(text: str) -> bool:
