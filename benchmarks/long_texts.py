@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from klaw_core import Matrix, Vector
-from klaw_embed_onnx.encoder import SentenceEncoder
-from klaw_embed_onnx.tokenizer import TextTokenizer, cut_tokens
+from klaw_embed_onnx.embedder import load_encoder
 from klaw_models import OnnxEmbedderManifest, find_model
+from klaw_onnx import SentenceEncoder, TextTokenizer, cut_tokens
 
 PASSAGE_TOKENS = 400
 Cut = Callable[[Sequence[int | None], int], list[slice]]
@@ -183,7 +183,7 @@ def main() -> None:
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     arguments = parser.parse_args()
     manifest = find_model(OnnxEmbedderManifest, arguments.model, None, Path(gettempdir()))
-    embedding = Embedding(TextTokenizer.load(manifest), SentenceEncoder.load(manifest, threads=0, batch_tokens=512))
+    embedding = Embedding(TextTokenizer.load(manifest), load_encoder(manifest, threads=0, batch_tokens=512))
     conversations = read_conversations(arguments.locomo)
     total = sum(len(conversation.questions) for conversation in conversations)
     print(f"{manifest.space}, {len(conversations)} conversations, {total} questions")

@@ -38,10 +38,8 @@ from onnx import TensorProto, helper
 from safetensors.numpy import load
 
 from klaw_core import EmbeddingError
-from klaw_embed_onnx.encoder import SentenceEncoder
-from klaw_embed_onnx.tokenizer import TextTokenizer
 from klaw_models import OnnxEmbedderManifest, find_model
-from klaw_onnx import OnnxSession, usable_processors
+from klaw_onnx import OnnxSession, SentenceEncoder, TextTokenizer, usable_processors
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "klaw-model-minilm"))
 from minilm_graph import (

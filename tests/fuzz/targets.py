@@ -244,9 +244,9 @@ def core_memory(home: Path) -> Target:
 
 def model_files(home: Path) -> dict[str, Target]:
     """The files of a model: each of any bytes, with a manifest that names the SHA-256 of just these."""
-    from klaw_embed_onnx.encoder import SentenceEncoder
-    from klaw_embed_onnx.tokenizer import TextTokenizer
+    from klaw_embed_onnx.embedder import load_encoder
     from klaw_models import OnnxEmbedderManifest, find_model, read_manifest
+    from klaw_onnx import TextTokenizer
 
     installed = find_model(OnnxEmbedderManifest, "all-MiniLM-L6-v2", None, home)
     content: dict[str, Any] = json.loads((installed.directory / "model.json").read_text("utf-8"))
@@ -277,7 +277,7 @@ def model_files(home: Path) -> dict[str, Target]:
     def graph(data: bytes) -> None:
         read = with_file(installed.model, data, 2)
         with refused():
-            SentenceEncoder.load(read, threads=1, batch_tokens=64).embed([(1, 2), (3,)])
+            load_encoder(read, threads=1, batch_tokens=64).embed([(1, 2), (3,)])
 
     words = {"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0, "[UNK]": 1}, "unk_token": "[UNK]"}}
     small = json.dumps({**words, "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}}).encode()

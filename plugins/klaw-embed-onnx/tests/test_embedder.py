@@ -12,9 +12,9 @@ from attrs import evolve
 
 from klaw_core import EmbeddingError, ModelCorruptError, VectorSpace
 from klaw_core.testing.embedder import EmbedderContract
-from klaw_embed_onnx.embedder import GROUP_CHARACTERS, OnnxEmbedder
-from klaw_embed_onnx.encoder import SentenceEncoder
+from klaw_embed_onnx.embedder import OnnxEmbedder, load_encoder
 from klaw_models import OnnxEmbedderManifest
+from klaw_onnx import GROUP_CHARACTERS, SentenceEncoder
 
 Variant = Callable[..., OnnxEmbedder]
 
@@ -90,7 +90,7 @@ def test_threads_and_batches_change_no_vector(manifest: OnnxEmbedderManifest, mi
 
 @pytest.fixture(scope="module")
 def encoder(manifest: OnnxEmbedderManifest) -> SentenceEncoder:
-    return SentenceEncoder.load(manifest, threads=2, batch_tokens=16)
+    return load_encoder(manifest, threads=2, batch_tokens=16)
 
 
 WINDOWS = [(101, *range(2000, 2000 + length), 102) for length in (3, 12, 7, 1, 9, 5, 30, 2)]

@@ -1,14 +1,27 @@
-"""What Klaw's ONNX plugins share. Importing this imports neither onnxruntime nor tokenizers yet."""
+"""What the plugins that run ONNX models share. Importing this imports neither onnxruntime nor tokenizers yet."""
 
 from klaw_onnx.batches import compute_batches, usable_processors
-from klaw_onnx.session import OnnxManifest, OnnxSession
+from klaw_onnx.embedder import GROUP_CHARACTERS, WindowEmbedder
+from klaw_onnx.encoder import SentenceEncoder, Session, split_batches
+from klaw_onnx.session import OnnxManifest, OnnxSession, model_inputs
 from klaw_onnx.tokenizer import encodable, load_tokenizer
+from klaw_onnx.windows import Ids, TextTokenizer, TextWindow, cut_tokens
 
 __all__ = [
+    "GROUP_CHARACTERS",
+    "Ids",
     "OnnxManifest",
     "OnnxSession",
+    "SentenceEncoder",
+    "Session",
+    "TextTokenizer",
+    "TextWindow",
+    "WindowEmbedder",
     "compute_batches",
+    "cut_tokens",
     "encodable",
     "load_tokenizer",
+    "model_inputs",
+    "split_batches",
     "usable_processors",
 ]

@@ -55,21 +55,33 @@ class OnnxSession:
 
         ``types`` say for each token which text it belongs to (default: the first). Raise ``failed``.
         """
-        ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
-        mask = np.zeros_like(ids)
-        for number, row in enumerate(rows):
-            ids[number, : len(row)] = row
-            mask[number, : len(row)] = 1
-        feed = {self.manifest.ids_input: ids, self.manifest.mask_input: mask}
-        if self.types_input:
-            feed[self.types_input] = type_ids = np.zeros_like(ids)
-            for number, row in enumerate(types):
-                type_ids[number, : len(row)] = row
+        feed = model_inputs(self.manifest, self.types_input, rows, types)
         try:
             output: NDArray[Any] = self.session.run([self.output], feed)[0]
         except Exception as error:  # onnxruntime's errors have no common base below Exception
             raise self.failed(f"{self.manifest.name} failed: {error}") from error
         return output
+
+
+def model_inputs(
+    manifest: OnnxManifest, types_input: str | None, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] = ()
+) -> dict[str, NDArray[np.int64]]:
+    """Return what a graph is fed for rows of token ids: int64 of shape (rows, longest row), padded with zeros.
+
+    ``types`` say for each token which text it belongs to (default: the first); they are fed if ``types_input`` is
+    the name of an input.
+    """
+    ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
+    mask = np.zeros_like(ids)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = row
+        mask[number, : len(row)] = 1
+    feed = {manifest.ids_input: ids, manifest.mask_input: mask}
+    if types_input:
+        feed[types_input] = type_ids = np.zeros_like(ids)
+        for number, row in enumerate(types):
+            type_ids[number, : len(row)] = row
+    return feed
 
 
 def _open(manifest: OnnxManifest, unavailable: type[KlawError]) -> InferenceSession:

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from attrs import frozen
 
-from klaw_core import EmbedderUnavailableError, EmbeddingError, Matrix, Vector, unit_rows
-from klaw_embed_onnx.tokenizer import Ids
+from klaw_core import EmbeddingError, Matrix, Vector, unit_rows
 from klaw_models import OnnxEmbedderManifest
-from klaw_onnx import OnnxSession, compute_batches, usable_processors
+from klaw_onnx.batches import compute_batches
+from klaw_onnx.windows import Ids
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Session(Protocol):
+    """A loaded model, whatever runs it. Safe to use from several threads."""
+
+    @property
+    def output(self) -> str:
+        """Return the name of the graph's output, for messages."""
+
+    def run(self, rows: Sequence[Sequence[int]], /) -> NDArray[Any]:
+        """Return the output for rows of token ids, padded to the longest. Raise EmbeddingError."""
 
 
 @frozen(eq=False)
 class SentenceEncoder:
     """A loaded model. Safe to use from several threads."""
 
-    session: OnnxSession
+    session: Session
     manifest: OnnxEmbedderManifest
     threads: int
     batch_tokens: int
-
-    @classmethod
-    def load(cls, manifest: OnnxEmbedderManifest, *, threads: int, batch_tokens: int) -> SentenceEncoder:
-        """Check and load the model. Raise EmbedderUnavailableError or ModelCorruptError."""
-        session = OnnxSession.load(manifest, unavailable=EmbedderUnavailableError, failed=EmbeddingError)
-        return cls(session, manifest, threads or usable_processors(), batch_tokens)
 
     def embed(self, windows: Sequence[Ids]) -> Matrix:
         """Return float32 of shape (n, d), row i for window i, of unit length. Raise EmbeddingError."""
