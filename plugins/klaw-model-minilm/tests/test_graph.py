@@ -114,6 +114,25 @@ def test_in_int8_a_text_has_the_same_vector_in_any_company(int8: Any, ids: list[
     np.testing.assert_allclose(_vectors(int8, ids), alone, rtol=0, atol=1e-6)
 
 
+def test_with_float_activations_it_is_closer_to_bert(weights: Weights, ids: list[list[int]], reference: Any) -> None:
+    weight_only = _session(graph.build_graph(weights, graph.WEIGHT_ONLY))
+    *cosines, without_words = (_vectors(weight_only, ids) * reference).sum(axis=1)
+    assert min(cosines) > 0.998
+    assert without_words > 0.99
+
+
+def test_shared_weights_are_read_from_the_other_graph(weights: Weights, ids: list[list[int]], tmp_path: Path) -> None:
+    alone = graph.build_graph(weights, graph.WEIGHT_ONLY)
+    expected = _vectors(_session(alone), ids)
+    int8 = graph.build_graph(weights, graph.INT8).SerializeToString(deterministic=True)
+    graph.share_weights(alone, "model.onnx", int8)
+    assert not [t.name for t in alone.graph.initializer if len(t.raw_data) >= graph.SHARED_BYTES], "stored twice"
+    (tmp_path / "model.onnx").write_bytes(int8)
+    (tmp_path / "weight-only.onnx").write_bytes(alone.SerializeToString(deterministic=True))
+    shared = onnxruntime.InferenceSession(tmp_path / "weight-only.onnx", providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(_vectors(shared, ids), expected)
+
+
 def test_the_build_is_reproducible_to_the_byte(official: Path, tmp_path: Path) -> None:
     """The installed files came out of another process, at another time."""
     spec = importlib.util.find_spec("klaw_model_minilm")

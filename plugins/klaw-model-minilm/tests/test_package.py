@@ -24,7 +24,7 @@ def manifest() -> dict[str, Any]:
 
 
 def test_every_file_has_the_size_and_the_hash_of_the_manifest(manifest: dict[str, Any]) -> None:
-    assert manifest["files"].keys() >= {"model.onnx", "tokenizer.json", "LICENSE", "NOTICE"}
+    assert manifest["files"].keys() >= {"model.onnx", "weight-only.onnx", "tokenizer.json", "LICENSE", "NOTICE"}
     for name, described in manifest["files"].items():
         content = (PACKAGE / name).read_bytes()
         assert len(content) == described["size"], name

@@ -53,7 +53,9 @@ class OnnxEmbedderManifest(EmbedderManifest):
 
     Further keys: ``tokenizer`` (a file), ``max_positions`` (the longest input the graph accepts), ``inputs``
     (``ids``, ``mask``, and ``types``, which is fed where the graph has it), ``output`` (numbers of shape
-    (batch, tokens, dimension); absent: the graph's first). The pooling is ``mean`` or ``cls``.
+    (batch, tokens, dimension); absent: the graph's first), ``weight_only`` (a second graph of the same model, whose
+    activations are not quantised; it may be absent, and may keep its weights in the first one's file: for runtimes that
+    choose the precision themselves). The pooling is ``mean`` or ``cls``.
     """
 
     KIND: ClassVar[str] = "onnx-embedder"
@@ -64,11 +66,12 @@ class OnnxEmbedderManifest(EmbedderManifest):
     mask_input: str = field(validator=WORD)
     types_input: str | None = field(validator=_ABSENT_OR_WORD)
     output: str | None = field(validator=_ABSENT_OR_WORD)
+    weight_only: str | None = field(default=None, validator=validators.optional(FILE))
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """Return the names of the graph and the tokenizer."""
-        return (self.model, self.tokenizer)
+        """Return the names of the graphs and the tokenizer."""
+        return (self.model, self.tokenizer, *([self.weight_only] if self.weight_only else []))
 
     @classmethod
     def parse(cls, directory: Path, content: Mapping[str, Any]) -> Self:
@@ -80,6 +83,7 @@ class OnnxEmbedderManifest(EmbedderManifest):
             mask_input=content["inputs"]["mask"],
             types_input=content["inputs"].get("types"),
             output=content.get("output"),
+            weight_only=content.get("weight_only"),
         )
         if manifest.pooling == "last":
             raise ValueError("pooling 'last' is not one of 'mean', 'cls'")

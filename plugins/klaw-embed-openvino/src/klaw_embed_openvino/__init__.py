@@ -1,0 +1,1 @@
+"""Klaw embedder `openvino`: sentence embeddings on the CPU with OpenVINO."""

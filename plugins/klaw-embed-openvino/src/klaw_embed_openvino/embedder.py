@@ -1,0 +1,21 @@
+"""The embedder ``openvino``: a model that OpenVINO runs."""
+
+from __future__ import annotations
+
+from klaw_embed_openvino.session import OpenVinoSession
+from klaw_models import OnnxEmbedderManifest
+from klaw_onnx import SentenceEncoder, WindowEmbedder, usable_processors
+
+
+class OpenVinoEmbedder(WindowEmbedder):
+    """Embeds with OpenVINO. ``threads`` is how many batches are computed at once; 0: one for each processor."""
+
+    def __init__(
+        self, manifest: OnnxEmbedderManifest, *, precision: str = "auto", threads: int = 0, batch_tokens: int = 512
+    ) -> None:
+        def load() -> SentenceEncoder:
+            streams = threads or usable_processors()
+            session = OpenVinoSession.load(manifest, precision=precision, streams=streams)
+            return SentenceEncoder(session, manifest, streams, batch_tokens)
+
+        super().__init__(manifest, load)

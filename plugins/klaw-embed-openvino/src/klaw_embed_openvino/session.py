@@ -1,0 +1,158 @@
+"""OpenVINO on the CPU: from rows of token ids to the last hidden states."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from threading import local
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from klaw_core import EmbedderUnavailableError, EmbeddingError, reinstall_command
+from klaw_embed_openvino.processor import BFLOAT16, INT8, best_precision, processor_flags
+from klaw_models import OnnxEmbedderManifest
+from klaw_onnx import model_inputs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from openvino import CompiledModel, InferRequest, Model
+
+_REINSTALL = "pip install --upgrade --force-reinstall openvino"
+_OTHER = "set memory.embedding.type to 'onnx'"
+
+#: Activations share a scale in groups of so many: OpenVINO's own choice, and x86 takes multiples of 16. For ARM it
+#: is the whole token, and only that.
+GROUP, WHOLE_TOKEN = 32, 2**64 - 1
+
+
+@frozen(eq=False)
+class OpenVinoSession:
+    """A compiled model. Safe to use from several threads; each has a request of its own, which a run keeps busy.
+
+    OpenVINO has threads, which a forked process lacks and would wait for: there a run raises EmbedderUnavailableError.
+    """
+
+    model: CompiledModel
+    manifest: OnnxEmbedderManifest
+    precision: str
+    types_input: str | None
+    output: str
+    _requests: local = field(factory=local, init=False, repr=False)
+    _process: int = field(factory=os.getpid, init=False, repr=False)
+
+    @classmethod
+    def load(cls, manifest: OnnxEmbedderManifest, *, precision: str, streams: int) -> OpenVinoSession:
+        """Check and compile the model for so many runs at once.
+
+        Raise EmbedderUnavailableError if openvino cannot be imported, does not take the graph or the processor not
+        the precision; ModelCorruptError if a file is not the one that the manifest names or the graph lacks an input
+        or output.
+        """
+        try:
+            import openvino
+        except (ImportError, OSError) as error:
+            raise EmbedderUnavailableError(f"openvino cannot be imported: {error}", hint=_REINSTALL) from error
+        path = _checked(manifest)
+        flags = processor_flags()
+        if precision == "auto":
+            precision = best_precision(flags)
+            if precision == INT8 and manifest.weight_only is None:
+                precision = "float32"  # OpenVINO computes in 8 bits what is stored in 8 bits
+        try:
+            core = openvino.Core()
+            model = core.read_model(path)
+            types_input, output = _names(manifest, model)
+            _require_computable(manifest, model)
+            if precision != INT8:
+                _unpack_weights(model)
+            compiled = core.compile_model(model, "CPU", _settings(precision, streams, flags))
+            got = compiled.get_property("INFERENCE_PRECISION_HINT")
+        except RuntimeError as error:  # what openvino raises of everything
+            raise EmbedderUnavailableError(
+                f"openvino {openvino.__version__} cannot load {manifest.name}: {error}", hint=_REINSTALL
+            ) from error
+        if precision == BFLOAT16 and got != openvino.Type.bf16:
+            raise EmbedderUnavailableError(
+                "this processor does not compute in bfloat16", hint="set memory.embedding.precision to 'auto'"
+            )
+        return cls(compiled, manifest, precision, types_input, output)
+
+    def run(self, rows: Sequence[Sequence[int]], /) -> NDArray[Any]:
+        """Return the output for rows of token ids, padded to the longest; it has a line for each.
+
+        Raise EmbeddingError, or EmbedderUnavailableError in a forked process.
+        """
+        if os.getpid() != self._process:
+            raise EmbedderUnavailableError(
+                "openvino was loaded before this process was forked",
+                hint="start worker processes with the method 'spawn' or 'forkserver'",
+            )
+        request: InferRequest | None = getattr(self._requests, "own", None)
+        try:
+            if request is None:
+                request = self._requests.own = self.model.create_infer_request()
+            outputs = request.infer(model_inputs(self.manifest, self.types_input, rows))
+        except RuntimeError as error:
+            raise EmbeddingError(f"{self.manifest.name} failed: {error}") from error
+        states: NDArray[Any] = outputs[self.output]
+        return states
+
+
+def _checked(manifest: OnnxEmbedderManifest) -> Path:
+    """Return the graph to load, after comparing it, and the file that has its weights, with the manifest.
+
+    Links are followed: openvino takes weights only from the directory that the graph is really in.
+    """
+    path = manifest.check(manifest.model)
+    return (path if manifest.weight_only is None else manifest.check(manifest.weight_only)).resolve()
+
+
+def _names(manifest: OnnxEmbedderManifest, model: Model) -> tuple[str | None, str]:
+    """Return the name of the input for token types, if the graph has it, and of the output."""
+    inputs = {name for value in model.inputs for name in value.names}
+    outputs = {name for value in model.outputs for name in value.names}
+    output = manifest.output or model.outputs[0].any_name
+    missing = ({manifest.ids_input, manifest.mask_input} - inputs) | ({output} - outputs)
+    if missing:
+        raise manifest.corrupt(f"the graph of {manifest.name} has no {', '.join(sorted(missing))}")
+    return (manifest.types_input if manifest.types_input in inputs else None), output
+
+
+def _require_computable(manifest: OnnxEmbedderManifest, model: Model) -> None:
+    """Raise EmbedderUnavailableError of a graph with a scale for each token, which OpenVINO does not compute.
+
+    Its FakeQuantize takes the scales as if they belonged to the other axis; with some shapes that fails, with others
+    the output is wrong.
+    """
+    for node in model.get_ops():
+        if node.get_type_name() == "FakeQuantize" and any(
+            value.get_node().get_type_name() != "Constant" for value in node.input_values()[1:]
+        ):
+            raise EmbedderUnavailableError(
+                f"openvino cannot compute {manifest.directory / manifest.model}, whose activations have a scale "
+                "per token, and the model has no weight-only graph",
+                hint=f"{reinstall_command('klaw-model-minilm', dependencies=False)}, or {_OTHER}",
+            )
+
+
+def _unpack_weights(model: Model) -> None:
+    """Make floats of weights that are stored in 8 bits; else that would be done in each run."""
+    from openvino.passes import ConstantFolding, Manager
+
+    manager = Manager()
+    manager.register_pass(ConstantFolding())
+    manager.run_passes(model)
+
+
+def _settings(precision: str, streams: int, flags: frozenset[str]) -> dict[str, str | int]:
+    """Return the properties to compile with: a stream is one thread, so a batch on each thread as with ONNX Runtime."""
+    group = (WHOLE_TOKEN if "asimddp" in flags else GROUP) if precision == INT8 else 0
+    return {
+        "INFERENCE_PRECISION_HINT": "bf16" if precision == BFLOAT16 else "f32",
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": group,
+        "NUM_STREAMS": streams,
+        "INFERENCE_NUM_THREADS": streams,
+        "ENABLE_CPU_PINNING": "NO",  # others use these processors too, and a process may be forked
+    }

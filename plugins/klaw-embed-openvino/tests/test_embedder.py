@@ -1,0 +1,211 @@
+"""The embedder on the real model: the contract, and that its vectors are those of ONNX Runtime."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from klaw_core import ComponentContext, EmbedderUnavailableError, EmbeddingError, ModelCorruptError
+from klaw_core.testing.embedder import EmbedderContract
+from klaw_embed_openvino.embedder import OpenVinoEmbedder
+from klaw_embed_openvino.options import OpenVinoOptions
+from klaw_embed_openvino.plugin import klaw_embedders
+from klaw_embed_openvino.session import OpenVinoSession
+from klaw_models import OnnxEmbedderManifest, read_manifest
+
+pytest.importorskip("openvino")
+
+ModelCopy = Callable[..., Path]
+
+SENTENCES = (
+    "The cat sits outside.",
+    "A kettle boils water for tea.",
+    "SQLite allows a single writer at a time, and any number of readers beside it.",
+    "Заметка о встрече: 東京で会う 👍",
+    "def embed(texts): return model.encode(texts)",
+)
+LONG = " ".join(SENTENCES * 12)
+
+
+class TestContract(EmbedderContract):
+    @pytest.fixture
+    def embedder(self, minilm: OpenVinoEmbedder) -> OpenVinoEmbedder:
+        return minilm
+
+
+@pytest.mark.parametrize("precision", ["auto", "int8", "float32"])
+def test_the_vectors_are_those_of_onnx_runtime(manifest: OnnxEmbedderManifest, precision: str) -> None:
+    other = pytest.importorskip("klaw_embed_onnx.embedder").OnnxEmbedder(manifest)
+    own = OpenVinoEmbedder(manifest, precision=precision)
+    assert own.space == other.space
+    texts = [*SENTENCES, LONG]
+    cosines = (own.embed_documents(texts) * other.embed_documents(texts)).sum(axis=1)
+    assert cosines.min() > 0.99
+    assert own.count_tokens(texts) == other.count_tokens(texts)
+
+
+def test_threads_and_batches_change_no_vector(manifest: OnnxEmbedderManifest, minilm: OpenVinoEmbedder) -> None:
+    texts = [" ".join(SENTENCES[: number % 5 + 1]) for number in range(12)]
+    expected = minilm.embed_documents(texts)
+    for threads, batch_tokens in ((1, 1), (3, 64)):
+        embedder = OpenVinoEmbedder(manifest, threads=threads, batch_tokens=batch_tokens)
+        cosines = (embedder.embed_documents(texts) * expected).sum(axis=1)
+        assert cosines.min() > 0.9999  # bfloat16 adds in another order
+
+
+def test_float32_is_what_it_says(manifest: OnnxEmbedderManifest) -> None:
+    session = OpenVinoSession.load(manifest, precision="float32", streams=1)
+    assert session.run([[101, 2023, 102], [101, 102]]).shape == (2, 3, 384)
+    alone = session.run([[101, 102]])
+    np.testing.assert_allclose(session.run([[101, 2023, 102], [101, 102]])[1, :2], alone[0], rtol=0, atol=1e-5)
+
+
+def test_bfloat16_where_the_processor_has_none_says_so(manifest: OnnxEmbedderManifest) -> None:
+    import openvino
+
+    if "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        session = OpenVinoSession.load(manifest, precision="bfloat16", streams=1)
+        assert session.run([[101, 2023, 102]]).shape == (1, 3, 384)
+        return
+    with pytest.raises(EmbedderUnavailableError, match="does not compute in bfloat16") as caught:
+        OpenVinoEmbedder(manifest, precision="bfloat16").embed_query("a cat")
+    assert "memory.embedding.precision" in caught.value.hint
+
+
+def test_a_graph_with_a_scale_per_token_alone_is_refused(model_copy: ModelCopy) -> None:
+    """OpenVINO would compute nonsense, or fail, depending on the shapes."""
+    embedder = OpenVinoEmbedder(read_manifest(model_copy(weight_only=None)))
+    with pytest.raises(EmbedderUnavailableError, match="scale per token") as caught:
+        embedder.embed_query("a cat")
+    assert "klaw-model-minilm" in caught.value.hint
+    assert "'onnx'" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "weight-only.onnx"])
+@pytest.mark.parametrize("damage", ["one bit", "gone"])
+def test_a_changed_file_is_refused(model_copy: ModelCopy, name: str, damage: str) -> None:
+    path = model_copy()
+    content = bytearray((path / name).read_bytes())
+    (path / name).unlink()
+    if damage == "one bit":
+        content[len(content) // 2] ^= 1
+        (path / name).write_bytes(content)
+    with pytest.raises(ModelCorruptError, match=name.replace(".", r"\.")) as caught:
+        OpenVinoEmbedder(read_manifest(path)).embed_query("a cat")
+    assert f"delete {path}" in caught.value.hint
+
+
+def test_a_graph_that_openvino_cannot_load_says_so(model_copy: ModelCopy) -> None:
+    path = model_copy()
+    (path / "weight-only.onnx").unlink()
+    (path / "weight-only.onnx").write_bytes(b"no graph at all")
+    content = json.loads((path / "model.json").read_text(encoding="utf-8"))
+    content["files"]["weight-only.onnx"] = {"sha256": sha256(b"no graph at all").hexdigest()}
+    (path / "model.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(EmbedderUnavailableError, match="cannot load all-MiniLM-L6-v2") as caught:
+        OpenVinoEmbedder(read_manifest(path)).embed_query("a cat")
+    assert "openvino" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        ({"inputs": {"ids": "ids", "mask": "attention_mask"}}, "ids"),
+        ({"inputs": {"ids": "input_ids", "mask": "mask"}}, "mask"),
+        ({"output": "pooled"}, "pooled"),
+    ],
+)
+def test_a_name_that_the_graph_does_not_have_is_an_error(
+    model_copy: ModelCopy, changes: dict[str, object], missing: str
+) -> None:
+    with pytest.raises(ModelCorruptError, match=f"the graph of all-MiniLM-L6-v2 has no {missing}"):
+        OpenVinoEmbedder(read_manifest(model_copy(**changes))).embed_query("a cat")
+
+
+def test_a_run_that_fails_is_an_embedding_error(manifest: OnnxEmbedderManifest) -> None:
+    session = OpenVinoSession.load(manifest, precision="float32", streams=1)
+    unknown = evolve(session, types_input="token_types")
+    with pytest.raises(EmbeddingError, match="all-MiniLM-L6-v2 failed: ") as caught:
+        unknown.run([[101, 102]])
+    assert type(caught.value) is EmbeddingError
+
+
+def test_a_library_that_cannot_be_imported_says_so(
+    manifest: OnnxEmbedderManifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_import = builtins.__import__
+
+    def failing(name: str, *rest: Any, **keywords: Any) -> Any:
+        if name.partition(".")[0] == "openvino":
+            raise ImportError("libthing.so.1: cannot open shared object file")
+        return real_import(name, *rest, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", failing)
+    with pytest.raises(EmbedderUnavailableError, match="openvino cannot be imported: libthing") as caught:
+        OpenVinoEmbedder(manifest).embed_query("a cat")
+    assert "openvino" in caught.value.hint
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_is_told_and_does_not_wait(minilm: OpenVinoEmbedder) -> None:
+    minilm.embed_query("a cat")
+    child = os.fork()
+    if child == 0:  # nothing of pytest's may run here
+        signal.alarm(60)
+        try:
+            minilm.embed_query("a cat")
+        except EmbedderUnavailableError as error:
+            os._exit(7 if "forked" in str(error) else 8)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_the_component_builds_the_default_model(tmp_path: Path) -> None:
+    (component,) = klaw_embedders()
+    embedder = component.factory(component.options(), ComponentContext(tmp_path / "data", tmp_path / "cache"))
+    assert (component.name, embedder.space.model) == ("openvino", "all-MiniLM-L6-v2")
+
+
+def test_the_entry_point_leads_to_the_hook() -> None:
+    (point,) = entry_points(group="klaw", name="embed-openvino")
+    assert point.load().klaw_embedders is klaw_embedders
+
+
+def test_nothing_heavy_is_imported_before_the_first_text(tmp_path: Path) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from klaw_embed_openvino.plugin import klaw_embedders
+assert not {{"numpy", "openvino", "tokenizers"}} & sys.modules.keys(), "by the plugin"
+from klaw_core import ComponentContext
+(component,) = klaw_embedders()
+embedder = component.factory(component.options(), ComponentContext(Path({str(tmp_path)!r}), Path({str(tmp_path)!r})))
+assert (embedder.space.dimension, embedder.max_tokens) == (384, 254)
+assert not {{"openvino", "onnxruntime", "tokenizers", "httpx"}} & sys.modules.keys(), "by the embedder"
+embedder.count_tokens(["a cat"])
+assert not {{"openvino", "onnxruntime"}} & sys.modules.keys(), "by counting"
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"model": ""}, {"path": ""}, {"precision": "float16"}, {"threads": -1}, {"batch_tokens": 0}],
+    ids=lambda options: next(iter(options)),
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        OpenVinoOptions(**options)
