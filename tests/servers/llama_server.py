@@ -17,6 +17,7 @@ def main(model: str, port: str, context: str = "512", use: str = "embeddings") -
     parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = int(context)
     parameters.n_parallel = 1
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
+    parameters.sampling.temp = 0  # unless a request says otherwise
     parameters.verbosity = 0
     server = xllamacpp.Server(parameters)
     print(server.listening_address, flush=True)  # noqa: T201  # a program's output
