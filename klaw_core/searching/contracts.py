@@ -8,7 +8,7 @@ from operator import ge, index
 from typing import TYPE_CHECKING, Any
 
 from klaw_core.errors import PluginContractError
-from klaw_core.values.search import Hit, KeySelection
+from klaw_core.values.search import Hit, KeySelection, TellingSelection
 
 if TYPE_CHECKING:
     from klaw_core.values.search import ChunkSelection
@@ -38,9 +38,14 @@ def check_hits(hits: Sequence[Any], depth: int, within: ChunkSelection | None, w
 def _allowed(keys: Collection[int], within: ChunkSelection | None) -> bool:
     """Return whether all keys are selected.
 
-    A selection of the store's own class is trusted: listing its keys may mean to ship them from a server.
+    The keys of a selection of the store's own class are not listed: that may mean to ship them from a server. It is
+    asked about these keys, if it can tell.
     """
-    if not keys or not isinstance(within, KeySelection):
+    if not keys or within is None:
+        return True
+    if isinstance(within, TellingSelection):
+        return len(within.among(sorted(keys))) == len(keys)
+    if not isinstance(within, KeySelection):
         return True
     if within.is_empty:
         return False

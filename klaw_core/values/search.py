@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Protocol, overload
+from typing import Protocol, overload, runtime_checkable
 
 from attrs import field, frozen
 
@@ -52,6 +52,17 @@ class ChunkSelection(Protocol):
     @property
     def is_empty(self) -> bool:
         """Return whether nothing is selected."""
+
+
+@runtime_checkable
+class TellingSelection(ChunkSelection, Protocol):
+    """A selection that can tell which of some keys are selected without listing all. Optional.
+
+    What a retriever returned is checked by it; without it only a :class:`KeySelection` is.
+    """
+
+    def among(self, keys: Sequence[int], /) -> Sequence[int]:
+        """Return those of these keys that are selected, in any order."""
 
 
 @frozen

@@ -175,3 +175,12 @@ def test_hits_are_allowed_if_all_are_among_what_the_filters_keep(keys, kept):
 
     assert _allowed(keys, KeySelection(np.array(sorted(kept), dtype=np.int64))) == (keys <= kept)
     assert _allowed(keys, None)
+
+    class Telling(KeySelection):
+        def keys(self):
+            raise AssertionError("all keys were listed")
+
+        def among(self, some):
+            return [key for key in some if key in kept]
+
+    assert _allowed(keys, Telling(np.array([], dtype=np.int64))) == (keys <= kept)
