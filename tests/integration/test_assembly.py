@@ -158,7 +158,7 @@ def test_a_directory_that_cannot_be_indexed_is_named(home, memory, directory):
 
 
 def test_a_retriever_of_another_store_is_refused(home):
-    other = {"memory": "sqlite", "sqlite": "memory"}[home.backend]
+    other = "sqlite" if home.backend == "memory" else "memory"
     with pytest.raises(PluginError, match="needs a store that offers"):
         home.open(store={"type": other})
 

@@ -355,9 +355,10 @@ class TestFailures:
         with home.open(retrieval=[{"type": words}, {"type": "mine"}]) as memory:
             assert paths(memory.search("tokens", filters=Filters(path="notes/lunch"))) == ["notes/lunch.md"]
 
-    @pytest.mark.usefixtures("small")
-    def test_keys_that_are_no_longer_there_are_left_out(self, home):
-        self.leg(home, lambda _query: [Hit(10**9, 9.0), Hit(1, 1.0)])
+    def test_keys_that_are_no_longer_there_are_left_out(self, home, small):
+        with small._assembly.store.read() as snapshot:
+            key = snapshot.keys("memory").tolist()[0]
+        self.leg(home, lambda _query: [Hit(10**9, 9.0), Hit(key, 1.0)])
         with home.open(retrieval=[{"type": "mine"}]) as memory:
             assert len(memory.search("anything")) == 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -21,6 +22,9 @@ from klaw_store_postgres.options import PostgresOptions
 # A transaction that has not begun is begun anew so often: on other connections, once the server is back.
 _ATTEMPTS = 5
 _IDLE_SECONDS = 120.0
+# What a server says that is starting, or recovering from a crash: a connection that is refused has no code for it.
+_NOT_YET = ("the database system is starting up", "the database system is in recovery mode", "not yet accepting")
+_PAUSE_SECONDS = 0.1
 
 
 @frozen
@@ -97,7 +101,7 @@ class Connections:
     def dedicated(self) -> Iterator[psycopg.Connection[Any]]:
         """Give a connection that is nobody else's: what is locked on it stays so. Raise StoreError."""
         with store_errors(self.location):
-            connection = psycopg.connect(**self._arguments())
+            connection = self._connect()
             try:
                 self._configure(connection)
                 yield connection
@@ -164,7 +168,7 @@ class Connections:
         """Open a pool. A connection is tried first: it fails at once, and says why. Raise StoreError."""
         with store_errors(self.location):
             try:
-                psycopg.connect(**self._arguments()).close()
+                self._connect().close()
             except psycopg.OperationalError as error:
                 raise StoreError(
                     f"cannot connect to {self.location}: {str(error).strip().splitlines()[-1]}",
@@ -182,6 +186,17 @@ class Connections:
             name="klaw",
             open=True,
         )
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        """Make a connection of one's own; while the server says that it is about to be there, wait for it."""
+        deadline = time.monotonic() + self.options.timeout_seconds
+        while True:
+            try:
+                return psycopg.connect(**self._arguments())
+            except psycopg.OperationalError as error:
+                if time.monotonic() > deadline or not any(words in str(error) for words in _NOT_YET):
+                    raise
+                time.sleep(_PAUSE_SECONDS)
 
     def _arguments(self) -> dict[str, Any]:
         return {

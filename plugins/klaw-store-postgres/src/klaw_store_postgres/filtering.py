@@ -33,6 +33,7 @@ class SqlSelection:
     values: tuple[Any, ...]
 
     _keys: Keys | None = field(default=None, init=False)
+    _is_empty: bool | None = field(default=None, init=False)
 
     def keys(self) -> Keys:
         """Return the keys of the chunks that pass, ascending."""
@@ -44,8 +45,15 @@ class SqlSelection:
     @property
     def is_empty(self) -> bool:
         """Whether none passes."""
-        sql, values = self.subquery("1")
-        return self.session.row(f"{sql} LIMIT 1", values) is None
+        if self._is_empty is None:
+            sql, values = self.subquery("1")
+            self._is_empty = self.session.row(f"{sql} LIMIT 1", values) is None
+        return self._is_empty
+
+    def among(self, keys: Sequence[int], /) -> Sequence[int]:
+        """Return those of these keys whose chunks pass."""
+        sql, values = self.subquery()
+        return [key for (key,) in self.session.rows(f"{sql} AND chunk.key = ANY(%s)", [*values, list(keys)])]
 
     def subquery(self, columns: str = "chunk.key") -> tuple[str, list[Any]]:
         """Return the statement that finds them, and its values."""

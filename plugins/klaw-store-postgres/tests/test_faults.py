@@ -1,0 +1,220 @@
+"""Servers that stop, connections that break, writers that are in each other's way, and what is killed in mid-write."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from klaw_core import Migration, StoreError, StoreLockedError
+from klaw_core.testing.store import dump, put
+from klaw_core.testing.values import make_document
+
+CAMPAIGN = Path(__file__).with_name("campaign.py")
+CASES = int(os.environ.get("KLAW_CAMPAIGN_CASES", "20"))
+
+
+@pytest.fixture
+def cut(server):
+    """Cut every connection that Klaw has to the server."""
+    import psycopg
+
+    def cut_all():
+        with psycopg.connect(server.superuser_dsn, autocommit=True) as connection:
+            sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'klaw'"
+            return len(connection.execute(sql).fetchall())
+
+    return cut_all
+
+
+def fail_once(session, attempts, state):
+    """Let PostgreSQL raise an error of this kind at the first attempt."""
+    attempts.append(state)
+    if len(attempts) == 1:
+        session.run(f"DO $$ BEGIN RAISE EXCEPTION 'in the way' USING ERRCODE = '{state}'; END $$")
+
+
+class TestLostConnections:
+    def test_a_transaction_that_has_not_begun_is_begun_on_another_connection(self, open_store, cut):
+        store = open_store()
+        put(store, make_document("notes/a.md", "one"))
+        with store.read(), store.read():
+            pass
+        assert cut() >= 2
+        with store.read() as snapshot:
+            assert list(snapshot.manifest("memory", "notes")) == ["notes/a.md"]
+        cut()
+        put(store, make_document("notes/b.md", "two"))
+        cut()
+        assert not store.journals.records("saved").exists
+        with store.lock("facts"):
+            pass
+
+    def test_one_that_is_cut_leaves_nothing_and_the_next_one_passes(self, open_store, cut):
+        store = open_store()
+        put(store, make_document("notes/a.md", "one"))
+        with store.read() as snapshot:
+            before = dump(snapshot)
+        with pytest.raises(StoreError, match="nothing of this transaction was kept"), store.write() as transaction:  # noqa: PT012  # the block is the subject
+            transaction.replace("memory", make_document("notes/b.md", "two"), [])
+            cut()
+            transaction.replace("memory", make_document("notes/c.md", "three"), [])
+        with store.read() as snapshot:
+            assert dump(snapshot) == before
+        put(store, make_document("notes/b.md", "two"))
+
+    def test_one_that_is_cut_before_its_end_does_not_say_that_it_was_kept(self, open_store, cut):
+        store = open_store()
+        with pytest.raises(StoreError, match="it may have been kept"), store.write() as transaction:  # noqa: PT012  # the block is the subject
+            transaction.replace("memory", make_document("notes/b.md", "two"), [])
+            cut()
+        with store.read() as snapshot:
+            assert list(snapshot.manifest("memory", "notes")) == []
+
+    def test_a_lock_ends_with_its_connection(self, open_store, cut):
+        first, second = open_store(), open_store()
+        with first.lock("facts"):
+            cut()
+            with second.lock("facts", on_wait=lambda: pytest.fail("it is held by nobody")):
+                pass
+
+    def test_a_server_that_is_not_there_is_named_without_the_password(self, options):
+        from klaw_store_postgres.store import PostgresStore
+
+        away = evolve(options, dsn="postgresql://klaw:hidden@127.0.0.1:1/klaw", timeout_seconds=2)
+        with pytest.raises(StoreError, match=r"127\.0\.0\.1:1/klaw") as caught:
+            PostgresStore(away)
+        assert "hidden" not in str(caught.value)
+        assert "memory.store.dsn" in caught.value.hint
+        with pytest.raises(StoreError, match="not a connection string") as caught:
+            PostgresStore(evolve(options, dsn="klaw:hidden"))
+        assert "hidden" not in str(caught.value)
+        assert "hidden" not in repr(away)
+
+
+class TestOthersInTheWay:
+    @pytest.mark.parametrize("state", ["40P01", "40001"])
+    def test_what_another_transaction_has_caused_is_done_again(self, open_store, state):
+        store = open_store()
+        attempts = []
+        store.journals.do(lambda session: fail_once(session, attempts, state))
+        assert attempts == [state, state]
+        with pytest.raises(StoreLockedError), store.write() as transaction:
+            fail_once(transaction.resource, [], state)
+
+    def test_migrations_are_done_again_as_a_whole(self, open_store):
+        store = open_store()
+        attempts = []
+
+        class Joining:
+            needs_vectors = False
+
+            def prepare(self, _resource):
+                pass
+
+            def migrations(self):
+                return [
+                    Migration("1", lambda session: session.run("CREATE TABLE made_twice (tenant integer)")),
+                    Migration("2", lambda session: fail_once(session, attempts, "40P01")),
+                    Migration("3", lambda session: session.run("DROP TABLE made_twice")),
+                ]
+
+        store.enlist(f"joining-{store._agent}", Joining())
+        assert len(attempts) == 2
+
+    def test_a_newer_version_of_a_table_is_not_touched(self, open_store):
+        store = open_store()
+        name = f"newer-{store._agent}"
+        store._migrate(name, [Migration("1", lambda _session: None), Migration("2", lambda _session: None)])
+        with pytest.raises(StoreError, match="newer version"):
+            store._migrate(name, [Migration("1", lambda _session: None)])
+
+    def test_a_writer_waits_for_another_no_longer_than_configured(self, options, agent):
+        from klaw_store_postgres.store import PostgresStore
+
+        hasty = evolve(options, timeout_seconds=0.2)
+        first, second = PostgresStore(options, agent=agent), PostgresStore(hasty, agent=agent)
+        with first.write(), pytest.raises(StoreLockedError), second.write():
+            pass
+        with first.rebuild(), pytest.raises(StoreLockedError), second.write():
+            pass
+        with second.write():
+            pass
+        first.close()
+        second.close()
+
+
+def survivors(dsn, lines):
+    """Check what each agent has: all that was acknowledged, of the last one all or nothing, and nothing half."""
+    sys.path.insert(0, str(CAMPAIGN.parent))
+    try:
+        from campaign import INDEXES, open_store, path_of
+    finally:
+        sys.path.remove(str(CAMPAIGN.parent))
+    for line in lines:
+        agent, acknowledged, _ = line.split()
+        store = open_store(dsn, agent)
+        kept = set(store.journals.records("saved").ids())
+        with store.read() as snapshot:
+            paths = set(snapshot.manifest("memory", "notes"))
+            assert {path_of(number) for number in range(int(acknowledged))} <= paths
+            assert {str(number) for number in range(int(acknowledged))} <= kept
+            assert len(paths) <= len(kept) <= int(acknowledged) + 1
+            assert snapshot.counts("memory") == {"notes": (len(paths), 2 * len(paths))}
+            keys = snapshot.keys("memory").tolist()
+            for index in INDEXES.values():
+                assert index.keys(snapshot.resource, "memory").tolist() == keys
+                assert list(index.check(snapshot.resource, "memory", None)) == []
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def mortal(server):
+    """A server of one's own, to be killed. What its processes had written the system has, though no disk has it yet."""
+    from klaw_store_postgres.testing import PostgresServer
+
+    del server  # which skips, where there is none
+    mortal = PostgresServer()
+    mortal.start()
+    yield mortal
+    mortal.stop()
+
+
+def run_campaign(dsn, who, points):
+    seed = time.time_ns() % 1_000_000
+    command = [sys.executable, str(CAMPAIGN), dsn, who, str(points), str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60 + 10 * points, check=False)
+    assert done.returncode == 0, f"seed {seed}: {done.stderr}"
+    return done.stdout.splitlines()
+
+
+def test_clients_that_are_killed_lose_nothing_that_was_acknowledged(server):
+    lines = run_campaign(server.dsn, "client", CASES)
+    assert len(lines) == CASES
+    survivors(server.dsn, lines)
+
+
+def test_a_server_that_is_killed_loses_nothing_that_was_acknowledged(mortal):
+    survivors(mortal.dsn, run_campaign(mortal.dsn, "server", max(CASES // 5, 1)))
+
+
+def test_a_whole_server_that_is_killed_starts_again_with_what_was_acknowledged(mortal):
+    from klaw_store_postgres.options import PostgresOptions
+    from klaw_store_postgres.store import PostgresStore
+
+    store = PostgresStore(PostgresOptions(mortal.dsn))
+    put(store, make_document("notes/a.md", "one"))
+    with pytest.raises(StoreError), store.write() as transaction:  # noqa: PT012  # the block is the subject
+        transaction.replace("memory", make_document("notes/b.md", "two"), [])
+        os.kill(mortal.pid, signal.SIGKILL)
+        time.sleep(1)  # its children notice
+        transaction.replace("memory", make_document("notes/c.md", "three"), [])
+    mortal.restart()
+    with store.read() as snapshot:
+        assert list(snapshot.manifest("memory", "notes")) == ["notes/a.md"]
+    put(store, make_document("notes/b.md", "two"))
+    store.close()
