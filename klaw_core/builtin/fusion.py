@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from itertools import count, repeat
+from operator import add, attrgetter, mul, truediv
 
 from attrs import field, frozen, validators
 
@@ -59,9 +60,8 @@ class ReciprocalRankFusion:
         standings = self._standings(ranking.hits, believed=believed)
         weights = [ranking.weight * (least + sure * standing) for standing in standings]
         if believed:
-            beliefs = map(_belief, ranking.hits)
-            weights = [weight * belief for weight, belief in zip(weights, beliefs, strict=True)]
-        values = [weight / place for place, weight in enumerate(weights, start=self.k + 1)]
+            weights = list(map(mul, weights, map(_belief, ranking.hits)))
+        values = list(map(truediv, weights, count(self.k + 1)))
         return _WeightedRanking(ranking.retriever, ranking.hits, weights, values)
 
     def _standings(self, hits: Sequence[Hit], *, believed: bool) -> Sequence[float]:
@@ -81,8 +81,8 @@ class ReciprocalRankFusion:
 
 def _belief(hit: Hit) -> float:
     """Return what a hit counts for by its relevance. A square root: twice the words are not twice the answer."""
-    relevance = hit.relevance or 0.0
-    belief = math.sqrt(max(_LEAST_RELEVANCE, relevance))
+    relevance = hit.relevance
+    belief = math.sqrt(relevance if relevance is not None and relevance > _LEAST_RELEVANCE else _LEAST_RELEVANCE)
     return belief * _UNREACHED if hit.unreached else belief
 
 
@@ -122,8 +122,8 @@ def _combine(retrievers: Iterable[_WeightedRanking], limit: int) -> Sequence[Hit
     ordered = sorted(retrievers, key=_by_retriever)
     scores: dict[int, float] = {}
     for weighted in ordered:
-        for hit, value in zip(weighted.hits, weighted.values, strict=True):
-            scores[hit.key] = scores.get(hit.key, 0.0) + value
+        keys = [hit.key for hit in weighted.hits]
+        scores.update(zip(keys, map(add, map(scores.get, keys, repeat(0.0)), weighted.values), strict=True))
     best = sorted([(-score, key) for key, score in scores.items()])[:limit]
     parts: dict[int, list[Contribution]] = {key: [] for _, key in best}
     for weighted in ordered:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from operator import ge, index
+from operator import attrgetter, ge, index
 from typing import TYPE_CHECKING, Any
 
 from klaw_core.errors import PluginContractError
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from klaw_core.values.search import ChunkSelection
 
 _LARGEST_KEY = 2**63
+_KEY, _SCORE = attrgetter("key"), attrgetter("score")
 
 
 def check_hits(hits: Sequence[Any], depth: int, within: ChunkSelection | None, who: str) -> None:
     """Raise PluginContractError unless the hits are hits, distinct, in order, allowed and not too many."""
     kinds = set(map(type, hits))
-    numbers = [index(hit.key) for hit in hits] if all(issubclass(kind, Hit) for kind in kinds) else None
+    numbers = list(map(index, map(_KEY, hits))) if all(issubclass(kind, Hit) for kind in kinds) else None
     if numbers is None or (numbers and not -_LARGEST_KEY < min(numbers) <= max(numbers) < _LARGEST_KEY):
         raise PluginContractError(f"{who} returned something other than Hits, or a key outside int64")
-    scores = [hit.score for hit in hits]
+    scores = list(map(_SCORE, hits))
     keys = set(numbers)
     ordered = all(map(ge, scores, scores[1:]))
     if (

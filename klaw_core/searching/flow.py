@@ -343,7 +343,7 @@ def _spread(scope: Scope, found: Sequence[tuple[StoredChunk, Hit]], spread: Spre
 
 def _suggest(scope: Scope, spread: Spread, notices: list[str]) -> None:
     """Say what was probably meant, where nothing or nothing good was found."""
-    known = [scope.relevance(hit.key) for _, hit in spread.taken]
+    known = (scope.relevance(hit.key) for _, hit in spread.taken)
     if all(relevance is not None and relevance < WEAK_RELEVANCE for relevance in known):
         from klaw_core.searching.why_nothing import suggestions
 

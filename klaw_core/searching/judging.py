@@ -66,7 +66,10 @@ def is_unreachable(question: str, text: str) -> bool:
     asked = _words(question)
     if len(asked) < _SENTENCE:
         return False
-    return asked.isdisjoint(match[0] for match in _WORD.finditer(text.casefold()))  # most share one of their first
+    # Most share one of their first: the last of these may be half a word.
+    return asked.isdisjoint(_WORD.findall(text[:_READ].casefold())[:-1]) and asked.isdisjoint(
+        _WORD.findall(text.casefold())
+    )
 
 
 @lru_cache(maxsize=16)
@@ -119,7 +122,7 @@ def judge(words: Sequence[Ranking], vectors: Sequence[Ranking], known: float) ->
             return both
         return telling * both + (1.0 - telling) * (by_vectors(key) or 0.0) * known
 
-    return by_both
+    return cache(by_both)
 
 
 def _relevances(rankings: Sequence[Ranking]) -> Mapping[int, Hit]:

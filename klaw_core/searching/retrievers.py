@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from attrs import frozen
 
 from klaw_core.errors import PluginError
-from klaw_core.interfaces.index import Retriever
+from klaw_core.interfaces.index import NoticingRetriever, Retriever, SuggestingRetriever
 from klaw_core.values.search import Hit, Query
 
 
@@ -20,6 +21,17 @@ class ConfiguredRetriever:
     retriever: Retriever[Any]
     weight: float
     problem: str = ""
+
+    # A Protocol is checked attribute by attribute, which takes longer than to find out what to do with the answer.
+    @cached_property
+    def noticing(self) -> NoticingRetriever[Any] | None:
+        """The retriever, if it may have notices about a question."""
+        return self.retriever if isinstance(self.retriever, NoticingRetriever) else None
+
+    @cached_property
+    def suggesting(self) -> SuggestingRetriever[Any] | None:
+        """The retriever, if it can say what was probably meant."""
+        return self.retriever if isinstance(self.retriever, SuggestingRetriever) else None
 
     @property
     def limitation(self) -> str:

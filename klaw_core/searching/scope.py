@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, evolve, field, frozen
 
 from klaw_core.errors import RetrievalError, as_klaw_error
-from klaw_core.interfaces.index import NoticingRetriever
 from klaw_core.searching.contracts import check_hits
 from klaw_core.searching.judging import is_unreachable, judge
 from klaw_core.searching.retrievers import ConfiguredRetriever
@@ -72,8 +71,8 @@ class Scope:
                 try:
                     hits = tuple(configured.retriever.search(self.snapshot.resource, target.query, depth))
                     check_hits(hits, depth, target.query.within, f"the retriever {configured.name!r}")
-                    if isinstance(configured.retriever, NoticingRetriever):
-                        remarks = configured.retriever.notices(self.snapshot.resource, target.query)
+                    if configured.noticing is not None:
+                        remarks = configured.noticing.notices(self.snapshot.resource, target.query)
                         notices.extend(map(str, remarks))
                 except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything; the others go on
                     problem = as_klaw_error(error)

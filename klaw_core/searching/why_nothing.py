@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from klaw_core.errors import as_klaw_error
 from klaw_core.indexing.reconcile import count_lacking
-from klaw_core.interfaces.index import Index, SuggestingRetriever
+from klaw_core.interfaces.index import Index
 from klaw_core.values.search import Filters
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ def suggestions(scope: Scope) -> Iterator[str]:
         if len(query.text) > _LONGEST_SUGGESTION:
             continue
         for configured in target.retrievers:
-            if not isinstance(configured.retriever, SuggestingRetriever):
+            if configured.suggesting is None:
                 continue
             try:
-                meant = configured.retriever.suggest(scope.snapshot.resource, query, read)
+                meant = configured.suggesting.suggest(scope.snapshot.resource, query, read)
             except Exception:  # noqa: BLE001, S112  # a plugin may raise anything; the answer stands without it
                 continue
             if meant:

@@ -12,7 +12,7 @@ from klaw_core.testing.index import stored
 from klaw_core.words.query import Term
 from klaw_fts5.exact import ExactSearch, Weights
 from klaw_fts5.index import Fts5Index
-from klaw_fts5.knowledge import KnowledgeCache, WordKnowledge
+from klaw_fts5.knowledge import KnowledgeCache, TermHits, WordKnowledge
 from klaw_fts5.packed.state import PackedState
 from klaw_fts5.sql import statements
 from klaw_fts5.suggesting import Suggester
@@ -75,9 +75,10 @@ def test_what_is_known_has_an_end() -> None:
     assert known.counted(Term(("w20000",))) == (1, 1)
     assert known.counted(Term(("w0",))) == (0, 0)
     for number in range(3):
-        known.keep_keys(Term((f"w{number}",)), array("q", range(200_000)))
-    assert known.keys(Term(("w0",))) is None
-    assert known.keys(Term(("w2",))) is not None
+        keys = array("q", range(200_000))
+        known.keep_hits(Term((f"w{number}",)), TermHits(keys, array("d", keys)))
+    assert known.hits(Term(("w0",))) is None
+    assert known.hits(Term(("w2",))) is not None
 
 
 def test_another_stamp_knows_nothing() -> None:

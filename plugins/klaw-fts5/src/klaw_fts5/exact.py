@@ -5,7 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Sequence
 from functools import cached_property
-from typing import Protocol
+from itertools import compress, repeat
+from math import inf
+from operator import add, itemgetter
+from typing import Any, Protocol
 
 import apsw
 from attrs import field, frozen
@@ -13,15 +16,17 @@ from attrs import field, frozen
 from klaw_core import Keys
 from klaw_core.words.query import Term, render
 from klaw_fts5.coverage import Holders
-from klaw_fts5.knowledge import WordKnowledge
-from klaw_fts5.plan import Counts
+from klaw_fts5.knowledge import TermHits, WordKnowledge
+from klaw_fts5.plan import Counts, asks
 from klaw_fts5.sql import Statements
-from klaw_fts5.tokenizer import Tokenizer, makes_pairs
+from klaw_fts5.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
 
 # Of hundreds of terms, those that are in more rows than this are equally frequent.
 _RARE = 1_000
-# Of so many rows a term's are counted once and for all; of more, no further than is asked.
-_COUNTED = 5_000
+#: Of so many rows those of a term are read once and for all; of more they are counted no further than is asked.
+FEW_ROWS = 5_000
+# A shorter word may be in any chunk.
+_TELLING = 4
 # Among fewer rows half of them is soon reached, and says nothing about a word.
 _FEW = 20
 
@@ -106,23 +111,61 @@ class ExactSearch:
         self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
     ) -> dict[int, float]:
         """Return the scores of the best chunks for any of the terms: ``bm25()`` with its sign turned."""
-        scores = self._best(terms, depth, None if within is None else within.astype("int64", order="C", copy=False))
-        if scores and preferred is not None and preferred.phrases and preferred.weight:
-            for key, score in self._best(preferred.phrases, len(scores), array("q", scores)).items():
-                scores[key] += preferred.weight * score
+        phrases = preferred.phrases if preferred is not None and preferred.weight else ()
+        if self._is_small:
+            scores = _top(self._sum(terms, None if within is None else set(within.tolist())), depth)
+            more = self._sum(phrases, scores.keys()) if scores else {}
+        else:
+            scores = self._best(terms, depth, None if within is None else within.astype("int64", order="C", copy=False))
+            more = self._best(phrases, len(scores), array("q", scores)) if scores and phrases else {}
+        for key, score in more.items():
+            scores[key] += preferred.weight * score if preferred is not None else 0.0
         return scores
 
     def held_by(self, term: Term, keys: Sequence[int], /) -> tuple[int, Collection[int]]:
         """Return how many chunks hold a term, and which of these do."""
-        if self.rows > _COUNTED:
-            values = (render((term,)), apsw.carray(array("q", keys)))
-            return self.count(term, self.rows), [key for (key,) in self.connection.execute(self.sql.held_by, values)]
-        holders = self.known.keys(term)
-        if holders is None:
-            rows = self.connection.execute(self.sql.all_holders, (render((term,)),))
-            holders = array("q", [key for (key,) in rows])
-            self.known.keep_keys(term, holders)
-        return len(holders), set(keys).intersection(holders)
+        if self._is_small:
+            holders = self._hits(term).keys
+            return len(holders), set(keys).intersection(holders)
+        values = (render((term,)), apsw.carray(array("q", keys)))
+        return self.count(term, self.rows), [key for (key,) in self.connection.execute(self.sql.held_by, values)]
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether the rows of each term are read once and for all."""
+        return 0 < self.rows <= FEW_ROWS
+
+    def _sum(self, terms: Sequence[Term], allowed: Collection[int] | None) -> dict[int, float]:
+        """Return the scores of all chunks that hold any of the terms, added up in their order, as ``bm25()`` does."""
+        distinct = {(term.words, term.prefix): term for term in terms}.values()  # as FTS5 is asked
+        scores: dict[int, float] = {}
+        for term in distinct:
+            hits = self._hits(term)
+            keys: Sequence[int] = hits.keys
+            values: Sequence[float] = hits.scores
+            if allowed is not None:
+                chosen = [key in allowed for key in keys]
+                keys, values = list(compress(keys, chosen)), list(compress(values, chosen))
+            scores.update(zip(keys, map(add, map(scores.get, keys, repeat(0.0)), values), strict=True))
+        return scores
+
+    def _hits(self, term: Term) -> TermHits:
+        """Return every chunk that holds a term, and what it adds to the score."""
+        hits = self.known.hits(term)
+        if hits is None:
+            weights = self.weights
+            values = (weights.text, weights.heading, weights.context, render((term,)))
+            rows: list[Any] = self.connection.execute(self.sql.hits, values).fetchall()
+            hits = TermHits(array("q", [key for key, _ in rows]), array("d", [score for _, score in rows]))
+            self.known.keep_hits(term, hits)
+        return hits
+
+    def _may_tell(self, term: Term) -> bool:
+        """Return whether a term looks as if it will be asked for: most words do that are no function words."""
+        if self.known.hits(term) is not None:
+            return True
+        word = term.words[0]
+        return len(term.words) > 1 or (len(word) >= _TELLING and word.encode() not in FUNCTION_TERMS and not asks(term))
 
     def _best(self, terms: Sequence[Term], depth: int, allowed: Keys | array[int] | None) -> dict[int, float]:
         weights = self.weights
@@ -135,9 +178,19 @@ class ExactSearch:
 
     def count(self, term: Term, limit: int) -> int:
         """Return how many chunks hold a term, counted up to ``limit``."""
+        if self._is_small and self._may_tell(term):
+            return min(len(self._hits(term).keys), limit)
         found, bound = self.known.counted(term)
         if found == bound < limit:  # there may be more
-            bound = max(limit, self.rows) if self.rows <= _COUNTED else limit
+            bound = max(limit, self.rows) if self.rows <= FEW_ROWS else limit
             found = int(self.connection.execute(self.sql.matches, (render((term,)), bound)).get)
             self.known.keep_count(term, found, bound)
         return min(found, limit)
+
+
+def _top(scores: dict[int, float], depth: int) -> dict[int, float]:
+    """Return the best of the scores, best first, equal ones by key."""
+    least = sorted(scores.values(), reverse=True)[depth - 1] if len(scores) > depth else -inf
+    ordered = sorted([item for item in scores.items() if item[1] >= least])
+    ordered.sort(key=itemgetter(1), reverse=True)
+    return dict(ordered[:depth])

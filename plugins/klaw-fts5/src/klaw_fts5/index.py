@@ -20,7 +20,7 @@ from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, compile_query
 from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
 from klaw_fts5.errors import as_retrieval_error
-from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
+from klaw_fts5.exact import FEW_ROWS, ExactSearch, Preference, Searcher, Weights
 from klaw_fts5.knowledge import KnowledgeCache
 from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import PackedState, read_state
@@ -228,9 +228,12 @@ class Fts5Index:
         with as_retrieval_error(query.collection):
             if not _exists(resource, query.collection):
                 return None
-            known = self._knowledge.of(query.collection, self._state(resource, query.collection))
-            searcher = ExactSearch(resource, statements(query.collection), self._weights, 0, known)
-            return Suggester(resource, searcher, read).suggest(query.text[:MAX_CHARACTERS])
+            state = self._state(resource, query.collection)
+            searcher = ExactSearch(
+                resource, statements(query.collection), self._weights, 0, self._knowledge.of(query.collection, state)
+            )
+            is_small = state is not None and not state.lacking and state.rows <= FEW_ROWS
+            return Suggester(resource, searcher, read, is_small).suggest(query.text[:MAX_CHARACTERS])
 
     @property
     def _weights(self) -> Weights:

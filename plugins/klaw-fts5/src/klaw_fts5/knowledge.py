@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from klaw_core.words.query import Term
 from klaw_fts5.packed.state import PackedState
 
 # Some megabytes each: more is forgotten all at once, and counted again.
-_MOST_COUNTS, _MOST_KEYS = 20_000, 500_000
+_MOST_COUNTS, _MOST_KEYS, _MOST_MEANT = 20_000, 500_000, 2_000
+#: Of a collection with more terms than this they are not kept.
+MOST_TERMS = 100_000
+
+
+@frozen(eq=False)
+class TermHits:
+    """Every chunk that holds a term, by key, ascending, and what the term adds to its score. Both of length n."""
+
+    keys: array[int]
+    scores: array[float]
 
 
 @define(eq=False)
 class WordKnowledge:
-    """How many chunks hold each term that was asked about, and which ones, in one state of a collection."""
+    """How many chunks hold each term that was asked about, and which ones, in one state of a collection.
 
+    ``terms`` are all of its terms, None while they are not known.
+    """
+
+    terms: frozenset[str] | None = field(default=None, init=False)
+    has_many_terms: bool = field(default=False, init=False)
+    _meant: dict[str, str] = field(factory=dict, init=False)
     _counts: dict[Term, tuple[int, int]] = field(factory=dict, init=False)
-    _keys: dict[Term, array[int]] = field(factory=dict, init=False)
+    _hits: dict[Term, TermHits] = field(factory=dict, init=False)
     _kept_keys: int = field(default=0, init=False)
 
     def counted(self, term: Term) -> tuple[int, int]:
@@ -31,16 +48,33 @@ class WordKnowledge:
             self._counts = {}
         self._counts[term] = found, bound
 
-    def keys(self, term: Term) -> array[int] | None:
-        """Return the keys of the chunks that hold a term, None if they are not known."""
-        return self._keys.get(term)
+    def keep_terms(self, terms: Sequence[bytes]) -> None:
+        """Keep all terms, unless they are too many."""
+        if len(terms) > MOST_TERMS:
+            self.has_many_terms = True
+        else:
+            self.terms = frozenset([term.decode("utf-8", "replace") for term in terms])
 
-    def keep_keys(self, term: Term, keys: array[int]) -> None:
-        """Keep the keys of all chunks that hold a term."""
-        if self._kept_keys + len(keys) > _MOST_KEYS:
-            self._keys, self._kept_keys = {}, 0
-        self._keys[term] = keys
-        self._kept_keys += len(keys)
+    def meant(self, word: str) -> str | None:
+        """Return the word that was meant by one that no chunk holds, empty if none is near, None if not known."""
+        return self._meant.get(word)
+
+    def keep_meant(self, word: str, meant: str) -> None:
+        """Keep which word was meant."""
+        if len(self._meant) >= _MOST_MEANT:
+            self._meant = {}
+        self._meant[word] = meant
+
+    def hits(self, term: Term) -> TermHits | None:
+        """Return the chunks that hold a term, None if they are not known."""
+        return self._hits.get(term)
+
+    def keep_hits(self, term: Term, hits: TermHits) -> None:
+        """Keep all chunks that hold a term."""
+        if self._kept_keys + len(hits.keys) > _MOST_KEYS:
+            self._hits, self._kept_keys = {}, 0
+        self._hits[term] = hits
+        self._kept_keys += len(hits.keys)
 
 
 @define(eq=False)

@@ -133,12 +133,13 @@ class Statements:
     present: str
     matches: str
     held_by: str
-    all_holders: str
+    hits: str
     search: str
     search_within: str
     vocabulary: str
     drop_vocabulary: str
     sample_terms: str
+    terms: str
     next_term: str
     holders: str
     packed: PackedStatements
@@ -184,7 +185,7 @@ def _statements(table: str, name: str) -> Statements:
         matches=f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)",
         # With the plus SQLite reads the term's rows once, instead of asking FTS5 for each key.
         held_by=f"SELECT rowid FROM {table} WHERE {table} MATCH ?1 AND +rowid IN (SELECT value FROM carray(?2))",
-        all_holders=f"SELECT rowid FROM {table} WHERE {table} MATCH ?",
+        hits=f"SELECT rowid, -bm25({table}, ?1, ?2, ?3) FROM {table} WHERE {table} MATCH ?4 ORDER BY rowid",
         search=_SEARCH.format(table=table, within=""),
         search_within=_SEARCH.format(table=table, within=_WITHIN),
         vocabulary=(
@@ -199,6 +200,7 @@ def _statements(table: str, name: str) -> Statements:
             "SELECT CAST(term AS BLOB) FROM numbered, size WHERE number % step = 0 OR number IN "
             "(SELECT number FROM numbered ORDER BY doc DESC LIMIT 5)"
         ),
+        terms=f"SELECT CAST(term AS BLOB) FROM {name}_vocabulary LIMIT ?",
         # Of instances, because FTS5 would read all rows of a term to say how many they are.
         next_term=f"SELECT CAST(term AS BLOB) FROM {name}_instances WHERE term >= ? LIMIT 1",
         holders=f"SELECT DISTINCT doc FROM {name}_instances WHERE term = CAST(? AS TEXT)",

@@ -1,15 +1,19 @@
 """Did you mean: words of a question that no chunk holds, each with the word of the index that is one slip away.
 
 Loaded only where a search found nothing good. Every text that one slip makes of a word (a letter too many, too few or
-another one, or two neighbours swapped) is cut to its stem as the index has it, and looked up in order: one look-up, to
-which the index answers with the next term that it holds, tells of all stems before that one that they are not there.
-So the work depends on the length of the word, and not on how many words the index holds.
+another one, or two neighbours swapped) is cut to its stem as the index has it, and looked up. The terms of a small
+index are read once. A large one is asked in order: one look-up, to which it answers with the next term that it holds,
+tells of all stems before that one that they are not there. So the work depends on the length of the word, and not on
+how many words the index holds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from itertools import chain
 from operator import itemgetter
 
 import apsw
@@ -18,6 +22,7 @@ from attrs import frozen
 from klaw_core.words.query import Term
 from klaw_core.words.treatment import fold, index_text
 from klaw_fts5.exact import ExactSearch
+from klaw_fts5.knowledge import MOST_TERMS
 from klaw_fts5.tokenizer import Tokenizer
 
 #: Returns the texts of chunks, by key.
@@ -36,11 +41,15 @@ _ENOUGH = 1_000
 
 @frozen(eq=False)
 class Suggester:
-    """Suggests what was meant, from the words of one collection. ``read`` gives the texts of chunks."""
+    """Suggests what was meant, from the words of one collection. ``read`` gives the texts of chunks.
+
+    ``is_small``: the collection has so few chunks that all of its terms may be kept in memory.
+    """
 
     connection: apsw.Connection
     searcher: ExactSearch
     read: ReadTexts
+    is_small: bool = False
 
     def suggest(self, text: str) -> str | None:
         """Return the question with the words corrected that no chunk holds; None if there is none, or one cannot be.
@@ -48,37 +57,44 @@ class Suggester:
         What holds a word that is unknown and near to none is in another language, or about something else: what its
         other words are near to is chance.
         """
-        sql = self.searcher.sql
-        self.connection.execute(sql.vocabulary)
-        try:
-            return self._corrected(text)
-        finally:
-            self.connection.execute(sql.drop_vocabulary)
-
-    def _corrected(self, text: str) -> str | None:
-        tokenize = Tokenizer(self.connection)
+        unknown = [match for match in _WORD.finditer(text) if self._is_unknown(match[0])]
+        if not unknown or len(unknown) > _MOST_WORDS:
+            return None
         pieces: list[str] = []
-        done = looked_at = 0
-        for match in _WORD.finditer(text):
-            if not _SHORTEST <= len(match[0]) <= _LONGEST:
-                continue
-            if self._holders(match[0]) or not any(_stems(tokenize, [match[0]])):
-                continue
-            looked_at += 1
-            meant = self._meant(tokenize, fold(match[0])) if looked_at <= _MOST_WORDS else None
+        done = 0
+        for match in unknown:
+            meant = self._meant(fold(match[0]))
             if meant is None:
                 return None
             pieces += [text[done : match.start()], meant]
             done = match.end()
-        return "".join([*pieces, text[done:]]) if pieces else None
+        return "".join([*pieces, text[done:]])
 
-    def _meant(self, tokenize: Tokenizer, word: str) -> str | None:
+    @cached_property
+    def _tokenize(self) -> Tokenizer:
+        return Tokenizer(self.connection)
+
+    def _is_unknown(self, word: str) -> bool:
+        """Return whether a word may be a slip: no chunk holds it, and to the index it is a word."""
+        if not _SHORTEST <= len(word) <= _LONGEST or self._holders(word):
+            return False
+        return any(self._stems([word]))
+
+    def _meant(self, word: str) -> str | None:
         """Return the word one slip away that most chunks hold."""
+        known = self.searcher.known
+        meant = known.meant(word)
+        if meant is None:
+            meant = self._nearest(word) or ""
+            known.keep_meant(word, meant)
+        return meant or None
+
+    def _nearest(self, word: str) -> str | None:
         slips = dict.fromkeys(_slips(word))
         by_stem: dict[str, list[str]] = {}
-        for slip, stem in zip(slips, _stems(tokenize, list(slips)), strict=True):
+        for slip, stem in zip(slips, self._stems(list(slips)), strict=True):
             by_stem.setdefault(stem, []).append(slip)
-        present = self._present(by_stem)
+        present = self._terms_among(by_stem)
         held = [(self._holders(same[0]), same) for stem, same in by_stem.items() if stem in present]
         for count, same in sorted(held, key=itemgetter(0), reverse=True)[:_MOST_STEMS]:
             if count and (written := self._written(same)) is not None:
@@ -88,8 +104,24 @@ class Suggester:
     def _written(self, slips: Sequence[str]) -> str | None:
         """Return which of these spellings of one stem stands in a chunk that holds it: not all of them are words."""
         keys = list(self.searcher.best((_term(slips[0]),), _MOST_CHUNKS, None))
-        words = {fold(match[0]) for text in self.read(keys) for match in _WORD.finditer(text)}
+        words = set(chain.from_iterable(map(_words, self.read(keys))))
         return next((slip for slip in slips if slip in words), None)
+
+    def _terms_among(self, stems: Mapping[str, object]) -> AbstractSet[str]:
+        """Return those of the stems that are terms of the index. Of a small one all terms are read, once."""
+        known = self.searcher.known
+        if known.terms is None:
+            sql = self.searcher.sql
+            self.connection.execute(sql.vocabulary)
+            try:
+                if not self.is_small or known.has_many_terms:
+                    return self._present(stems)
+                known.keep_terms([term for (term,) in self.connection.execute(sql.terms, (MOST_TERMS + 1,))])
+                if known.terms is None:
+                    return self._present(stems)
+            finally:
+                self.connection.execute(sql.drop_vocabulary)
+        return known.terms & stems.keys()
 
     def _present(self, stems: Iterable[str]) -> set[str]:
         """Return those of the stems that are terms of the index."""
@@ -106,6 +138,14 @@ class Suggester:
                 present.add(stem)
         return present
 
+    def _stems(self, words: Sequence[str]) -> list[str]:
+        """Return what the index has for each word, letters only; nothing for what is not one word to it."""
+        joined = " ".join(words)
+        if joined.isascii():  # left as it is, and each is one word
+            return self._tokenize.terms(joined.encode())
+        terms = self._tokenize.each([index_text(word).strip().encode() for word in words])
+        return [found[0].decode("utf-8", "replace") if len(found) == 1 else "" for found in terms]
+
     def _holders(self, word: str) -> int:
         return self.searcher.count(_term(word), _ENOUGH)
 
@@ -114,10 +154,9 @@ def _term(word: str) -> Term:
     return Term((index_text(word).strip(),), literal=True)
 
 
-def _stems(tokenize: Tokenizer, words: Sequence[str]) -> list[str]:
-    """Return what the index has for each word; nothing for what is not one word to it."""
-    terms = tokenize.each([index_text(word).strip().encode() for word in words])
-    return [found[0].decode("utf-8", "replace") if len(found) == 1 else "" for found in terms]
+def _words(text: str) -> Iterable[str]:
+    """Return the words of a text, folded."""
+    return _WORD.findall(text.lower()) if text.isascii() else map(fold, _WORD.findall(text))
 
 
 def _slips(word: str) -> Iterator[str]:

@@ -38,6 +38,11 @@ class Tokenizer:
         (terms,) = self.each([text])
         return terms
 
+    def terms(self, text: bytes) -> list[str]:
+        """Return the terms of a text in UTF-8, none of them longer than FTS5 keeps."""
+        found = self._tokenize(text, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+        return cast("list[str]", found)
+
     def each(self, texts: Sequence[bytes]) -> list[list[bytes]]:
         """Return the terms of each text, which take one call for all."""
         ends = list(accumulate(len(text) + 1 for text in texts))

@@ -13,7 +13,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from klaw_core import Hit, KeyDigest, Keys, Matrix, Query, Vector
+from klaw_core import KeyDigest, Keys, Matrix, Query, Vector
 from klaw_store_sqlitevec.errors import damaged_vectors
 from klaw_store_sqlitevec.key_digests import read_key_digest
 from klaw_store_sqlitevec.names import has_table, table_name
@@ -160,19 +160,19 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
     connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", held)
 
 
-def search(connection: apsw.Connection, query: Query, vector: Vector, limit: int) -> list[Hit]:
-    """Return the nearest, best first."""
+def search(connection: apsw.Connection, query: Query, vector: Vector, limit: int) -> list[tuple[int, float]]:
+    """Return the keys and scores of the nearest, best first."""
     sql = f"SELECT rowid, distance FROM {vec_table(query.collection)} WHERE embedding MATCH ? AND k = ?"
     values: tuple[object, ...] = (np.ascontiguousarray(vector, dtype="<f4").tobytes(), limit)
     if query.within is not None:
         sql += " AND rowid IN (SELECT value FROM carray(?))"
         values = (*values, apsw.carray(np.ascontiguousarray(query.within.keys(), dtype=np.int64)))
     rows: list[Any] = connection.execute(sql, values).fetchall()
-    return [Hit(key, 1.0 - distance * distance / 2.0) for key, distance in rows]
+    return [(key, 1.0 - distance * distance / 2.0) for key, distance in rows]
 
 
-def scan(connection: apsw.Connection, query: Query, vector: Vector, limit: int) -> list[Hit]:
-    """Return the nearest, best first, ties by key, without vec0: every vector is read and compared."""
+def scan(connection: apsw.Connection, query: Query, vector: Vector, limit: int) -> list[tuple[int, float]]:
+    """Return the keys and scores of the nearest, best first, ties by key, without vec0: every vector is compared."""
     blocks = list(read_vectors(connection, query.collection, len(vector)))
     if not blocks:
         return []
@@ -182,4 +182,4 @@ def scan(connection: apsw.Connection, query: Query, vector: Vector, limit: int) 
         allowed = np.isin(keys, query.within.keys())
         keys, scores = keys[allowed], scores[allowed]
     best = np.lexsort((keys, -scores))[:limit]
-    return [Hit(key, score) for key, score in zip(keys[best].tolist(), scores[best].tolist(), strict=True)]
+    return list(zip(keys[best].tolist(), scores[best].tolist(), strict=True))

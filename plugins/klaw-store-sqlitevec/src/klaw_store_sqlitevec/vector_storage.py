@@ -6,6 +6,7 @@ needs more than int8 knows, vector by vector as the core fills it again.
 """
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 import apsw
 import numpy as np
@@ -129,21 +130,25 @@ class VectorStorage:
     def _hits(self, resource: apsw.Connection, query: Query, limit: int) -> list[Hit]:
         """Return the nearest of both storages, best first, ties by key."""
         quantization = quantized.read_quantization(resource, query.collection)
-        hits = [] if quantization is None else quantized.search(resource, self._cache, quantization, query, limit)
+        found = [] if quantization is None else quantized.search(resource, self._cache, quantization, query, limit)
         tabled = self._is_tabled(resource, query.collection)
         if tabled and query.vector is not None:
             find = exact.search if self._has_vec0 else exact.scan
-            hits += find(resource, query, query.vector, limit)
-            hits = sorted(hits, key=lambda hit: (-hit.score, hit.key))[:limit]
-        if not hits:
-            return hits
+            found += find(resource, query, query.vector, limit)
+            found.sort()
+            found.sort(key=itemgetter(1), reverse=True)
+            del found[limit:]
+        if not found:
+            return []
         typical = None
         if quantization is not None:
             typical = quantized.typical_similarity(resource, self._cache, quantization, query, _SAMPLED)
         if typical is None and tabled and query.vector is not None:
             sample = self._samples.get(resource, query.collection, len(query.vector))
             typical = _median(sample @ query.vector) if len(sample) >= _FEWEST_SAMPLED else None
-        return hits if typical is None else _judged(hits, typical)
+        if typical is None:
+            return [Hit(key, score) for key, score in found]
+        return _judged(found, typical)
 
     def _is_tabled(self, resource: apsw.Connection, collection: str) -> bool:
         """Return whether there is a vec0 table; without vec0, which alone can drop one, whether anything is in it."""
@@ -197,15 +202,13 @@ def _median(values: Vector) -> float:
     return float(high if len(values) % 2 else (low + high) / np.float32(2))
 
 
-def _judged(hits: Sequence[Hit], typical: float) -> list[Hit]:
-    """Return hits with their relevance: how far a cosine stands above what a question has in common with anything.
+def _judged(found: Sequence[tuple[int, float]], typical: float) -> list[Hit]:
+    """Return hits, of keys and scores, with their relevance: how far a cosine stands above what any two texts share.
 
     Unrelated texts have a cosine of .0 in some spaces and of .75 in others.
     """
     room = max(1.0 - typical, _LEAST_ROOM)
-    shares = ((hit.score - typical) / room for hit in hits)
-    believed = [_SIMILAR * (0.0 if share < 0.0 else min(share, 1.0)) for share in shares]
-    return [Hit(hit.key, hit.score, (), relevance) for hit, relevance in zip(hits, believed, strict=True)]
+    return [Hit(key, score, (), _SIMILAR * min(max((score - typical) / room, 0.0), 1.0)) for key, score in found]
 
 
 def _centre(resource: apsw.Connection, collection: str, dimension: int) -> Vector | None:

@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from klaw_core import Hit, Keys, Query, RetrievalError
+from klaw_core import Keys, Query, RetrievalError
 from klaw_store_sqlitevec.quantized import codes as arithmetic
 from klaw_store_sqlitevec.quantized.cache import SegmentCache
 from klaw_store_sqlitevec.quantized.codes import Places
@@ -27,8 +27,8 @@ _FEW = 8
 
 def search(
     connection: apsw.Connection, cache: SegmentCache, quantization: Quantization, query: Query, limit: int
-) -> list[Hit]:
-    """Return the nearest of a collection's vectors, best first, ties by key. Raise RetrievalError.
+) -> list[tuple[int, float]]:
+    """Return keys and scores of the nearest of a collection's vectors, best first, ties by key. Raise RetrievalError.
 
     The query's vector has as many dimensions as they have.
     """
@@ -58,7 +58,7 @@ def search(
     found = arithmetic.largest(scores, limit)
     keys, scores = view.keys(connection, positions[found]) if warm else keys[found], scores[found]
     order = np.lexsort((keys, -scores))[:limit]
-    return list(map(Hit, keys[order].tolist(), scores[order].tolist()))
+    return list(zip(keys[order].tolist(), scores[order].tolist(), strict=True))
 
 
 def typical_similarity(
