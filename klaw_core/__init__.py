@@ -14,6 +14,7 @@ _MODULES = {
     "async_memory": "AsyncMemory",
     "background": "BackgroundIndexer BackgroundRun",
     "config.load": "load_config",
+    "builtin.plain_chunker": "PlainChunker PlainOptions",
     "conversations.archive": "Conversations",
     "conversations.chat": "Chat",
     "conversations.history": "HistoryStore",
@@ -23,8 +24,8 @@ _MODULES = {
     "embedding.long_texts": "cut_windows embed_in_windows halves pool_windows unit_rows",
     "embedding.token_estimate": "estimate_tokens",
     "errors": (
-        "ConfigError EmbedderUnavailableError EmbeddingError KlawError LanguageModelError ModelCorruptError "
-        "ModelNotFoundError NotFoundError PluginConflictError PluginContractError PluginError "
+        "ConfigError ConversionError EmbedderUnavailableError EmbeddingError KlawError LanguageModelError "
+        "ModelCorruptError ModelNotFoundError NotFoundError PluginConflictError PluginContractError PluginError "
         "PluginNotFoundError QueryError RecordError RetrievalError StoreCorruptError StoreError "
         "StoreFullError StoreLockedError StoreReadOnlyError VectorSpaceError WorkspaceError"
     ),
@@ -36,7 +37,10 @@ _MODULES = {
     "files.record_journal": "FileJournal",
     "files.timestamps": "format_ts parse_ts",
     "hookspecs": "API AutoChoice Component ComponentContext hookimpl",
-    "interfaces.components": "BatchingEmbedder Chunker Embedder Fusion NamedEmbedder RemoteEmbedder Reranker",
+    "interfaces.components": (
+        "BatchingEmbedder Chunker Embedder Fusion NamedEmbedder RemoteEmbedder Reranker VariantChunker"
+    ),
+    "interfaces.converter": "Converter Converters LargeFileConverter RequestedConverter",
     "interfaces.extension": (
         "ArrangingExtension AttachedExtension CheckedExtension ConsentExtension ContextExtension Extension "
         "GatingExtension Host ListeningExtension RecordedExtension SourcedExtension StatusExtension "
@@ -64,6 +68,7 @@ _MODULES = {
     "values.collections": "check_collection_name",
     "values.config": "Config",
     "values.context": "Context ContextItem ContextQuestion",
+    "values.conversions": "Conversion",
     "values.documents": "Document DocumentRecord Entry RecordedDocuments Replacement",
     "values.events": "CloseEvent Event ForgetEvent IndexEvent MessageEvent SearchEvent",
     "values.findings": "Diagnosis Finding",

@@ -1,6 +1,7 @@
 from klaw_core.agents import Agents
 from klaw_core.async_memory import AsyncMemory
 from klaw_core.background import BackgroundIndexer, BackgroundRun
+from klaw_core.builtin.plain_chunker import PlainChunker, PlainOptions
 from klaw_core.config.load import load_config
 from klaw_core.conversations.archive import Conversations
 from klaw_core.conversations.chat import Chat
@@ -12,6 +13,7 @@ from klaw_core.embedding.long_texts import cut_windows, embed_in_windows, halves
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import (
     ConfigError,
+    ConversionError,
     EmbedderUnavailableError,
     EmbeddingError,
     KlawError,
@@ -50,7 +52,9 @@ from klaw_core.interfaces.components import (
     NamedEmbedder,
     RemoteEmbedder,
     Reranker,
+    VariantChunker,
 )
+from klaw_core.interfaces.converter import Converter, Converters, LargeFileConverter, RequestedConverter
 from klaw_core.interfaces.extension import (
     ArrangingExtension,
     AttachedExtension,
@@ -102,6 +106,7 @@ from klaw_core.values.chat_rows import JournalFileState, Session, StoredMessage,
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
 from klaw_core.values.context import Context, ContextItem, ContextQuestion
+from klaw_core.values.conversions import Conversion
 from klaw_core.values.documents import Document, DocumentRecord, Entry, RecordedDocuments, Replacement
 from klaw_core.values.events import CloseEvent, Event, ForgetEvent, IndexEvent, MessageEvent, SearchEvent
 from klaw_core.values.findings import Diagnosis, Finding
@@ -164,6 +169,10 @@ __all__ = [
     "ContextQuestion",
     "Contribution",
     "Conversations",
+    "Conversion",
+    "ConversionError",
+    "Converter",
+    "Converters",
     "CoreFacts",
     "CoreMemory",
     "Diagnosis",
@@ -204,6 +213,7 @@ __all__ = [
     "KlawError",
     "LanguageModel",
     "LanguageModelError",
+    "LargeFileConverter",
     "Lazy",
     "LimitedRetriever",
     "ListedChat",
@@ -232,6 +242,8 @@ __all__ = [
     "NoticingRetriever",
     "OutdatedIndex",
     "OwnedText",
+    "PlainChunker",
+    "PlainOptions",
     "PluginConflictError",
     "PluginContractError",
     "PluginError",
@@ -251,6 +263,7 @@ __all__ = [
     "RemoteEmbedder",
     "Replacement",
     "Replay",
+    "RequestedConverter",
     "RerankScore",
     "Reranker",
     "RetainingSource",
@@ -285,6 +298,7 @@ __all__ = [
     "Tool",
     "ToolExtension",
     "Transaction",
+    "VariantChunker",
     "Vector",
     "VectorCacheReader",
     "VectorCacheWriter",

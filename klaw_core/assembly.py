@@ -32,24 +32,26 @@ from klaw_core.interfaces.components import Embedder, Fusion
 from klaw_core.interfaces.index import Index, Retriever
 from klaw_core.interfaces.language_model import LanguageModel
 from klaw_core.interfaces.store import Store
-from klaw_core.kinds import CHUNKER, EMBEDDER, KINDS, LANGUAGE_MODEL, RERANKER, SOURCE, STORE
+from klaw_core.kinds import CHUNKER, CONVERTER, EMBEDDER, KINDS, LANGUAGE_MODEL, RERANKER, SOURCE, STORE
 from klaw_core.plugins.registry import Registry
 from klaw_core.searching.retrievers import ConfiguredRetriever, absent
 from klaw_core.values.config import Config, Selection
 from klaw_core.values.lazy import Lazy
-from klaw_core.values.text import DEFAULT_FORMAT, TRANSCRIPT_FORMAT
+from klaw_core.values.text import DEFAULT_FORMAT, TRANSCRIPT_FORMAT, text_hash
 from klaw_core.values.vectors import SpaceRecord
 
 if TYPE_CHECKING:  # what a search for words does without is imported where it is used
     from klaw_core.embedding.fallback import FallbackEmbedder
     from klaw_core.indexing.chunking import FormatChunker
     from klaw_core.indexing.collection import Collection
+    from klaw_core.indexing.converting import InstalledConverters, NamedConverter
     from klaw_core.indexing.flow import Indexer
     from klaw_core.plugins.isolation import IsolatedSource
     from klaw_core.searching.reranking import Stage
 
 # Embedders, by what the configuration calls them, and what builds each at its first call.
 _Embedders: TypeAlias = Sequence[tuple[str, Callable[[], Embedder]]]
+_CACHE_DIGITS = 16
 
 
 class Assembly:
@@ -83,7 +85,7 @@ class Assembly:
         )
         for selection in config.formats.values():
             self._prepare(selection)
-        for selection in config.extensions.values():
+        for selection in (*config.converters.values(), *config.extensions.values()):
             self._prepare(selection)
         self._raise_problems()
         self.fusion: Fusion = build_fusion()
@@ -128,11 +130,41 @@ class Assembly:
         """The configured language model, None if there is none. Raise PluginError if it cannot be built."""
         return None if self._language_model is None else self._language_model()
 
+    @cached_property
+    def converters(self) -> InstalledConverters:
+        """What turns files into text; each converter is built when the first file is met that is not a note."""
+        from klaw_core.files.conversions import ConversionCache
+        from klaw_core.indexing.converting import InstalledConverters
+
+        # Several memories share a cache directory, and each may have an origin of the same name.
+        own = text_hash(str(self.config.data_dir))[:_CACHE_DIGITS]
+        return InstalledConverters(self._build_converters, ConversionCache(self.config.cache_dir / "conversions" / own))
+
+    def _build_converters(self) -> Sequence[NamedConverter]:
+        """Build every converter: the configured ones in order, then the others by name.
+
+        One that cannot be built is named by `klaw plugins` and `klaw doctor`; the files of the others are read.
+        """
+        from klaw_core.indexing.converting import NamedConverter
+
+        found: list[NamedConverter] = []
+        configured = {selection.type: selection for selection in self.config.converters.values()}
+        for name in dict.fromkeys((*configured, *sorted(self.registry.loaded_names(CONVERTER)))):
+            selection = configured.get(name) or Selection(CONVERTER.name, name, f"memory.converters.{name}")
+            try:
+                component = self.registry.component(CONVERTER, name)
+                options = build_options(component, selection, [])
+                found.append(NamedConverter.of(name, build(component, options, selection, self._context), options))
+            except PluginError as error:
+                self.unusable.append(error)
+        return found
+
     def chunker_of(self, document_format: str) -> FormatChunker:
         """Return the chunker of documents of a format.
 
         That is the component of the format's name, or the configured one: for ``markdown``, and for a format that no
-        installed chunker is named for. Raise PluginError, ConfigError.
+        installed chunker is named for. What follows a colon in a format is a variant: ``code:python``. Raise
+        PluginError, ConfigError.
         """
         with self._lock:
             if document_format not in self._chunkers:
@@ -142,6 +174,9 @@ class Assembly:
     def _make_chunker(self, document_format: str) -> FormatChunker:
         from klaw_core.indexing.chunking import FormatChunker
 
+        name, _, variant = document_format.partition(":")
+        if variant:
+            return self.chunker_of(name).variant(variant)
         selection = self._selection_of(document_format)
         if selection is None:
             return self.chunker_of(DEFAULT_FORMAT)
@@ -249,7 +284,13 @@ class Assembly:
         options = build_options(component, selection, self._problems)
         if selection is self.config.chunking:
             self._recipe = f"{selection.type} {options!r}"
-        return Lazy(partial(build, component, options, selection, self._context)).get
+        return Lazy(partial(self._build, component, options, selection)).get
+
+    def _build(self, component: Component[Any, Any], options: Any, selection: Selection) -> Any:
+        context = self._context
+        if selection.kind == SOURCE.name:
+            context = evolve(context, converters=self.converters)
+        return build(component, options, selection, context)
 
     def _prepare_retrievers(
         self, selections: Sequence[Selection]

@@ -166,6 +166,7 @@ class AsyncWorkspaces(_Part[WorkspaceManager]):
 
     list = _of_workspaces(WorkspaceManager.list)
     unread = _of_workspaces(WorkspaceManager.unread)
+    kinds = _of_workspaces(WorkspaceManager.kinds)
     rename = _of_workspaces(WorkspaceManager.rename)
     remove = _of_workspaces(WorkspaceManager.remove)
     exclude = _of_workspaces(WorkspaceManager.exclude)

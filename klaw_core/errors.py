@@ -20,6 +20,7 @@
     ├── RetrievalError              a retriever could not answer
     ├── QueryError                  the query cannot be searched for
     ├── RecordError                 invalid record
+    ├── ConversionError             a file could not be converted to text
     ├── NotFoundError               no such chunk, file, memory or workspace
     └── WorkspaceError              a directory of notes cannot be indexed
 
@@ -32,6 +33,7 @@ from contextlib import contextmanager
 
 __all__ = [
     "ConfigError",
+    "ConversionError",
     "EmbedderUnavailableError",
     "EmbeddingError",
     "KlawError",
@@ -161,6 +163,17 @@ class QueryError(KlawError):
 
 class RecordError(KlawError):
     """Invalid record: not strict JSON, too large, or a field is missing or wrong."""
+
+
+class ConversionError(KlawError):
+    """A file could not be converted to text; the message is the reason, such as ``is encrypted``.
+
+    ``keep``: this may be different next time (it took too long, say), so that what was indexed of the file stays.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", keep: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.keep = keep
 
 
 class NotFoundError(KlawError):

@@ -21,10 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pluggy
-from attrs import frozen
+from attrs import field, frozen
+
+from klaw_core.interfaces.converter import Converters
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
+    from klaw_core.interfaces.converter import Converter
     from klaw_core.interfaces.extension import Extension
     from klaw_core.interfaces.index import Retriever
     from klaw_core.interfaces.language_model import LanguageModel
@@ -47,13 +50,15 @@ class ComponentContext:
 
     ``data_dir`` holds what must not be lost, ``cache_dir`` what can be computed again. ``agent`` names the agent whose
     memory this is, empty for a memory that is not one of several: a store that several agents share must keep their
-    rows apart by it. ``offline`` forbids network access.
+    rows apart by it. ``offline`` forbids network access. ``converters``: what a source converts files with; None for
+    other components.
     """
 
     data_dir: Path
     cache_dir: Path
     offline: bool = False
     agent: str = ""
+    converters: Converters | None = field(default=None, eq=False, repr=False)
 
 
 @frozen
@@ -141,6 +146,15 @@ def klaw_sources() -> Iterable[Component[Any, Source]]:
     """Yield sources, which documents come from.
 
     yield Component("mailbox", MailboxOptions, lambda options, _: Mailbox(options.path), api=2)
+    """
+    return ()
+
+
+@hookspec
+def klaw_converters() -> Iterable[Component[Any, Converter]]:
+    """Yield converters, which turn the files of directories into text: PDF, say. Options: ``[memory.converters.NAME]``.
+
+    yield Component("pdf", PdfOptions, lambda options, _: PdfConverter(options), api=2)
     """
     return ()
 

@@ -12,6 +12,7 @@ from attrs import frozen
 
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Chunker, Embedder, Fusion, Reranker
+    from klaw_core.interfaces.converter import Converter
     from klaw_core.interfaces.extension import Extension
     from klaw_core.interfaces.index import Retriever
     from klaw_core.interfaces.language_model import LanguageModel
@@ -26,7 +27,8 @@ class Kind(Generic[T_co]):
     """A kind of component; the type parameter is the Protocol that its components implement.
 
     ``table`` is the table under ``[memory]`` that picks a component by its ``type``, an array of tables if ``many``;
-    empty for extensions, which are configured by name in ``[extensions.NAME]``. ``required``: the table has a default,
+    empty for what is configured by name: extensions in ``[extensions.NAME]``, converters in
+    ``[memory.converters.NAME]``. ``required``: the table has a default,
     so that a memory always has such a component. ``methods`` must be there as soon as a component is built.
     """
 
@@ -53,6 +55,7 @@ RETRIEVER: Kind[Retriever[Any]] = Kind(
 FUSION: Kind[Fusion] = Kind("fusion", "klaw_fusions", "fusion", required=True, methods=("depth", "fuse"))
 RERANKER: Kind[Reranker] = Kind("reranker", "klaw_rerankers", "reranking", many=True)
 SOURCE: Kind[Source] = Kind("source", "klaw_sources", "sources", many=True, methods=("scan", "read"))
+CONVERTER: Kind[Converter] = Kind("converter", "klaw_converters", "", methods=("convert",))
 LANGUAGE_MODEL: Kind[LanguageModel] = Kind(
     "language model", "klaw_language_models", "language_model", methods=("complete",)
 )
@@ -61,5 +64,5 @@ EXTENSION: Kind[Extension] = Kind("extension", "klaw_extensions", "")
 #: Every kind, by name, in the order in which `klaw plugins` and the configuration show them.
 KINDS: Mapping[str, Kind[Any]] = {
     kind.name: kind
-    for kind in (STORE, CHUNKER, EMBEDDER, FUSION, RETRIEVER, RERANKER, SOURCE, LANGUAGE_MODEL, EXTENSION)
+    for kind in (STORE, CHUNKER, EMBEDDER, FUSION, RETRIEVER, RERANKER, SOURCE, CONVERTER, LANGUAGE_MODEL, EXTENSION)
 }

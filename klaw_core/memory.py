@@ -91,8 +91,9 @@ class Memory(OpenMemory):
 
         The directory is remembered as a workspace ``name`` (default: its own name) of a collection. ``version`` is the
         version of the documented software. ``include`` are patterns of file names to read (default: ``*.md``,
-        ``*.markdown``, ``*.txt``), ``exclude`` patterns of paths below the directory; both are remembered. Instead of a
-        directory, ``origin`` selects one source, or ``paths`` selects single files of known sources without a scan.
+        ``*.markdown``, ``*.txt`` and those of converters), ``exclude`` patterns of paths below the directory; both are
+        remembered. Instead of a directory, ``origin`` selects one source, or ``paths`` selects single files of known
+        sources without a scan.
         A file of unchanged size, inode and times is not read; ``verify`` reads every file and compares its bytes.
         ``force`` chunks every document again. New text can be found by words at once; then it is embedded, unless
         ``embed`` is False. If the embedder fails, the report says how many chunks lack a vector, and why;
@@ -218,8 +219,8 @@ class Memory(OpenMemory):
     def get(self, path: str, first_line: int = 1, lines: int | None = None) -> Excerpt:
         """Return lines of a note or of a saved memory: the file as it is now, or the stored text.
 
-        ``path`` is a result's path (``notes/a.md``), the path of a file in a workspace, or a chunk's id.
-        Raise NotFoundError.
+        ``path`` is a result's path (``notes/a.md``), the path of a file in a workspace, or a chunk's id. With a heading
+        after ``#`` it is a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``. Raise NotFoundError.
         """
         return self._reader.get(path, first_line, lines)
 

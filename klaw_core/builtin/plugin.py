@@ -98,10 +98,17 @@ def klaw_retrievers() -> Iterable[Component[Any, Retriever[Any]]]:
     yield Component("words", NoOptions, _words, API, "BM25 over whole words in the store 'memory'")
 
 
-def _workspace(options: WorkspaceOptions, _place: ComponentContext) -> Source:
+def _workspace(options: WorkspaceOptions, context: ComponentContext) -> Source:
     from klaw_core.builtin.workspace import Workspace
 
-    return Workspace(options.root, options.origin, options.include, options.exclude, options.max_bytes)
+    return Workspace(
+        options.root,
+        options.origin,
+        options.include,
+        options.exclude,
+        options.max_bytes,
+        converters=context.converters,
+    )
 
 
 def _memory_store(_options: NoOptions, _place: ComponentContext) -> Store[Any]:

@@ -69,7 +69,8 @@ class Walk:
     """What there is below a directory: files that ``includes`` accepts by name, and what cannot be one of them.
 
     Paths begin with ``origin``. ``excludes`` are patterns of paths relative to ``root``. Of each file up to
-    ``max_bytes`` the entry has a fingerprint that begins with ``reading``, unless it was changed just now.
+    ``max_bytes`` the entry has a fingerprint that begins with ``reading``, unless it was changed just now. ``kind_of``
+    gives both by name, where they are not the same for all files.
     """
 
     root: str
@@ -78,6 +79,7 @@ class Walk:
     excludes: Patterns
     max_bytes: int
     reading: str = ""
+    kind_of: Callable[[str], tuple[str, int]] | None = None
 
     def __iter__(self) -> Iterator[Entry | Linked | SkippedEntry]:
         """Walk the directories, each real one once, however many links lead to it; links come after the rest."""
@@ -159,9 +161,10 @@ class Walk:
             return self._unusable(child, relative) or SkippedEntry(name, "cannot be read", keep=True)
         if not stat.S_ISREG(status.st_mode):
             return SkippedEntry(name, "is not a regular file", keep=False)
-        if status.st_size > self.max_bytes or not (state := file_state(status, now)):
+        reading, most = (self.reading, self.max_bytes) if self.kind_of is None else self.kind_of(child.name)
+        if status.st_size > most or not (state := file_state(status, now)):
             return Entry(name, status.st_size)
-        return Entry(name, status.st_size, self.reading + state)
+        return Entry(name, status.st_size, reading + state)
 
     def _name(self, relative: str) -> str:
         r"""Return the document path of a file; what is not UTF-8 in it becomes ``\udcff``, so that it can be shown."""

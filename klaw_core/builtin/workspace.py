@@ -9,12 +9,12 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time
 from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen, validators
 
@@ -23,12 +23,15 @@ from klaw_core.builtin.ignore_files import IgnoreRules
 from klaw_core.builtin.titles import note_title
 from klaw_core.builtin.unreadable import blank_unreadable
 from klaw_core.builtin.walking import Linked, Patterns, Walk, is_below, is_hidden, real_path
-from klaw_core.errors import WorkspaceError
+from klaw_core.errors import ConversionError, PluginError, WorkspaceError
 from klaw_core.values.days import leading_day
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.metadata import Metadata
 from klaw_core.values.runs import VANISHED, SkippedEntry
 from klaw_core.values.text import DEFAULT_FORMAT, PLAIN_FORMAT, text_hash
+
+if TYPE_CHECKING:
+    from klaw_core.interfaces.converter import Converters
 
 # The two files that agents' memory conventions read first.
 _FIRST = ("MEMORY.md", "memory.md")
@@ -42,6 +45,8 @@ _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
 # Part of what an index run remembers of a note: raise it whenever `read` makes another document of the same bytes.
 _READING = 1
 _DIGEST_CHARACTERS = 32  # 128 bits
+_RECIPE_CHARACTERS = 8  # it tells a converter's version from those that were there before
+_NOTES = (*_MARKDOWN, ".txt")  # which no converter reads
 
 #: The reason of a file without text.
 EMPTY = "is empty"
@@ -90,7 +95,8 @@ class Workspace:
     ``include`` are patterns of file names, in any case; ``exclude`` patterns of relative paths. Hidden files and
     directories, ``node_modules``, and what ``.gitignore`` and ``.klawignore`` name are never entered. Files over
     ``max_bytes`` are skipped. ``collection`` is where the documents belong, ``version`` that of the software which
-    documentation describes.
+    documentation describes. ``converters`` turn files into text that are not notes; with the default ``include`` those
+    that they read are included.
     """
 
     root: Path
@@ -100,6 +106,7 @@ class Workspace:
     max_bytes: int = 10 * 1024 * 1024
     collection: str = "memory"
     version: str = ""
+    converters: "Converters | None" = field(default=None, eq=False, repr=False)
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return MEMORY.md, memory.md, then every other note by path. Raise WorkspaceError if the root is gone."""
@@ -126,7 +133,7 @@ class Workspace:
         return [*files, *(item for item in found if isinstance(item, SkippedEntry))]
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
-        """Read one note; return a SkippedEntry with the reason if it cannot be read as text."""
+        """Read one note, or another file; return a SkippedEntry with the reason if it cannot be read as text."""
         found = self._loaded(entry.path)
         return found if isinstance(found, SkippedEntry) else self._document(entry.path, *found)
 
@@ -135,18 +142,20 @@ class Workspace:
         found = self._loaded(entry.path)
         if isinstance(found, SkippedEntry):
             return found
-        if digest in self._digests(*found):
+        if digest in self._digests(entry.path, *found):
             return None
         return self._document(entry.path, *found)
 
     def _document(self, path: str, data: bytes, modified: datetime) -> Document | SkippedEntry:
+        if (converters := self._converters_of(path)) is not None:
+            return self._converted(converters, path, data, modified)
         try:
             metadata, text = read_front_matter(decode(data))
         except _NotANoteError as error:
             return SkippedEntry(path, str(error), keep=False)
         relative = path.removeprefix(f"{self.origin}/")
         written = _written_at(relative, metadata)
-        dated, undated = self._digests(data, modified)
+        dated, undated = self._digests(path, data, modified)
         return Document(
             path,
             blank_unreadable(text),
@@ -161,11 +170,42 @@ class Workspace:
             digest=dated if written else undated,
         )
 
+    def _converted(
+        self, converters: "Converters", path: str, data: bytes, modified: datetime
+    ) -> Document | SkippedEntry:
+        """Return the document that a converter makes of a file."""
+        try:
+            made = converters.convert(path, data)
+        except ConversionError as error:
+            return SkippedEntry(path, str(error), keep=error.keep)
+        except PluginError as error:  # this file's alone: the others can be read
+            return SkippedEntry(path, str(error), keep=True)
+        relative = path.removeprefix(f"{self.origin}/")
+        dated, undated = self._digests(path, data, modified)
+        return Document(
+            path,
+            blank_unreadable(made.text),
+            relative,
+            self.origin,
+            made.created_at or modified,
+            version=self.version,
+            format=made.format,
+            metadata=made.metadata,
+            title=note_title(relative, made.metadata),
+            is_note=True,
+            digest=dated if made.created_at else undated,
+        )
+
     def file_text(self, path: str, /) -> str | SkippedEntry:
-        """Return the text of a note's file as it is now, front matter and all."""
+        """Return the text of a note's file as it is now, front matter and all, or the text it is converted to."""
         found = self._loaded(path)
         if isinstance(found, SkippedEntry):
             return found
+        if (converters := self._converters_of(path)) is not None:
+            try:
+                return converters.convert(path, found[0]).text
+            except (ConversionError, PluginError) as error:
+                return SkippedEntry(path, str(error), keep=False)
         try:
             return decode(found[0])
         except _NotANoteError as error:
@@ -196,8 +236,7 @@ class Workspace:
         found = evolve(self, include=("*",))._walk()  # noqa: SLF001  # of the same class
         entries = (item.entry if isinstance(item, Linked) else item for item in found)
         names = (PurePosixPath(entry.path).name for entry in entries if isinstance(entry, Entry))
-        counts = Counter(PurePosixPath(name).suffix.lower() or name for name in names if not self._includes(name))
-        return dict(sorted(counts.items(), key=lambda kind: (-kind[1], kind[0])))
+        return count_kinds(name for name in names if not self._includes(name))
 
     def why_left_out(self, path: str) -> str:
         """Return why a scan does not find the file of a document path, and what changes that; empty if it does.
@@ -261,9 +300,11 @@ class Workspace:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise _NotANoteError("is not a regular file")
-            data = file.read(self.max_bytes + 1)
-        if len(data) > self.max_bytes:
-            raise _NotANoteError(f"is larger than {self.max_bytes:,} bytes ({status.st_size:,})")
+            _, most = self._kind_of(path.name)
+            # Of a file that is too large nothing is read.
+            data = b"" if status.st_size > most else file.read(most + 1)
+        if max(len(data), status.st_size) > most:
+            raise _NotANoteError(f"is larger than {most:,} bytes ({status.st_size:,})")
         return data, _moment(status.st_mtime)
 
     def _contains(self, path: Path) -> bool:
@@ -273,31 +314,59 @@ class Workspace:
             return False
 
     def _walk(self) -> Walk:
-        include = Patterns.of(tuple(pattern.lower() for pattern in self.include))
         return Walk(
             str(self.root),
             self.origin,
-            lambda name: include.match(name.lower()),
+            self._includes_of(),
             Patterns.of(self.exclude),
             self.max_bytes,
             self._reading,
+            None if self.converters is None else self._kind_of,
         )
+
+    def _converters_of(self, name: str) -> "Converters | None":
+        """Return what converts a file, given its name or its path; None for a note, which is read as it is."""
+        if self.converters is None or name.lower().endswith(_NOTES):
+            return None
+        return self.converters if self.converters.reads(PurePosixPath(name).name) else None
+
+    def _kind_of(self, name: str) -> tuple[str, int]:
+        """Return what a document depends on besides its file, given its name or its path, and its largest size."""
+        if (converters := self._converters_of(name)) is None:
+            return self._reading, self.max_bytes
+        name = PurePosixPath(name).name
+        recipe = text_hash(converters.recipe(name))[:_RECIPE_CHARACTERS]
+        return f"{self._reading}{recipe}.", max(self.max_bytes, converters.max_bytes(name))
 
     @property
     def _reading(self) -> str:
         """What a document depends on besides its file."""
         return f"{_READING}.{text_hash(self.version)[:8]}." if self.version else f"{_READING}."
 
-    def _digests(self, data: bytes, modified: datetime) -> tuple[str, str]:
+    def _digests(self, path: str, data: bytes, modified: datetime) -> tuple[str, str]:
         """Return what tells a note's bytes from others: of one that says its date itself, and of any other."""
-        digest = f"{self._reading}{sha256(data).hexdigest()[:_DIGEST_CHARACTERS]}"
+        digest = f"{self._kind_of(path)[0]}{sha256(data).hexdigest()[:_DIGEST_CHARACTERS]}"
         return digest, f"{digest}.{int(modified.timestamp()):x}"
 
     def _includes(self, name: str) -> bool:
-        return Patterns.of(tuple(pattern.lower() for pattern in self.include)).match(name.lower())
+        return self._includes_of()(name)
+
+    def _includes_of(self) -> Callable[[str], bool]:
+        """Return what tells by its name whether a file is read."""
+        include = Patterns.of(tuple(pattern.lower() for pattern in self.include))
+        converters = self.converters if self.include == DEFAULT_INCLUDE else None
+        if converters is None:
+            return lambda name: include.match(name.lower())
+        return lambda name: include.match(name.lower()) or converters.reads(name, requested=False)
 
     def _excluded_by(self, relative: str) -> str:
         return Patterns.of(self.exclude).first(relative)
+
+
+def count_kinds(names: Iterable[str]) -> Mapping[str, int]:
+    """Count files by the ending of their names, in small letters, the most first."""
+    counts = Counter(PurePosixPath(name).suffix.lower() or name for name in names)
+    return dict(sorted(counts.items(), key=lambda kind: (-kind[1], kind[0])))
 
 
 class _NotANoteError(Exception):

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def command(settings: Settings, *, target: str) -> None:
     """Print TARGET: PATH, PATH:LINE, PATH:LINE:COUNT, or PATH:FIRST-LAST as copied from a result.
 
-    PATH is a result's path (notes/a.md), a file in an indexed directory, or a result's chunk id.
+    PATH#HEADING prints one section: notes/a.md#Plans, papers/b.pdf#page=3. PATH is a result's path (notes/a.md), a file
+    in an indexed directory, or a result's chunk id.
     """
     if not target:
         raise click.UsageError("TARGET is empty; give a path such as notes/a.md:40:20")

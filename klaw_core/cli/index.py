@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,10 @@ _KINDS = 4  # endings of names that are counted one by one
 )
 @click.option("--version", metavar="TEXT", help="Version of the documented software, stored with each chunk.")
 @click.option(
-    "--include", multiple=True, metavar="PATTERN", help="Read files that match. [default: *.md *.markdown *.txt]"
+    "--include",
+    multiple=True,
+    metavar="PATTERN",
+    help="Read files that match. [default: *.md *.markdown *.txt, and what is converted]",
 )
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip paths below DIR that match, e.g. 'drafts/*'.")
 @click.option("--verify", is_flag=True, help="Read every note, not only those whose size or times changed.")
@@ -100,9 +103,21 @@ def command(
             if not settings.json:
                 report_run(settings, title, report)
             if place is not None and not _is_file(place) and (settings.verbose or not report.unchanged):
-                notify(settings, *_unread(memory, title))
+                notify(settings, *_converted(memory, title), *_unread(memory, title))
     if settings.json:
         print_json(reports if len(reports) != 1 else reports[0])
+
+
+def _converted(memory: Memory, name: str) -> Iterator[str]:
+    """Say how many files of each kind are indexed, if there are several and not all of them are notes."""
+    from klaw_core.errors import NotFoundError
+
+    try:
+        counts = memory.workspaces.kinds(name)
+    except NotFoundError:
+        return
+    if len(counts) > 1:
+        yield f"indexed in {name}: {', '.join(f'{count:,} {ending}' for ending, count in counts.items())}"
 
 
 def _unread(memory: Memory, name: str) -> Iterator[str]:
@@ -117,7 +132,20 @@ def _unread(memory: Memory, name: str) -> Iterator[str]:
     if counts:
         kinds = [f"{count:,} {ending}" for ending, count in list(counts.items())[:_KINDS]]
         more = f", {counted(len(counts) - _KINDS, 'other kind')}" if len(counts) > _KINDS else ""
-        yield f"other files in {name}, not read: {', '.join(kinds)}{more}; `--include PATTERN` adds matching files"
+        yield f"other files in {name}, not read: {', '.join(kinds)}{more}; {_how_to_read(counts)}"
+
+
+def _how_to_read(kinds: Collection[str]) -> str:
+    """Return what makes files of these kinds readable: a distribution that is not installed, or a pattern."""
+    from importlib.util import find_spec
+
+    from klaw_core.plugins.catalogue import CATALOGUE, install_command
+
+    missing = [row for row in CATALOGUE if row.reads & {*kinds} and not find_spec(row.distribution.replace("-", "_"))]
+    if not missing:
+        return "`--include PATTERN` adds matching files"
+    readable = sorted({kind for row in missing for kind in row.reads & {*kinds}})
+    return f"`{install_command([row.extras[0] for row in missing])}` reads {' '.join(readable)}"
 
 
 def _is_file(place: str) -> bool:

@@ -36,6 +36,9 @@ _FORMATS = """\
 # Documents in a format other than Markdown are chunked by the chunker named like the format. A table
 # [memory.formats.NAME] sets its options, or selects another chunker with `type`.
 """
+_CONVERTERS = """\
+# A table [memory.converters.NAME] sets the options of a converter, which turns files of a kind into text.
+"""
 _EXTENSIONS = """\
 # A table [extensions.NAME] sets the options of an extension; `klaw plugins` lists the extensions.
 """
@@ -70,7 +73,7 @@ def render(registry: Registry) -> str:
     for key, about in _ABOUT_SETTINGS.items():
         settings = (f"{name} = {toml(value)}" for name, value in DEFAULTS["memory"][key].items())
         blocks.append("\n# ".join((f"[memory.{key}]", about, *settings)))
-    blocks += [_FORMATS.rstrip("\n"), _EXTENSIONS.rstrip("\n")]
+    blocks += [_FORMATS.rstrip("\n"), _CONVERTERS.rstrip("\n"), _EXTENSIONS.rstrip("\n")]
     blocks.append("[plugins]\n# Plugins (or distributions) that must not be loaded.\n# disabled = []")
     return "\n\n".join(blocks) + "\n"
 

@@ -27,7 +27,7 @@ from klaw_core.config.sync import KEYS as SYNC_KEYS
 from klaw_core.config.sync import sync_settings
 from klaw_core.config.tables import AUTO, COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES, extension_selection
 from klaw_core.errors import ConfigError
-from klaw_core.kinds import CHUNKER
+from klaw_core.kinds import CHUNKER, CONVERTER, Kind
 from klaw_core.values.config import CacheSettings, Config, Selection
 
 _TOP = ("memory", "extensions", "plugins", "trusted_projects", "project_memories")
@@ -150,7 +150,8 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
         chosen[key] = tuple(
             _selection(kind.name, f"memory.{key}[{index}]", entry, problems) for index, entry in enumerate(entries)
         )
-    chosen["formats"] = _formats(memory.get("formats"), problems)
+    chosen["formats"] = _by_name(CHUNKER, "memory.formats", memory.get("formats"), problems)
+    chosen["converters"] = _by_name(CONVERTER, "memory.converters", memory.get("converters"), problems)
     chosen["extensions"] = _extensions(table.get("extensions"), problems)
     chosen["conversations"] = conversation_settings(memory.get("conversations"), problems)
     chosen["cache"] = _cache(memory.get("cache"), problems)
@@ -201,15 +202,15 @@ def _owner(place: str, tables: Sequence[str]) -> str:
     return max(inside, key=len, default="")
 
 
-def _formats(tables: Any, problems: list[str]) -> dict[str, Selection]:
-    """Return the chunkers of document formats; ``type`` may be left out where it is the format's name."""
+def _by_name(kind: Kind[Any], place: str, tables: Any, problems: list[str]) -> dict[str, Selection]:
+    """Return components by the names of their tables; ``type`` may be left out where it is that name."""
     if not isinstance(tables, Mapping):
-        problems.append(f"memory.formats: expected tables, [memory.formats.NAME], got {shown(tables)}")
+        problems.append(f"{place}: expected tables, [{place}.NAME], got {shown(tables)}")
         return {}
     found: dict[str, Selection] = {}
     for name, table in tables.items():
         named = {"type": name, **table} if isinstance(table, Mapping) else table
-        found[name] = _selection(CHUNKER.name, join("memory.formats", name), named, problems)
+        found[name] = _selection(kind.name, join(place, name), named, problems)
     return found
 
 

@@ -28,6 +28,7 @@ DEFAULTS: Mapping[str, Any] = {
         "reranking": [],
         "sources": [],
         "formats": {},
+        "converters": {},
         "conversations": _table(ConversationSettings()),
         "cache": _table(CacheSettings()),
         "sync": _table(SyncSettings()),
@@ -48,7 +49,7 @@ COMPONENTS: Mapping[str, Kind[Any]] = {kind.table: kind for kind in KINDS.values
 COMPONENT_ARRAYS: Mapping[str, Kind[Any]] = {kind.table: kind for kind in KINDS.values() if kind.many}
 
 #: What else stands under ``memory``.
-OTHER_TABLES = ("formats", "conversations", "cache", "sync")
+OTHER_TABLES = ("formats", "converters", "conversations", "cache", "sync")
 
 
 def extension_selection(name: str, options: Mapping[str, Any] | None = None) -> Selection:

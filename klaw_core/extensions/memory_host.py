@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from klaw_core.conversations.archive import Conversations
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
+    from klaw_core.interfaces.converter import Converters
     from klaw_core.interfaces.journal import Journals, RecordJournal
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.store import Snapshot, Store, Transaction
@@ -70,6 +71,11 @@ class MemoryHost:
     def language_model(self) -> LanguageModel | None:
         """The configured language model."""
         return self.assembly.language_model
+
+    @property
+    def converters(self) -> Converters:
+        """What turns files into text."""
+        return self.assembly.converters
 
     @property
     def conversations(self) -> Conversations:

@@ -49,8 +49,9 @@ class WorkspacesExtension:
     @property
     def registry(self) -> Workspaces:
         """The list of workspaces."""
-        reserved = frozenset() if self._host is None else self._host.reserved_origins()
-        return Workspaces(self.directory.workspaces, reserved)
+        if self._host is None:
+            return Workspaces(self.directory.workspaces)
+        return Workspaces(self.directory.workspaces, self._host.reserved_origins(), self._host.converters)
 
     def sources(self) -> Sequence[Source]:
         """Return the remembered workspaces. Raise StoreError."""

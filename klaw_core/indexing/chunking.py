@@ -11,7 +11,7 @@ from attrs import define, frozen
 
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import EmbeddingError, PluginContractError, PluginError, isolated
-from klaw_core.interfaces.components import Chunker, Embedder
+from klaw_core.interfaces.components import Chunker, Embedder, VariantChunker
 from klaw_core.values.documents import Document
 from klaw_core.values.lines import line_of, line_starts
 from klaw_core.values.text import Chunk, Span, TokenCounter, text_hash
@@ -25,6 +25,13 @@ class FormatChunker:
 
     chunker: Chunker
     recipe: str
+
+    def variant(self, name: str) -> "FormatChunker":
+        """Return the chunker of a variant of the format; itself if it has none. Raise PluginError."""
+        if not isinstance(self.chunker, VariantChunker):
+            return self
+        with isolated(f"the chunker {type(self.chunker).__name__}"):
+            return FormatChunker(self.chunker.variant(name), f"{self.recipe}:{name}")
 
 
 @define

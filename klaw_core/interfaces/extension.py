@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_check
 if TYPE_CHECKING:
     from klaw_core.conversations.archive import Conversations
     from klaw_core.interfaces.components import Embedder
+    from klaw_core.interfaces.converter import Converters
     from klaw_core.interfaces.journal import Journals, RecordJournal
     from klaw_core.interfaces.language_model import LanguageModel
     from klaw_core.interfaces.source import Source
@@ -59,6 +60,10 @@ class Host(Protocol):
     @property
     def language_model(self) -> LanguageModel | None:
         """Return the configured language model, None if none is configured. Raise PluginError."""
+
+    @property
+    def converters(self) -> Converters:
+        """Return what turns files into text: the converters of plugins, and their cache."""
 
     @property
     def conversations(self) -> Conversations:

@@ -14,7 +14,8 @@ from attrs import frozen
 class FirstParty:
     """One distribution. ``extras`` of ``klaw`` install it; ``components`` are (kind, name), ``commands`` name: summary.
 
-    ``default``: the extra is one of those that ``klaw[default]`` stands for.
+    ``default``: the extra is one of those that ``klaw[default]`` stands for. ``reads``: the endings of files that it
+    makes readable.
     """
 
     distribution: str
@@ -22,6 +23,7 @@ class FirstParty:
     components: tuple[tuple[str, str], ...] = ()
     commands: Mapping[str, str] = {}
     default: bool = False
+    reads: frozenset[str] = frozenset()
 
 
 CATALOGUE: tuple[FirstParty, ...] = (

@@ -23,11 +23,12 @@ from zlib import crc32
 from attrs import frozen
 
 from klaw_core.errors import KlawError
-from klaw_core.kinds import EXTENSION
+from klaw_core.kinds import CONVERTER, EXTENSION
 from klaw_core.plugins.discover import discover, load_plugins
 from klaw_core.plugins.registry import Registry
 
-_FORMAT = 2
+_FORMAT = 3
+_ALWAYS = {EXTENSION.name, CONVERTER.name}
 # Some hundred bytes a plugin; what is larger was not written here.
 _MOST_BYTES = 1_000_000
 
@@ -52,7 +53,7 @@ class CachedEntryPoint:
 
 
 def installed(cache_dir: Path, needed: Collection[tuple[str, str]], *, disabled: Collection[str] = ()) -> Registry:
-    """Return the plugins that offer what is needed, (kind, name), and every extension.
+    """Return the plugins that offer what is needed, (kind, name), and every extension and converter.
 
     The registry's ``whole`` has the others as well.
 
@@ -62,8 +63,9 @@ def installed(cache_dir: Path, needed: Collection[tuple[str, str]], *, disabled:
     path = cache_dir / f"plugins-{crc32(_who().encode()):08x}.json"
     remembered = _recall(path)
     known = {offer for plugin in remembered for offer in plugin.offers or ()}
-    # Extensions may listen to anything that happens; their modules are light, and they are built when they are needed.
-    wanted = {*needed, *(offer for offer in known if offer[0] == EXTENSION.name)}
+    # Extensions may listen to anything that happens, and converters read any file; their modules are light, and they
+    # are built when they are needed.
+    wanted = {*needed, *(offer for offer in known if offer[0] in _ALWAYS)}
     if wanted <= known:
         chosen = [plugin for plugin in remembered if plugin.offers is None or plugin.offers & wanted]
         points = ((plugin, plugin.distribution, plugin.version) for plugin in chosen)

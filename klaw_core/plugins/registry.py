@@ -91,7 +91,7 @@ class Registry:
     def loaded_names(self, kind: Kind[Any]) -> list[str]:
         """Return the names of this kind among the plugins that are loaded already, in the order of loading.
 
-        For extensions these are all that are installed: whoever loads plugins selectively loads those of extensions.
+        For extensions and converters these are all that are installed: whoever loads plugins selectively loads those.
         """
         return [name for offered, name in self.offers if offered == kind.name]
 

@@ -55,6 +55,7 @@ class Forgetter:
             home = self.get_collection(waiting.collection)
             home.remove([target], forget=True)
             waiting.forget([target])
+            self.sources.assembly.converters.forget([target])
             drop_what_came_back(home, waiting.origin, [target])
             return ForgetReport((target,), 0)
         found = [source for source in sources if (source.origin, source.collection) == (origin, collection)]
@@ -64,6 +65,7 @@ class Forgetter:
         removed = self.get_collection(collection).remove([path], forget=True)
         for source in found:
             source.forget([path])
+        self.sources.assembly.converters.forget([path])
         drop_what_came_back(self.get_collection(collection), origin, [path])
         return ForgetReport((path,), removed)
 
@@ -76,6 +78,7 @@ class Forgetter:
             gone += paths
         for source in own:
             source.remove()
+        self.sources.assembly.converters.keep_only(origin, tuple)
         for name in collections:
             drop_what_came_back(self.get_collection(name), origin, self.sources.paths(origin, name))
         return ForgetReport(tuple(gone), removed)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from attrs import define, evolve, field, frozen
@@ -208,7 +209,15 @@ class IndexRuns:
         skipped = source.prepare(self.assembly.store)
         indexer = self._indexer(source)
         report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
-        return report + IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=tuple(skipped))
+        report += IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=tuple(skipped))
+        self.assembly.converters.keep_only(source.origin, partial(self._documents_of, source.origin, report))
+        return report
+
+    def _documents_of(self, origin: str, report: IndexReport) -> Iterator[str]:
+        """Yield the documents of an origin, and what could not be read: the reason is kept too."""
+        for collection in self.sources.collections():
+            yield from self.sources.paths(origin, collection)
+        yield from (item.path for item in report.skipped)
 
     @property
     def skipped(self) -> SkippedFiles:

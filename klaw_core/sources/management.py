@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from glob import escape
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from attrs import frozen
 
+from klaw_core.builtin.workspace import count_kinds
 from klaw_core.errors import NotFoundError, WorkspaceError
 from klaw_core.indexing.collection import Collection
 from klaw_core.indexing.flow import ProgressCallback
@@ -43,6 +44,16 @@ class WorkspaceManager:
         Raise NotFoundError.
         """
         return self.get_registry().named(name).unread()
+
+    def kinds(self, name: str) -> Mapping[str, int]:
+        """Count the indexed files of a workspace by the ending of their names, the most first.
+
+        Empty if no converter read any of them. Raise NotFoundError.
+        """
+        workspace = self.get_registry().named(name)
+        converters = self.runs.assembly.converters
+        names = [PurePosixPath(path).name for path in self.runs.sources.paths(name, workspace.collection)]
+        return count_kinds(names) if any(map(converters.reads, names)) else {}
 
     def rename(self, name: str, new: str, *, on_progress: ProgressCallback = no_progress) -> IndexReport:
         """Rename a workspace: the paths of its notes start with the new name.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from klaw_core.values.text import StoredChunk
 from klaw_core.values.unicode import has_surrogates
 
 _SHORTEST_ID = 6
+_MOST_HEADINGS = 5  # that an error names
+_WORDS = re.compile(r"[^\W_]+")
 
 
 @frozen(eq=False)
@@ -32,10 +35,45 @@ class Reader:
     def get(self, target: str, first_line: int = 1, lines: int | None = None) -> Excerpt:
         """Return lines of a document. ``target`` is a document's path, a file's path, or a chunk's id.
 
+        ``#`` and a heading after it mean the lines of that section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``.
         Raise NotFoundError.
         """
         if first_line < 1 or (lines is not None and lines < 1):
             raise NotFoundError(f"line numbers count from 1, got {first_line}:{lines}")
+        try:
+            return self._lines(target, first_line, lines)
+        except NotFoundError:
+            if (section := self._section(target)) is None:
+                raise
+        path, first, last = section
+        return self._lines(path, first, last - first + 1)
+
+    def _section(self, target: str) -> tuple[str, int, int] | None:
+        """Return document, first and last line of a section that is named by its heading; None if none is named.
+
+        Raise NotFoundError if the document has no such heading.
+        """
+        document, mark, heading = target.rpartition("#")
+        if not mark or not document or not _words(heading):
+            return None
+        try:
+            collection, path, _ = self.locate((self._file_of(document) or (None, document))[1])
+        except NotFoundError:
+            return None
+        with self.store.read() as snapshot:
+            chunks = [stored.chunk for stored in snapshot.outline(collection, path)]
+        wanted = _words(heading)
+        inside = [wanted in map(_words, chunk.heading) for chunk in chunks]
+        if True not in inside:
+            names = dict.fromkeys(chunk.heading[-1] for chunk in chunks if chunk.heading)
+            known = "; ".join(list(names)[:_MOST_HEADINGS])
+            hint = f"some of its headings: {known}" if known else "it has no headings"
+            raise NotFoundError(f"{path} has no section {heading!r}", hint=hint)
+        first = inside.index(True)
+        after = inside.index(False, first) if False in inside[first:] else len(inside)
+        return path, chunks[first].start_line, max(chunk.end_line for chunk in chunks[first:after])
+
+    def _lines(self, target: str, first_line: int, lines: int | None) -> Excerpt:
         path, text, file = self._text_of(target)
         total = count_lines(text)
         if first_line > total:
@@ -133,6 +171,11 @@ class Reader:
     def _by_name(self, path: str) -> Iterator[IsolatedSource]:
         origin = path.partition("/")[0]
         return (source for source in self.sources.known() if source.origin == origin)
+
+
+def _words(heading: str) -> str:
+    """Return what is compared of a heading: its words. So ``page=3`` and ``page-3`` are ``Page 3``."""
+    return " ".join(_WORDS.findall(heading.casefold()))
 
 
 def _read(source: IsolatedSource, path: str) -> str:

@@ -13,11 +13,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from klaw_core.builtin.workspace import DEFAULT_INCLUDE, Workspace, can_name
 from klaw_core.errors import NotFoundError, StoreCorruptError, StoreError, WorkspaceError
 from klaw_core.files.atomic import locked, write_atomically
+from klaw_core.interfaces.converter import Converters
 from klaw_core.values.documents import Document, Entry
 from klaw_core.values.runs import SkippedEntry
 
@@ -135,17 +136,19 @@ class _Changes:
 class Workspaces:
     """The remembered workspaces. Every change is written at once; no two of them, in any process, lose each other.
 
-    ``reserved`` are names that no workspace can have, because they are origins of other sources.
+    ``reserved`` are names that no workspace can have, because they are origins of other sources; ``converters`` turn
+    files into text.
     """
 
     file: Path
     reserved: frozenset[str] = frozenset()
+    converters: Converters | None = field(default=None, eq=False, repr=False)
 
     def all(self) -> dict[str, Workspace]:
         """Return every workspace by name. Raise StoreError, StoreCorruptError if the file is not what Klaw wrote."""
         try:
             entries = json.loads(self.file.read_text("utf-8"))
-            return {name: parse_workspace(name, entry) for name, entry in entries.items()}
+            found = {name: parse_workspace(name, entry) for name, entry in entries.items()}
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -155,6 +158,9 @@ class Workspaces:
                 f"{self.file} is not a valid list of workspaces: {error}",
                 hint="move it away, then `klaw index DIR` for each of your directories",
             ) from error
+        if self.converters is None:
+            return found
+        return {name: evolve(workspace, converters=self.converters) for name, workspace in found.items()}
 
     def remember(
         self,

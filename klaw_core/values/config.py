@@ -89,7 +89,8 @@ class Config:
     """Everything that was configured, frozen. ``files`` are those that were read, in order.
 
     ``default_retrieval``: no file says anything about ``[[memory.retrieval]]``, so that the store's own retrievers are
-    used. ``formats`` are the chunkers of document formats, ``extensions`` the tables of extensions, both by name.
+    used. ``formats`` are the chunkers of document formats, ``converters`` those of files, ``extensions`` the tables of
+    extensions, all by name.
     ``own_data_dir``: the data directory is not the user's usual one. ``notices`` say what a person should know.
     """
 
@@ -104,6 +105,7 @@ class Config:
     sources: tuple[Selection, ...] = ()
     language_model: Selection | None = None
     formats: Mapping[str, Selection] = field(factory=dict)
+    converters: Mapping[str, Selection] = field(factory=dict)
     extensions: Mapping[str, Selection] = field(factory=dict)
     conversations: ConversationSettings = ConversationSettings()
     cache: CacheSettings = CacheSettings()
@@ -137,5 +139,6 @@ class Config:
             *self.reranking,
             *self.sources,
             *self.formats.values(),
+            *self.converters.values(),
             *self.extensions.values(),
         ]

@@ -72,7 +72,7 @@ class TestInit:
 
         for key, default in DEFAULTS["memory"].items():
             header = f"[[memory.{key}]]" if isinstance(default, list) else f"[memory.{key}]"
-            header = "[memory.formats.NAME]" if key == "formats" else header
+            header = f"[memory.{key}.NAME]" if key in {"formats", "converters"} else header
             assert header in text, key
         assert "# max_entries = 250000" in text
         assert '# include = ["*.md", "*.markdown", "*.txt"]' in text

@@ -1,0 +1,136 @@
+"""The cache of converted files: one file for each document, below ``conversions`` in the cache directory.
+
+It is named after the document rather than after the file's content, so that what a person forgets can be deleted. It
+may be deleted as a whole at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from klaw_core.errors import ConversionError, KlawError, StoreError
+from klaw_core.files.atomic import make_private_directory
+from klaw_core.values.conversions import Conversion
+from klaw_core.values.metadata import check_metadata
+from klaw_core.values.text import text_hash
+
+_RETRY_SECONDS = 24 * 3600  # a file that took too long or too much memory is tried again after a day
+_DIGITS = 32
+
+
+@frozen
+class ConversionCache:
+    """What was made of files, by the path of their documents. Safe for several processes at once.
+
+    What cannot be read counts as missing; what cannot be written is converted again next time.
+    """
+
+    directory: Path
+
+    def get(self, path: str, digest: str) -> Conversion | None:
+        """Return what was made of the bytes of this digest; None if nothing was.
+
+        Raise ConversionError, as it was raised then, for what could not be converted.
+        """
+        file = self._file(path)
+        try:
+            found = json.loads(zlib.decompress(file.read_bytes()))
+            if found["digest"] != digest:
+                return None
+            if "error" in found:
+                age = time.time() - file.stat().st_mtime
+                error = ConversionError(str(found["error"]), keep=bool(found["keep"]))
+            else:
+                return _parse(found)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, KlawError, zlib.error):
+            return None
+        if error.keep and not 0 <= age < _RETRY_SECONDS:
+            return None
+        raise error
+
+    def put(self, path: str, digest: str, made: Conversion | ConversionError) -> None:
+        """Keep what was made of a document's file, in place of what was made of it before."""
+        if isinstance(made, ConversionError):
+            entry: dict[str, Any] = {"digest": digest, "error": made.message, "keep": made.keep}
+        else:
+            entry = {
+                "digest": digest,
+                "text": made.text,
+                "format": made.format,
+                "metadata": made.metadata,
+                "created_at": None if made.created_at is None else made.created_at.isoformat(),
+            }
+        with suppress(OSError, KlawError):
+            self._write(self._file(path), zlib.compress(json.dumps(entry).encode(), 1))
+
+    def drop(self, paths: Iterable[str]) -> None:
+        """Delete what is kept of documents. Raise StoreError."""
+        for path in paths:
+            self._delete(self._file(path))
+
+    def keep_only(self, origin: str, get_paths: Callable[[], Iterable[str]]) -> None:
+        """Delete what is kept of other documents of an origin than these, which are asked for if anything is.
+
+        Raise StoreError.
+        """
+        directory = self._directory(origin)
+        try:
+            present = os.listdir(directory)  # noqa: PTH208  # names only
+        except OSError:
+            return
+        kept = {self._file(path).name for path in get_paths()}
+        for name in present:
+            if name not in kept:
+                self._delete(directory / name)
+
+    def _directory(self, origin: str) -> Path:
+        return self.directory / _digest(origin)
+
+    def _file(self, path: str) -> Path:
+        return self._directory(path.partition("/")[0]) / _digest(path)
+
+    @staticmethod
+    def _write(file: Path, data: bytes) -> None:
+        """Replace a file. What a crash leaves of it is not valid, and counts as missing."""
+        make_private_directory(file.parent)
+        temporary = file.with_name(f"{file.name}-{os.getpid()}")
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+            with open(descriptor, "wb") as target:  # noqa: PTH123  # a descriptor
+                target.write(data)
+            temporary.replace(file)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+
+    @staticmethod
+    def _delete(file: Path) -> None:
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"{file} cannot be deleted: {error.strerror}") from error
+
+
+def _parse(found: dict[str, Any]) -> Conversion:
+    """Return a conversion as it was kept. Raise what a damaged one raises."""
+    metadata = {key: tuple(value) if isinstance(value, list) else value for key, value in found["metadata"].items()}
+    check_metadata(metadata)
+    text, text_format, moment = found["text"], found["format"], found["created_at"]
+    if not isinstance(text, str) or not isinstance(text_format, str):
+        raise TypeError
+    return Conversion(text, text_format, metadata, None if moment is None else datetime.fromisoformat(moment))
+
+
+def _digest(name: str) -> str:
+    return text_hash(name)[:_DIGITS]

@@ -1,0 +1,171 @@
+"""Which converter reads a file, and what it made of the file: each conversion checked, isolated and cached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from fnmatch import fnmatch
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any
+
+from attrs import define, field, frozen
+
+from klaw_core.errors import ConversionError, KlawError, PluginContractError, isolated
+from klaw_core.files.conversions import ConversionCache
+from klaw_core.interfaces.converter import Converter, LargeFileConverter, RequestedConverter
+from klaw_core.values.conversions import Conversion
+from klaw_core.values.metadata import check_metadata
+from klaw_core.values.text import text_hash
+
+
+@frozen(eq=False)
+class NamedConverter:
+    """A converter that was built, with its name; ``recipe`` has its options and its version."""
+
+    name: str
+    converter: Converter
+    recipe: str
+    patterns: tuple[str, ...]
+    on_request: bool = False
+    max_bytes: int = 0
+
+    @classmethod
+    def of(cls, name: str, converter: Converter, options: object) -> NamedConverter:
+        """Ask a converter what it reads. Raise PluginError, PluginContractError."""
+        who = f"the converter {name!r}"
+        with isolated(who):
+            patterns: Any = converter.patterns
+            version: Any = converter.version
+            on_request = isinstance(converter, RequestedConverter) and bool(converter.on_request)
+            max_bytes: Any = converter.max_bytes if isinstance(converter, LargeFileConverter) else 0
+            patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+        if not all(isinstance(pattern, str) and pattern for pattern in patterns):
+            raise PluginContractError(
+                f"{who} has the patterns {patterns!r:.80}, expected names of files such as '*.pdf'"
+            )
+        if not isinstance(version, str) or not isinstance(max_bytes, int):
+            raise PluginContractError(f"{who} has a version that is not a string, or max_bytes that is not a number")
+        lowered = tuple(pattern.lower() for pattern in patterns)
+        return cls(name, converter, f"{name} {options!r} {version}", lowered, on_request, max_bytes)
+
+    def convert(self, data: bytes, name: str) -> Conversion:
+        """Convert a file, and check what comes of it. Raise ConversionError, PluginError."""
+        who = f"the converter {self.name!r}, reading {name!r:.80}"
+        with isolated(who):
+            made: Any = self.converter.convert(data, name)
+        if problem := _problem(made):
+            raise PluginContractError(f"{who}, returned {problem}")
+        found: Conversion = made
+        if not found.text.strip():
+            raise ConversionError("is empty")
+        return found
+
+
+@define(eq=False, slots=False)
+class InstalledConverters:
+    """Every installed converter. ``build`` is called at the first question about a file that is not a note.
+
+    Where two converters read files of one name, the first of them counts.
+    """
+
+    build: Callable[[], Sequence[NamedConverter]]
+    cache: ConversionCache
+    _known: dict[str, NamedConverter | None] = field(factory=dict, init=False)
+
+    @cached_property
+    def all(self) -> Sequence[NamedConverter]:
+        """Every converter that works."""
+        return self.build()
+
+    @cached_property
+    def _by_suffix(self) -> Mapping[str, NamedConverter]:
+        found: dict[str, NamedConverter] = {}
+        for item in self.all:
+            for pattern in item.patterns:
+                found.setdefault(pattern[1:] if _is_suffix(pattern) else "", item)
+        return found
+
+    def _of(self, name: str) -> NamedConverter | None:
+        """Return the converter of a file."""
+        if not self.all:
+            return None
+        lowered = name.lower()
+        suffix = PurePosixPath(lowered).suffix
+        found = self._by_suffix.get(suffix) if suffix else None
+        if "" not in self._by_suffix:
+            return found
+        matching = (item for item in self.all if any(fnmatch(lowered, pattern) for pattern in item.patterns))
+        return next(matching, None)
+
+    def reads(self, name: str, /, *, requested: bool = True) -> bool:
+        """Return whether a file of this name is converted; ``requested``: a person has named such files."""
+        found = self._of(name)
+        return found is not None and (requested or not found.on_request)
+
+    def recipe(self, name: str, /) -> str:
+        """Return what the text of a file of this name depends on besides its bytes; empty if nothing converts it."""
+        found = self._of(name)
+        return "" if found is None else found.recipe
+
+    def max_bytes(self, name: str, /) -> int:
+        """Return how large a file of this name may be; 0 if its converter does not say."""
+        found = self._of(name)
+        return 0 if found is None else found.max_bytes
+
+    def convert(self, path: str, data: bytes, /) -> Conversion:
+        """Return the text of a file, from the cache if it was converted before. Raise ConversionError, PluginError."""
+        name = path.rpartition("/")[2]
+        found = self._of(name)
+        if found is None:
+            raise ConversionError("has no converter")
+        digest = _digest(found.recipe, data)
+        if (kept := self.cache.get(path, digest)) is not None:
+            return kept
+        try:
+            made = found.convert(data, name)
+        except ConversionError as error:
+            self.cache.put(path, digest, error)
+            raise
+        if not made.is_original:
+            self.cache.put(path, digest, made)
+        return made
+
+    def forget(self, paths: Iterable[str], /) -> None:
+        """Drop what the cache holds of these documents. Raise StoreError."""
+        self.cache.drop(paths)
+
+    def keep_only(self, origin: str, get_paths: Callable[[], Iterable[str]], /) -> None:
+        """Drop what the cache holds of other documents of a source than these. Raise StoreError."""
+        self.cache.keep_only(origin, get_paths)
+
+
+def _is_suffix(pattern: str) -> bool:
+    """Return whether a pattern is a star and the ending of a name: ``*.pdf``, not ``*.tar.gz`` or ``README*``."""
+    return pattern.startswith("*.") and pattern.count(".") == 1 and not set(pattern[2:]) & set("*?[")
+
+
+def _digest(recipe: str, data: bytes) -> str:
+    from hashlib import sha256
+
+    return text_hash(f"{recipe}\0{sha256(data).hexdigest()}")
+
+
+def _problem(made: Any) -> str:
+    """Return what is wrong with what a converter returned, empty if nothing is."""
+    if not isinstance(made, Conversion):
+        return f"{type(made).__name__}, expected a Conversion"
+    names: Any = (made.text, made.format)
+    if not all(isinstance(name, str) for name in names) or not made.format:
+        return "a text or a format that is not a string"
+    moment: Any = made.created_at
+    if moment is not None and not (isinstance(moment, datetime) and moment.tzinfo is not None):
+        return "a created_at that is not a timezone-aware datetime"
+    try:
+        check_metadata(made.metadata)
+        made.text.encode()
+    except KlawError as error:
+        return f"wrong metadata: {error.message}"
+    except UnicodeEncodeError:
+        return "a text that is not valid Unicode (an unpaired surrogate)"
+    return ""

@@ -1,0 +1,101 @@
+"""The laws of a converter, as a test class to inherit; the subclass gives the converter and files that it reads.
+
+class TestPdfConverter(ConverterContract):
+    files = {"letter.pdf": PDF}
+
+    @pytest.fixture
+    def converter(self):
+        return PdfConverter(PdfOptions())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatch
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from klaw_core.errors import ConversionError
+from klaw_core.interfaces.converter import Converter, LargeFileConverter, RequestedConverter
+from klaw_core.values.conversions import Conversion
+from klaw_core.values.metadata import check_metadata
+
+
+class ConverterContract:
+    """The laws of a converter. ``files`` are sound files by name, ``examples`` how many damaged ones are tried."""
+
+    files: ClassVar[Mapping[str, bytes]] = {}
+    examples: ClassVar[int] = 30
+
+    @pytest.fixture
+    def converter(self) -> Any:
+        raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
+
+    def test_it_says_what_it_reads(self, converter: Converter) -> None:
+        patterns: Any = converter.patterns
+        assert not isinstance(patterns, str)
+        assert patterns
+        assert all(isinstance(pattern, str) and pattern for pattern in patterns)
+        assert isinstance(converter.version, str)
+        if isinstance(converter, RequestedConverter):
+            assert isinstance(converter.on_request, bool)
+        if isinstance(converter, LargeFileConverter):
+            assert converter.max_bytes > 0
+        assert self.files, "the contract needs files that the converter reads"
+        for name in self.files:
+            assert any(fnmatch(name.lower(), pattern.lower()) for pattern in converter.patterns), name
+
+    def test_a_file_becomes_text(self, converter: Converter) -> None:
+        for name, data in self.files.items():
+            made = converter.convert(data, name)
+            check(made)
+            assert made.text.strip()
+
+    def test_equal_bytes_give_equal_text(self, converter: Converter) -> None:
+        for name, data in self.files.items():
+            assert converter.convert(data, name) == converter.convert(data, name)
+
+    def test_an_original_text_has_the_lines_of_its_file(self, converter: Converter) -> None:
+        for name, data in self.files.items():
+            made = converter.convert(data, name)
+            if made.is_original:
+                assert made.text.splitlines() == data.decode("utf-8-sig").splitlines()
+
+    def test_a_damaged_file_is_text_or_a_reason(self, converter: Converter) -> None:
+        """A file that is cut short, or of which bytes are changed, raises nothing but ConversionError."""
+
+        @settings(max_examples=self.examples, deadline=None, suppress_health_check=list(HealthCheck))
+        @given(st.data())
+        def check_damaged(data: st.DataObject) -> None:
+            name = data.draw(st.sampled_from(sorted(self.files)))
+            damaged = bytearray(self.files[name])
+            for _ in range(data.draw(st.integers(0, 8))):
+                damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+            whole = bytes(damaged[: data.draw(st.integers(0, len(damaged)))])
+            try:
+                made = converter.convert(whole, name)
+            except ConversionError as error:
+                assert error.message.strip()  # noqa: PT017  # what else is raised is a failure
+                assert "\n" not in error.message  # noqa: PT017
+            else:
+                check(made)
+
+        check_damaged()
+
+    def test_an_empty_file_is_text_or_a_reason(self, converter: Converter) -> None:
+        for name in self.files:
+            try:
+                check(converter.convert(b"", name))
+            except ConversionError as error:
+                assert error.message.strip()  # noqa: PT017
+
+
+def check(made: Conversion) -> None:
+    """Check that a conversion is sound: valid Unicode, a format, metadata as a document may have it, an aware date."""
+    made.text.encode()
+    assert made.format
+    check_metadata(made.metadata)
+    assert made.created_at is None or made.created_at.utcoffset() is not None, "dates are aware"
