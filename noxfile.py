@@ -57,6 +57,8 @@ DEFAULT_PLUGINS = (
     *("klaw-chunk-markdown", "klaw-embed-onnx", "klaw-fts5", "klaw-model-minilm", "klaw-store-sqlitevec"),
     *("klaw-http", "klaw-models", "klaw-onnx"),
 )
+# What is optional in a plugin, and tested: the grammars of programming languages.
+EXTRAS = {"klaw-documents": "[code]"}
 # The adapters for other frameworks, and what they are tested with.
 ADAPTERS = ("langchain-klaw", "klaw-haystack", "klaw-agents")
 FRAMEWORKS = ["langchain-tests>=1.1", "langgraph-checkpoint>=4", "pytest-asyncio>=1"]
@@ -84,7 +86,7 @@ def install_everything(session: nox.Session, *tools: str) -> None:
 
 def install_plugins(session: nox.Session, plugins: Iterable[Path], *tools: str) -> None:
     """Install the core and some plugins from the checkout, and the session's tools."""
-    editable = [argument for path in [ROOT, *plugins] for argument in ("-e", str(path))]
+    editable = [argument for path in [ROOT, *plugins] for argument in ("-e", f"{path}{EXTRAS.get(path.name, '')}")]
     session.install(*editable, *tools)
 
 

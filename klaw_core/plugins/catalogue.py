@@ -81,6 +81,15 @@ CATALOGUE: tuple[FirstParty, ...] = (
     FirstParty("klaw-agents", ("agents",)),
     FirstParty("klaw-import", ("import",)),
     FirstParty(
+        "klaw-documents",
+        ("documents", "code"),
+        (
+            *(("converter", name) for name in ("pdf", "docx", "html", "epub", "notebook", "org", "rst", "code")),
+            *(("chunker", name) for name in ("pages", "org", "rst", "code")),
+        ),
+        reads=frozenset({".pdf", ".docx", ".html", ".htm", ".xhtml", ".epub", ".ipynb", ".org", ".rst"}),
+    ),
+    FirstParty(
         "klaw-watch",
         ("watch",),
         (("extension", "watch"),),

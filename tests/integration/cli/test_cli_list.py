@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from klaw_core.cli.index import _how_to_read
+
 
 class TestList:
     def test_documents_in_order_of_path(self, indexed):
@@ -157,6 +159,12 @@ class TestIndexing:
         told = "klaw: other files in code, not read: 1 .py; `--include PATTERN` adds matching files\n"
         assert klaw("index", str(place)).stderr == told
         assert klaw("index", str(place), "--include", "*.py").stderr == ""
+
+    def test_a_distribution_that_reads_other_files_is_named(self, monkeypatch):
+        monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+        told = _how_to_read([".py", ".pdf", ".docx"])
+        assert told == "`pip install 'klaw[documents]'` reads .docx .pdf"
+        assert _how_to_read([".py"]) == "`--include PATTERN` adds matching files"
 
     def test_other_files_are_told_of_once(self, klaw, user_home):
         place = user_home / "code"

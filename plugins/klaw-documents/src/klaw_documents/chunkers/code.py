@@ -1,0 +1,243 @@
+"""The chunker ``code``: source code by its functions and classes, whole lines, the path of symbols as heading.
+
+A class that fits a chunk stays whole; of a larger one each method is a chunk. Comments stand with what follows them.
+Code whose grammar is not installed, and code that takes the parser too long, is cut as plain text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from itertools import accumulate
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from klaw_core import PlainOptions, Span, TokenCounter
+from klaw_documents.chunkers.languages import LANGUAGES
+from klaw_documents.chunkers.sections import Section, cut_sections
+
+_MOST_CHARACTERS = 2_000_000  # larger files are data, or were generated
+_MOST_STEPS = 20_000  # calls of the parser's progress callback, about one for each 100 operations
+_DEEPEST = 6  # symbols in symbols
+_DEEPEST_SEARCH = 6  # levels of the tree between a symbol and those in it
+_MOST_WRAPPED = 8  # children of what wraps a definition: decorators and the definition
+_LONGEST = 100  # characters of a name
+_CHARACTERS_PER_TOKEN = 16
+
+_DEFINITION_NAMES = (
+    # Python, PHP, C and C++, Bash
+    "function_definition class_definition method_declaration namespace_definition struct_specifier class_specifier "
+    "union_specifier enum_specifier "
+    # JavaScript and TypeScript
+    "function_declaration generator_function_declaration class_declaration abstract_class_declaration "
+    "method_definition interface_declaration enum_declaration type_alias_declaration internal_module "
+    "variable_declarator "
+    # Go, Rust
+    "type_declaration function_item impl_item struct_item enum_item trait_item union_item mod_item macro_definition "
+    # Java, C#
+    "record_declaration constructor_declaration annotation_type_declaration struct_declaration namespace_declaration "
+    "trait_declaration "
+    # Ruby
+    "method singleton_method class module singleton_class"
+)
+_DEFINITIONS = frozenset(_DEFINITION_NAMES.split())
+_NEED_BODY = frozenset({"struct_specifier", "class_specifier", "union_specifier", "enum_specifier"})
+_FUNCTIONS = frozenset({"arrow_function", "function_expression", "function", "generator_function", "class"})
+# What stands before a definition and belongs to it.
+_ABOVE = re.compile(r"comment|attribute_item|attribute_list|decorator|annotation")
+
+
+@frozen(eq=False)
+class CodeChunker:
+    """Cuts source code; ``language`` is one of LANGUAGES, or empty for code of an unknown language."""
+
+    options: PlainOptions = field(factory=PlainOptions)
+    language: str = ""
+
+    def variant(self, name: str, /) -> CodeChunker:
+        """Return the chunker of a language."""
+        return evolve(self, language=name if name in LANGUAGES else "")
+
+    def split(self, text: str, count_tokens: TokenCounter, /) -> Iterator[Span]:
+        """Yield the spans of ``text`` in order. Time is linear in the text."""
+        parser = _parser(self.language) if 0 < len(text) <= _MOST_CHARACTERS and not text.isspace() else None
+        sections: Sequence[Section] = [Section(0, len(text))]
+        if parser is not None and (root := _root(parser, text)) is not None:
+            lines = text.split("\n")
+            sizes = count_tokens([f"{line}\n" for line in lines])
+            largest = [
+                max(size, -(-(len(line) + 1) // _CHARACTERS_PER_TOKEN)) for size, line in zip(sizes, lines, strict=True)
+            ]
+            outline = _Outline(lines, list(accumulate(largest, initial=0)), self.options.max_tokens)
+            outline.add(root, (), 0, len(lines))
+            sections = outline.sections(len(text))
+        yield from cut_sections(text, sections, self.options, count_tokens)
+
+
+@cache
+def _parser(language: str) -> Any:
+    """Return the parser of a language; None if its grammar is not installed."""
+    if not language:
+        return None
+    known = LANGUAGES[language]
+    try:
+        tree_sitter: Any = import_module("tree_sitter")
+        grammar: Any = import_module(known.package)
+    except ImportError:
+        return None
+    return tree_sitter.Parser(tree_sitter.Language(getattr(grammar, known.function)()))
+
+
+def _root(parser: Any, text: str) -> Any:
+    """Return the root of the tree; None where the parser takes too many steps."""
+    steps = 0
+
+    def is_too_long(*_state: object) -> bool:
+        nonlocal steps
+        steps += 1
+        return steps > _MOST_STEPS
+
+    data = text.encode("utf-8", "replace")
+    # A parser goes on where it was stopped: the next text needs a new beginning.
+    parser.reset()
+    try:
+        tree = parser.parse(lambda offset, _point: data[offset : offset + 65536], progress_callback=is_too_long)
+    except ValueError:  # how it says that it was stopped
+        return None
+    return None if tree is None else tree.root_node
+
+
+@define(eq=False)
+class _Outline:
+    """Parts of a text by rows, in order: (first row, row after the last, path of symbols)."""
+
+    lines: Sequence[str]
+    sizes: Sequence[int]  # tokens of all rows before each
+    max_tokens: int
+    parts: list[tuple[int, int, tuple[str, ...]]] = field(factory=list, init=False)
+
+    def add(self, node: Any, path: tuple[str, ...], first: int, last: int) -> None:
+        """Add the rows from ``first`` to ``last``, which a node fills: its symbols, and what stands between them."""
+        row = first
+        for symbol, top, name in _symbols(node, first):
+            begin, end = max(top, row), min(_row_after(symbol), last)
+            if end <= begin:
+                continue
+            self._append(row, begin, path)
+            inner = (*path, name)
+            if self.sizes[end] - self.sizes[begin] <= self.max_tokens or len(inner) >= _DEEPEST:
+                self._append(begin, end, inner)
+            else:
+                self.add(symbol, inner, begin, end)
+            row = end
+        self._append(row, last, path)
+
+    def _append(self, first: int, last: int, path: tuple[str, ...]) -> None:
+        """Append rows; those that only close what stands before them go with it."""
+        if first >= last:
+            return
+        text = self.lines[first:last]
+        if self.parts and not any(any(map(str.isalnum, line)) for line in text):
+            begin, _, before = self.parts[-1]
+            self.parts[-1] = (begin, last, before)
+        else:
+            self.parts.append((first, last, path))
+
+    def sections(self, length: int) -> list[Section]:
+        """Return the parts as sections of the text."""
+        starts = [*accumulate((len(line) + 1 for line in self.lines), initial=0)]
+        return [Section(starts[first], min(starts[last], length), path) for first, last, path in self.parts]
+
+
+def _symbols(node: Any, first: int) -> Iterator[tuple[Any, int, str]]:
+    """Yield the definitions below a node that stand in no other below it: each with its first row and its name.
+
+    The first row is that of the comments above it.
+    """
+    pending = [(child, 1) for child in reversed(node.children)]
+    above, free = -1, first  # the first row of the comments just met; rows before `free` belong to something else
+    while pending:
+        child, depth = pending.pop()
+        if not child.is_named:
+            continue
+        row = child.start_point[0]
+        if _ABOVE.search(child.type) and child.type not in _DEFINITIONS:
+            above = row if above < 0 and row >= free else above
+            continue
+        if child.type in _DEFINITIONS and (name := _name(child)):
+            top = _outermost(child, node)
+            yield child, above if 0 <= above <= top else top, name
+            above, free = -1, _row_after(child)
+        elif depth < _DEEPEST_SEARCH:
+            # A wrapper, such as `export` or a decorator's, begins where its definition does.
+            pending += [(inner, depth + 1) for inner in reversed(child.children)]
+            continue
+        above, free = -1, max(free, _row_after(child))
+
+
+def _outermost(child: Any, node: Any) -> int:
+    """Return the first row of a definition with what wraps it: decorators, ``export``, a template's parameters."""
+    row = int(child.start_point[0])
+    outer = child.parent
+    while (
+        outer is not None
+        and outer.id != node.id
+        and _row_after(outer) == _row_after(child)
+        and len(outer.named_children) <= _MOST_WRAPPED
+    ):
+        row = int(outer.start_point[0])
+        outer = outer.parent
+    return row
+
+
+def _row_after(node: Any) -> int:
+    """Return the row after a node's last."""
+    row, column = map(int, node.end_point)
+    return row + int(column > 0)
+
+
+def _name(node: Any) -> str:
+    """Return what a definition is called; empty if it is none after all."""
+    kind = node.type
+    if kind in _NEED_BODY and node.child_by_field_name("body") is None:
+        return ""
+    if kind == "variable_declarator":
+        value = node.child_by_field_name("value")
+        if value is None or value.type not in _FUNCTIONS:
+            return ""
+    if kind == "impl_item":
+        trait, of = node.child_by_field_name("trait"), node.child_by_field_name("type")
+        return _short(" for ".join(_decoded(part) for part in (trait, of) if part is not None))
+    name = node.child_by_field_name("name")
+    if name is None and kind == "type_declaration":  # Go: `type Name struct`
+        spec = next((child for child in node.named_children if child.child_by_field_name("name")), None)
+        name = None if spec is None else spec.child_by_field_name("name")
+    if name is None:
+        name = _declared(node)
+    if name is None:
+        return ""
+    receiver = node.child_by_field_name("receiver")  # Go: `func (s *Server) Start()`
+    owner = re.sub(r"[()*]", " ", _decoded(receiver)).split() if receiver is not None else []
+    return _short(f"{owner[-1]}.{_decoded(name)}" if owner else _decoded(name))
+
+
+def _declared(node: Any) -> Any:
+    """Return the name in the declarator of C and C++; None if there is none."""
+    found = node.child_by_field_name("declarator")
+    for _ in range(_DEEPEST_SEARCH):
+        inner = None if found is None else found.child_by_field_name("declarator")
+        if inner is None:
+            break
+        found = inner
+    return found
+
+
+def _decoded(node: Any) -> str:
+    return str(node.text.decode("utf-8", "replace"))
+
+
+def _short(name: str) -> str:
+    return " ".join(name.split())[:_LONGEST]

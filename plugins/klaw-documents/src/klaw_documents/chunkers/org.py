@@ -1,0 +1,51 @@
+"""The chunker ``org``: Org files by their headlines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from attrs import field, frozen
+
+from klaw_core import PlainOptions, Span, TokenCounter
+from klaw_documents.chunkers.sections import Section, cut_sections, whole
+
+_HEADLINE = re.compile(r"^(\*{1,32})[ \t]+(\S[^\r\n]*)", re.MULTILINE)
+# What stands around the title: a state in capitals that Org knows, a priority, tags, cookies of progress.
+_STATE = re.compile(r"(?:TODO|DONE|NEXT|WAITING|HOLD|CANCELLED|CANCELED|STARTED)[ \t]+")
+_PRIORITY = re.compile(r"\[#[A-Za-z0-9]\][ \t]*")
+_TAGS = re.compile(r"[ \t]+:[\w@#%:]+:[ \t]*\Z")
+_LONGEST = 200  # characters of a heading
+
+
+@frozen(eq=False)
+class OrgChunker:
+    """Cuts at headlines; the heading of a chunk is the path of titles."""
+
+    options: PlainOptions = field(factory=PlainOptions)
+
+    def split(self, text: str, count_tokens: TokenCounter, /) -> Iterator[Span]:
+        """Yield the spans of ``text`` in order. Time is linear in the text."""
+        yield from cut_sections(text, whole(headlines(text), text), self.options, count_tokens)
+
+
+def headlines(text: str) -> list[Section]:
+    """Return the sections of an Org file; what stands before the first headline has no heading."""
+    found: list[Section] = []
+    path: list[tuple[int, str]] = []
+    start = 0
+    for match in _HEADLINE.finditer(text):
+        if match.start() and text[match.start() - 1] not in "\r\n":
+            continue
+        if match.start() > start:
+            found.append(Section(start, match.start(), tuple(title for _, title in path)))
+        level, title = len(match[1]), match[2]
+        for around in (_STATE, _PRIORITY):
+            if mark := around.match(title):
+                title = title[mark.end() :]
+        title = _TAGS.sub("", title).strip()[:_LONGEST]
+        path = [*(item for item in path if item[0] < level), *([(level, title)] if title else [])]
+        start = match.start()
+    if start < len(text):
+        found.append(Section(start, len(text), tuple(title for _, title in path)))
+    return found

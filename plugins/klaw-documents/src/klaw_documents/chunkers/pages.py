@@ -1,0 +1,37 @@
+"""The chunker ``pages``: a text with page breaks, each a form feed on a line of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from attrs import field, frozen
+
+from klaw_core import PlainOptions, Span, TokenCounter
+from klaw_documents.chunkers.sections import Section, cut_sections
+
+#: What stands between two pages.
+PAGE_BREAK = "\n\f\n"
+_BREAK = re.compile(r"^\f(?:\r\n|\r|\n|\Z)", re.MULTILINE)
+
+
+@frozen(eq=False)
+class PageChunker:
+    """Cuts page by page; the heading of a chunk is ``Page 3``."""
+
+    options: PlainOptions = field(factory=PlainOptions)
+
+    def split(self, text: str, count_tokens: TokenCounter, /) -> Iterator[Span]:
+        """Yield the spans of ``text`` in order. Time is linear in the text."""
+        yield from cut_sections(text, pages(text), self.options, count_tokens)
+
+
+def pages(text: str) -> list[Section]:
+    """Return the pages of a text; all of it is page 1 if it has no breaks."""
+    breaks = [match.span() for match in _BREAK.finditer(text)]
+    starts = [0, *(end for _, end in breaks)]
+    ends = [*(start for start, _ in breaks), len(text)]
+    return [
+        Section(start, end, (f"Page {number}",))
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True), start=1)
+    ]

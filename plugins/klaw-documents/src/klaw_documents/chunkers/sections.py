@@ -1,0 +1,52 @@
+"""A text in sections: each is cut by itself, so that no chunk reaches from one into the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from klaw_core import PlainChunker, PlainOptions, Span, TokenCounter
+
+
+@frozen
+class Section:
+    """A part of a text, whole lines, with the headings above it, outermost first."""
+
+    start: int
+    end: int
+    heading: tuple[str, ...] = ()
+
+
+def cut_sections(
+    text: str, sections: Sequence[Section], options: PlainOptions, count_tokens: TokenCounter
+) -> Iterator[Span]:
+    """Yield the spans of each section, in order. Sections are in order, and cover what is not white space."""
+    chunker = PlainChunker(options)
+    for section in sections:
+        for span in chunker.split(text[section.start : section.end], count_tokens):
+            yield Span(section.start + span.start, section.start + span.end, section.heading)
+
+
+def whole(sections: Sequence[Section], text: str) -> list[Section]:
+    """Return the sections, each headline alone put with what follows it if that stands below it.
+
+    A section without a body, such as a part that begins with its first chapter, is a headline alone.
+    """
+    found: list[Section] = []
+    for section in sections:
+        before = found[-1] if found else None
+        if before is not None and _is_above(before, section) and _is_one_line(text[before.start : before.end]):
+            found[-1] = Section(before.start, section.end, section.heading)
+        else:
+            found.append(section)
+    return found
+
+
+def _is_above(before: Section, section: Section) -> bool:
+    depth = len(before.heading)
+    return 0 < depth < len(section.heading) and section.heading[:depth] == before.heading
+
+
+def _is_one_line(text: str) -> bool:
+    return len(text) < 1000 and sum(any(map(str.isalnum, line)) for line in text.splitlines()) <= 1  # noqa: PLR2004

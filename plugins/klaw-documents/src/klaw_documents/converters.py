@@ -1,0 +1,140 @@
+"""The converters: those that parse in a process of their own, and those of text files."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+
+from attrs import field, frozen
+
+from klaw_core import Conversion, ConversionError
+from klaw_documents.chunkers.languages import LANGUAGES, SUFFIXES
+from klaw_documents.options import CodeOptions, ParsedOptions, TextOptions
+from klaw_documents.process import ParserProcess, process_of
+
+_PATTERNS: Mapping[str, tuple[str, ...]] = {
+    "pdf": ("*.pdf",),
+    "docx": ("*.docx",),
+    "html": ("*.html", "*.htm", "*.xhtml"),
+    "epub": ("*.epub",),
+    "notebook": ("*.ipynb",),
+}
+# Raised whenever a parser gives another text for the same bytes.
+_VERSIONS: Mapping[str, str] = {"pdf": "1", "docx": "1", "html": "1", "epub": "1", "notebook": "1"}
+_ORG_KEYWORD = re.compile(r"^#\+(title|author|date|filetags):[ \t]*(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_HEAD = 4096  # characters in which the keywords of a file stand
+
+
+@frozen(eq=False)
+class ParsedConverter:
+    """A converter whose parser runs in a process of its own, within bounds of time and memory."""
+
+    name: str
+    options: ParsedOptions
+    process: ParserProcess
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        """The names of the files."""
+        return _PATTERNS[self.name]
+
+    @property
+    def version(self) -> str:
+        """The version of the parser."""
+        return _VERSIONS[self.name]
+
+    @property
+    def on_request(self) -> bool:
+        """Whether ``include`` must name such files."""
+        return self.options.on_request
+
+    @property
+    def max_bytes(self) -> int:
+        """How large a file may be."""
+        return self.options.max_bytes
+
+    def convert(self, data: bytes, name: str, /) -> Conversion:
+        """Parse a file. Raise ConversionError."""
+        return self.process.parse(self.name, data, name)
+
+
+def parsed_converter(name: str, options: ParsedOptions) -> ParsedConverter:
+    """Return the converter of a kind of file."""
+    return ParsedConverter(name, options, process_of(options.timeout_seconds, options.memory_mb))
+
+
+@frozen
+class OrgConverter:
+    """Org files: their text, with what ``#+title:`` and its like say."""
+
+    options: TextOptions = field(factory=TextOptions)
+    patterns = ("*.org",)
+    version = "1"
+
+    @property
+    def on_request(self) -> bool:
+        """Whether ``include`` must name such files."""
+        return self.options.on_request
+
+    def convert(self, data: bytes, _name: str, /) -> Conversion:
+        """Decode a file. Raise ConversionError."""
+        text = decoded(data)
+        metadata: dict[str, str | tuple[str, ...]] = {}
+        for key, value in _ORG_KEYWORD.findall(text[:_HEAD]):
+            if key.lower() == "filetags":
+                metadata.setdefault("tags", tuple(filter(None, value.replace(" ", ":").split(":"))))
+            else:
+                metadata.setdefault(key.lower(), value)
+        return Conversion(text, "org", metadata, is_original=True)
+
+
+@frozen
+class RstConverter:
+    """reStructuredText: its text."""
+
+    options: TextOptions = field(factory=TextOptions)
+    patterns = ("*.rst",)
+    version = "1"
+
+    @property
+    def on_request(self) -> bool:
+        """Whether ``include`` must name such files."""
+        return self.options.on_request
+
+    def convert(self, data: bytes, _name: str, /) -> Conversion:
+        """Decode a file. Raise ConversionError."""
+        return Conversion(decoded(data), "rst", is_original=True)
+
+
+@frozen
+class CodeConverter:
+    """Source code: its text, with the language that the name tells."""
+
+    options: CodeOptions = field(factory=CodeOptions)
+    patterns = tuple(f"*{suffix}" for suffix in SUFFIXES)
+    version = "1"
+
+    @property
+    def on_request(self) -> bool:
+        """Whether ``include`` must name such files."""
+        return self.options.on_request
+
+    def convert(self, data: bytes, name: str, /) -> Conversion:
+        """Decode a file. Raise ConversionError."""
+        language = SUFFIXES[PurePosixPath(name).suffix.lower()]
+        metadata = {"language": LANGUAGES[language].title}
+        return Conversion(decoded(data), f"code:{language}", metadata, is_original=True)
+
+
+def decoded(data: bytes) -> str:
+    """Return the text of a file: UTF-8, or UTF-16 with a byte order mark. Raise ConversionError."""
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    if encoding == "utf-8-sig" and b"\0" in data[:8192]:
+        raise ConversionError("is binary")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        name = encoding.removesuffix("-sig").upper()
+        raise ConversionError(f"is not valid {name} (byte {error.start:,})") from error

@@ -1,0 +1,73 @@
+"""ZIP archives of strangers: what they may hold, and how it is read."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+import zlib
+from xml.etree import ElementTree as ET
+
+from klaw_core import ConversionError
+
+_MOST_MEMBERS = 20_000
+_MOST_BYTES = 256 * 2**20  # of all members, unpacked
+_MOST_OF_TEXT = 64 * 2**20  # of one member that is read
+# Entities of one's own multiply a text; no office program and no e-book needs them.
+_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
+
+
+def open_archive(data: bytes, what: str) -> zipfile.ZipFile:
+    """Open an archive, and check that it is no bomb. Raise ConversionError."""
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        members = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError, OSError):
+        raise ConversionError(f"is not a valid {what}") from None
+    if len(members) > _MOST_MEMBERS:
+        raise ConversionError(f"has more than {_MOST_MEMBERS:,} files in it")
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > _MOST_BYTES:
+        raise ConversionError(f"unpacks to {unpacked:,} bytes, more than {_MOST_BYTES:,}")
+    if any(member.flag_bits & 1 for member in members):
+        raise ConversionError("is encrypted: save a copy without its password")
+    return archive
+
+
+def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
+    """Return a member, whatever size it says it has; None if there is none. Raise ConversionError."""
+    try:
+        with archive.open(name) as member:
+            data = member.read(_MOST_OF_TEXT + 1)
+    except KeyError:
+        return None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
+        raise ConversionError(f"is damaged: {name[:80]!r} in it cannot be unpacked") from None
+    if len(data) > _MOST_OF_TEXT:
+        raise ConversionError(f"has {name[:80]!r} in it, which is larger than {_MOST_OF_TEXT:,} bytes")
+    return data
+
+
+def refuse_entities(data: bytes) -> None:
+    """Raise ConversionError for XML that declares entities."""
+    if _ENTITY.search(data) or b"<\x00!\x00E\x00N\x00T" in data or b"\x00<\x00!\x00E\x00N\x00T" in data:
+        raise ConversionError("declares XML entities, which may be used to exhaust memory")
+
+
+def xml_of(data: bytes | None) -> ET.Element | None:
+    """Return the root of XML; None if there is none, or it is not well-formed. Raise ConversionError for entities."""
+    if data is None:
+        return None
+    refuse_entities(data)
+    try:
+        return ET.fromstring(data)  # noqa: S314  # entities were refused
+    except (ET.ParseError, ValueError, LookupError):
+        return None
+
+
+def property_of(root: ET.Element | None, name: str) -> str:
+    """Return the text of the first element of this local name; empty if there is none."""
+    if root is None:
+        return ""
+    found = next((item for item in root.iter() if str(item.tag).rpartition("}")[2] == name), None)
+    return "" if found is None else found.text or ""

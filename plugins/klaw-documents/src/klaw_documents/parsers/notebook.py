@@ -1,0 +1,87 @@
+"""Jupyter notebooks: the cells in order, code in fences; of the outputs what is text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from klaw_core import Conversion, ConversionError
+from klaw_documents.parsers.markup import fenced
+from klaw_documents.parsers.values import clean, described
+
+_MOST_OF_OUTPUT = 4000  # characters of the outputs of a cell: more is a log or a table that nobody reads
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # colours of a terminal
+
+
+def parse(data: bytes, _name: str) -> Conversion:
+    """Return the cells as Markdown. Raise ConversionError."""
+    try:
+        notebook = json.loads(data)
+    except ValueError:
+        raise ConversionError("is not a valid notebook: it is not JSON") from None
+    cells = _cells(notebook)
+    if cells is None:
+        raise ConversionError("is not a valid notebook: it has no cells")
+    metadata = _mapping(notebook.get("metadata"))
+    language = _mapping(metadata.get("language_info")).get("name") or _mapping(metadata.get("kernelspec")).get(
+        "language"
+    )
+    name = language if isinstance(language, str) and language.isalnum() else "python"
+    parts = [part.strip("\n") for cell in cells if isinstance(cell, Mapping) for part in _parts(cell, name)]
+    text = "\n\n".join(filter(str.strip, parts))
+    if not text:
+        raise ConversionError("has no text")
+    return Conversion(f"{text}\n", "markdown", described(title=metadata.get("title"), language=name))
+
+
+def _cells(notebook: Any) -> list[Any] | None:
+    """Return the cells; before version 4 they were in worksheets."""
+    if not isinstance(notebook, Mapping):
+        return None
+    if isinstance(notebook.get("cells"), list):
+        found: list[Any] = notebook["cells"]
+        return found
+    sheets = notebook.get("worksheets")
+    if not isinstance(sheets, list):
+        return None
+    return [cell for sheet in sheets for cell in _mapping(sheet).get("cells") or ()]
+
+
+def _parts(cell: Mapping[str, Any], language: str) -> Iterator[str]:
+    kind, source = cell.get("cell_type"), clean(_text(cell.get("source", cell.get("input"))))
+    if kind == "heading":  # of version 3
+        level = cell.get("level")
+        yield f"{'#' * (min(max(level, 1), 6) if isinstance(level, int) else 1)} {' '.join(source.split())}"
+    elif kind == "code":
+        if source.strip():
+            yield fenced(source, language)
+        outputs = cell.get("outputs")
+        shown = "".join(_output(_mapping(output)) for output in (outputs if isinstance(outputs, list) else ()))
+        shown = clean(_ESCAPES.sub("", shown)).strip("\n")
+        if len(shown) > _MOST_OF_OUTPUT:
+            shown = f"{shown[:_MOST_OF_OUTPUT].rstrip()}\n…"
+        if shown.strip():
+            yield fenced(shown, "text")
+    else:
+        yield source
+
+
+def _output(output: Mapping[str, Any]) -> str:
+    """Return what an output says in text."""
+    if output.get("output_type") in {"error", "pyerr"}:
+        return f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}\n"
+    text = output.get("text", _mapping(output.get("data")).get("text/plain"))
+    shown = _text(text)
+    return shown if shown.endswith("\n") or not shown else f"{shown}\n"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(item for item in value if isinstance(item, str))
+    return value if isinstance(value, str) else ""
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

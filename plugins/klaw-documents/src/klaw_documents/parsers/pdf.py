@@ -1,0 +1,53 @@
+"""PDF, by PDFium: the text of each page, with a page break on a line of its own between them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from klaw_core import Conversion, ConversionError
+from klaw_documents.chunkers.pages import PAGE_BREAK
+from klaw_documents.parsers.values import clean, described, pdf_moment
+
+_MOST_PAGES = 20_000
+_LAST_OF_FORMAT = 4  # FPDF_ERR_PASSWORD
+
+
+def parse(data: bytes, _name: str) -> Conversion:
+    """Return the text of every page. Raise ConversionError."""
+    pdfium: Any = import_module("pypdfium2")
+    try:
+        document = pdfium.PdfDocument(data)
+    except pdfium.PdfiumError as error:
+        if getattr(error, "err_code", None) == _LAST_OF_FORMAT or "password" in str(error).lower():
+            raise ConversionError("is encrypted: save a copy without its password") from None
+        raise ConversionError("is not a valid PDF") from None
+    count = len(document)
+    if count > _MOST_PAGES:
+        raise ConversionError(f"has more than {_MOST_PAGES:,} pages ({count:,})")
+    pages = [_page(pdfium, document, index) for index in range(count)]
+    if not any(page.strip() for page in pages):
+        what = "page is an image" if count == 1 else "pages are images"
+        raise ConversionError(
+            f"has no text: its {f'{count:,} ' if count != 1 else ''}{what}; recognise it first, say with ocrmypdf"
+        )
+    properties = document.get_metadata_dict()
+    title = properties.get("Title", "")
+    # What a printer driver writes is the name of a file, not a title.
+    title = "" if title.startswith("Microsoft ") or "." in title[-5:] else title
+    metadata = described(title=title, author=properties.get("Author"), pages=count)
+    return Conversion(PAGE_BREAK.join(pages), "pages", metadata, pdf_moment(properties.get("CreationDate", "")))
+
+
+def _page(pdfium: Any, document: Any, index: int) -> str:
+    """Return the text of a page; empty for one that is damaged."""
+    try:
+        page = document[index]
+        text = page.get_textpage()
+        found: str = text.get_text_bounded()
+        text.close()
+        page.close()
+    except pdfium.PdfiumError:
+        return ""
+    # PDFium puts U+FFFE where a word was hyphenated, and joins the word: cleaning drops the mark.
+    return "\n".join(line.rstrip() for line in clean(found).split("\n")).strip("\n")

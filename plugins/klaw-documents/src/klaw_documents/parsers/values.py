@@ -1,0 +1,66 @@
+"""What files say of themselves, as metadata: strings and moments that are fit to be kept."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+
+_LONGEST = 500
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+# Controls, but for tabulators and line ends; form feeds are page breaks, and only ours.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+_PDF_DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?)?")
+
+
+def clean(text: str) -> str:
+    """Return a text as Klaw keeps it: valid Unicode, lines ended by LF, no controls, no ligatures."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_LIGATURES)
+    return _CONTROLS.sub("", text).encode("utf-8", "replace").decode()
+
+
+def one_line(value: object) -> str:
+    """Return a value as one line; empty for what is none."""
+    return " ".join(clean(value).split())[:_LONGEST].rstrip() if isinstance(value, str) else ""
+
+
+def described(**values: object) -> dict[str, str | int | tuple[str, ...]]:
+    """Return the values that say anything, as metadata."""
+    found: dict[str, str | int | tuple[str, ...]] = {}
+    for key, value in values.items():
+        if isinstance(value, int):
+            found[key] = value
+        elif line := one_line(value):
+            found[key] = line
+    return found
+
+
+def iso_moment(value: object) -> datetime | None:
+    """Return a moment that is written as ISO 8601; None for anything else."""
+    try:
+        moment = datetime.fromisoformat(str(value).strip())
+    except ValueError:
+        return None
+    return _sound(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def pdf_moment(value: object) -> datetime | None:
+    """Return a moment as PDF writes it, ``D:20240506070809+02'00'``; None for anything else."""
+    match = _PDF_DATE.match(str(value).strip())
+    if match is None:
+        return None
+    parts = [int(part or default) for part, default in zip(match.groups()[:6], (1, 1, 1, 0, 0, 0), strict=True)]
+    offset = timedelta(hours=int(match[8] or 0), minutes=int(match[9] or 0))
+    try:
+        zone = timezone(-offset if match[7] == "-" else offset)
+        return _sound(datetime(*parts, tzinfo=zone))  # type: ignore[arg-type,misc]  # six integers
+    except ValueError:
+        return None
+
+
+def _sound(moment: datetime) -> datetime | None:
+    """Return a moment in UTC; None for one before there were such files, which clocks that were not set have."""
+    try:
+        found = moment.astimezone(UTC).replace(microsecond=0)
+    except (OverflowError, ValueError):
+        return None
+    return found if found.year >= 1980 else None  # noqa: PLR2004  # the epoch of FAT and ZIP

@@ -1,0 +1,85 @@
+"""What Klaw loads: the converters of documents and source code, and the chunkers of what they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from klaw_core import Chunker, Component, ComponentContext, Converter, PlainOptions, hookimpl
+from klaw_documents.options import CodeOptions, ParsedOptions, TextOptions
+
+_PARSED = {
+    "pdf": "PDF, page by page",
+    "docx": "Word documents",
+    "html": "web pages, without menus and footers",
+    "epub": "e-books, chapter by chapter",
+    "notebook": "Jupyter notebooks: cells, and outputs that are text",
+}
+
+
+def _parsed(name: str, options: ParsedOptions, _context: ComponentContext) -> Converter:
+    from klaw_documents.converters import parsed_converter
+
+    return parsed_converter(name, options)
+
+
+def _org(options: TextOptions, _context: ComponentContext) -> Converter:
+    from klaw_documents.converters import OrgConverter
+
+    return OrgConverter(options)
+
+
+def _rst(options: TextOptions, _context: ComponentContext) -> Converter:
+    from klaw_documents.converters import RstConverter
+
+    return RstConverter(options)
+
+
+def _code(options: CodeOptions, _context: ComponentContext) -> Converter:
+    from klaw_documents.converters import CodeConverter
+
+    return CodeConverter(options)
+
+
+@hookimpl
+def klaw_converters() -> Iterable[Component[Any, Converter]]:
+    """Yield a converter for each kind of file."""
+    for name, summary in _PARSED.items():
+        yield Component(name, ParsedOptions, partial(_parsed, name), 2, summary)
+    yield Component("org", TextOptions, _org, 2, "Org files")
+    yield Component("rst", TextOptions, _rst, 2, "reStructuredText")
+    yield Component("code", CodeOptions, _code, 2, "source code, where --include names it")
+
+
+def _pages(options: PlainOptions, _context: ComponentContext) -> Chunker:
+    from klaw_documents.chunkers.pages import PageChunker
+
+    return PageChunker(options)
+
+
+def _org_chunker(options: PlainOptions, _context: ComponentContext) -> Chunker:
+    from klaw_documents.chunkers.org import OrgChunker
+
+    return OrgChunker(options)
+
+
+def _rst_chunker(options: PlainOptions, _context: ComponentContext) -> Chunker:
+    from klaw_documents.chunkers.rst import RstChunker
+
+    return RstChunker(options)
+
+
+def _code_chunker(options: PlainOptions, _context: ComponentContext) -> Chunker:
+    from klaw_documents.chunkers.code import CodeChunker
+
+    return CodeChunker(options)
+
+
+@hookimpl
+def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
+    """Yield the chunkers of texts that are not Markdown."""
+    yield Component("pages", PlainOptions, _pages, 2, "text with page breaks, page by page")
+    yield Component("org", PlainOptions, _org_chunker, 2, "Org files by their headlines")
+    yield Component("rst", PlainOptions, _rst_chunker, 2, "reStructuredText by its sections")
+    yield Component("code", PlainOptions, _code_chunker, 2, "source code by its functions and classes")

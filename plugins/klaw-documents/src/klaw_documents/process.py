@@ -1,0 +1,174 @@
+"""A process that parses: one that hangs is killed, one that takes too much memory or crashes takes only itself down.
+
+It is started at the first file, serves one file after another, and ends by itself when it has been idle for a while.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from attrs import define, field
+
+from klaw_core import Conversion, ConversionError
+
+_FILES = 200  # after which a process is replaced: what a library leaks goes with it
+_BLOCK = 1 << 16
+_MOST_BYTES = 256 * 2**20  # of an answer
+
+
+class _CrashedError(Exception):
+    """The process has ended without an answer."""
+
+
+@define(eq=False)
+class ParserProcess:
+    """Parses files in another process, one at a time. Safe for several threads, and in a child of a fork."""
+
+    timeout_seconds: float
+    memory_mb: int
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _owner: int = field(default=0, init=False)
+    _served: int = field(default=0, init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+
+    def parse(self, parser: str, data: bytes, name: str) -> Conversion:
+        """Return what a parser makes of a file. Raise ConversionError."""
+        request = json.dumps({"parser": parser, "name": name, "size": len(data), "seconds": self.timeout_seconds})
+        with self._lock:
+            answer = self._ask(request.encode() + b"\n" + data)
+        if "error" in answer:
+            raise ConversionError(answer["error"], keep=answer["keep"])
+        moment = answer["created_at"]
+        metadata = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in answer["metadata"].items()
+        }
+        created_at = None if moment is None else datetime.fromisoformat(moment)
+        return Conversion(answer["text"], answer["format"], metadata, created_at)
+
+    def close(self) -> None:
+        """End the process; the next file starts another."""
+        with self._lock:
+            self._end(0)
+
+    def _ask(self, request: bytes) -> dict[str, Any]:
+        try:
+            fresh = self._served == 0
+            answer = self._exchange(request)
+        except _CrashedError:
+            # One that was idle may have ended just now.
+            status = self._end()
+            if not fresh:
+                return self._ask(request)
+            raise ConversionError(f"cannot be read: its parser crashed ({_how(status)})") from None
+        except TimeoutError:
+            self._end(0)
+            raise ConversionError(f"takes longer than {self.timeout_seconds:g} seconds to read", keep=True) from None
+        except BaseException:
+            self._end(0)
+            raise
+        self._served += 1
+        if self._served >= _FILES or answer.get("ended"):
+            self._end()
+        return answer
+
+    def _exchange(self, request: bytes) -> dict[str, Any]:
+        """Send a request and receive its answer. Raise _CrashedError, TimeoutError."""
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        deadline = time.monotonic() + self.timeout_seconds
+        unsent, received = memoryview(request), bytearray()
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            selector.register(process.stdin, selectors.EVENT_WRITE)
+            while not (received.endswith(b"\n")):
+                ready = selector.select(max(deadline - time.monotonic(), 0))
+                if not ready:
+                    raise TimeoutError
+                for key, _ in ready:
+                    if key.fileobj is process.stdin:
+                        unsent = unsent[_write(process.stdin.fileno(), unsent) :]
+                        if not unsent:
+                            selector.unregister(process.stdin)
+                    else:
+                        block = os.read(process.stdout.fileno(), _BLOCK)
+                        received += block
+                        if not block or len(received) > _MOST_BYTES:
+                            raise _CrashedError
+        answer: dict[str, Any] = json.loads(received)
+        return answer
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and self._owner == os.getpid() and self._process.poll() is None:
+            return self._process
+        self._end(0)
+        # Not the current directory, in which anybody may have put a module of a library's name.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"}
+        self._process = subprocess.Popen(  # noqa: S603  # this Python, and a module of ours
+            [sys.executable, "-P", "-m", "klaw_documents.worker", str(self.memory_mb)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=environment,
+        )
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
+        self._owner, self._served = os.getpid(), 0
+        return self._process
+
+    def _end(self, wait_seconds: float = 0.2) -> int:
+        """Kill the process, and return how it had ended."""
+        process, self._process, self._served = self._process, None, 0
+        if process is None:
+            return 0
+        if self._owner != os.getpid():  # it is the parent's, in whose hands it stays
+            process.returncode = 0
+            return 0
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(wait_seconds)  # one that has crashed is about to end; how it ends is the reason
+        process.kill()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        return process.wait()
+
+
+@cache
+def process_of(timeout_seconds: float, memory_mb: int) -> ParserProcess:
+    """Return the process with these bounds: all converters, of all memories, share it."""
+    process = ParserProcess(timeout_seconds, memory_mb)
+    atexit.register(process.close)
+    return process
+
+
+def _write(descriptor: int, data: memoryview) -> int:
+    try:
+        return os.write(descriptor, data[:_BLOCK])
+    except BlockingIOError:
+        return 0
+    except BrokenPipeError:
+        raise _CrashedError from None
+
+
+def _how(status: int) -> str:
+    """Return how a process ended, in words."""
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"

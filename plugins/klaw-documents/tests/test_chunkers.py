@@ -1,0 +1,188 @@
+"""The chunkers of documents and code: the laws of every chunker, and where each cuts."""
+
+from typing import ClassVar
+
+import pytest
+from documents_of_tests import ORG, PYTHON, RST
+from hypothesis import strategies as st
+
+from klaw_core import PlainOptions, estimate_tokens
+from klaw_core.testing.chunker import ChunkerContract
+from klaw_documents.chunkers.code import CodeChunker
+from klaw_documents.chunkers.org import OrgChunker
+from klaw_documents.chunkers.pages import PageChunker
+from klaw_documents.chunkers.rst import RstChunker
+
+ENDS = st.sampled_from(["\n", "\n\n", "\r\n", "\r", " "])
+
+
+def made_of(*lines):
+    """Return texts of these lines, and of any text, in any order."""
+    line = st.one_of(st.sampled_from(lines), st.text(max_size=40))
+    return st.lists(st.tuples(line, ENDS), max_size=25).map(lambda pairs: "".join(map("".join, pairs)))
+
+
+class TestPageChunker(ChunkerContract):
+    examples: ClassVar = 40
+
+    @pytest.fixture
+    def make_chunker(self):
+        return lambda most, overlap: PageChunker(PlainOptions(most, overlap))
+
+    def texts(self):
+        return st.one_of(made_of("\f", "  \f", "A page of words.", "    indented"), super().texts())
+
+
+class TestOrgChunker(ChunkerContract):
+    examples: ClassVar = 40
+
+    @pytest.fixture
+    def make_chunker(self):
+        return lambda most, overlap: OrgChunker(PlainOptions(most, overlap))
+
+    def texts(self):
+        return st.one_of(
+            made_of("* One", "** TODO Two :tag:", "*** ", "***", "words of a body", " * x"), super().texts()
+        )
+
+
+class TestRstChunker(ChunkerContract):
+    examples: ClassVar = 40
+
+    @pytest.fixture
+    def make_chunker(self):
+        return lambda most, overlap: RstChunker(PlainOptions(most, overlap))
+
+    def texts(self):
+        return st.one_of(made_of("Title", "=====", "-----", "", "  =====", "words of a body", "::"), super().texts())
+
+
+class TestCodeChunker(ChunkerContract):
+    examples: ClassVar = 40
+    language: ClassVar = "python"
+
+    @pytest.fixture
+    def make_chunker(self):
+        pytest.importorskip("tree_sitter_python")
+        return lambda most, overlap: CodeChunker(PlainOptions(most, overlap), self.language)
+
+    def texts(self):
+        lines = (
+            "def tie(rope):",
+            "    return 1",
+            "class Boat:",
+            "    def sail(self):",
+            "        pass",
+            "# why",
+            "@dec",
+            "x = 1; y",
+            "'''",
+        )
+        return st.one_of(made_of(*lines), super().texts())
+
+
+class TestJavaScriptChunker(TestCodeChunker):
+    language: ClassVar = "javascript"
+
+    def texts(self):
+        lines = (
+            "function tie() {",
+            "}",
+            "class A {",
+            "  b() { return 1 }",
+            "const f = () => {",
+            "export {",
+            "// why",
+            "`${",
+        )
+        return made_of(*lines)
+
+
+class TestUnknownLanguage(TestCodeChunker):
+    language: ClassVar = ""
+
+
+def cut(chunker, text):
+    return [(span.heading, text[span.start : span.end]) for span in chunker.split(text, estimate_tokens)]
+
+
+def test_pages_are_counted_though_some_are_empty():
+    text = "one\n\f\n\n\f\n  three\nmore"
+    assert cut(PageChunker(), text) == [(("Page 1",), "one"), (("Page 3",), "  three\nmore")]
+
+
+def test_org_headings_are_titles_without_what_is_around_them():
+    found = cut(OrgChunker(), ORG.decode())
+    assert [heading for heading, _ in found] == [(), ("Repairs", "Mast"), ("Tides",)]
+    assert found[1][1] == "* TODO [#A] Repairs :boat:\n** Mast\nThe mast is split."
+
+
+def test_rst_titles_are_sections_and_tables_are_not():
+    found = cut(RstChunker(), RST.decode())
+    assert [heading for heading, _ in found] == [("Harbour",), ("Harbour", "Dues"), ("Harbour", "Moorings")]
+    assert found[1][1].endswith("==== ====")
+
+
+def code(language, text, most=400):
+    pytest.importorskip("tree_sitter")
+    chunker = CodeChunker(PlainOptions(most, 0)).variant(language)
+    return [(".".join(heading), body) for heading, body in cut(chunker, text)]
+
+
+def test_code_is_cut_at_functions_and_classes():
+    found = code("python", PYTHON.decode())
+    assert [heading for heading, _ in found] == ["", "tie", "Boat"]
+    assert found[1][1].startswith("# How a boat is tied.\n@os.fspath\ndef tie")
+
+
+def test_of_a_large_class_each_method_is_a_chunk():
+    found = code("python", PYTHON.decode(), most=24)
+    assert [heading for heading, _ in found][-3:] == ["Boat", "Boat.sail", "Boat.sink"]
+    assert found[-1][1] == "    def sink(self):\n        raise OSError"
+
+
+SAMPLES = {
+    "bash": ("tie() {\n  echo 1\n}\n", ["tie"]),
+    "c": (
+        "#include <a.h>\nstruct boat { int mast; };\nstatic int *tie(int rope)\n{\n  return 0;\n}\n",
+        ["", "boat", "tie"],
+    ),
+    "cpp": ("namespace sea {\ntemplate <class T>\nclass Boat { void sail(); };\nvoid Boat::sail() {}\n}\n", ["sea"]),
+    "csharp": ("using System;\nclass Boat {\n  void Sail() { }\n}\n", ["", "Boat"]),
+    "go": (
+        "package sea\n\n// Sail goes.\nfunc (b *Boat) Sail() {\n}\n\ntype Boat struct {\n}\n",
+        ["", "Boat.Sail", "Boat"],
+    ),
+    "java": ("package sea;\npublic class Boat {\n  void sail() {}\n}\n", ["", "Boat"]),
+    "javascript": (
+        "import a from 'a'\nexport const tie = (rope) => {\n  return rope\n}\nclass Boat {}\n",
+        ["", "tie", "Boat"],
+    ),
+    "php": ("<?php\nfunction tie($rope) {\n  return 1;\n}\n", ["tie"]),
+    "ruby": ("require 'a'\nmodule Sea\n  class Boat\n    def sail; end\n  end\nend\n", ["", "Sea"]),
+    "rust": (
+        "use a;\n/// Sails.\n#[inline]\nfn sail() {}\nimpl Boat for Sloop {\n  fn tie() {}\n}\n",
+        ["", "sail", "Boat for Sloop"],
+    ),
+    "tsx": ("export function Tie() {\n  return <p/>\n}\n", ["Tie"]),
+    "typescript": ("interface Boat { mast: number }\nexport default class Sloop {\n}\n", ["Boat", "Sloop"]),
+}
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_symbols_are_found_in_every_language(language):
+    pytest.importorskip(f"tree_sitter_{language.replace('csharp', 'c_sharp').replace('tsx', 'typescript')}")
+    text, headings = SAMPLES[language]
+    found = code(language, text)
+    assert [heading for heading, _ in found if heading or language != "php"] == headings
+    for _, body in found:
+        assert body in text
+        assert text[: text.index(body)].endswith("\n") or text.startswith(body)
+
+
+def test_minified_code_and_nested_code_are_cut_in_time():
+    text = "function a(){return 1};" * 20_000
+    assert {heading for heading, _ in code("javascript", text)} <= {"", "a"}
+    deep = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(400))
+    assert code("python", deep)
+    assert code("javascript", "(" * 100_000)
