@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from attrs import define, frozen
 
-from klaw_core import API, Component, EmbeddingError, StoreLockedError, VectorSpace
+from klaw_core import API, Component, Diagnosis, EmbeddingError, StoreLockedError, VectorSpace
 from klaw_core.embedding.run import PROBE
 from klaw_core.values.text import text_hash
 
@@ -16,9 +16,10 @@ NOTES = 300  # several calls' worth: one that fails leaves the others cached
 
 @define
 class Server:
-    """A model that is known by name only, and may become another one."""
+    """A model that is known by name only, and may become another one, or run in another precision."""
 
     weights: int = 1
+    precision: float | None = None
     asked: int = 0
     fail_after: int | None = None
 
@@ -41,6 +42,8 @@ class Renewable:
     def embed_query(self, text, /):
         seed = int(text_hash(f"{self.server.weights} {text}")[:8], 16)
         vector = np.random.default_rng(seed).normal(size=32).astype(np.float32)
+        if self.server.precision:
+            vector = np.rint(vector / self.server.precision) * np.float32(self.server.precision)
         return vector / np.linalg.norm(vector)
 
     def count_tokens(self, texts, /):
@@ -162,6 +165,22 @@ def test_an_interrupted_move_goes_on_with_the_same_weights_only(home, server):
         memory.reindex()
         check_weights(memory, server)
         assert not cached(memory, Renewable.space, [PROBE]), "the collection has it"
+
+
+def test_the_same_weights_in_another_precision_are_the_same_model(home, server):
+    """What one runtime computes in 8 bits, another computes in float32: neither embeds anew what the other has."""
+    write_notes(home)
+    with home.open(embedding={"type": "renewable"}) as memory:
+        memory.index(home.notes)
+        exact = Renewable(server).embed_query(PROBE)
+        server.precision, server.asked = 0.2, 0
+        assert 0.99 < exact @ Renewable(server).embed_query(PROBE) < 0.999
+    with home.open(embedding={"type": "renewable"}) as memory:
+        assert memory.doctor() == Diagnosis()
+        memory.reindex()
+        assert server.asked < NOTES / 10, "embedded again"
+        assert [result.path for result in memory.search("heron number 7", 1, mode="vector")] == ["notes/7.md"]
+        assert memory.doctor() == Diagnosis()
 
 
 def test_what_a_rebuild_left_of_other_weights_is_not_gone_on_with(home, server):

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 # Chunks that are read at once: a few megabytes of text.
 _CHUNKS = 1024
-# Two vectors of one text in one space agree to this, or are of different weights: other kernels change the last digits.
-_SAME_WEIGHTS = 0.999
+# Two vectors of one text in one space agree to this, or are of different models. Of one model in 8 bits and in float32
+# the probe agrees to .997, but a short text may to .98 only.
+_SAME_MODEL = 0.98
 # Texts of a space that are compared. The first of them is what a rebuild proves the weights by.
 _COMPARED = 64
 
@@ -63,7 +64,7 @@ def copy_cache(transaction: SqliteTransaction, other: apsw.Connection, location:
 
 
 def sample_weights(snapshot: SqliteSnapshot) -> Mapping[VectorSpace, Mapping[str, Vector]]:
-    """Return some cached vectors of every space, by hash: enough to tell its model's weights from others."""
+    """Return some cached vectors of every space, by hash: enough to tell its model from others."""
     connection = snapshot.resource
     sql = "SELECT hash FROM embedding_cache WHERE space_id = ? ORDER BY id LIMIT ?"
     sample = {}
@@ -80,7 +81,7 @@ def has_other_weights(snapshot: SqliteSnapshot, sample: Mapping[VectorSpace, Map
     """Return whether a text has another vector in one space than here: a model has changed under its name."""
     for space, new in sample.items():
         old = snapshot.cached_vectors(space, list(new))
-        if any(float(vector @ new[digest]) < _SAME_WEIGHTS for digest, vector in old.items()):
+        if any(float(vector @ new[digest]) < _SAME_MODEL for digest, vector in old.items()):
             return True
     return False
 
