@@ -61,7 +61,7 @@ def measure(make: Callable[[ExitStack, int], Ask], clients: int, seconds: float,
 
 def percentiles(took: Sequence[float]) -> tuple[float, float]:
     """Return the median and the 99th percentile, in milliseconds. Fewer than two answers end the program."""
-    if len(took) < 2:  # noqa: PLR2004
+    if len(took) < 2:
         raise SystemExit("fewer than two answers came in time: give more --seconds")
     cuts = quantiles(took, n=100)
     return cuts[49] * 1e3, cuts[98] * 1e3
