@@ -50,6 +50,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         "klaw-store-postgres",
         ("postgres",),
         (("store", "postgres"), ("retriever", "pgvector"), ("retriever", "pgwords")),
+        {"migrate": "Copy a memory from SQLite to PostgreSQL, or back."},
     ),
     FirstParty("klaw-fts5", ("fts5",), (("retriever", "fts5"),), default=True),
     FirstParty("klaw-llm-openai", ("llm-openai",), (("language model", "openai"),)),

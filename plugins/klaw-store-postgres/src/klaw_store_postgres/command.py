@@ -1,0 +1,62 @@
+"""``klaw migrate``: everything that one memory has, into another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import click
+from attrs import evolve
+
+from klaw_core import ConfigError, Memory
+from klaw_core.cli.kit import Settings, common_options, counted, data, notify, pass_settings, print_json
+
+if TYPE_CHECKING:
+    from klaw_core import Config
+
+_SQLITE = "sqlite://"
+_POSTGRES = ("postgres://", "postgresql://")
+
+
+@click.command("migrate", short_help="Copy a memory from SQLite to PostgreSQL, or back.")
+@click.argument("source")
+@click.argument("target")
+@common_options
+@pass_settings
+def command(settings: Settings, *, source: str, target: str) -> None:
+    """Give the memory TARGET everything that SOURCE has: sqlite:///PATH/klaw.db or postgresql://USER@HOST/DATABASE.
+
+    Saved memories, conversations, core memory and other records, the list of workspaces, and computed vectors. Then
+    index TARGET, and compare what both hold. SOURCE stays as it is.
+    """
+    from klaw_store_postgres.migrating import migrate
+
+    config = settings.load_config()
+    with Memory.open(config_of(config, source)) as first, Memory.open(config_of(config, target)) as second:
+        report = migrate(first, second)
+    if settings.json:
+        print_json({"records": dict(report.records), "vectors": report.vectors, "differing": list(report.differing)})
+        return
+    for kind, count in report.records.items():
+        data().line(f"{kind}: {count:,}")
+    data().line(f"vectors: {report.vectors:,}")
+    if report.differing:
+        notify(settings, f"{counted(len(report.differing), 'document')} indexed otherwise: `klaw index` on both sides")
+
+
+def config_of(config: Config, place: str) -> Config:
+    """Return the configuration of the memory at a place. Raise ConfigError for what is no such place."""
+    if place.startswith(_POSTGRES):
+        kept = dict(config.store.options) if config.store.type == "postgres" else {}
+        store = evolve(config.store, type="postgres", options={**kept, "dsn": place}, problem="")
+        return evolve(config, store=store, default_retrieval=True)
+    if place.startswith(_SQLITE):
+        path = Path(unquote(place.removeprefix(_SQLITE))).expanduser().absolute()
+        directory, name = (path, "klaw.db") if path.is_dir() else (path.parent, path.name)
+        store = evolve(config.store, type="sqlite", options={"path": name}, problem="")
+        return evolve(config, store=store, data_dir=directory, default_retrieval=True)
+    raise ConfigError(
+        [f"{place.partition('@')[0]:.40} is not the place of a memory"],
+        hint="sqlite:///PATH/klaw.db or postgresql://USER@HOST/DATABASE",
+    )
