@@ -100,7 +100,7 @@ def test_a_memory_moves_to_postgresql_and_back(places, tmp_path):
             check(target, saved)
             assert [found.path for found in target.search("quay")] == ["notes/a.md"]
         back.save("something else")
-        with pytest.raises(StoreError, match="lacks 0 records .* and has 1 others"):
+        with pytest.raises(StoreError, match=r"lacks 0 records .* and has 1 others"):
             migrate(first, back)
     finally:
         for memory in memories:

@@ -56,7 +56,9 @@ def config_of(config: Config, place: str) -> Config:
         directory, name = (path, "klaw.db") if path.is_dir() else (path.parent, path.name)
         store = evolve(config.store, type="sqlite", options={"path": name}, problem="")
         return evolve(config, store=store, data_dir=directory, default_retrieval=True)
+    scheme, found, _ = place.partition("://")
+    shown = f"{scheme}://…" if found else place  # without what may be a password
     raise ConfigError(
-        [f"{place.partition('@')[0]:.40} is not the place of a memory"],
+        [f"{shown:.80} is not the place of a memory"],
         hint="sqlite:///PATH/klaw.db or postgresql://USER@HOST/DATABASE",
     )
