@@ -1,0 +1,81 @@
+"""The words find what fts5 finds, in its order and with its scores."""
+
+import apsw
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klaw_core import KeySelection, Query
+from klaw_core.testing.index import stored
+from klaw_core.testing.laws import law
+from klaw_fts5.index import Fts5Index
+
+_words = st.sampled_from(
+    "harbour harbours lantern pier the of what snake_case C++ cat's память памяти 内存布局 数据 ไทยแลนด์ Ünïcödé x1 archit "
+    'architecture "the pier" har* a-b .'.split(" ")
+)
+_texts = st.lists(_words, max_size=12).map(" ".join)
+_chunks = st.lists(st.tuples(_texts, _texts, _texts), min_size=1, max_size=12)
+
+
+@pytest.fixture
+def search(open_store):
+    """Fill both indexes in steps, remove rows, and return what both find."""
+    from klaw_store_postgres.words.index import WordIndex
+
+    store, words = open_store(), WordIndex()
+    store.enlist("pgwords", words)
+
+    def run(chunks, removed, questions, within):
+        made = [
+            stored(key, text, (heading,) if heading else (), context)
+            for key, (text, heading, context) in enumerate(chunks, start=1)
+        ]
+        connection, exact = apsw.Connection(":memory:"), Fts5Index(search_by="exact")
+        for migration in exact.migrations():
+            migration.apply(connection)
+        with store.write() as transaction:
+            words.reset(transaction.resource, "memory", None)
+            for first in range(0, len(made), 3):
+                exact.add(connection, "memory", made[first : first + 3], None)
+                words.add(transaction.resource, "memory", made[first : first + 3], None)
+            for index, resource in ((exact, connection), (words, transaction.resource)):
+                index.remove(resource, "memory", sorted(removed))
+        found = []
+        with store.read() as snapshot:
+            for text in questions:
+                query = Query(text, "memory", within=within)
+                found.append([index.search(resource, query, 20) for index, resource in (
+                    (exact, connection), (words, snapshot.resource))])  # fmt: skip
+        connection.close()
+        return found
+
+    return run
+
+
+@settings(law, max_examples=60)
+@given(
+    chunks=_chunks,
+    removed=st.sets(st.integers(1, 12), max_size=4),
+    questions=st.lists(_texts, min_size=1, max_size=4),
+    kept=st.none() | st.sets(st.integers(1, 12)),
+)
+def test_law_of_agreement(search, chunks, removed, questions, kept):
+    within = None if kept is None else KeySelection(np.array(sorted(kept), np.int64))
+    for expected, found in search(chunks, removed, questions, within):
+        assert [hit.key for hit in found] == [hit.key for hit in expected]
+        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected])
+        assert [hit.relevance for hit in found] == [
+            relevance if relevance is None else pytest.approx(relevance)
+            for relevance in (hit.relevance for hit in expected)
+        ]
+
+
+def test_merged_segments_answer_as_before(search):
+    texts = [(f"lantern tide{number} {'harbour ' * (number % 5)}", "pier" * (number % 2), "") for number in range(200)]
+    questions = ["lantern", "tide42 harbour", '"harbour harbour"', "tid*"]
+    for expected, found in search(texts, {3, 77, 199}, questions, None):
+        assert len(expected) > 0
+        assert [hit.key for hit in found] == [hit.key for hit in expected]
+        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected])
