@@ -12,8 +12,22 @@ from klaw_core.testing.laws import law
 from klaw_fts5.index import Fts5Index
 
 _words = st.sampled_from(
-    "harbour harbours lantern pier the of what snake_case C++ cat's память памяти 内存布局 数据 ไทยแลนด์ Ünïcödé x1 archit "
-    'architecture "the pier" har* a-b .'.split(" ")
+    [
+        *("harbour", "harbours", "lantern", "pier", "the", "of", "what", "snake_case", "C++", "cat's", "x1", "archit"),
+        *(
+            "память",
+            "памяти",
+            "内存布局",
+            "数据",
+            "ไทยแลนด์",
+            "Ünïcödé",
+            "architecture",
+            '"the pier"',
+            "har*",
+            "a-b",
+            ".",
+        ),
+    ]
 )
 _texts = st.lists(_words, max_size=12).map(" ".join)
 _chunks = st.lists(st.tuples(_texts, _texts, _texts), min_size=1, max_size=12)
