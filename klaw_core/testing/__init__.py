@@ -7,6 +7,7 @@
     fusion      FusionContract, and a strategy for rankings
     reranker    RerankerContract
     source      SourceContract
+    converter   ConverterContract
     store       StoreContract, PersistentStoreContract, StoreMachine, and MessagesContract for conversations
 
 A subclass gives the fixture that its contract names. Needs the extra ``klaw[testing]`` (pytest, hypothesis).

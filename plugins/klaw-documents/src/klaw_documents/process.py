@@ -71,7 +71,8 @@ class ParserProcess:
             status = self._end()
             if not fresh:
                 return self._ask(request)
-            raise ConversionError(f"cannot be read: its parser crashed ({_how(status)})") from None
+            # Another process may have killed it: the file is tried again some day.
+            raise ConversionError(f"cannot be read: its parser crashed ({_how(status)})", keep=True) from None
         except TimeoutError:
             self._end(0)
             raise ConversionError(f"takes longer than {self.timeout_seconds:g} seconds to read", keep=True) from None

@@ -63,9 +63,9 @@ class CodeChunker:
 
     def split(self, text: str, count_tokens: TokenCounter, /) -> Iterator[Span]:
         """Yield the spans of ``text`` in order. Time is linear in the text."""
-        parser = _parser(self.language) if 0 < len(text) <= _MOST_CHARACTERS and not text.isspace() else None
+        grammar = _grammar(self.language) if 0 < len(text) <= _MOST_CHARACTERS and not text.isspace() else None
         sections: Sequence[Section] = [Section(0, len(text))]
-        if parser is not None and (root := _root(parser, text)) is not None:
+        if grammar is not None and (root := _root(grammar, text)) is not None:
             lines = text.split("\n")
             sizes = count_tokens([f"{line}\n" for line in lines])
             largest = [
@@ -78,8 +78,8 @@ class CodeChunker:
 
 
 @cache
-def _parser(language: str) -> Any:
-    """Return the parser of a language; None if its grammar is not installed."""
+def _grammar(language: str) -> Any:
+    """Return the grammar of a language; None if it is not installed."""
     if not language:
         return None
     known = LANGUAGES[language]
@@ -88,10 +88,10 @@ def _parser(language: str) -> Any:
         grammar: Any = import_module(known.package)
     except ImportError:
         return None
-    return tree_sitter.Parser(tree_sitter.Language(getattr(grammar, known.function)()))
+    return tree_sitter.Language(getattr(grammar, known.function)())
 
 
-def _root(parser: Any, text: str) -> Any:
+def _root(grammar: Any, text: str) -> Any:
     """Return the root of the tree; None where the parser takes too many steps."""
     steps = 0
 
@@ -101,8 +101,7 @@ def _root(parser: Any, text: str) -> Any:
         return steps > _MOST_STEPS
 
     data = text.encode("utf-8", "replace")
-    # A parser goes on where it was stopped: the next text needs a new beginning.
-    parser.reset()
+    parser = import_module("tree_sitter").Parser(grammar)  # one for each text: threads cannot share it
     try:
         tree = parser.parse(lambda offset, _point: data[offset : offset + 65536], progress_callback=is_too_long)
     except ValueError:  # how it says that it was stopped

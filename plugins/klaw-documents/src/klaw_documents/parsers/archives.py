@@ -28,7 +28,7 @@ def open_archive(data: bytes, what: str) -> zipfile.ZipFile:
         raise ConversionError(f"has more than {_MOST_MEMBERS:,} files in it")
     unpacked = sum(member.file_size for member in members)
     if unpacked > _MOST_BYTES:
-        raise ConversionError(f"unpacks to {unpacked:,} bytes, more than {_MOST_BYTES:,}")
+        raise ConversionError(f"unpacks to more than {_MOST_BYTES:,} bytes ({unpacked:,})")
     if any(member.flag_bits & 1 for member in members):
         raise ConversionError("is encrypted: save a copy without its password")
     return archive
@@ -51,7 +51,7 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
 def refuse_entities(data: bytes) -> None:
     """Raise ConversionError for XML that declares entities."""
     if _ENTITY.search(data) or b"<\x00!\x00E\x00N\x00T" in data or b"\x00<\x00!\x00E\x00N\x00T" in data:
-        raise ConversionError("declares XML entities, which may be used to exhaust memory")
+        raise ConversionError("declares XML entities: they could multiply its text")
 
 
 def xml_of(data: bytes | None) -> ET.Element | None:
