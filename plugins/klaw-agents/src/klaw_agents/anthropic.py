@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anthropic.lib.tools import ToolError
-from anthropic.tools.memory import BetaAsyncAbstractMemoryTool, BetaLocalFilesystemMemoryTool
+from anthropic.tools.memory import BetaAsyncLocalFilesystemMemoryTool, BetaLocalFilesystemMemoryTool
 from pydantic import ValidationError
 
 from klaw_agents.threads import in_thread
@@ -35,82 +37,72 @@ class KlawMemoryTool(BetaLocalFilesystemMemoryTool):
     def __init__(self, memory: Memory, base_path: str | Path | None = None) -> None:
         super().__init__(str(memory.config.data_dir if base_path is None else base_path))
         self._memory = memory
-        self._index()
+        _index(memory, self.memory_root)
 
     def execute(self, command: Command) -> Any:
         """Carry out a command and bring the index up to date. Raise ToolError."""
-        _check(command)
-        try:
+        with _refusals(command):
             answer = super().execute(command)
-        except OSError as error:  # a name that is too long
-            raise ToolError(f"{command.command}: {error.strerror}") from error
-        except (ValueError, RuntimeError) as error:  # a NUL, half a character, links in a circle
-            raise ToolError(f"{command.command}: not a valid path or text") from error
         if command.command != "view":
-            self._index()
+            _index(self._memory, self.memory_root)
         return answer
 
     def clear_all_memory(self) -> str:
         """Delete every file, and what was indexed of it."""
         answer: str = super().clear_all_memory()
-        self._index()
+        _index(self._memory, self.memory_root)
         return answer
 
-    def _index(self) -> None:
-        """Index what has changed; the files count, so a failure is logged, and the next index makes up for it."""
-        try:
-            report = self._memory.index(self.memory_root, include=_INCLUDE)
-        except KlawError as error:
-            _log.warning("%s is not indexed: %s", self.memory_root, error)
-        else:
-            for notice in report.notices:
-                _log.warning("%s", notice)
+
+class KlawAsyncMemoryTool(BetaAsyncLocalFilesystemMemoryTool):
+    """:class:`KlawMemoryTool` for ``AsyncAnthropic``."""
+
+    def __init__(self, memory: Memory, base_path: str | Path | None = None) -> None:
+        blocking = KlawMemoryTool(memory, base_path)  # makes the directory and indexes it
+        super().__init__(str(blocking.base_path))
+        self._memory = memory
+        self._root = blocking.memory_root
+
+    async def execute(self, command: Command) -> Any:
+        """Carry out a command and bring the index up to date. Raise ToolError."""
+        with _refusals(command):
+            answer = await super().execute(command)
+        if command.command != "view":
+            await in_thread(_index, self._memory, self._root)
+        return answer
+
+    async def clear_all_memory(self) -> str:
+        """Delete every file, and what was indexed of it."""
+        answer: str = await super().clear_all_memory()
+        await in_thread(_index, self._memory, self._root)
+        return answer
 
 
-def _check(command: Command) -> None:
-    """Raise ToolError for a command that lacks an argument or has a wrong one: the SDK takes them as they come."""
+@contextmanager
+def _refusals(command: Command) -> Iterator[None]:
+    """Raise ToolError, and nothing else, for a command that cannot be carried out.
+
+    The SDK takes arguments as they come, and lets what the operating system says of them through.
+    """
     try:
         type(command).model_validate(command.model_dump(warnings=False))
     except ValidationError as error:
         problems = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
         raise ToolError(f"not a command of the memory tool: {'; '.join(problems)}") from error
+    try:
+        yield
+    except OSError as error:  # a name that is too long
+        raise ToolError(f"{command.command}: {error.strerror}") from error
+    except (ValueError, RuntimeError) as error:  # a NUL, half a character, links in a circle
+        raise ToolError(f"{command.command}: not a valid path or text") from error
 
 
-class KlawAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
-    """:class:`KlawMemoryTool` for ``AsyncAnthropic``: each command runs in a thread."""
-
-    def __init__(self, memory: Memory, base_path: str | Path | None = None) -> None:
-        super().__init__()
-        self._tool = KlawMemoryTool(memory, base_path)
-
-    async def execute(self, command: Command) -> Any:
-        """Carry out a command and bring the index up to date. Raise ToolError."""
-        return await in_thread(self._tool.execute, command)
-
-    async def view(self, command: Any) -> Any:
-        """Show a file with line numbers, or what is in a directory."""
-        return await self.execute(command)
-
-    async def create(self, command: Any) -> Any:
-        """Write a new file."""
-        return await self.execute(command)
-
-    async def str_replace(self, command: Any) -> Any:
-        """Replace a text that a file holds once."""
-        return await self.execute(command)
-
-    async def insert(self, command: Any) -> Any:
-        """Insert a text after a line of a file."""
-        return await self.execute(command)
-
-    async def delete(self, command: Any) -> Any:
-        """Delete a file or a directory."""
-        return await self.execute(command)
-
-    async def rename(self, command: Any) -> Any:
-        """Rename or move a file or a directory."""
-        return await self.execute(command)
-
-    async def clear_all_memory(self) -> Any:
-        """Delete every file, and what was indexed of it."""
-        return await in_thread(self._tool.clear_all_memory)
+def _index(memory: Memory, root: Path) -> None:
+    """Index what has changed; the files count, so a failure is logged, and the next index makes up for it."""
+    try:
+        report = memory.index(root, include=_INCLUDE)
+    except KlawError as error:
+        _log.warning("%s is not indexed: %s", root, error)
+    else:
+        for notice in report.notices:
+            _log.warning("%s", notice)

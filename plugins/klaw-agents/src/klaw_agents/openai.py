@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from agents import FunctionTool
-from agents.memory.session_settings import SessionSettings, resolve_session_limit
+from agents.memory.session_settings import SessionSettings, coerce_session_settings, resolve_session_limit
 
 from klaw_agents.threads import in_thread
 from klaw_core import Chat, JournalEntry, Memory, Message, Tool
@@ -43,10 +43,10 @@ class KlawSession:
         memory: Memory,
         *,
         channel: str = "openai-agents",
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings
+        self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or {})
         self._memory = memory
         self._chat = Chat(channel, session_id)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from strands.memory import AddMessagesContext, MemoryEntry, MemoryStore, SearchOptions
 
 from klaw_agents.threads import in_thread
-from klaw_core import Chat, Filters, IndexReport, Memory, Message, NewDocument, RecordError, SearchResult, metadata_part
+from klaw_core import Chat, Filters, IndexReport, Memory, Message, NewDocument, SearchResult, metadata_part
 
 if TYPE_CHECKING:
     from strands.memory import ExtractionConfig
@@ -47,9 +47,11 @@ class KlawMemoryStore(MemoryStore):
         filters: Filters = Filters(),  # noqa: B008  # frozen
         min_relevance: float | None = None,
     ) -> None:
+        if not name.strip():
+            raise ValueError("the store's name must not be empty")
         self.name = name
         self.description = description
-        self.max_search_results = max_search_results
+        self.max_search_results = None if max_search_results is None else _checked(max_search_results)
         self.writable = writable
         self.extraction = extraction
         self._memory = memory
@@ -67,15 +69,18 @@ class KlawMemoryStore(MemoryStore):
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
         """Return the chunks that answer a question, best first, each with its place in the metadata."""
-        wanted = (options or {}).get("max_search_results") or self.max_search_results or _RESULTS
+        given = (options or {}).get("max_search_results", self.max_search_results)
+        wanted = _RESULTS if given is None else _checked(given)
         if not query.strip():
             return []
         return await in_thread(self._search, query, wanted)
 
     async def add(self, content: str, metadata: Mapping[str, Any] | None = None) -> str:
-        """Remember a text and return its id; it can be found at once. Raise RecordError, StoreError."""
+        """Remember a text and return its id; it can be found at once. Raise ValueError, RecordError, StoreError."""
+        if not self.writable:
+            raise ValueError(f"this store is not writable: {self.name}")
         if not content.strip():
-            raise RecordError("nothing to remember: the content is empty")
+            raise ValueError("nothing to remember: content must not be empty")
         name = f"{_CHANNEL}/{_digest(content)}"
         kept = dict(metadata or {})
         document = NewDocument(name, content, metadata_part(kept), source=self.name, payload=kept or None)
@@ -106,6 +111,12 @@ class KlawMemoryStore(MemoryStore):
         self._memory.conversations.append_many(new)
         self._written.update(ids)
         return self._memory.index(origin=_CONVERSATIONS)
+
+
+def _checked(number: int) -> int:
+    if number < 1:
+        raise ValueError(f"max_search_results must be at least 1, not {number}")
+    return number
 
 
 def _entry(result: SearchResult) -> MemoryEntry:
