@@ -26,12 +26,8 @@ from klaw_core.errors import (
     isolated,
     reason,
 )
-from klaw_core.files.atomic import make_private_directory
 from klaw_core.hookspecs import Component, ComponentContext
-from klaw_core.interfaces.components import Embedder, Fusion
-from klaw_core.interfaces.index import Index, Retriever
-from klaw_core.interfaces.language_model import LanguageModel
-from klaw_core.interfaces.store import Store
+from klaw_core.interfaces.index import Index
 from klaw_core.kinds import CHUNKER, CONVERTER, EMBEDDER, KINDS, LANGUAGE_MODEL, RERANKER, SOURCE, STORE
 from klaw_core.plugins.registry import Registry
 from klaw_core.searching.retrievers import ConfiguredRetriever, absent
@@ -46,11 +42,15 @@ if TYPE_CHECKING:  # what a search for words does without is imported where it i
     from klaw_core.indexing.collection import Collection
     from klaw_core.indexing.converting import InstalledConverters, NamedConverter
     from klaw_core.indexing.flow import Indexer
+    from klaw_core.interfaces.components import Embedder, Fusion
+    from klaw_core.interfaces.index import Retriever
+    from klaw_core.interfaces.language_model import LanguageModel
+    from klaw_core.interfaces.store import Store
     from klaw_core.plugins.isolation import IsolatedSource
     from klaw_core.searching.reranking import Stage
 
 # Embedders, by what the configuration calls them, and what builds each at its first call.
-_Embedders: TypeAlias = Sequence[tuple[str, Callable[[], Embedder]]]
+_Embedders: TypeAlias = "Sequence[tuple[str, Callable[[], Embedder]]]"
 _CACHE_DIGITS = 16
 
 
@@ -90,7 +90,10 @@ class Assembly:
         self._raise_problems()
         self.fusion: Fusion = build_fusion()
         self.sources: Sequence[IsolatedSource] = tuple(build_source() for build_source in build_sources)
-        make_private_directory(config.data_dir)
+        if not config.data_dir.is_dir():
+            from klaw_core.files.atomic import make_private_directory
+
+            make_private_directory(config.data_dir)
         self.store: Store[Any] = build_store()
         try:
             retrievers = (

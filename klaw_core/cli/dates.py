@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from klaw_core.values.moments import parse_moment
-
 
 def since(context: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
     """Parse an option's value (a click callback): a bare day is its beginning."""
@@ -21,6 +19,8 @@ def until(context: click.Context, parameter: click.Parameter, value: str | None)
 
 def _moment(value: str, after_a_day: timedelta, context: click.Context, parameter: click.Parameter) -> datetime:
     try:
+        from klaw_core.values.moments import parse_moment  # few commands are given a date
+
         return parse_moment(value, datetime.now(UTC), after_a_day)
     except (ValueError, OverflowError) as error:
         raise click.BadParameter(

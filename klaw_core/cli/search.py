@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from klaw_core.cli.served import ServedMemory
     from klaw_core.memory import Memory
     from klaw_core.searching.flow import Mode
+    from klaw_core.searching.snippets import ChooseWindow
     from klaw_core.values.search import SearchResults
 
 
@@ -110,7 +111,6 @@ def command(
         raise click.UsageError(f"--json and --format {form} cannot be used together")
     from klaw_core.cli.output import data
     from klaw_core.cli.results import ResultStyle
-    from klaw_core.cli.windows import WindowChooser
     from klaw_core.values.collections import MEMORY
     from klaw_core.values.metadata import parse_condition
     from klaw_core.values.search import Filters
@@ -132,11 +132,19 @@ def command(
         )
         is_terminal = data().is_terminal
         roots = {item.origin: item.root for item in memory.sources() if item.root} if is_terminal else {}
-        choose = WindowChooser(partial(memory.nearest, text))
-        return found, ResultStyle(text, full=full, explain=explain, roots=roots, choose=choose)
+        return found, ResultStyle(text, full=full, explain=explain, roots=roots, choose=_chooser(memory, text, found))
 
     found, look = settings.ask(answer)
     _print(settings, found, look, "json" if settings.json else form or "text")
+
+
+def _chooser(memory: Memory | ServedMemory, text: str, found: SearchResults) -> ChooseWindow | None:
+    """Return what chooses the window of a chunk without a word of the question; None if vectors found nothing."""
+    if all(result.similarity is None for result in found):
+        return None
+    from klaw_core.cli.windows import WindowChooser
+
+    return WindowChooser(partial(memory.nearest, text))
 
 
 def _print(settings: Settings, found: SearchResults, look: ResultStyle, form: str) -> None:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from klaw_core.cli.settings import RENDEZVOUS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from klaw_core.values.runs import SourceStatus
     from klaw_core.values.search import Filters, SearchResults
 
-RENDEZVOUS = "server.json"
 _MOST_BYTES = 10_000
 # The address of a Unix socket has 104 to 108 bytes; a longer path is reached through its open directory.
 _LONGEST_ADDRESS = 100

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from klaw_core.memory import Memory
     from klaw_core.values.config import Config, Selection
 
+#: The file that a server leaves in the data directory whose memory it has open.
+RENDEZVOUS = "server.json"
+
 Answer = TypeVar("Answer")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -47,32 +50,42 @@ class Settings:
 
     def open_memory(self) -> Memory:
         """Assemble the configured memory. Raise ConfigError, PluginError or StoreError."""
+        return self._open(self.load_config())
+
+    def _open(self, config: Config) -> Memory:
         from klaw_core.memory import Memory
         from klaw_core.plugins.entry_cache import installed
 
-        config = self.load_config()
         chosen = {(selection.kind, selection.type) for selection in config.selections()}
         return Memory.open(config, registry=installed(config.cache_dir, chosen, disabled=config.disabled_plugins))
 
     def find_server(self) -> Server | None:
         """Return the server that has this memory open, None if there is none. Raise ConfigError."""
-        from klaw_core.cli.served import Server
-
-        return Server.of(self.load_config())
+        return _server_of(self.load_config())
 
     def ask(self, question: Callable[[Memory | ServedMemory], Answer]) -> Answer:
         """Ask a server that has this memory open, or (without one, or where it fails) the memory opened here.
 
         For what changes nothing: it may be asked of both. Raise ConfigError, PluginError or StoreError.
         """
-        from klaw_core.cli.served import NotServedError, ServedMemory
-
-        server = self.find_server()
+        config = self.load_config()
+        server = _server_of(config)
         if server is not None:
+            from klaw_core.cli.served import NotServedError, ServedMemory
+
             with suppress(NotServedError):
                 return question(ServedMemory(server))
-        with self.open_memory() as memory:
+        with self._open(config) as memory:
             return question(memory)
+
+
+def _server_of(config: Config) -> Server | None:
+    """Return the server that a configuration's memory is open in, None if there is none."""
+    if not (config.data_dir / RENDEZVOUS).exists():  # as a rule; then nothing needs to be imported
+        return None
+    from klaw_core.cli.served import Server
+
+    return Server.of(config)
 
 
 def _option_problems(selections: Sequence[Selection], disabled: Collection[str]) -> Sequence[str]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from attrs import define, field
 
-# A person waits for this besides the search: ten chunks with a small model, one or two with a larger one.
-_SECONDS = 0.5
+# A person waits for this besides the search: one chunk with any model, two or three with a small one.
+_SECONDS = 0.1
 
 
 @define(eq=False)

@@ -120,8 +120,7 @@ def _load(
 
 def _check_hooks(manager: pluggy.PluginManager, module: object) -> None:
     """Raise TypeError if a module implements a hook that does not exist: pluggy would never call it."""
-    implemented = {name for name in dir(module) if manager.parse_hookimpl_opts(module, name) is not None}
-    unknown = sorted(implemented - _HOOKS)
+    unknown = sorted({caller.name for caller in manager.get_hookcallers(module) or ()} - _HOOKS)
     if not unknown:
         return
     from difflib import get_close_matches

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import frozen
 
-from klaw_core.embedding.abilities import is_remote
 from klaw_core.errors import (
     PluginContractError,
     QueryError,
@@ -144,6 +143,8 @@ class Searcher:
         records = [record for (process, _), record in self._spaces.items() if process == os.getpid()]
         if not records or not texts:
             return None
+        from klaw_core.embedding.abilities import is_remote
+
         with suppress(Exception, SystemExit):  # a plugin may raise anything; nothing depends on this answer
             embedder = self.get_embedder()
             if not is_remote(embedder):

@@ -15,8 +15,6 @@ from functools import cache, lru_cache
 from math import exp
 from typing import TYPE_CHECKING
 
-from klaw_core.embedding.abilities import is_remote
-
 if TYPE_CHECKING:
     from klaw_core.interfaces.components import Embedder
     from klaw_core.values.search import Hit, Ranking
@@ -51,6 +49,8 @@ def familiarity(question: str, embedder: Embedder) -> float:
 
     A server's embedder only estimates tokens: of its models it is assumed that they know everything.
     """
+    from klaw_core.embedding.abilities import is_remote  # a search for words alone needs none
+
     letters = sum(map(str.isalnum, question))
     if not letters or is_remote(embedder):
         return 1.0

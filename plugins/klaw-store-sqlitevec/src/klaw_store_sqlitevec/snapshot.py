@@ -1,6 +1,6 @@
 """Reading: one consistent view of the rows.
 
-numpy is imported where an array is wanted: a search for words alone does without it.
+numpy and what filters need are imported where they are wanted: a search for words alone does without them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from attrs import field, frozen
 
 from klaw_core import Chunk, KeySelection, SpaceRecord, StoredChunk, VectorSpace
 from klaw_store_sqlitevec.checksums import checksum
-from klaw_store_sqlitevec.filtering import LAST_CHARACTER, no_keys, path_range, read_keys, select
 from klaw_store_sqlitevec.limits import clamp
 from klaw_store_sqlitevec.metadata import from_json
 from klaw_store_sqlitevec.names import has_table
@@ -64,6 +63,8 @@ class SqliteSnapshot:
 
     def documents(self, collection: str, prefix: str, after: str, limit: int, /) -> Sequence[DocumentRecord]:
         """Return documents in order of path: those that begin with ``prefix``, behind ``after``."""
+        from klaw_store_sqlitevec.filtering import path_range
+
         first, end = path_range(prefix)
         rows = self.resource.execute(
             "SELECT path, origin, content_hash, created_at, seen FROM documents "
@@ -92,6 +93,8 @@ class SqliteSnapshot:
 
     def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
         """Return the chunks that pass the filters: their keys, which every filter is resolved to."""
+        from klaw_store_sqlitevec.filtering import no_keys, select
+
         table = self._table(collection)
         return KeySelection(no_keys() if table is None else select(self.resource, table, collection, filters))
 
@@ -137,12 +140,16 @@ class SqliteSnapshot:
 
     def find(self, collection: str, chunk_id: str, /) -> Sequence[StoredChunk]:
         """Return the chunks whose id begins with ``chunk_id``."""
+        from klaw_store_sqlitevec.filtering import LAST_CHARACTER
+
         return self._rows(
             collection, "chunk.chunk_id >= ? AND chunk.chunk_id < ?", (chunk_id, chunk_id + LAST_CHARACTER)
         )
 
     def keys(self, collection: str, /) -> Keys:
         """Return every chunk's key, ascending."""
+        from klaw_store_sqlitevec.filtering import no_keys, read_keys
+
         table = self._table(collection)
         return no_keys() if table is None else read_keys(self.resource, f"{table.name} AS chunk")
 
