@@ -23,8 +23,8 @@ from klaw_fts5.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
 
 # Of hundreds of terms, those that are in more rows than this are equally frequent.
 _RARE = 1_000
-#: Of so many rows those of a term are read once and for all; of more they are counted no further than is asked.
-FEW_ROWS = 5_000
+# Of so many rows those of a term are read once and for all; of more they are counted no further than is asked.
+_FEW_ROWS = 5_000
 # A shorter word may be in any chunk.
 _TELLING = 4
 # Among fewer rows half of them is soon reached, and says nothing about a word.
@@ -133,7 +133,7 @@ class ExactSearch:
     @property
     def _is_small(self) -> bool:
         """Whether the rows of each term are read once and for all."""
-        return 0 < self.rows <= FEW_ROWS
+        return 0 < self.rows <= _FEW_ROWS
 
     def _sum(self, terms: Sequence[Term], allowed: Collection[int] | None) -> dict[int, float]:
         """Return the scores of all chunks that hold any of the terms, added up in their order, as ``bm25()`` does."""
@@ -182,7 +182,7 @@ class ExactSearch:
             return min(len(self._hits(term).keys), limit)
         found, bound = self.known.counted(term)
         if found == bound < limit:  # there may be more
-            bound = max(limit, self.rows) if self.rows <= FEW_ROWS else limit
+            bound = max(limit, self.rows) if self.rows <= _FEW_ROWS else limit
             found = int(self.connection.execute(self.sql.matches, (render((term,)), bound)).get)
             self.known.keep_count(term, found, bound)
         return min(found, limit)

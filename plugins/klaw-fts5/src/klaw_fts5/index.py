@@ -20,7 +20,7 @@ from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, compile_query
 from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
 from klaw_fts5.errors import as_retrieval_error
-from klaw_fts5.exact import FEW_ROWS, ExactSearch, Preference, Searcher, Weights
+from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
 from klaw_fts5.knowledge import KnowledgeCache
 from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import PackedState, read_state
@@ -232,8 +232,8 @@ class Fts5Index:
             searcher = ExactSearch(
                 resource, statements(query.collection), self._weights, 0, self._knowledge.of(query.collection, state)
             )
-            is_small = state is not None and not state.lacking and state.rows <= FEW_ROWS
-            return Suggester(resource, searcher, read, is_small).suggest(query.text[:MAX_CHARACTERS])
+            rows = 0 if state is None or state.lacking else state.rows
+            return Suggester(resource, searcher, read, rows).suggest(query.text[:MAX_CHARACTERS])
 
     @property
     def _weights(self) -> Weights:

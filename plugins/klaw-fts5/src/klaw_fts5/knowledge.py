@@ -28,11 +28,13 @@ class TermHits:
 class WordKnowledge:
     """How many chunks hold each term that was asked about, and which ones, in one state of a collection.
 
-    ``terms`` are all of its terms, None while they are not known.
+    ``terms`` are all of its terms, None while they are not known; ``looked_up`` is how many words were looked for among
+    them until then.
     """
 
     terms: frozenset[str] | None = field(default=None, init=False)
     has_many_terms: bool = field(default=False, init=False)
+    looked_up: int = field(default=0, init=False)
     _meant: dict[str, str] = field(factory=dict, init=False)
     _counts: dict[Term, tuple[int, int]] = field(factory=dict, init=False)
     _hits: dict[Term, TermHits] = field(factory=dict, init=False)

@@ -1,10 +1,10 @@
 """Did you mean: words of a question that no chunk holds, each with the word of the index that is one slip away.
 
 Loaded only where a search found nothing good. Every text that one slip makes of a word (a letter too many, too few or
-another one, or two neighbours swapped) is cut to its stem as the index has it, and looked up. The terms of a small
-index are read once. A large one is asked in order: one look-up, to which it answers with the next term that it holds,
-tells of all stems before that one that they are not there. So the work depends on the length of the word, and not on
-how many words the index holds.
+another one, or two neighbours swapped) is cut to its stem as the index has it, and looked up in order: one
+look-up, to which the index answers with the next term that it holds, tells of all stems before that one that they are
+not there. So the work depends on the length of the word, and not on how many words the index holds. Where many words
+are looked up in one state of the index, all of its terms are read, unless they are very many.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _SHORTEST, _LONGEST = 5, 24
 _MOST_WORDS, _MOST_STEMS, _MOST_CHUNKS = 8, 6, 3
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
+# To look up one word takes as long as to read the terms of so many chunks.
+_ROWS_A_WORD = 800
 # Counted no further: which of several words is meant, a thousand chunks say as well as a million.
 _ENOUGH = 1_000
 
@@ -43,13 +45,13 @@ _ENOUGH = 1_000
 class Suggester:
     """Suggests what was meant, from the words of one collection. ``read`` gives the texts of chunks.
 
-    ``is_small``: the collection has so few chunks that all of its terms may be kept in memory.
+    ``rows`` is how many chunks it has, 0 if what is known of it is not kept.
     """
 
     connection: apsw.Connection
     searcher: ExactSearch
     read: ReadTexts
-    is_small: bool = False
+    rows: int = 0
 
     def suggest(self, text: str) -> str | None:
         """Return the question with the words corrected that no chunk holds; None if there is none, or one cannot be.
@@ -108,13 +110,17 @@ class Suggester:
         return next((slip for slip in slips if slip in words), None)
 
     def _terms_among(self, stems: Mapping[str, object]) -> AbstractSet[str]:
-        """Return those of the stems that are terms of the index. Of a small one all terms are read, once."""
+        """Return those of the stems that are terms of the index.
+
+        Each word is looked up, until that has taken as long as to read all terms; then they are read, once.
+        """
         known = self.searcher.known
         if known.terms is None:
             sql = self.searcher.sql
             self.connection.execute(sql.vocabulary)
             try:
-                if not self.is_small or known.has_many_terms:
+                known.looked_up += 1
+                if known.has_many_terms or known.looked_up * _ROWS_A_WORD < self.rows or not self.rows:
                     return self._present(stems)
                 known.keep_terms([term for (term,) in self.connection.execute(sql.terms, (MOST_TERMS + 1,))])
                 if known.terms is None:

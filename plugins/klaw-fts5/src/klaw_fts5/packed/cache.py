@@ -21,6 +21,8 @@ from klaw_fts5.sql import PackedStatements
 # 10 bytes a row, 12 a posting: with a million chunks 10 MB, and all of this for words. A view has 16 bytes a row.
 _ROWS_BYTES = 24 << 20
 _WORDS_BYTES = 32 << 20
+# Words of questions, about 200 bytes each; more are forgotten all at once.
+_MOST_SPELLED = 20_000
 
 
 @frozen(eq=False)
@@ -103,6 +105,9 @@ class Cache:
         self._rows: _CostLru[int, Rows] = _CostLru(_ROWS_BYTES)
         self._views: dict[str, tuple[bytes, View]] = {}
         self._words: _CostLru[Hashable, TermBounds] = _CostLru(_WORDS_BYTES)
+        self._spelled: dict[str, tuple[int | None, bool]] = {}
+        #: Look up a word's number and whether it makes pairs, which the tokenizer says; None if it was not asked.
+        self.spelled = self._spelled.get
 
     def view(self, connection: apsw.Connection, sql: PackedStatements, state: PackedState) -> View:
         """Return the blocks as they are in this state. Raise DamagedError if they are not as it says."""
@@ -130,6 +135,12 @@ class Cache:
     def drop(self, blocks: Iterable[int]) -> None:
         """Let go of blocks that were made one with others. Who asks an older snapshot reads them again."""
         self._rows.drop(blocks)
+
+    def keep_spelled(self, word: str, spelled: tuple[int | None, bool]) -> None:
+        """Keep what the tokenizer says of a word. It says the same in any state and file."""
+        if len(self._spelled) >= _MOST_SPELLED:
+            self._spelled.clear()
+        self._spelled[word] = spelled
 
     def words(self, scope: Hashable, terms: Iterable[int]) -> dict[int, TermBounds]:
         """Return what is known of these terms in ``scope``: a state's stamp, and all else that scores depend on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, pairwise, starmap
 
 import apsw
@@ -64,17 +65,14 @@ class PackedSearch:
     cache: Cache
     state: PackedState
     view: View
-    _tokenize: Tokenizer = field(init=False)
     _held: dict[int, TermBounds] = field(init=False, factory=dict)
-    _numbers: dict[str, int | None] = field(init=False, factory=dict)
-    _pairing: set[str] = field(init=False, factory=set)
     _numbers_of_pairs: dict[tuple[str, ...], tuple[int, ...] | None] = field(init=False, factory=dict)
     _compounds: dict[Term, TermScores] = field(init=False, factory=dict)
     _phrases: dict[Term, dict[int, float]] = field(init=False, factory=dict)
     _known_rows: dict[tuple[int, ...], tuple[NDArray[np.int32], Integers]] = field(init=False, factory=dict)
 
-    @_tokenize.default
-    def _make_tokenizer(self) -> Tokenizer:
+    @cached_property
+    def _tokenize(self) -> Tokenizer:
         return Tokenizer(self.connection)
 
     def expect(self, terms: Sequence[Term]) -> None:
@@ -153,7 +151,7 @@ class PackedSearch:
 
     def makes_pairs(self, word: str, /) -> bool:
         """Return whether the tokenizer makes one term of a word that makes pairs with its neighbours."""
-        return self._number(word) is not None and word in self._pairing
+        return self._spelled(word)[1]
 
     def best(
         self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
@@ -207,7 +205,7 @@ class PackedSearch:
     def _pairs(self, words: tuple[str, ...]) -> tuple[int, ...] | None:
         """Return the numbers of each two of these words side by side; None if one of them is not kept."""
         if words not in self._numbers_of_pairs:
-            known = [number for word in words if (number := self._number(word)) is not None and word in self._pairing]
+            known = [number for number, pairing in map(self._spelled, words) if pairing and number is not None]
             pairs = tuple(starmap(pair_number, pairwise(known))) if len(known) == len(words) else None
             self._numbers_of_pairs[words] = pairs
         return self._numbers_of_pairs[words]
@@ -267,12 +265,16 @@ class PackedSearch:
 
     def _number(self, word: str) -> int | None:
         """Return the number under which a word is held; None if the tokenizer does not make one word of it."""
-        if word not in self._numbers:
+        return self._spelled(word)[0]
+
+    def _spelled(self, word: str) -> tuple[int | None, bool]:
+        """Return a word's number, and whether it makes pairs with its neighbours."""
+        spelled = self.cache.spelled(word)
+        if spelled is None:
             terms = self._tokenize(word.encode())
-            self._numbers[word] = term_number(terms[0]) if len(terms) == 1 else None
-            if len(terms) == 1 and makes_pairs(terms[0]):
-                self._pairing.add(word)
-        return self._numbers[word]
+            spelled = (term_number(terms[0]), makes_pairs(terms[0])) if len(terms) == 1 else (None, False)
+            self.cache.keep_spelled(word, spelled)
+        return spelled
 
     def _holds(self, number: int, enough: int) -> bool:
         """Return whether so many living rows hold a term. Of frequent terms only the counts are read for it."""
