@@ -82,6 +82,17 @@ class TestLostConnections:
             with second.lock("facts", on_wait=lambda: pytest.fail("it is held by nobody")):
                 pass
 
+    def test_a_rebuild_whose_lock_has_ended_changes_nothing(self, open_store, cut):
+        store = open_store()
+        put(store, make_document("notes/a.md", "one"))
+        with pytest.raises(StoreError), store.rebuild() as fresh:  # noqa: PT012  # the block is the subject
+            put(fresh, make_document("notes/b.md", "two"))
+            cut()
+        with store.read() as snapshot:
+            assert list(snapshot.manifest("memory", "notes")) == ["notes/a.md"]
+        assert [finding.check for finding in store.check()] == ["leftovers"]
+        assert list(store.check(fix=True)) == []
+
     def test_a_server_that_is_not_there_is_named_without_the_password(self, options):
         from klaw_store_postgres.store import PostgresStore
 

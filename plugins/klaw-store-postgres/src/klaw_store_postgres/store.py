@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from klaw_core import Finding, Index, Migration, Store, StoreError, StoreLockedError
 from klaw_store_postgres import cache, extensions
 from klaw_store_postgres.connections import Connections, literal, search_path, shown_location
+from klaw_store_postgres.errors import store_errors
 from klaw_store_postgres.journals import PostgresJournals
 from klaw_store_postgres.options import PostgresOptions
 from klaw_store_postgres.schema import AGENT_SETTING, BOOTSTRAP, MIGRATIONS, OWNER, TENANT_SETTING, pending
@@ -135,6 +136,8 @@ class PostgresStore:
                 raise
             finally:
                 fresh.close()
+            with store_errors(self._location):
+                connection.execute("SELECT 1")  # the lock has ended if this connection has
             with self._own_rows() as session:
                 left = cache.used_spaces(session)
                 session.run("UPDATE tenants SET generation = %s WHERE id = %s", (generation, self._tenant))
