@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,11 +9,10 @@ import attrs
 
 from klaw_core.cli.neutral import csv_cell, neutral, one_line, plain_lines
 from klaw_core.cli.output import Output, StyledText
-from klaw_core.searching.snippets import SNIPPET_CHARACTERS, ChooseWindow, Snippet, find_marks, make_snippet
+from klaw_core.searching.snippets import ChooseWindow, Snippet, find_marks, make_snippet, snippet_of
 from klaw_core.values.search import Contribution, SearchResult
 
 _MARK = "bold yellow"
-_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
 _NOTHING_FITS = "no good match; weak matches:"
 # Other chunks of a note that are named below its best.
 _ALSO = 5
@@ -103,15 +101,8 @@ def _how_good(result: SearchResult) -> str:
     return f"{result.score:.4f}" if result.relevance is None else f"{result.relevance:.2f}"
 
 
-def _body(result: SearchResult) -> str:
-    """Return the content without the headings it opens with: they are shown as the heading path already."""
-    body = _HEADINGS.sub("", result.content) if result.heading else result.content
-    return body if body.strip() else result.content
-
-
 def _snippet(result: SearchResult, look: ResultStyle) -> Snippet:
-    choose = None if result.similarity is None else look.choose
-    return make_snippet(neutral(_body(result)), look.query, SNIPPET_CHARACTERS, choose)
+    return snippet_of(result, look.query, look.choose, neutral)
 
 
 def _marked(text: str, marks: Sequence[tuple[int, int]], style: str = "") -> list[StyledText]:

@@ -156,7 +156,8 @@ def _print(settings: Settings, found: SearchResults, look: ResultStyle, form: st
     if form == "json":
         from klaw_core.extensions.json_forms import result_to_json
 
-        print_json([result_to_json(result, explain=look.explain) for result in found])
+        forms = [result_to_json(result, explain=look.explain, query=look.query, choose=look.choose) for result in found]
+        print_json(forms)
     elif form in FORMATS:
         echo(FORMATS[form](found, look), nl=False)
     elif found:

@@ -54,8 +54,10 @@ def build_context(
         except KlawError as error:
             builder.notices.append(f"search results left out: {error}")
         else:
+            # Items of extensions answer already; then how to find more chunks does not matter.
+            is_answered = any(item.part == "volatile" for item in items)
             items += map(_chunk_item, found)
-            builder.notices += found.notices
+            builder.notices += [notice for notice in found.notices if not is_answered or notice not in found.hints]
     items = builder.arranged([item for item in items if not item.source or item.source not in question.seen])
     packer = _Packer(question.budget, count_tokens or _estimate)
     stable, volatile = (packer.pack(name, items) if part in {None, name} else "" for name in _PARTS)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from functools import singledispatch
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -19,6 +19,9 @@ from klaw_core.values.runs import Status
 from klaw_core.values.search import Contribution, SearchResult, SearchResults
 from klaw_core.values.tools import Json, Tool
 from klaw_core.values.vectors import VectorSpace
+
+if TYPE_CHECKING:
+    from klaw_core.searching.snippets import ChooseWindow
 
 
 @singledispatch
@@ -105,11 +108,21 @@ def result_for_model(result: SearchResult) -> Json:
     }
 
 
-def result_to_json(result: SearchResult, *, explain: bool = True) -> Json:
-    """Return a search result; its contributions only with ``explain``."""
+def result_to_json(
+    result: SearchResult, *, explain: bool = True, query: str | None = None, choose: ChooseWindow | None = None
+) -> Json:
+    """Return a search result; its contributions only with ``explain``, its snippet only for a ``query``.
+
+    The snippet is the part of the content that matches the query best, at most 300 characters long. ``choose`` chooses
+    it for a result in which no word matches.
+    """
     fields = _fields(result)
     if not explain:
         del fields["explain"]
+    if query is not None:
+        from klaw_core.searching.snippets import snippet_of  # needed for the answer of a search only
+
+        fields["snippet"] = snippet_of(result, query, choose).text
     return fields
 
 

@@ -198,9 +198,10 @@ class Searcher:
                 from klaw_core.values.findings import FIX  # seldom needed
 
                 notices.append(f"{len(scope.unreadable):,} damaged chunks were left out: run `{FIX}`")
+            hints: list[str] = []
             if not spread.taken:
-                self._explain_nothing(scope, filters, notices)
-            _suggest(scope, spread, notices)
+                self._explain_nothing(scope, filters, hints)
+            _suggest(scope, spread, hints)
         found: Sequence[tuple[StoredChunk, Hit]] = spread.taken
         if self.stages and found:
             from klaw_core.searching.reranking import rerank
@@ -212,19 +213,19 @@ class Searcher:
         also = spread.also
         results = (scope.result(stored, hit, also.get(hit.key, ())) for stored, hit in spread.taken)
         good = tuple(result for result in results if _is_good(result, min_score, min_relevance))
-        return SearchResults(good, tuple(dict.fromkeys(notices)))
+        return SearchResults(good, tuple(dict.fromkeys(notices + hints)), tuple(hints))
 
-    def _explain_nothing(self, scope: Scope, filters: Filters, notices: list[str]) -> None:
+    def _explain_nothing(self, scope: Scope, filters: Filters, hints: list[str]) -> None:
         """Say why nothing was found: nothing is indexed, or no chunk passes a filter."""
         names = [target.query.collection for target in scope.targets]
         if all(map(scope.snapshot.is_empty, names)):
-            notices.append("nothing is indexed yet: klaw index DIR")
+            hints.append("nothing is indexed yet: klaw index DIR")
             return
         selections = [target.query.within for target in scope.targets]
         if all(within is not None and within.is_empty for within in selections):
             from klaw_core.searching.why_nothing import unmatched
 
-            notices.extend(unmatched(scope.snapshot, names, filters))
+            hints.extend(unmatched(scope.snapshot, names, filters))
 
     def _usable(self, mode: Mode, notices: list[str]) -> list[ConfiguredRetriever]:
         wanted = [
@@ -342,13 +343,13 @@ def _spread(scope: Scope, found: Sequence[tuple[StoredChunk, Hit]], spread: Spre
     return spread
 
 
-def _suggest(scope: Scope, spread: Spread, notices: list[str]) -> None:
+def _suggest(scope: Scope, spread: Spread, hints: list[str]) -> None:
     """Say what was probably meant, where nothing or nothing good was found."""
     known = (scope.relevance(hit.key) for _, hit in spread.taken)
     if all(relevance is not None and relevance < WEAK_RELEVANCE for relevance in known):
         from klaw_core.searching.why_nothing import suggestions
 
-        notices.extend(suggestions(scope))
+        hints.extend(suggestions(scope))
 
 
 def _is_good(result: SearchResult, min_score: float | None, min_relevance: float | None) -> bool:

@@ -4,13 +4,18 @@ Pure text in, pure text out; a retriever's own idea of a match may differ in the
 synonyms, vectors), so nothing here decides what is found, only what is shown of it.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
+
+if TYPE_CHECKING:
+    from klaw_core.values.search import SearchResult
 
 #: Characters shown of a chunk, the ellipses included.
 SNIPPET_CHARACTERS = 300
@@ -30,6 +35,7 @@ _CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U0002
 _FIRST_CJK = "\u3040"
 _WORD = re.compile(r"(?P<cjk>(?!))|\w+")
 _JOINERS = {"\u200d", "\ufe0e", "\ufe0f"}
+_LEADING_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
 _HEADING = re.compile(r"\s{0,3}#{1,6}[ \t]+(?=\S)")
 _BULLET = re.compile(r"\s*[-*+][ \t]+")
 _INDENT = re.compile(r"\A[ \t]+")
@@ -108,6 +114,18 @@ def make_snippet(
     shift = len(before) - start
     marks = tuple((first + shift, last + shift) for first, last in _joined(shown))
     return Snippet(f"{before}{text[start:end]}{after}", marks)
+
+
+def snippet_of(
+    result: SearchResult, query: str, choose: ChooseWindow | None = None, clean: Callable[[str], str] = str
+) -> Snippet:
+    """Return the snippet of a result: at most SNIPPET_CHARACTERS, without the headings that its heading path shows.
+
+    ``choose`` is asked only about a result that has a similarity. ``clean`` is applied to the text before it is cut.
+    """
+    body = _LEADING_HEADINGS.sub("", result.content) if result.heading else result.content
+    choose = None if result.similarity is None else choose
+    return make_snippet(clean(body if body.strip() else result.content), query, SNIPPET_CHARACTERS, choose)
 
 
 def find_marks(text: str, query: str) -> tuple[tuple[int, int], ...]:

@@ -157,10 +157,14 @@ class SearchResult:
 
 @frozen
 class SearchResults(Sequence[SearchResult]):
-    """Results, best first, and notices for the user (a retriever that failed, an empty index)."""
+    """Results, best first, and notices for the user (a retriever that failed, an empty index).
+
+    ``hints`` are those of the notices that report no failure, but explain an empty or weak result.
+    """
 
     results: tuple[SearchResult, ...] = ()
     notices: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> SearchResult: ...

@@ -59,6 +59,18 @@ def test_the_budget_is_never_exceeded(items, budget):
     assert context.tokens == sum(estimate_tokens([part])[0] for part in (context.stable, context.volatile) if part)
 
 
+def test_hints_of_the_search_are_shown_only_if_nothing_else_answers():
+    notices = ("the retriever fts5 failed", "nothing is indexed yet: klaw index DIR")
+
+    def search(_query, _limit):
+        return SearchResults((), notices, notices[1:])
+
+    offered = [ContextItem("Ada lives in Lyon", "volatile")]
+    assert packed(offered, 300, search).notices == notices[:1]
+    assert packed([], 300, search).notices == notices
+    assert packed([ContextItem("name: Ada", "stable")], 300, search).notices == notices
+
+
 @given(items=_items, budget=st.integers(0, 300))
 def test_equal_questions_give_equal_contexts(items, budget):
     assert packed(items, budget) == packed(items, budget)

@@ -1,6 +1,7 @@
 """The commands of facts, run as a person runs them."""
 
 import json
+import shlex
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime
 
@@ -56,18 +57,57 @@ def test_remember_takes_every_detail(klaw):
     assert "confirmed" in klaw("remember", "uses Vim", *options[:4]).stderr
 
 
+@pytest.mark.parametrize("slot", ["launch_date", "büd get's"])
+def test_remember_says_that_a_slot_keeps_its_other_values_and_how_to_declare_it_single(
+    klaw, tmp_path, monkeypatch, slot
+):
+    monkeypatch.setenv("KLAW_CONFIG", str(tmp_path / "config.toml"))
+    assert "keeps" not in klaw("remember", "It launches on 3 May", "--slot", f"{slot}=3 May").stderr
+    again = klaw("remember", "It launches on 9 May", "--slot", f"{slot}=9 May").stderr
+    assert f"{slot} keeps its other values (3 May); for one value at a time: klaw config set" in again
+
+    command = shlex.split(again.partition("for one value at a time: klaw ")[2].splitlines()[0])
+    assert klaw(*command).exit_code == 0
+    last = klaw("remember", "It launches on 10 May", "--slot", f"{slot}=10 May")
+    assert "keeps" not in last.stderr
+    (fact,) = of_json(klaw("facts", "list", "--json"))
+    assert fact["value"] == "10 May"
+
+
+def test_declaring_a_slot_keeps_the_other_declarations(klaw, tmp_path, monkeypatch):
+    monkeypatch.setenv("KLAW_CONFIG", str(tmp_path / "config.toml"))
+    assert klaw("config", "set", "extensions.facts.slots.pet", "many").exit_code == 0
+    klaw("remember", "The first", "--slot", "my team=a")
+    again = klaw("remember", "The second", "--slot", "my team=b").stderr
+    assert klaw(*shlex.split(again.partition("at a time: klaw ")[2].splitlines()[0])).exit_code == 0
+    assert of_json(klaw("config", "get", "extensions.facts.slots", "--json")) == {
+        "extensions.facts.slots.pet": "many",
+        'extensions.facts.slots."my team"': "single",
+    }
+    klaw("remember", "A cat", "--slot", "pet=cat")
+    assert "keeps" not in klaw("remember", "A dog", "--slot", "pet=dog").stderr
+
+
+def test_a_context_of_facts_does_not_say_that_nothing_is_indexed(klaw):
+    assert "nothing is indexed yet" in klaw("context", "where do I live?").stderr
+    klaw("remember", "I live in Paris")
+    answered = klaw("context", "where do I live?")
+    assert "I live in Paris" in answered.stdout
+    assert answered.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("remember", "x", "--slot", "home"), "write home=Lyon"),
+        (("remember", "x", "--slot", "home"), "expected NAME=VALUE, such as home=Lyon; got 'home'"),
         (("remember", "x", "--category", "dream"), "unknown category 'dream'"),
         (("remember", " "), "1 to 10,000 characters"),
-        (("facts", "show", "f-none"), "there is no fact 'f-none'"),
-        (("facts", "extract", "--chat", "telegram_9"), "nothing was said in a chat"),
-        (("facts", "review", "o-1"), "give a PROPOSAL and --accept or --refuse"),
-        (("facts", "undo", "b-1"), "no batch 'b-1'"),
+        (("facts", "show", "f-none"), "there is no fact 'f-none' → klaw facts list --all"),
+        (("facts", "extract", "--chat", "telegram_9"), "the chat 'telegram_9' has no messages"),
+        (("facts", "review", "o-1"), "pass a PROPOSAL and --accept or --refuse"),
+        (("facts", "undo", "b-1"), "there is no batch 'b-1'"),
         (("facts", "edit", "f-none"), "nothing to change"),
-        (("compact", "--chat", "telegram_9"), "nothing was said in 'telegram_9'"),
+        (("compact", "--chat", "telegram_9"), "the chat 'telegram_9' has no messages"),
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_do(klaw, arguments, problem):
@@ -122,7 +162,7 @@ def test_history_shows_every_value_and_draws_it(said, tmp_path):
     bars = [bar for bar in drawing.iter("{http://www.w3.org/2000/svg}rect") if bar.get("class")]
     assert [bar.get("class") for bar in bars] == ["was", "now"]
     assert said("facts", "history", "home", "--format", "csv").stdout.count("\n") == 3
-    assert "name it home.svg" in said("facts", "history", "home", "--plot", "home.png").stderr
+    assert "use home.svg" in said("facts", "history", "home", "--plot", "home.png").stderr
 
 
 def test_a_timeline_escapes_what_was_said_and_draws_any_facts():
@@ -164,11 +204,11 @@ def test_an_end_waits_for_the_person_who_wrote_the_fact(klaw, open_memory, say, 
     memory.close()
     klaw("facts", "extract")
     (proposal,) = of_json(klaw("facts", "review", "--json"))
-    assert "because of" in klaw("facts", "review").stdout
+    assert "replaced by" in klaw("facts", "review").stdout
     assert klaw("facts", "review", proposal["id"], option).exit_code == 0
     facts = of_json(klaw("facts", "list", "--json"))
     assert [fact["value"] for fact in facts if fact["made_by"] == "person"] == left
-    assert "nothing waits" in klaw("facts", "review").stderr
+    assert "there are no proposals" in klaw("facts", "review").stderr
 
 
 def test_extract_says_what_it_would_take_and_undo_takes_it_back(klaw, open_memory, say):
@@ -177,14 +217,14 @@ def test_extract_says_what_it_would_take_and_undo_takes_it_back(klaw, open_memor
     say(memory, "My name is Ada Lovelace.")
     memory.close()
     dry = klaw("facts", "extract", "--chat", "telegram_1", "--dry-run")
-    assert "2 facts would be taken from 2 messages" in dry.stdout
+    assert "2 facts would be extracted from 2 messages" in dry.stdout
     assert "I moved to Lyon in 2026." in dry.stdout
     assert of_json(klaw("facts", "extract", "-n", "1", "--json"))["facts"] == 1
     assert of_json(klaw("facts", "extract", "--limit", "1", "--json"))["facts"] == 1
     (fact,) = of_json(klaw("facts", "list", "--slot", "home", "--json"))
     assert of_json(klaw("facts", "undo", fact["batch"], "--json")) == {"facts": 1}
     assert [fact["value"] for fact in of_json(klaw("facts", "list", "--json"))] == ["Ada Lovelace"]
-    assert "0 facts taken from 0 messages" in klaw("facts", "retry").stdout
+    assert "0 facts extracted from 0 messages" in klaw("facts", "retry").stdout
 
 
 def test_stats_count_by_state_category_and_maker(said):
@@ -204,7 +244,7 @@ def test_a_context_is_printed_explained_and_bounded(said):
     then = said("context", "where do I live?", "--as-of", "2026-02-23", "--known-at", "today").stdout
     assert "Paris" in then
     assert "Lyon" not in then
-    assert "it is an acknowledgement" in said("context", "thanks!").stderr
+    assert "the message is an acknowledgement" in said("context", "thanks!").stderr
 
 
 def test_compress_makes_digests_and_a_profile(said):
@@ -218,7 +258,7 @@ def test_compress_makes_digests_and_a_profile(said):
 
 def test_compact_prints_a_summary_and_what_was_said_word_for_word(said):
     printed = said("compact", "--chat", "telegram_1", "--keep", "0").stdout
-    assert "3 messages summarised, 0 stay" in printed
+    assert "3 messages summarised, 0 kept" in printed
     assert "- Remember to run `make deploy` on /srv/app." in printed
     assert of_json(said("compact", "--chat", "telegram_1", "--json"))["to_summarize"] == []
 
@@ -252,7 +292,7 @@ def test_memory_md_and_day_journals_are_imported_once(klaw, tmp_path):
     assert klaw("facts", "import", *both, "--dry-run").stdout == "4 facts would be added\n"
     assert of_json(klaw("facts", "list", "--json")) == []
     assert klaw("facts", "import", *both).stdout == "4 facts added\n"
-    assert klaw("facts", "import", *both).stdout == "0 facts added; 4 here already\n"
+    assert klaw("facts", "import", *both).stdout == "0 facts added; 4 already stored\n"
     facts = {fact["text"]: fact for fact in of_json(klaw("facts", "list", "--json"))}
     assert set(facts) == {
         "I live in Paris",

@@ -197,7 +197,7 @@ def test_questions_need_something(message):
 
 
 def test_a_category_needs_a_curve():
-    with pytest.raises(ValueError, match="curve"):
+    with pytest.raises(ValueError, match="half_life_days"):
         FactsOptions(categories=("dream",))
 
 

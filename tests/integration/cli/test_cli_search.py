@@ -46,12 +46,24 @@ class TestSearch:
         assert list(result) == [
             "content", "path", "start_line", "end_line", "heading", "score", "source", "created_at", "chunk_id",
             "chat_id", "context", "collection", "metadata", "similarity", "origin",
-            "relevance", "also",
+            "relevance", "also", "snippet",
         ]  # fmt: skip
         assert result["content"] == "# Tuesday\n\nBaked rye bread with buttermilk."
+        assert result["snippet"] == "Baked rye bread with buttermilk."
         assert (result["path"], result["start_line"], result["end_line"]) == ("notes/2026-02-24.md", 1, 3)
         assert result["heading"] == ["Tuesday"]
         assert result["created_at"] == "2026-02-24T00:00:00Z"
+
+    def test_a_snippet_of_json_is_that_of_the_text_and_bounded(self, indexed, notes):
+        (notes / "long.md").write_text(
+            f"# Long\n\n{'Nothing of note happened here. ' * 30}\n\nThe zeppelin landed at noon.\n", "utf-8"
+        )
+        assert indexed("index").exit_code == 0
+        (result,) = json.loads(indexed("search", "zeppelin", "--json").stdout)
+
+        assert "The zeppelin landed at noon." in result["snippet"]
+        assert len(result["snippet"]) <= 300 < len(result["content"])
+        assert result["snippet"] in indexed("search", "zeppelin").stdout
 
     def test_explained_contributions_add_up_to_the_score(self, indexed):
         (result,) = json.loads(indexed("search", "bread", "--json", "--explain").stdout)

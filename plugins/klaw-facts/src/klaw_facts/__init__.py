@@ -1,4 +1,4 @@
-"""Klaw extension `facts`: what is true now, since when, and where it was said."""
+"""Klaw extension `facts`: facts with their validity, history and quotes."""
 
 from importlib import import_module
 

@@ -21,7 +21,7 @@ def freshness(fact: Fact, options: FactsOptions, now: datetime) -> float:
     half_life = options.curves.get(fact.category)
     if half_life is None:
         raise ConfigError(
-            [f"extensions.facts.half_life_days: the category {fact.category!r} has no curve"],
+            [f"extensions.facts.half_life_days has no entry for the category {fact.category!r}"],
             hint=f"klaw config set extensions.facts.half_life_days.{fact.category} 90",
         )
     moments = [

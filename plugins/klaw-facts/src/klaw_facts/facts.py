@@ -71,7 +71,7 @@ class Facts:
     def host(self) -> Host:
         """The memory that the facts belong to. Raise KlawError if there is none."""
         if self._host is None:
-            raise KlawError("facts are not open: they belong to no memory")
+            raise KlawError("the extension facts is not attached to a memory")
         return self._host
 
     @property
@@ -174,7 +174,7 @@ class Facts:
         return sorted(found, key=_by_validity)
 
     def extract(self, chat: str | None = None, limit: int | None = None, *, dry_run: bool = False) -> ExtractionReport:
-        """Take facts from what was said since the last run. Raise LanguageModelError if no model is configured."""
+        """Extract facts from new messages. Raise LanguageModelError if no model is configured."""
         before = set(self.journal.state().facts)
         report = self.extraction.run(chat, limit, dry_run=dry_run)
         if not dry_run and set(self.journal.state().facts) != before:
@@ -212,7 +212,7 @@ class Facts:
         return self.extract()
 
     def compress(self, *, daily: bool = True, weekly: bool = True, dry_run: bool = False) -> CompressionReport:
-        """Make digests of days, archive what has faded, renew the profile. Raise StoreError."""
+        """Make digests of days, archive faded facts, update the profile. Raise StoreError."""
         return self.compression.run(daily=daily, weekly=weekly, dry_run=dry_run)
 
     def compact(self, chat: str, keep: int = KEEP) -> Compaction:
@@ -224,7 +224,7 @@ class Facts:
             if isinstance(line, JournalEntry) and line.message.type is None
         ]
         if not messages:
-            raise NotFoundError(f"nothing was said in {chat!r}", hint="klaw logs names the chats")
+            raise NotFoundError(f"the chat {chat!r} has no messages", hint="klaw list --chats")
         result = compact(chat, messages, keep, self.host.language_model)
         if result.summary and result.to_summarize:
             text = "\n".join([result.summary, "", "Word for word:", *(f"- {line}" for line in result.ledger)])
@@ -315,7 +315,7 @@ class Facts:
         state = self.journal.state()
         wrong = tuple(fact.id for fact in self.pointers.unsound(state.facts.values()))
         if wrong:
-            what = f"{len(wrong):,} facts quote messages that do not say so"
+            what = f"{len(wrong):,} facts have quotes that their messages do not contain"
             yield Finding("fact-quotes", "error", what, location, "klaw index", wrong)
         if failed := state.failed():
             what = f"{len(failed):,} batches of messages could not be read by the model"
@@ -350,7 +350,7 @@ class Facts:
             elif here == value:
                 counts += ImportCounts(present=1)
             else:
-                counts += ImportCounts(kept=(f"{value['id']} is different here",))
+                counts += ImportCounts(kept=(f"{value['id']} differs from the stored one",))
         for first in range(0, len(batch), _BATCH):
             self.journal.append(batch[first : first + _BATCH])
         return counts + ImportCounts(added=len(batch))

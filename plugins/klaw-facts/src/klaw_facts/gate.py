@@ -87,16 +87,16 @@ def declines(message: str) -> str:
     """Return why a message needs nothing from memory; empty if something should be looked up."""
     text = message.strip()
     if not any(character.isalnum() for character in text):
-        return "there are no words in it"
+        return "the message contains no words"
     prose = _FENCED.sub(" ", text).strip()
     if _MEMORY.search(prose):
         return ""
     if len(text) <= _LONGEST_ACKNOWLEDGEMENT and _says_nothing(text):
-        return "it is an acknowledgement"
+        return "the message is an acknowledgement"
     if _QUESTION.search(prose) and not _is_code(prose):
         return ""
     if (not prose and text) or _is_code(prose):
-        return "it is code"
+        return "the message is code"
     return ""
 
 

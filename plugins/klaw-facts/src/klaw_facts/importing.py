@@ -44,7 +44,9 @@ def read_files(files: Iterable[Path], kind: str | None = None) -> Iterator[Fact]
                 raise RecordError(f"{path} cannot be read: {error}") from error
             found = kind or {".md": "memory-md", ".json": "mem0"}.get(path.suffix.lower())
             if found is None:
-                raise RecordError(f"{path.name} is neither .md nor .json", hint="--from memory-md or --from mem0")
+                raise RecordError(
+                    f"cannot tell the format of {path.name} from its name", hint="--from memory-md or --from mem0"
+                )
             yield from _mem0(text, path) if found == "mem0" else _markdown(text, path)
 
 

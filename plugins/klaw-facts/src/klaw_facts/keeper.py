@@ -61,7 +61,8 @@ class FactKeeper:
         category = category or category_of(text)
         if category not in self.options.curves:
             raise RecordError(
-                f"unknown category {category!r}", hint=f"known: {', '.join(self.options.curves)}; others need a curve"
+                f"unknown category {category!r}",
+                hint=f"known: {', '.join(self.options.curves)}; add others to extensions.facts.half_life_days",
             )
         now = self.now()
         fact = Fact(
@@ -115,7 +116,7 @@ class FactKeeper:
             return self._do(name, "restore") if fact.is_archived else fact
 
     def retract(self, name: str, reason: str = "") -> Fact:
-        """Say that a fact was never true. It stays in its history; ``forget`` removes it."""
+        """Retract a fact: it was never true. It stays in its history; ``forget`` removes it."""
         return self._do(name, "retract", reason=reason or None)
 
     def pin(self, name: str, *, on: bool = True) -> Fact:
@@ -142,7 +143,7 @@ class FactKeeper:
         with self.journal.turn():
             found = [item for item in self.review() if item.id.startswith(proposal)] if proposal else []
             if len(found) != 1:
-                raise NotFoundError(f"no proposal {proposal!r}", hint="klaw facts review")
+                raise NotFoundError(f"there is no proposal {proposal!r}", hint="klaw facts review")
             waiting = found[0]
             now = self.now()
             lines = [operation("decide", now, proposal=waiting.id, accepted=accept)]
@@ -162,7 +163,9 @@ class FactKeeper:
             names += [name for name in self.journal.state().batches if name.startswith(batch)]
             found = sorted(set(names)) if batch else []
             if len(found) != 1:
-                raise NotFoundError(f"no batch {batch!r}", hint="klaw facts show ID names the batch of a fact")
+                raise NotFoundError(
+                    f"there is no batch {batch!r}", hint="klaw facts show ID prints the batch of a fact"
+                )
             lines = [line for line in self.journal.operations() if line.get("batch") == found[0]]
             ids = list(dict.fromkeys(line.get("fact") or line["id"] for line in lines if line["op"] != "undo"))
             self._append([operation("undo", self.now(), batch=found[0])], ids)

@@ -39,7 +39,7 @@ _MODES = ("classic", "enhanced")
 def _curves(_instance: object, _attribute: Any, value: Mapping[str, float]) -> None:
     wrong = [name for name, days in value.items() if days < 0]
     if wrong:
-        raise ValueError(f"half_life_days: {', '.join(wrong)}: a half-life is not negative; 0 is never")
+        raise ValueError(f"half_life_days: {', '.join(wrong)}: expected 0 (never) or a positive number of days")
 
 
 def _cardinality(_instance: object, _attribute: Any, value: Mapping[str, str]) -> None:
@@ -92,7 +92,7 @@ class FactsOptions:
     def __attrs_post_init__(self) -> None:
         missing = [name for name in self.categories if name not in self.curves]
         if missing:
-            raise ValueError(f"categories: {', '.join(missing)}: a category needs a curve in half_life_days")
+            raise ValueError(f"categories: {', '.join(missing)}: each category needs an entry in half_life_days")
 
     @property
     def curves(self) -> Mapping[str, float]:
@@ -106,10 +106,15 @@ class FactsOptions:
 
     def is_single(self, slot: str | None) -> bool:
         """Whether a slot has one value at a time."""
+        return self._kind(slot) == "single"
+
+    def is_declared(self, slot: str | None) -> bool:
+        """Whether the configuration or Klaw says how many values a slot has."""
+        return self._kind(slot) is not None
+
+    def _kind(self, slot: str | None) -> str | None:
         if not slot:
-            return False
+            return None
         table = {**SLOTS, **self.slots}
-        if slot in table:
-            return table[slot] == "single"
         prefixes = [name for name in table if name.endswith("*") and slot.startswith(name[:-1])]
-        return bool(prefixes) and table[max(prefixes, key=len)] == "single"
+        return table.get(slot) or (table[max(prefixes, key=len)] if prefixes else None)

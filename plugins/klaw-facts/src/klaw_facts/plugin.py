@@ -38,11 +38,11 @@ def _build(options: FactsOptions, context: ComponentContext) -> Facts:
 @hookimpl
 def klaw_extensions() -> Iterable[Component[FactsOptions, Facts]]:
     """Yield the extension."""
-    summary = "what is true now, since when, and where it was said"
+    summary = "facts with their validity, history and quotes"
     yield Component("facts", FactsOptions, _build, api=2, summary=summary, listens=(ForgetEvent,))
 
 
 @hookimpl
 def klaw_chunkers() -> Iterable[Component[NoOptions, FactChunker]]:
     """Yield the chunker of the format ``fact``."""
-    yield Component("fact", NoOptions, lambda _options, _context: FactChunker(), api=2, summary="one chunk for a fact")
+    yield Component("fact", NoOptions, lambda _options, _context: FactChunker(), api=2, summary="one chunk per fact")

@@ -62,12 +62,12 @@ def parse_fact(record: Mapping[str, Any]) -> Fact:
     """Return the fact that an ``assert`` states. Raise RecordError."""
     text = _text(record, "text")
     if not text.strip() or len(text) > MAX_TEXT_CHARACTERS:
-        raise RecordError(f"the text of a fact has 1 to {MAX_TEXT_CHARACTERS:,} characters, not {len(text):,}")
+        raise RecordError(f"the text of a fact must have 1 to {MAX_TEXT_CHARACTERS:,} characters, got {len(text):,}")
     given: dict[str, Any] = {name: _text(record, name) for name in _TEXTS if record.get(name) is not None}
     given |= {name: parse_ts(record[name]) for name in _MOMENTS if record.get(name) is not None}
     importance = record.get("importance", 0.5)
     if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 <= importance <= 1:
-        raise RecordError("importance is not a number from 0 to 1")
+        raise RecordError("importance must be a number from 0 to 1")
     return Fact(
         _text(record, "id"),
         text,
@@ -95,7 +95,7 @@ def _quote(item: object) -> Quote:
         raise RecordError("a quote is not an object")
     start, end = item.get("start"), item.get("end")
     if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end:
-        raise RecordError("a quote has no start before its end")
+        raise RecordError("the start of a quote must be before its end")
     return Quote(_text(item, "chat"), _text(item, "message"), start, end)
 
 
@@ -131,7 +131,7 @@ def parse_batch(record: Mapping[str, Any]) -> Batch:
     """Return a batch. Raise RecordError."""
     state = record.get("state")
     if state not in {"done", "failed"}:
-        raise RecordError("the state of a batch is done or failed")
+        raise RecordError("the state of a batch must be done or failed")
     names = ("facts", "confirmed", "refused", "tokens_in", "tokens_out", "calls")
     counts: dict[str, Any] = {name: value for name in names if isinstance(value := record.get(name, 0), int)}
     texts: list[Any] = [_text(record, name) for name in ("id", "chat", "after", "through", "by")]

@@ -19,7 +19,7 @@ def moment(text: str | None) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise QueryError(f"{text!r:.40} is no date", hint="write 2026-02-24") from error
+        raise QueryError(f"{text!r:.40} is not an ISO 8601 date", hint="write 2026-02-24") from error
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
@@ -52,11 +52,11 @@ def make_tools(facts: Facts) -> tuple[Tool, ...]:
     return (
         Tool(
             "memory_remember",
-            "Remember one fact about the user in a sentence of its own. If it changes a value that was known (a home, "
-            "a deadline), the old value ends and stays in the history.",
+            "Store one fact about the user as one sentence. If it changes a known value (a home, a deadline), the old "
+            "value ends and stays in the history.",
             {
                 "fact": text("The fact, in one sentence.", 2_000),
-                "slot": {**text("What it is the value of: home=Lyon.", 200), "pattern": r"^\S[^=]*=\s*\S"},
+                "slot": {**text("Slot and value: home=Lyon.", 200), "pattern": r"^\S[^=]*=\s*\S"},
                 "valid_from": day,
             },
             remember,
@@ -64,11 +64,16 @@ def make_tools(facts: Facts) -> tuple[Tool, ...]:
         ),
         Tool(
             "memory_facts",
-            "Look up what is true about the user and the work: facts with since when they hold and what they replaced.",
+            "Search the facts about the user and the work: what is true, since when, and what it replaced.",
             {
                 "query": text("What to find, in plain words.", 4_000),
-                "as_of": text("What was true on this day: 2026-02-24.", 40),
-                "limit": {"type": "integer", "description": "How many; 5 by default.", "minimum": 1, "maximum": 50},
+                "as_of": text("Facts that were true on this day: 2026-02-24.", 40),
+                "limit": {
+                    "type": "integer",
+                    "description": "At most this many; default 5.",
+                    "minimum": 1,
+                    "maximum": 50,
+                },
             },
             look_up,
             ("query",),

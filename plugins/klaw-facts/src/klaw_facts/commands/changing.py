@@ -30,11 +30,11 @@ _REASON = click.option("--reason", default="", metavar="TEXT", help="Why.")
 @click.command("edit", short_help="Change a fact.")
 @click.argument("name", metavar="ID")
 @click.argument("text", nargs=-1)
-@click.option("--slot", metavar="NAME=VALUE", callback=split_slot, help="What it is the value of: home=Lyon.")
-@click.option("--subject", metavar="NAME", help="Whom it is about.")
-@click.option("--category", metavar="NAME", help="Its category.")
+@click.option("--slot", metavar="NAME=VALUE", callback=split_slot, help="Slot and value: home=Lyon.")
+@click.option("--subject", metavar="NAME", help="The person or thing that it is about.")
+@click.option("--category", metavar="NAME", help="Category.")
 @click.option("--importance", type=click.FloatRange(0, 1), metavar="X", help="0 to 1.")
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="Its tags, in place of those before.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="New tags, which replace the old ones.")
 @click.option("--from", "valid_from", metavar="WHEN", callback=since, help="Since when it is true.")
 @click.option("--to", "valid_to", metavar="WHEN", callback=since, help="Until when it was true.")
 @common_options
@@ -42,7 +42,7 @@ _REASON = click.option("--reason", default="", metavar="TEXT", help="Why.")
 def edit(
     settings: Settings, /, *, name: str, text: tuple[str, ...], slot: tuple[str, str] | None, **given: Any
 ) -> None:
-    """Change the fact ID: its TEXT, or what the options say. What it said before stays in its journal."""
+    """Change the TEXT of the fact ID, or the fields that the options name. The journal keeps the old version."""
     changes = {key: value for key, value in given.items() if value not in (None, ())}
     if text:
         changes["text"] = " ".join(text)
@@ -51,7 +51,7 @@ def edit(
     if slot:
         changes["slot"], changes["value"] = slot
     if not changes:
-        raise click.UsageError("nothing to change; give a TEXT or an option")
+        raise click.UsageError("nothing to change; pass a TEXT or an option")
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
 
@@ -59,14 +59,14 @@ def edit(
     show_change(settings, fact, "changed")
 
 
-@click.command("end", short_help="Say until when a fact was true.")
+@click.command("end", short_help="End a fact: it is no longer true.")
 @click.argument("name", metavar="ID")
-@click.option("--to", "valid_to", metavar="WHEN", callback=since, help="Until when. [default: now]")
+@click.option("--to", "valid_to", metavar="WHEN", callback=since, help="The end. [default: now]")
 @_REASON
 @common_options
 @pass_settings
 def end(settings: Settings, *, name: str, valid_to: datetime | None, reason: str) -> None:
-    """Say that the fact ID is no longer true. It stays in the history."""
+    """Record that the fact ID is no longer true. It stays in the history."""
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
 
@@ -74,7 +74,7 @@ def end(settings: Settings, *, name: str, valid_to: datetime | None, reason: str
     show_change(settings, fact, "ended")
 
 
-@click.command("reopen", short_help="Take back the end, the retraction or the archiving of a fact.")
+@click.command("reopen", short_help="Reverse the end, retraction or archiving of a fact.")
 @click.argument("name", metavar="ID")
 @common_options
 @pass_settings
@@ -87,13 +87,13 @@ def reopen(settings: Settings, *, name: str) -> None:
     show_change(settings, fact, "reopened")
 
 
-@click.command("retract", short_help="Say that a fact was never true.")
+@click.command("retract", short_help="Retract a fact: it was never true.")
 @click.argument("name", metavar="ID")
 @_REASON
 @common_options
 @pass_settings
 def retract(settings: Settings, *, name: str, reason: str) -> None:
-    """Say that the fact ID was never true. It stays in the history; `klaw forget facts/ID` removes it."""
+    """Record that the fact ID was never true. It stays in the history; `klaw forget facts/ID` deletes it."""
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
 
@@ -101,13 +101,13 @@ def retract(settings: Settings, *, name: str, reason: str) -> None:
     show_change(settings, fact, "retracted")
 
 
-@click.command("pin", short_help="Put a fact into every context.")
+@click.command("pin", short_help="Include a fact in every context.")
 @click.argument("name", metavar="ID")
-@click.option("--off", is_flag=True, help="No longer.")
+@click.option("--off", is_flag=True, help="Stop including it.")
 @common_options
 @pass_settings
 def pin(settings: Settings, *, name: str, off: bool) -> None:
-    """Put the fact ID into every context."""
+    """Include the fact ID in every context."""
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
 
@@ -115,7 +115,7 @@ def pin(settings: Settings, *, name: str, off: bool) -> None:
     show_change(settings, fact, "unpinned" if off else "pinned")
 
 
-@click.command("review", short_help="Decide on the ends that wait for you.")
+@click.command("review", short_help="Accept or refuse proposed ends of facts.")
 @click.argument("proposal", required=False, default="")
 @click.option("--accept/--refuse", "accept", default=None, help="End the fact, or leave it as it is.")
 @common_options
@@ -123,10 +123,12 @@ def pin(settings: Settings, *, name: str, off: bool) -> None:
 def review(settings: Settings, *, proposal: str, accept: bool | None) -> None:
     """List the ends of facts that a rule or a model proposes, or decide on PROPOSAL.
 
-    What a person wrote is never ended without being asked, and neither are many facts at once.
+    To end a fact that a person wrote, or many facts at once, a rule or a model needs a person's decision.
     """
     if bool(proposal) != (accept is not None):
-        raise click.UsageError("to decide, give a PROPOSAL and --accept or --refuse; to list them, neither")
+        raise click.UsageError(
+            "to decide, pass a PROPOSAL and --accept or --refuse; to list the proposals, pass neither"
+        )
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
 
@@ -146,24 +148,24 @@ def _show_proposals(settings: Settings, waiting: list[Proposal], state: State) -
         print_json(to_json(waiting))
         return
     if not waiting:
-        notify(settings, "nothing waits for a decision")
+        notify(settings, "there are no proposals to decide on")
     out = data()
     for item in waiting:
         old, new = state.facts[item.fact], state.facts.get(item.by_fact)
         until = f" on {item.valid_to.date().isoformat()}" if item.valid_to else ""
         out.line(StyledText(item.id, "bold cyan"), f"  end{until}: {old.text} ({old.id})")
         if new is not None:
-            out.line(StyledText(f"because of {new.id}: {new.text}", "dim"), indent=4)
+            out.line(StyledText(f"replaced by {new.id}: {new.text}", "dim"), indent=4)
     if waiting:
-        notify(settings, f"klaw facts review {waiting[0].id} --accept, or --refuse")
+        notify(settings, f"to decide: klaw facts review {waiting[0].id} --accept (or --refuse)")
 
 
-@click.command("undo", short_help="Take back everything that a batch did.")
+@click.command("undo", short_help="Reverse everything that a batch did.")
 @click.argument("batch")
 @common_options
 @pass_settings
 def undo(settings: Settings, *, batch: str) -> None:
-    """Take back the facts, ends and confirmations of BATCH, which `klaw facts show` names. Its messages stay read."""
+    """Reverse all changes of BATCH, an id that `klaw facts show` prints. Its messages are not read again."""
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
 
@@ -171,4 +173,4 @@ def undo(settings: Settings, *, batch: str) -> None:
     if settings.json:
         print_json({"facts": count})
     elif not settings.quiet:
-        data().line(f"took back what the batch did to {counted(count, 'fact')}")
+        data().line(f"reversed the changes to {counted(count, 'fact')}")

@@ -7,16 +7,16 @@ import click
 from klaw_core.cli.kit import Settings, StyledText, common_options, counted, data, pass_settings, print_json
 
 
-@click.command("compress", short_help="Make digests of days, archive what has faded, renew the profile.")
+@click.command("compress", short_help="Make digests of days, archive faded facts, update the profile.")
 @click.option("--daily", is_flag=True, help="Only the digests of days.")
 @click.option("--weekly", is_flag=True, help="Only the archive and the profile.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done; keep nothing.")
+@click.option("--dry-run", is_flag=True, help="Report what would be done; change nothing.")
 @common_options
 @pass_settings
 def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) -> None:
-    """Make a digest of every day before today, archive facts that have faded, and renew the profile.
+    """Make a digest of every day before today, archive facts that have faded, and update the profile.
 
-    Nothing is removed: digests point to what was said, and `klaw facts reopen` takes a fact out of the archive.
+    Nothing is deleted: digests quote messages, and `klaw facts reopen` restores an archived fact.
     """
     both = daily == weekly
     with settings.open_memory() as memory:
@@ -37,14 +37,14 @@ def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) ->
 @click.command("compact", short_help="Summarise the older messages of a chat.")
 @click.option("--chat", required=True, metavar="NAME", help="The chat: CHANNEL_ID, as in telegram_123456.")
 @click.option(
-    "--keep", type=click.IntRange(min=0), default=10, show_default=True, metavar="N", help="Messages that stay."
+    "--keep", type=click.IntRange(min=0), default=10, show_default=True, metavar="N", help="Messages to keep."
 )
 @common_options
 @pass_settings
 def compact(settings: Settings, *, chat: str, keep: int) -> None:
-    """Summarise all but the last messages of a chat, with a ledger of numbers, paths, commands and decisions.
+    """Summarise all but the last messages of a chat, and list numbers, paths, commands and decisions word for word.
 
-    The summary is kept with the chat. No message is removed.
+    The summary is stored with the chat. No message is deleted.
     """
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
@@ -57,7 +57,7 @@ def compact(settings: Settings, *, chat: str, keep: int) -> None:
         return
     out = data()
     count, stay = len(result.to_summarize), len(result.preserved)
-    out.line(StyledText(f"{counted(count, 'message')} summarised, {stay:,} stay", "dim"))
+    out.line(StyledText(f"{counted(count, 'message')} summarised, {stay:,} kept", "dim"))
     if result.summary:
         out.line(result.summary)
     if result.ledger:

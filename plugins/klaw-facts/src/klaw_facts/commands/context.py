@@ -19,16 +19,16 @@ from klaw_core.cli.kit import (
 )
 
 
-@click.command("context", short_help="Print what a model should be told with a message.")
+@click.command("context", short_help="Print the text from memory for a prompt.")
 @click.argument("message", nargs=-1, required=True)
 @click.option("--chat", metavar="NAME", help="The chat that the message belongs to: CHANNEL_ID.")
 @click.option(
     "--budget", type=click.IntRange(min=0), default=1000, show_default=True, metavar="N", help="At most N tokens."
 )
-@click.option("--as-of", metavar="WHEN", callback=until, help="What was true then. [default: now]")
-@click.option("--known-at", metavar="WHEN", callback=until, help="What was known then. [default: now]")
-@click.option("--seen", multiple=True, metavar="SOURCE", help="Leave out what the model was told before.")
-@click.option("--explain", is_flag=True, help="List what was taken and where it comes from.")
+@click.option("--as-of", metavar="WHEN", callback=until, help="Facts that were true then. [default: now]")
+@click.option("--known-at", metavar="WHEN", callback=until, help="Facts that were known then. [default: now]")
+@click.option("--seen", multiple=True, metavar="SOURCE", help="Leave out an item that the model already has.")
+@click.option("--explain", is_flag=True, help="List the items and their sources.")
 @common_options
 @pass_settings
 def command(
@@ -42,7 +42,7 @@ def command(
     seen: tuple[str, ...],
     explain: bool,
 ) -> None:
-    """Print what a model should be told with MESSAGE: core memory and the profile, facts, and the best chunks."""
+    """Print the text from memory for a prompt with MESSAGE: core memory, profile, facts, and the best chunks."""
     with settings.open_memory() as memory:
         context = memory.context(" ".join(message), chat=chat, budget=budget, as_of=as_of, known_at=known_at, seen=seen)
     notify(settings, *context.notices)

@@ -14,32 +14,32 @@ if TYPE_CHECKING:
     from klaw_facts.extracting.extraction import ExtractionReport
 
 
-@click.command("extract", short_help="Take facts from what was said since the last run.")
-@click.option("--chat", metavar="NAME", help="Only from this chat: CHANNEL_ID. [default: all]")
+@click.command("extract", short_help="Extract facts from new messages.")
+@click.option("--chat", metavar="NAME", help="Only this chat: CHANNEL_ID. [default: all]")
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Read at most N messages.")
-@click.option("--dry-run", is_flag=True, help="Show what would be taken; keep nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the facts; store nothing.")
 @common_options
 @pass_settings
 def extract(settings: Settings, *, chat: str | None, limit: int | None, dry_run: bool) -> None:
-    """Take facts from what was said since the last run: by rules, or with the language model if it is configured so.
+    """Extract facts from the messages since the last run.
 
-    `[extensions.facts] extractor` says which; with "none" this command uses the rules.
+    `[extensions.facts] extractor` selects rules or the language model; with "none" this command uses the rules.
     """
     with settings.open_memory() as memory:
         from klaw_core import Chat, NotFoundError
         from klaw_facts.facts import Facts
 
         if chat is not None and not memory.conversations.journal.files(Chat.parse(chat)).files:
-            raise NotFoundError(f"nothing was said in a chat {chat!r}", hint="klaw list --chats")
+            raise NotFoundError(f"the chat {chat!r} has no messages", hint="klaw list --chats")
         report = memory.extension(Facts).extract(chat, limit, dry_run=dry_run)
     _show_report(settings, report, dry_run=dry_run)
 
 
-@click.command("retry", short_help="Read again the messages that failed.")
+@click.command("retry", short_help="Read the messages that failed again.")
 @common_options
 @pass_settings
 def retry(settings: Settings) -> None:
-    """Read again the messages of batches that the model could not read, and those after them."""
+    """Read the messages that the model could not read, and the messages after them, again."""
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
 
@@ -60,27 +60,29 @@ def _show_report(settings: Settings, report: ExtractionReport, *, dry_run: bool)
         listing = listing_of(report.found, "")
         data().rows([listing.cells(row) for row in listing.rows])
     would = "would be " if dry_run else ""
-    told = [f"{counted(report.facts, 'fact')} {would}taken from {counted(report.messages, 'message')}"]
+    told = [f"{counted(report.facts, 'fact')} {would}extracted from {counted(report.messages, 'message')}"]
     told += [f"{count:,} {what}" for what in ("confirmed", "refused", "waiting") if (count := getattr(report, what))]
     if report.calls:
         told.append(f"{counted(report.calls, 'call')} with {report.tokens_in + report.tokens_out:,} tokens")
     if not settings.quiet:
         data().line("; ".join(told))
     if report.problem:
-        notify(settings, f"not all was read: {report.problem}")
+        notify(settings, f"some messages were not read: {report.problem}")
 
 
-@click.command("import", short_help="Add facts from MEMORY.md, day journals or mem0.")
+@click.command("import", short_help="Import facts from MEMORY.md, day journals or mem0.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--from", "kind", type=click.Choice(("memory-md", "mem0")), help="What the files are. [default: by name]")
-@click.option("--dry-run", is_flag=True, help="Count what would be added; keep nothing.")
+@click.option(
+    "--from", "kind", type=click.Choice(("memory-md", "mem0")), help="Format of the files. [default: by name]"
+)
+@click.option("--dry-run", is_flag=True, help="Count the facts; store nothing.")
 @common_options
 @pass_settings
 def import_command(settings: Settings, *, files: tuple[Path, ...], kind: str | None, dry_run: bool) -> None:
-    """Add the facts in FILES, each once however often it is imported.
+    """Import the facts in FILES. A second import adds nothing.
 
-    A .md file is a MEMORY.md or, named for a day (2026-02-24.md), a day journal: each item of a list and each paragraph
-    is a fact. A .json file is what mem0's get_all returns. A directory stands for the .md files in it.
+    A .md file is a MEMORY.md or, if named for a day (2026-02-24.md), a day journal: each list item and each paragraph
+    is a fact. A .json file is the output of mem0's get_all. A directory stands for the .md files in it.
     """
     from klaw_facts.importing import read_files
 
@@ -95,6 +97,6 @@ def import_command(settings: Settings, *, files: tuple[Path, ...], kind: str | N
         print_json(to_json(counts))
     elif not settings.quiet:
         would = "would be " if dry_run else ""
-        here = f"; {counts.present:,} here already" if counts.present else ""
+        here = f"; {counts.present:,} already stored" if counts.present else ""
         data().line(f"{counted(counts.added, 'fact')} {would}added{here}")
     notify(settings, *(f"not imported: {reason}" for reason in counts.kept))

@@ -1,4 +1,4 @@
-"""``klaw facts``: look at facts, change them, take them from what was said."""
+"""``klaw facts``: show facts, change them, extract them from messages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from klaw_facts.commands.reading import history, list_command, search, show, sta
 @pass_settings
 @click.pass_context
 def command(context: click.Context, settings: Settings) -> None:
-    """Show what is true now, since when and where it was said; without a command, `klaw facts list`.
+    """Show and change facts. Without a subcommand: `klaw facts list`.
 
-    ID is a fact's id or the beginning of it. `klaw forget facts/ID` removes a fact for good.
+    ID is the id of a fact, or the beginning of an id. `klaw forget facts/ID` deletes a fact permanently.
     """
     del settings
     if context.invoked_subcommand is None:

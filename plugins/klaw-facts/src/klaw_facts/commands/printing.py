@@ -68,7 +68,7 @@ def split_slot(_context: click.Context, _parameter: click.Parameter, given: str 
         return None
     name, equals, value = given.partition("=")
     if not equals or not name.strip() or not value.strip():
-        raise click.BadParameter(f"{given!r} has no name and value; write home=Lyon")
+        raise click.BadParameter(f"expected NAME=VALUE, such as home=Lyon; got {given!r}")
     return name.strip(), value.strip()
 
 

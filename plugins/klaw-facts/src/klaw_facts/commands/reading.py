@@ -38,16 +38,21 @@ _AROUND = 160  # characters of a message before and after a quote
 
 def time_options(function: Decorated) -> Decorated:
     """Add ``--as-of`` and ``--known-at``."""
-    for flag, what in (("--known-at", "What was known then."), ("--as-of", "What was true then. [default: now]")):
+    for flag, what in (
+        ("--known-at", "Facts that were known then."),
+        ("--as-of", "Facts that were true then. [default: now]"),
+    ):
         function = click.option(flag, metavar="WHEN", callback=until, help=what)(function)
     return function
 
 
 def filter_options(function: Decorated) -> Decorated:
     """Add the options that narrow facts down."""
-    function = click.option("--where", multiple=True, metavar="COND", help="Only metadata like tags=work.")(function)
+    function = click.option("--where", multiple=True, metavar="COND", help="Only matching metadata: tags=work.")(
+        function
+    )
     for name in reversed(_FILTERS):
-        help_text = f"Only of this {name}."
+        help_text = f"Only this {name}."
         function = click.option(f"--{name}", metavar="NAME", help=help_text)(function)
     return function
 
@@ -62,7 +67,7 @@ def _conditions(where: Sequence[str], given: dict[str, str | None]) -> list[Cond
 @click.command("list", short_help="List the facts that are true.")
 @filter_options
 @time_options
-@click.option("--all", "everything", is_flag=True, help="Also those that have ended, were retracted or archived.")
+@click.option("--all", "everything", is_flag=True, help="Also ended, retracted and archived facts.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Only the last N. [default: all]")
 @format_option
 @common_options
@@ -79,7 +84,7 @@ def list_command(
     where: tuple[str, ...] = (),
     **given: str | None,
 ) -> None:
-    """List the facts that are true now, or were at a moment, by the time they were said."""
+    """List the facts that are true now, or were true at a moment, by the time they were said."""
     form = chosen_format(settings, form)
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
@@ -89,10 +94,10 @@ def list_command(
             as_of=as_of, known_at=known_at, conditions=conditions, everything=everything
         )
     shown = facts if limit is None else facts[-limit:]
-    show_listing(settings, listing_of(shown, "there are no such facts: klaw remember TEXT"), form)
+    show_listing(settings, listing_of(shown, "no facts found; to add one: klaw remember TEXT"), form)
 
 
-@click.command("search", short_help="Find the facts that fit a question.")
+@click.command("search", short_help="Find facts that match a question.")
 @click.argument("query", nargs=-1, required=True)
 @filter_options
 @time_options
@@ -114,7 +119,7 @@ def search(
     where: tuple[str, ...],
     **given: str | None,
 ) -> None:
-    """Find the facts that fit QUERY and are true now, or were at a moment, best first."""
+    """Find facts that match QUERY and are true now, or were true at a moment, best first."""
     form = chosen_format(settings, form)
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
@@ -124,15 +129,15 @@ def search(
             " ".join(query), limit, as_of=as_of, known_at=known_at, conditions=conditions
         )
     notify(settings, *notices)
-    show_listing(settings, listing_of([fact for fact, _ in found], "no fact fits"), form)
+    show_listing(settings, listing_of([fact for fact, _ in found], "no matching facts"), form)
 
 
-@click.command("show", short_help="Show a fact and the lines in which it was said.")
+@click.command("show", short_help="Show a fact and the messages that it quotes.")
 @click.argument("name", metavar="ID")
 @common_options
 @pass_settings
 def show(settings: Settings, *, name: str) -> None:
-    """Show the fact ID, what it replaced, and every message that it quotes, with the quote in its place."""
+    """Show the fact ID, the facts that it replaced, and every message that it quotes."""
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
 
@@ -171,7 +176,7 @@ def _show_fact(fact: Fact, earlier: Sequence[Fact]) -> None:
     out = data()
     out.rows([row])
     how = {
-        "person": "a person said so",
+        "person": "stated by a person",
         "quote": "word for word",
         "paraphrase": "checked against the quote",
         "none": "not checked",
@@ -208,13 +213,13 @@ def _show_place(place: Place) -> None:
 
 @click.command("history", short_help="Show the values that a slot has had.")
 @click.argument("name", metavar="[SLOT|ID]", required=False)
-@click.option("--subject", metavar="NAME", help="Only of this subject.")
+@click.option("--subject", metavar="NAME", help="Only this subject.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw a timeline (SVG).")
 @format_option
 @common_options
 @pass_settings
 def history(settings: Settings, *, name: str | None, subject: str | None, plot: Path | None, form: str | None) -> None:
-    """Show every value of SLOT, or of the slot of the fact ID, from the oldest on; without either, all that changed."""
+    """Show every value of SLOT, or of the slot of the fact ID, oldest first; without either, all slots that changed."""
     form = chosen_format(settings, form)
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
@@ -224,21 +229,21 @@ def history(settings: Settings, *, name: str | None, subject: str | None, plot: 
         from klaw_facts.timeline import draw_timeline
 
         if plot.suffix != ".svg":
-            raise click.UsageError(f"{plot.name} is not an SVG file; name it {plot.stem}.svg")
+            raise click.UsageError(f"{plot.name} does not end in .svg; use {plot.stem}.svg")
         plot.write_text(draw_timeline(found), "utf-8")
-        notify(settings, f"drawn in {tilde(plot)}")
+        notify(settings, f"timeline written to {tilde(plot)}")
     show_listing(
         settings,
-        listing_of(found, "no value has changed" if name is None else f"{name} has no value of {subject!r}"),
+        listing_of(found, "no slot has changed its value" if name is None else f"{name} has no value of {subject!r}"),
         form,
     )
 
 
-@click.command("stats", short_help="Count facts, batches and what a model was asked.")
+@click.command("stats", short_help="Count facts, batches and calls of the model.")
 @common_options
 @pass_settings
 def stats(settings: Settings) -> None:
-    """Count facts by their state, category and maker, and what extraction has done, today and in all."""
+    """Count facts by state, category and maker, and what extraction did, today and in total."""
     with settings.open_memory() as memory:
         from klaw_facts.facts import Facts
 

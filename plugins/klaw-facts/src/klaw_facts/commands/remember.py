@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 import sys
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,18 +24,26 @@ from klaw_core.cli.kit import (
 )
 from klaw_facts.commands.printing import fact_json, split_slot, tell_ends
 
+if TYPE_CHECKING:
+    from klaw_facts.options import FactsOptions
+    from klaw_facts.values import Fact
+
+_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_SHOWN = 3  # other values of a slot that are listed
 _SHARE = click.FloatRange(0, 1)
 
 
-@click.command("remember", short_help="Keep a fact, which may end the value before.")
+@click.command("remember", short_help="Store a fact; it may end an earlier value.")
 @click.argument("text", nargs=-1, required=True)
-@click.option("--slot", metavar="NAME=VALUE", callback=split_slot, help="What it is the value of: home=Lyon.")
-@click.option("--subject", default="user", show_default=True, metavar="NAME", help="Whom it is about.")
-@click.option("--category", metavar="NAME", help="Its category. [default: by its words]")
+@click.option("--slot", metavar="NAME=VALUE", callback=split_slot, help="Slot and value: home=Lyon.")
+@click.option(
+    "--subject", default="user", show_default=True, metavar="NAME", help="The person or thing that it is about."
+)
+@click.option("--category", metavar="NAME", help="Category. [default: recognised in TEXT]")
 @click.option("--from", "valid_from", metavar="WHEN", callback=since, help="Since when it is true.")
-@click.option("--importance", type=_SHARE, metavar="X", help="0 to 1. [default: by its category]")
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag; may be repeated.")
-@click.option("--pin", "is_pinned", is_flag=True, help="Put it into every context.")
+@click.option("--importance", type=_SHARE, metavar="X", help="0 to 1. [default: depends on the category]")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag; repeatable.")
+@click.option("--pin", "is_pinned", is_flag=True, help="Include it in every context.")
 @common_options
 @pass_settings
 def command(
@@ -45,9 +58,9 @@ def command(
     tags: tuple[str, ...],
     is_pinned: bool,
 ) -> None:
-    """Keep TEXT as a fact; a lone - reads it from standard input. Prints its id.
+    """Store TEXT as a fact and print its id; - alone reads standard input.
 
-    A new value of a slot that has one value at a time ends the value before, which stays in the history.
+    A new value of a slot that has one value at a time ends the previous value, which stays in the history.
     """
     words = sys.stdin.read() if text == ("-",) else " ".join(text)
     name, value = slot or (None, None)
@@ -72,7 +85,34 @@ def command(
         return
     data().line(StyledText(fact.id, "bold cyan"))
     if fact.confirmations > 1:
-        notify(settings, "known already; confirmed")
+        notify(settings, "already known; confirmed")
     elif fact.slot:
         notify(settings, f"{fact.slot} = {fact.value}")
     tell_ends(settings, fact, everything)
+    _tell_other_values(settings, fact, everything, facts.options)
+
+
+def _tell_other_values(settings: Settings, fact: Fact, everything: Iterable[Fact], options: FactsOptions) -> None:
+    """Say that earlier values stay, if nothing declares whether the slot has one value at a time."""
+    if not fact.slot or options.is_declared(fact.slot):
+        return
+    now = datetime.now(UTC)
+    others = [
+        old.value
+        for old in everything
+        if (old.slot, old.subject) == (fact.slot, fact.subject) and old.value != fact.value and old.is_visible_at(now)
+    ]
+    if others:
+        values = ", ".join(str(value) for value in others[-_SHOWN:])
+        command = declare_single(fact.slot, options.slots)
+        notify(settings, f"{fact.slot} keeps its other values ({values}); for one value at a time: {command}")
+
+
+def declare_single(slot: str, slots: Mapping[str, str]) -> str:
+    """Return the command that declares a slot single; ``slots`` are those that the configuration declares."""
+    if _KEY.fullmatch(slot):
+        return f"klaw config set extensions.facts.slots.{slot} single"
+    # Such a name cannot be part of a setting's name; the whole table is set.
+    table = {**slots, slot: "single"}
+    pairs = ", ".join(f'{json.dumps(name, ensure_ascii=False)} = "{kind}"' for name, kind in table.items())
+    return f"klaw config set extensions.facts.slots {shlex.quote(f'{{{pairs}}}')}"

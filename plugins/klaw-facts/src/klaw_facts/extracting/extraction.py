@@ -264,7 +264,7 @@ class Extraction:
         tokens = sum(batch.tokens_in + batch.tokens_out for batch in batches)
         over = calls >= self.options.max_calls_per_day or tokens >= self.options.max_tokens_per_day
         if over:
-            self.report = evolve(self.report, problem="what may be asked of the model today is used up")
+            self.report = evolve(self.report, problem="today's limit of model calls or tokens is reached")
         return over
 
     def _count(self, line: Batch, messages: int, facts: Sequence[Fact]) -> None:

@@ -111,7 +111,7 @@ class ModelExtractor:
         items = self._items(prompt, facts_schema(self.categories), "facts")
         candidates = list(self._candidates(items, window))
         if items and not candidates:
-            raise UnusableAnswerError(f"{self.model.model} answered facts without a message and a quote")
+            raise UnusableAnswerError(f"{self.model.model} returned facts without a message and a quote")
         return candidates
 
     def relations(self, pairs: Sequence[tuple[Fact, Fact]]) -> dict[int, int]:
@@ -148,10 +148,10 @@ class ModelExtractor:
             value = salvage(self._ask(Prompt(plain, None, _MAX_TOKENS, _DEADLINE_SECONDS)).text, name)
         items = value.get(name) if isinstance(value, Mapping) else value
         if not isinstance(items, list):
-            raise UnusableAnswerError(f"{self.model.model} answered no list of {name}")
+            raise UnusableAnswerError(f"{self.model.model} returned no list of {name}")
         sound = [item for item in items if isinstance(item, Mapping)]
         if items and not sound:
-            raise UnusableAnswerError(f"{self.model.model} answered a list of {name} without objects")
+            raise UnusableAnswerError(f"{self.model.model} returned a list of {name} that are not objects")
         self.usage.refused += len(items) - len(sound)
         return sound
 

@@ -208,7 +208,7 @@ def _too_far(claim: str, source: str) -> str:
     known = {form for word in _WORD.findall(source) for form in (word.casefold(), _stem(word))}
     content = [word for word in _WORD.findall(claim) if word.casefold() not in _STOP]
     shared = sum(bool(known & {word.casefold(), _stem(word)}) for word in content)
-    return "less than half of its words were said" if shared * 2 < len(content) else ""
+    return "less than half of its words occur in the quote" if shared * 2 < len(content) else ""
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
