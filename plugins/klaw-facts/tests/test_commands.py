@@ -61,6 +61,7 @@ def test_remember_takes_every_detail(klaw):
 def test_remember_says_that_a_slot_keeps_its_other_values_and_how_to_declare_it_single(
     klaw, tmp_path, monkeypatch, slot
 ):
+    (tmp_path / "config.toml").touch()
     monkeypatch.setenv("KLAW_CONFIG", str(tmp_path / "config.toml"))
     assert "keeps" not in klaw("remember", "It launches on 3 May", "--slot", f"{slot}=3 May").stderr
     again = klaw("remember", "It launches on 9 May", "--slot", f"{slot}=9 May").stderr
@@ -75,6 +76,7 @@ def test_remember_says_that_a_slot_keeps_its_other_values_and_how_to_declare_it_
 
 
 def test_declaring_a_slot_keeps_the_other_declarations(klaw, tmp_path, monkeypatch):
+    (tmp_path / "config.toml").touch()
     monkeypatch.setenv("KLAW_CONFIG", str(tmp_path / "config.toml"))
     assert klaw("config", "set", "extensions.facts.slots.pet", "many").exit_code == 0
     klaw("remember", "The first", "--slot", "my team=a")
