@@ -73,14 +73,14 @@ def test_a_note_is_forgotten_and_taken_back(served, page):
     page.click("text=Forget")
     page.wait_for_selector(".toast:has-text('Forgotten: notes/boat.md')")
     page.click(".toast button")
-    page.wait_for_selector(".toast:has-text('It is back.')")
+    page.wait_for_selector(".toast:has-text('Restored.')")
 
 
 def test_core_memory_is_edited(served, page):
     served.open(page, "#/core")
     page.fill("[aria-label='name']", "Ida Falk")
     page.press("[aria-label='name']", "Enter")
-    page.wait_for_selector(".toast:has-text('name is kept.')")
+    page.wait_for_selector(".toast:has-text('name saved.')")
     page.fill("[aria-label='New key about the agent']", "tone")
     page.fill("[aria-label='New value about the agent']", "short")
     page.press("[aria-label='New value about the agent']", "Enter")
@@ -95,10 +95,10 @@ def test_core_memory_is_edited(served, page):
 
 def test_the_index_is_brought_up_to_date_and_examined(served, page):
     served.open(page, "#/status")
-    page.click("text=Bring the index up to date")
+    page.click("text=Update the index")
     page.wait_for_selector("text=Up to date: ")
-    page.click("text=Examine everything")
-    page.wait_for_selector("main >> text=/Nothing is wrong|→/")
+    page.click("text=Check everything")
+    page.wait_for_selector("main >> text=/No problems found|→/")
 
 
 def test_the_token_is_asked_for_and_leaves_the_address(served, page):

@@ -135,7 +135,7 @@ def test_a_hook_that_takes_too_long_is_not_waited_for(run, home):
         (home / "klaw.toml").write_text("", "utf-8")
         assert run("UserPromptSubmit", {"prompt": "harbour"}, "--timeout", "0.2") == ""
     pipe.write_bytes(b"")  # lets the thread end
-    assert failures(home) == ["nothing came of it in 0.2 s"]
+    assert failures(home) == ["no result within 0.2 s"]
 
 
 def test_a_server_that_has_the_memory_open_is_asked(run, home):

@@ -137,7 +137,7 @@ class TestClaudeCode:
 
     def test_without_a_directory_it_says_so(self, home):
         source = TranscriptSource.of(CLAUDE_CODE, SessionOptions(path=str(home / "nowhere")))
-        with pytest.raises(WorkspaceError, match="has kept no transcripts"):
+        with pytest.raises(WorkspaceError, match="has stored no transcripts"):
             list(source.scan())
 
 

@@ -33,7 +33,7 @@ def test_it_indexes_what_changes_until_it_is_told_to_end(home):
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=60)
         assert process.returncode == 0
-        assert "watching 1 place, told by the system" in said
+        assert "watching 1 place, notified by the system" in said
     state = WatchDirectory.of(home.data).read()
     assert (state.pid, state.stopped) == (process.pid, True)
     with home.open() as memory:

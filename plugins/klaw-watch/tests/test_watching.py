@@ -155,7 +155,7 @@ with Memory.open(load_config(config_file={str(home.path / "klaw.toml")!r}, data_
         if "max_inotify_watches" in done.stderr or "unshare" in done.stderr:
             pytest.skip("no user namespace can be made here")
         assert done.returncode == 0, done.stderr
-        assert "looking at every file" in done.stdout
+        assert "checking every file" in done.stdout
         assert "note" in done.stdout
 
 

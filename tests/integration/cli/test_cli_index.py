@@ -192,6 +192,14 @@ class TestIndex:
         assert json.loads(indexed("index", "--json").stdout)["unchanged"] == 3
         assert json.loads(indexed("index", "--force", "--json").stdout)["changed"] == 3
 
+    def test_verify_finds_a_change_that_size_and_times_do_not_show(self, indexed, notes):
+        note = notes / "2026-02-24.md"
+        before = note.stat()
+        note.write_text(note.read_text("utf-8").replace("rye", "oat"), "utf-8")
+        os.utime(note, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+        assert json.loads(indexed("index", "--verify", "--json").stdout)["changed"] == 1
+
     def test_what_was_skipped_is_named_with_its_reason(self, klaw, notes):
         for number in range(5):
             (notes / f"empty{number}.md").write_text("", "utf-8")

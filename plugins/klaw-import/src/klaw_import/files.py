@@ -66,7 +66,7 @@ def _fits(name: str, patterns: tuple[str, ...]) -> bool:
 def _require(found: object, source: Path, patterns: tuple[str, ...]) -> None:
     if not found:
         raise RecordError(
-            f"{source} contains no {' or '.join(patterns)}", hint="name the directory or archive of the export"
+            f"{source} contains no {' or '.join(patterns)}", hint="pass the directory or archive of the export"
         )
 
 

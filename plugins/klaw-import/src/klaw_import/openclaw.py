@@ -26,7 +26,9 @@ def read(source: Path) -> Iterator[Record | SkippedEntry]:
         found += 1
         yield item
     if not found:
-        raise RecordError(f"{source} holds neither Markdown nor sessions", hint="name ~/.openclaw or a workspace in it")
+        raise RecordError(
+            f"{source} contains neither Markdown nor sessions", hint="pass ~/.openclaw or a workspace in it"
+        )
 
 
 def _pages(source: Path) -> Iterator[Record | SkippedEntry]:

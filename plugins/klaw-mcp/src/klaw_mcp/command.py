@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     "mcp", invoke_without_command=True, short_help="Serve the memory to an agent over the Model Context Protocol."
 )
 @click.option("--read-only", is_flag=True, help="Offer only tools that change nothing.")
-@click.option("--allow-forget", is_flag=True, help="Offer memory_forget as well.")
+@click.option("--allow-forget", is_flag=True, help="Also offer memory_forget.")
 @click.option(
     "-c", "--collection", "collections", multiple=True, metavar="NAME", help="Collections to search. [default: memory]"
 )
-@click.option("--tool", "extra", multiple=True, metavar="NAME", help="Offer this tool of an extension as well.")
+@click.option("--tool", "extra", multiple=True, metavar="NAME", help="Also offer this tool of an extension.")
 @common_options
 @pass_settings
 @click.pass_context

@@ -83,7 +83,7 @@ CLIENTS = {
     help="Where the server is registered.",
 )
 @click.option("--read-only", is_flag=True, help="Offer only tools that change nothing.")
-@click.option("--allow-forget", is_flag=True, help="Offer memory_forget as well.")
+@click.option("--allow-forget", is_flag=True, help="Also offer memory_forget.")
 @click.option("-c", "--collection", "collections", multiple=True, metavar="NAME", help="Collections to search.")
 @click.option("--print", "only_print", is_flag=True, help="Print the configuration instead of writing it.")
 @click.option("-y", "--yes", is_flag=True, help="Write without confirmation.")
@@ -123,7 +123,7 @@ def install(
     if settings.json:
         print_json({"file": str(file), "backup": None if kept is None else str(kept), "server": server})
         return
-    data().line(f"written: {file}" + (f" (as it was: {kept})" if kept else ""))
+    data().line(f"written: {file}" + (f" (copy of the old file: {kept})" if kept else ""))
     data().line(f"restart {client} to load the tools of klaw")
 
 

@@ -135,11 +135,14 @@ def make_service(memory: Memory, listening: Listening, limits: Limits, *, read_o
 
 
 async def _missing(_request: Request, _error: Exception) -> Response:
-    return answer({"error": "there is nothing here", "hint": "GET /openapi.json says what there is"}, 404)
+    return answer({"error": "no such path", "hint": "GET /openapi.json lists all paths"}, 404)
 
 
 async def _wrong_method(_request: Request, error: Any) -> Response:
-    response = answer({"error": "this method is not allowed here", "hint": "GET /openapi.json says which are"}, 405)
+    response = answer(
+        {"error": "this method is not allowed for this path", "hint": "GET /openapi.json lists the allowed methods"},
+        405,
+    )
     response.headers.update(error.headers or {})
     return response
 

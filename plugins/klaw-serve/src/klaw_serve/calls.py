@@ -51,7 +51,7 @@ class Calls:
         """Call an operation by name; return plain JSON. Raise OperationError, also when it takes too long."""
         operation = self.operations.get(name)
         if operation is None:
-            raise OperationError(404, f"there is no method {name!a:.80}", "GET /openapi.json names them")
+            raise OperationError(404, f"there is no method {name!a:.80}", "GET /openapi.json lists the methods")
         tenant = await self.tenant(agent)
         began, status = time.perf_counter(), 500
         try:
@@ -74,7 +74,7 @@ class Calls:
         A call that is given up while it waits for a thread never runs; one that has begun runs to its end.
         """
         if self._pending >= self.limits.pending:
-            raise OperationError(503, "too many calls wait already", "try again in a moment")
+            raise OperationError(503, "too many calls are waiting", "try again in a moment")
         self._pending += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)

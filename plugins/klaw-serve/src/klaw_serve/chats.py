@@ -41,7 +41,7 @@ def _append(tenant: Tenant, given: Json) -> Any:
 
 
 CHAT_OPERATIONS: Final[Sequence[Operation]] = (
-    Operation("memory.chats", "GET", "/api/chats", "List chats, the one that spoke last first.", _chats),
+    Operation("memory.chats", "GET", "/api/chats", "List chats, the most recently active first.", _chats),
     Operation(
         "memory.messages",
         "GET",
@@ -50,9 +50,9 @@ CHAT_OPERATIONS: Final[Sequence[Operation]] = (
         _messages,
         {
             "chat": _CHAT,
-            "limit": integer("How many; 100 by default.", 1, _MOST_MESSAGES),
+            "limit": integer("At most this many; default 100.", 1, _MOST_MESSAGES),
             "since": string("Only from this time on.", 40),
-            "until": string("Until then; a day is included.", 40),
+            "until": string("Only up to this time; a day is included.", 40),
         },
         ("chat",),
     ),
@@ -60,14 +60,14 @@ CHAT_OPERATIONS: Final[Sequence[Operation]] = (
         "memory.append",
         "POST",
         "/api/chats/{chat}",
-        "Keep a message of a chat.",
+        "Append a message to a chat.",
         _append,
         {
             "chat": _CHAT,
-            "role": one_of("Who says it.", "user", "assistant", "system", "tool"),
-            "content": string("What is said.", 1_000_000),
-            "id": string("The message's own id; one that is known is kept once.", 200),
-            "ts": string("When it was said; now by default.", 40),
+            "role": one_of("The speaker.", "user", "assistant", "system", "tool"),
+            "content": string("The text of the message.", 1_000_000),
+            "id": string("The id of the message; a message with a known id is not stored again.", 200),
+            "ts": string("The time of the message; default now.", 40),
         },
         ("chat", "role", "content"),
         read_only=False,

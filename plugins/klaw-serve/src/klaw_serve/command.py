@@ -1,4 +1,4 @@
-"""``klaw serve``: keep the memory open and warm, for every agent and person of this machine."""
+"""``klaw serve``: keep the memory open and warm, for all agents and people on this machine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from klaw_serve.options import DEFAULT_PORT, Listening
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.group("serve", invoke_without_command=True, short_help="Serve the memory to agents and people of this machine.")
+@click.group("serve", invoke_without_command=True, short_help="Serve the memory to agents and people.")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Listen on this address.")
-@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: a free port.")
 @click.option("--tls-cert", type=_FILE, metavar="FILE", help="Encrypt, with this certificate (PEM).")
-@click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key, if it is in a file of its own.")
-@click.option("--behind-proxy", is_flag=True, help="A proxy in front encrypts.")
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Answer to this name as well.")
-@click.option("--read-only", is_flag=True, help="Offer only what changes nothing.")
+@click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key, if in a separate file.")
+@click.option("--behind-proxy", is_flag=True, help="A proxy in front of Klaw encrypts.")
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Also accept this host name.")
+@click.option("--read-only", is_flag=True, help="Offer only calls that change nothing.")
 @common_options
 @pass_settings
 @click.pass_context
@@ -35,16 +35,16 @@ def command(
     names: tuple[str, ...],
     read_only: bool,
 ) -> None:
-    """Serve REST, JSON-RPC, WebSocket, MCP (where klaw-mcp is installed) and a page, until interrupted.
+    """Serve REST, JSON-RPC, WebSocket, MCP (if klaw-mcp is installed) and a page, until interrupted.
 
-    Who asks must know the token in the data directory: `klaw serve token` prints it.
+    Calls need the token in the data directory: `klaw serve token` prints it.
     """
     if context.invoked_subcommand is not None:
         return
     listening = Listening(host, port, tls_cert, tls_key, behind_proxy, names)
     if not (listening.is_local or tls_cert or behind_proxy):
         raise click.UsageError(
-            f"{host} can be reached from other machines: encrypt with --tls-cert, or say --behind-proxy if a proxy does"
+            f"other machines can reach {host}: encrypt with --tls-cert, or pass --behind-proxy if a proxy encrypts"
         )
     if tls_key and not tls_cert:
         raise click.UsageError("--tls-key needs --tls-cert")
@@ -63,11 +63,11 @@ def command(
 
 
 @command.command("token", short_help="Print the token that clients need.")
-@click.option("--agent", default="", metavar="NAME", help="The token for this agent's memory alone.")
+@click.option("--agent", default="", metavar="NAME", help="The token for this agent's memory only.")
 @common_options
 @pass_settings
 def token_command(settings: Settings, *, agent: str) -> None:
-    """Print the token that opens the memory, or that of one agent; made if there is none."""
+    """Print the token that opens the memory, or the memory of one agent; create it if there is none."""
     from klaw_core import Agents
     from klaw_serve.tokens import Tokens
 

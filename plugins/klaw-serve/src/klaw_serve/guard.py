@@ -87,14 +87,16 @@ class Guard:
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
         if not self.listening.accepts(_without_port(host)):
-            raise _RefusedError(421, "this server has another name; --allow-host NAME adds one")
+            raise _RefusedError(
+                421, "the Host header has a name that this server does not accept; start it with --allow-host NAME"
+            )
         origin = headers.get(b"origin")
         if origin is not None and urlsplit(origin.decode("latin-1")).netloc.lower() != host.lower():
-            raise _RefusedError(403, "another site may not ask")
+            raise _RefusedError(403, "requests from other sites are not allowed")
         self._count(scope)
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > self.limits.body_bytes:
-            raise _RefusedError(413, f"at most {self.limits.body_bytes:,} bytes are taken")
+            raise _RefusedError(413, f"the body may have at most {self.limits.body_bytes:,} bytes")
         agent, path = agent_of(scope["path"])
         scope["klaw.agent"], scope["klaw.path"] = agent, path
         token = bearer(headers)
@@ -135,7 +137,7 @@ class Guard:
             message = await receive()
             taken += len(message.get("body", b""))
             if taken > self.limits.body_bytes:
-                raise _RefusedError(413, f"at most {self.limits.body_bytes:,} bytes are taken")
+                raise _RefusedError(413, f"the body may have at most {self.limits.body_bytes:,} bytes")
             return message
 
         async def give(message: Any) -> None:
@@ -153,7 +155,7 @@ class Guard:
         except TimeoutError:
             if began:
                 raise
-            await self._refuse(scope, send, _RefusedError(408, "the request or its answer took too long"))
+            await self._refuse(scope, send, _RefusedError(408, "the request or its response took too long"))
         except _RefusedError as refused:
             if began:
                 raise

@@ -34,11 +34,11 @@ class Metrics:
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield "# HELP klaw_calls_total Calls of operations, by the status of their answer."
+        yield "# HELP klaw_calls_total Calls of operations, by status of the response."
         yield "# TYPE klaw_calls_total counter"
         for (operation, status), number in sorted(self._ended.items()):
             yield f'klaw_calls_total{{operation="{operation}",status="{status}"}} {number}'
-        yield "# HELP klaw_call_seconds How long calls took, with the time that they waited for a thread."
+        yield "# HELP klaw_call_seconds Duration of calls, including the time that they waited for a thread."
         yield "# TYPE klaw_call_seconds histogram"
         for operation, buckets in sorted(self._buckets.items()):
             below = 0
@@ -47,7 +47,7 @@ class Metrics:
                 yield f'klaw_call_seconds_bucket{{operation="{operation}",le="{bound}"}} {below}'
             yield f'klaw_call_seconds_sum{{operation="{operation}"}} {self._seconds[operation]:.6f}'
             yield f'klaw_call_seconds_count{{operation="{operation}"}} {below}'
-        yield "# HELP klaw_refused_total Requests that no operation saw, by the status of their answer."
+        yield "# HELP klaw_refused_total Requests that were refused before any operation, by status of the response."
         yield "# TYPE klaw_refused_total counter"
         for status, number in sorted(self.refused.items()):
             yield f'klaw_refused_total{{status="{status}"}} {number}'

@@ -15,11 +15,11 @@ _ERROR: Final[Json] = {
     "properties": {"error": {"type": "string"}, "hint": {"type": "string"}},
 }
 _PROBLEMS: Final = {
-    "400": "The arguments are wrong.",
+    "400": "The arguments are invalid.",
     "401": "The token is missing or wrong.",
-    "404": "There is no such thing.",
+    "404": "Not found.",
     "408": "The request took too long.",
-    "409": "It cannot be done now.",
+    "409": "The server cannot do this now.",
     "413": "The body is too large.",
     "429": "Too many requests.",
 }
@@ -35,7 +35,7 @@ def document(operations: Mapping[str, Operation]) -> Json:
         "info": {
             "title": "Klaw",
             "version": version("klaw-serve"),
-            "description": "Memory for agents. Below /agents/NAME the same surface is that agent's own memory.",
+            "description": "Memory for agents. The same paths below /agents/NAME are that agent's own memory.",
         },
         "servers": [{"url": "/"}],
         "security": [{"token": []}],
@@ -100,7 +100,7 @@ def _others() -> dict[str, Any]:
             "params": {"type": "object"},
         },
     }
-    alive = {"operationId": "health", "summary": "Say that the server lives.", "security": []}
+    alive = {"operationId": "health", "summary": "Report that the server is running.", "security": []}
     return {
         "/health": {"get": {**alive, "responses": {"200": _response("It lives.", {"type": "object"})}}},
         "/metrics": {
@@ -113,18 +113,18 @@ def _others() -> dict[str, Any]:
         "/api/events": {
             "get": {
                 "operationId": "events",
-                "summary": "What happens from now on.",
+                "summary": "A stream of events, from now on.",
                 "responses": {"200": stream, **_problems()},
             }
         },
         "/rpc": {
             "post": {
                 "operationId": "rpc",
-                "summary": "Any operation by JSON-RPC 2.0.",
+                "summary": "Call any operation with JSON-RPC 2.0.",
                 "requestBody": {"required": True, "content": {_JSON: {"schema": call}}},
                 "responses": {
                     "200": _response("The reply.", {}),
-                    "204": {"description": "It was a notification."},
+                    "204": {"description": "The call was a notification."},
                     **_problems(),
                 },
             }

@@ -51,4 +51,6 @@ def moment(given: Json, name: str, *, end_of_day: bool = False) -> datetime | No
         found = found if found.tzinfo else found.replace(tzinfo=UTC)
         return found.astimezone(UTC) + timedelta(days=day)
     except (ValueError, OverflowError) as error:
-        raise QueryError(f"{name} is no date: {text!a:.80}", hint="write 2026-02-24 or 2026-02-24T10:30Z") from error
+        raise QueryError(
+            f"{name} is not an ISO 8601 date: {text!a:.80}", hint="write 2026-02-24 or 2026-02-24T10:30Z"
+        ) from error

@@ -19,7 +19,7 @@ _LONGEST = 8_000
 
 _CONDITION: Final[Json] = {
     "type": ["string", "object"],
-    "description": "year>=2025, or its key, operator and value.",
+    "description": "year>=2025, or an object of key, operator and value.",
     "maxLength": _LABEL,
     "properties": {
         "key": {"type": "string"},
@@ -31,19 +31,19 @@ _CONDITION: Final[Json] = {
 }
 
 _SEARCH: Final[dict[str, Json]] = {
-    "query": string("What to find, in plain words.", _LONGEST),
-    "limit": integer("How many chunks; 10 by default.", 1, _MOST_RESULTS),
+    "query": string("The question, in plain words.", _LONGEST),
+    "limit": integer("At most this many chunks; default 10.", 1, _MOST_RESULTS),
     "mode": one_of("By words and meaning (hybrid), words (fts) or meaning (vector).", "hybrid", "fts", "vector"),
-    "collection": several("Search in these; memory by default.", string("A name.", _LABEL)),
+    "collection": several("Collections to search; default memory.", string("A name.", _LABEL)),
     "source": string("Only this source: MEMORY.md, conversation, manual.", _LABEL),
-    "path": string("Only paths that begin so: notes/2026/.", _LABEL),
+    "path": string("Only paths that start with this: notes/2026/.", _LABEL),
     "chat_id": string("Only this chat: telegram_123456.", _LABEL),
     "since": string("Only from this time on: 2026-02-24, or a timestamp.", 40),
-    "until": string("Until then; a day is included.", 40),
+    "until": string("Only up to this time; a day is included.", 40),
     "where": several("Only metadata like tags=work, year>=2025.", _CONDITION),
-    "min_score": number("Leave out what scores lower.", -1e9, 1e9),
-    "min_relevance": number("Leave out what is less relevant.", 0, 1),
-    "per_document": integer("At most this many chunks of a note; 3 by default.", 1, _MOST_RESULTS),
+    "min_score": number("Leave out results with a lower score.", -1e9, 1e9),
+    "min_relevance": number("Leave out results with a lower relevance.", 0, 1),
+    "per_document": integer("At most this many chunks per note; default 3.", 1, _MOST_RESULTS),
 }
 
 
@@ -110,7 +110,7 @@ SEARCH_OPERATIONS: Final[Sequence[Operation]] = (
         "memory.nearest",
         "POST",
         "/api/nearest",
-        "Return the place of the text that is nearest to a question that was searched for before.",
+        "Return the index of the text that is nearest in meaning to a question that was searched for before.",
         _nearest,
         {
             "query": string("The question.", 100_000),
@@ -122,14 +122,18 @@ SEARCH_OPERATIONS: Final[Sequence[Operation]] = (
         "memory.context",
         "GET",
         "/api/context",
-        "Return what a model should be told with a message.",
+        "Return the text from memory for a prompt with a message.",
         _context,
         {
-            "message": string("The message to answer; empty for what is always known.", 100_000, least=0),
-            "chat": string("The chat it is said in: telegram_123456.", 300),
-            "budget": integer("At most this many tokens; 1000 by default.", 1, 1_000_000),
-            "seen": several("Sources of items that the model was given before.", string("A source.", 1_000), 1_000),
-            "part": one_of("Only what is always told (stable), or what depends on the message.", "stable", "volatile"),
+            "message": string("The message; empty for the stable part only.", 100_000, least=0),
+            "chat": string("The chat of the message: telegram_123456.", 300),
+            "budget": integer("At most this many tokens; default 1000.", 1, 1_000_000),
+            "seen": several("Sources of items that the model already has.", string("A source.", 1_000), 1_000),
+            "part": one_of(
+                "Only the part that is always the same (stable), or the part that depends on the message.",
+                "stable",
+                "volatile",
+            ),
             "where": _SEARCH["where"],
             "min_relevance": _SEARCH["min_relevance"],
         },

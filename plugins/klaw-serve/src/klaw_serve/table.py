@@ -14,9 +14,13 @@ from klaw_serve.searching import SEARCH_OPERATIONS
 from klaw_serve.tenants import Tenant
 
 _PATH = string("A document's path: notes/a.md.", 1_000)
-_SECTION: Json = {"type": "string", "description": "About whom.", "enum": ["user", "agent"]}
-_KEY = string("What it is called.", 200)
-_COLLECTION = string("A collection; memory by default.", 200)
+_SECTION: Json = {
+    "type": "string",
+    "description": "The section: about the user or the agent.",
+    "enum": ["user", "agent"],
+}
+_KEY = string("The key.", 200)
+_COLLECTION = string("The collection; default memory.", 200)
 
 
 def _get(tenant: Tenant, given: Json) -> Any:
@@ -86,8 +90,8 @@ _OWN: Final[Sequence[Operation]] = (
         _get,
         {
             "path": _PATH,
-            "first_line": integer("Read from this line on.", 1, 10**9),
-            "lines": integer("How many lines.", 1, 10**9),
+            "first_line": integer("The first line to read.", 1, 10**9),
+            "lines": integer("The number of lines.", 1, 10**9),
         },
         ("path",),
     ),
@@ -95,7 +99,7 @@ _OWN: Final[Sequence[Operation]] = (
         "memory.forget",
         "DELETE",
         "/api/document",
-        "Forget a saved memory, or leave a note out from now on.",
+        "Forget a saved memory, or exclude a note from its workspace.",
         lambda tenant, given: tenant.memory.forget(given["path"]),
         {"path": _PATH},
         ("path",),
@@ -105,7 +109,7 @@ _OWN: Final[Sequence[Operation]] = (
         "memory.restore",
         "POST",
         "/api/restore",
-        "Take back a note that was forgotten.",
+        "Restore a forgotten note.",
         lambda tenant, given: tenant.memory.restore(given["path"]),
         {"path": _PATH},
         ("path",),
@@ -115,13 +119,13 @@ _OWN: Final[Sequence[Operation]] = (
         "memory.documents",
         "GET",
         "/api/documents",
-        "List documents in order of path, a page at a time.",
+        "List documents by path, one page at a time.",
         _documents,
         {
             "collection": _COLLECTION,
-            "prefix": string("How the paths begin.", 1_000, least=0),
-            "after": string("The last path of the page before.", 1_000, least=0),
-            "limit": integer("How many.", 1, 1_000),
+            "prefix": string("Only paths that start with this.", 1_000, least=0),
+            "after": string("The last path of the previous page.", 1_000, least=0),
+            "limit": integer("At most this many.", 1, 1_000),
         },
     ),
     Operation(
@@ -131,7 +135,7 @@ _OWN: Final[Sequence[Operation]] = (
         "List the newest documents.",
         _recent,
         {
-            "limit": integer("How many; 10 by default.", 1, 1_000),
+            "limit": integer("At most this many; default 10.", 1, 1_000),
             "origin": string("Only this source.", 200),
             "collection": _COLLECTION,
         },
@@ -154,32 +158,36 @@ _OWN: Final[Sequence[Operation]] = (
         "memory.save",
         "POST",
         "/api/memories",
-        "Remember a text; it can be found at once.",
+        "Save a text; it can be found at once.",
         _save,
         {
-            "text": string("What to remember.", 100_000),
-            "source": string("A label that results show; manual by default.", 200),
-            "chat_id": string("The chat it is from: telegram_123456.", 300),
+            "text": string("The text to save.", 100_000),
+            "source": string("The source label in results; default manual.", 200),
+            "chat_id": string("The chat that it comes from: telegram_123456.", 300),
         },
         ("text",),
         {"content": "text"},
         read_only=False,
         status=201,
     ),
-    Operation("memory.status", "GET", "/api/status", "Say what is indexed.", lambda tenant, _: tenant.memory.status()),
+    Operation(
+        "memory.status", "GET", "/api/status", "Report what is indexed.", lambda tenant, _: tenant.memory.status()
+    ),
     Operation("memory.doctor", "GET", "/api/doctor", "Examine everything.", lambda tenant, _: tenant.memory.doctor()),
-    Operation("memory.extensions", "GET", "/api/extensions", "Say which optional parts are installed.", _extensions),
+    Operation("memory.extensions", "GET", "/api/extensions", "Report which optional parts are installed.", _extensions),
     Operation(
         "memory.index",
         "POST",
         "/api/index",
-        "Begin to bring the index up to date; its progress is an event.",
+        "Start an index run; its progress is sent as events.",
         _index,
-        {"origin": string("Only this source.", 200), "force": boolean("Cut every document again.")},
+        {"origin": string("Only this source.", 200), "force": boolean("Chunk every document again.")},
         read_only=False,
         status=202,
     ),
-    Operation("memory.index_state", "GET", "/api/index", "Say how far the index run is.", lambda t, _: t.run.state),
+    Operation(
+        "memory.index_state", "GET", "/api/index", "Report the progress of the index run.", lambda t, _: t.run.state
+    ),
     Operation("memory.core_get", "GET", "/api/core", "Read core memory.", lambda tenant, _: tenant.memory.core.get()),
     Operation(
         "memory.core_update",
@@ -187,7 +195,7 @@ _OWN: Final[Sequence[Operation]] = (
         "/api/core/{section}/{key}",
         "Set a key of core memory.",
         _core_update,
-        {"section": _SECTION, "key": _KEY, "value": string("What it is.", 10_000, least=0)},
+        {"section": _SECTION, "key": _KEY, "value": string("The value.", 10_000, least=0)},
         ("section", "key", "value"),
         read_only=False,
     ),
@@ -212,11 +220,11 @@ _OWN: Final[Sequence[Operation]] = (
         "memory.tool",
         "POST",
         "/api/tools/{name}",
-        "Run a tool; what is wrong with its arguments is in the answer.",
+        "Call a tool; invalid arguments are reported in the answer.",
         _tool,
         {
             "name": string("The tool's name.", 200),
-            "arguments": {"type": "object", "description": "As the tool's schema says."},
+            "arguments": {"type": "object", "description": "Arguments that satisfy the tool's schema."},
         },
         ("name",),
         read_only=False,

@@ -51,7 +51,7 @@ class Tokens:
             raise StoreReadOnlyError(f"{file} cannot be read: {error.strerror}") from error
         if mode & 0o077:
             raise StoreReadOnlyError(
-                f"others can read {file} (mode {mode & 0o777:03o})", hint=f"rm {file}; the next start makes another"
+                f"others can read {file} (mode {mode & 0o777:03o})", hint=f"rm {file}; the next start creates a new one"
             )
         return text
 

@@ -44,7 +44,7 @@ def _budget_of(tokens: int) -> Callable[[Decorated], Decorated]:
     )
 
 
-@click.group("hook", short_help="Recall for coding agents, without being asked.")
+@click.group("hook", short_help="Give memory to coding agents without a tool call.")
 @common_options
 @pass_settings
 def command(_settings: Settings) -> None:
@@ -54,7 +54,7 @@ def command(_settings: Settings) -> None:
 command.add_command(install)
 
 
-@command.command("session-start", short_help="Print what every session should know.")
+@command.command("session-start", short_help="Print the context for a new session.")
 @_budget_of(1000)
 @_timeout
 @common_options
@@ -69,10 +69,14 @@ def session_start(settings: Settings, *, budget: int, timeout: float) -> None:
     _answer(settings, "SessionStart", timeout, lambda recall, shown, call: at_start(recall, shown, call, budget))
 
 
-@command.command("user-prompt", short_help="Print what memory knows for a prompt.")
+@command.command("user-prompt", short_help="Print the context for a prompt.")
 @_budget_of(500)
 @click.option(
-    "--min-relevance", type=click.FloatRange(0, 1), default=0.3, show_default=True, help="Leave out what fits less."
+    "--min-relevance",
+    type=click.FloatRange(0, 1),
+    default=0.3,
+    show_default=True,
+    help="Leave out chunks with a lower relevance.",
 )
 @_timeout
 @common_options
@@ -94,7 +98,7 @@ def user_prompt(settings: Settings, *, budget: int, min_relevance: float, timeou
 
 
 @command.command("stop", short_help="Index the session's transcript.")
-@click.option("--transcript", type=click.Path(), metavar="FILE", help="Index this one, and wait for it.")
+@click.option("--transcript", type=click.Path(), metavar="FILE", help="Index this transcript, and wait.")
 @common_options
 @pass_settings
 def stop(settings: Settings, *, transcript: str | None) -> None:
@@ -174,7 +178,7 @@ def _run(settings: Settings, event: str, timeout: float, work: Callable[[], None
     thread.start()
     thread.join(timeout)
     if thread.is_alive():
-        problems.append(f"nothing came of it in {timeout:g} s")
+        problems.append(f"no result within {timeout:g} s")
     if problems:
         _note(settings, event, problems[0])
     return not problems

@@ -59,9 +59,13 @@ CLIENTS = {
 @click.command("install", short_help="Write an agent's settings.")
 @click.argument("client", type=click.Choice(tuple(CLIENTS)))
 @click.option(
-    "--scope", type=click.Choice(("user", "project")), default="user", show_default=True, help="For whom it is."
+    "--scope",
+    type=click.Choice(("user", "project")),
+    default="user",
+    show_default=True,
+    help="For all your projects, or for this one.",
 )
-@click.option("--remove", is_flag=True, help="Remove the hooks of Klaw instead.")
+@click.option("--remove", is_flag=True, help="Remove Klaw's hooks instead.")
 @click.option("--print", "only_print", is_flag=True, help="Print what would be written, and write nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Write without asking.")
 @common_options
@@ -80,12 +84,12 @@ def install(settings: Settings, *, client: str, scope: str, remove: bool, only_p
         return
     if not yes:
         shown = json.dumps({"hooks": hooks}, indent=2, ensure_ascii=False)
-        confirm_client_file(file, "the hooks of Klaw are removed" if remove else shown)
+        confirm_client_file(file, "removed Klaw's hooks" if remove else shown)
     kept = write_client_file(file, text)
     if settings.json:
         print_json({"file": str(file), "backup": None if kept is None else str(kept), "hooks": hooks})
         return
-    data().line(f"written: {file}" + (f" (as it was: {kept})" if kept else ""))
+    data().line(f"written: {file}" + (f" (copy of the old file: {kept})" if kept else ""))
     if not remove:
         _advise(settings, settings.load_config(), client)
 
@@ -131,7 +135,7 @@ def _without_ours(group: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _advise(settings: Settings, config: Config, client: str) -> None:
     """Say what takes effect when, and how the agent's transcripts are indexed, if they are not."""
-    notify(settings, f"start {client} again; it recalls by itself then")
+    notify(settings, f"restart {client} to use the hooks")
     if not any(source.type == client for source in config.sources):
         place = f"memory.sources[{len(config.sources)}].type"
         notify(settings, f"to index its transcripts as well: klaw config set '{place}' {client}")

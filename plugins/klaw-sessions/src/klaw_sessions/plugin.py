@@ -44,7 +44,7 @@ def _sessions(_options: NoOptions, context: ComponentContext) -> Sessions:
 @hookimpl
 def klaw_extensions() -> Iterable[Component[NoOptions, Sessions]]:
     """Yield what reports on hooks."""
-    yield Component("sessions", NoOptions, _sessions, api=2, summary="which hooks of agents failed, and why")
+    yield Component("sessions", NoOptions, _sessions, api=2, summary="failures of agents' hooks")
 
 
 @hookimpl

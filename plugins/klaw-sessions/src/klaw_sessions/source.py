@@ -78,7 +78,7 @@ class TranscriptSource:
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Yield the parts of every transcript. Raise WorkspaceError if there is no directory of them."""
         if not self.directory.is_dir():
-            raise WorkspaceError(f"{self.directory} is not there: {self.origin} has kept no transcripts in it")
+            raise WorkspaceError(f"{self.directory} does not exist: {self.origin} has stored no transcripts there")
         yield from self._below(self.directory, 0)
 
     def _below(self, directory: Path, depth: int) -> Iterator[Entry | SkippedEntry]:
@@ -99,7 +99,7 @@ class TranscriptSource:
 
     def _file(self, file: Path) -> Iterator[Entry | SkippedEntry]:
         if _number(file.name) != 1:
-            yield SkippedEntry(self._name(file), "is named as a part of another transcript", keep=False)
+            yield SkippedEntry(self._name(file), "has the path of a part of another transcript", keep=False)
             return
         try:
             status = file.stat()
@@ -127,7 +127,7 @@ class TranscriptSource:
         except OSError as error:
             return SkippedEntry(entry.path, f"cannot be read: {error.strerror}", keep=True)
         if not reading.lines:
-            return SkippedEntry(entry.path, "holds nothing that is shown", keep=False)
+            return SkippedEntry(entry.path, "contains no messages to index", keep=False)
         return self._document(entry.path, part, reading)
 
     def _document(self, path: str, part: _Part, reading: _Reading) -> Document:

@@ -30,7 +30,7 @@ _STOP_SECONDS = 0.7
 
 
 @click.command("watch", short_help="Keep the index up to date with the files.")
-@click.option("--unit", "only_unit", is_flag=True, help="Print a unit of systemd that runs this command, and end.")
+@click.option("--unit", "only_unit", is_flag=True, help="Print a systemd unit that runs this command, and exit.")
 @common_options
 @pass_settings
 def command(settings: Settings, *, only_unit: bool) -> None:
@@ -55,7 +55,7 @@ def command(settings: Settings, *, only_unit: bool) -> None:
     watcher.start()
     watcher.wait_ready()
     state = watcher.state
-    how = f"looking at every file ({state.scanning})" if state.scanning else "told by the system"
+    how = f"checking every file ({state.scanning})" if state.scanning else "notified by the system"
     notify(settings, f"watching {counted(state.watched, 'place')}, {how}; Ctrl-C ends it")
     if state.problem:
         notify(settings, state.problem)

@@ -51,7 +51,7 @@ class WatchExtension:
             yield Finding("watcher", "warning", f"the watcher (process {state.pid}) died", where, "klaw watch")
             return
         if state.scanning:
-            what = f"it looks at every file every few seconds: {state.scanning}"
+            what = f"it checks every file every few seconds: {state.scanning}"
             yield Finding("watcher", "note", what, where, _MORE_HANDLES)
         if state.problem:
             yield Finding("watcher", "warning", state.problem, where, "klaw status")
@@ -62,7 +62,7 @@ class WatchExtension:
     def _running(self, state: WatchState | None) -> str:
         if state is None or not self.directory.is_watched():
             return "not running"
-        how = "looking at every file" if state.scanning else "told of changes"
+        how = "checking every file" if state.scanning else "told of changes"
         said = f"process {state.pid}, {state.watched} watched, {how}"
         return f"{said}; {state.problem}" if state.problem else said
 
@@ -81,5 +81,5 @@ class WatchExtension:
             CONVERSATION: f"after {' or '.join(waits)}" if waits else "like every file",
             INTERVAL: every,
             FORCED: "by SIGHUP, or `klaw index --force`",
-            RESUME: "after a sleep of the machine",
+            RESUME: "after the machine wakes from sleep",
         }

@@ -89,4 +89,4 @@ class Loop:
     def _missing(self) -> str:
         """Name the directories of notes that are not there; journals may come with the first message."""
         missing = [str(root.path) for root in self._roots if root.identity is None and not root.is_conversation]
-        return f"{', '.join(missing)} not found; what is indexed of it stays" if missing else ""
+        return f"{', '.join(missing)} not found; its indexed documents stay" if missing else ""

@@ -28,5 +28,5 @@ def _build(_options: NoOptions, context: ComponentContext) -> WatchExtension:
 @hookimpl
 def klaw_extensions() -> Iterable[Component[NoOptions, WatchExtension]]:
     """Yield what reports on the watcher."""
-    summary = "what keeps the index up to date, and when it last did"
+    summary = "the watcher of files, and its last runs"
     yield Component("watch", NoOptions, _build, api=2, summary=summary, listens=(IndexEvent,))

@@ -136,7 +136,7 @@ class Watcher:
             loop.run()
         except Exception:  # noqa: BLE001  # whatever it is, it must be known
             _LOG.exception("the watcher stopped")
-            self._say(lambda state: evolve(state, problem="it ended by an error of its own, which its log has"))
+            self._say(lambda state: evolve(state, problem="it ended with an error; see its log"))
         finally:
             self._events.close()
             self._ready.set()

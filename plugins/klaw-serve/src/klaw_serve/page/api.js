@@ -18,7 +18,7 @@ export async function api(path, { method = "GET", query = {}, body } = {}) {
   try {
     response = await fetch(url, { method, headers: headers(), body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
-    throw new ApiError(0, "The server does not answer.", "Is klaw serve running?");
+    throw new ApiError(0, "The server does not respond.", "Is klaw serve running?");
   }
   const found = await response.json().catch(() => ({}));
   if (!response.ok) throw new ApiError(response.status, found.error ?? `status ${response.status}`, found.hint);

@@ -35,7 +35,7 @@ async function show() {
     leave = (await view(query)) ?? (() => {});
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return askToken();
-    mount(h("h1", {}, "This did not work"), h("p", { class: "problem" }, h("strong", {}, error.message), " ", error.hint ?? ""));
+    mount(h("h1", {}, "Error"), h("p", { class: "problem" }, h("strong", {}, error.message), " ", error.hint ?? ""));
   }
 }
 
@@ -44,8 +44,8 @@ function askToken() {
   const form = h("form", {
     onsubmit(event) { event.preventDefault(); setToken(input.value.trim()); start(); },
   }, input, h("button", { class: "first" }, "Open"));
-  mount(h("div", { class: "token" }, h("h1", {}, "Which token?"),
-    h("p", { class: "muted" }, "Only who knows the token may see this memory. ", h("code", {}, "klaw serve token"), " prints it."), form));
+  mount(h("div", { class: "token" }, h("h1", {}, "Enter the token"),
+    h("p", { class: "muted" }, "You need the token to open this memory. To print it: ", h("code", {}, "klaw serve token")), form));
   input.focus();
 }
 

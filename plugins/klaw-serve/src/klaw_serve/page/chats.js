@@ -8,7 +8,7 @@ export async function chats() {
   mount(h("h1", {}, "Conversations"), found.length ? h("ul", { class: "rows" }, ...found.map((each) => h("li", {},
     h("a", { class: "row", href: `#/chat?${new URLSearchParams({ name: each.name })}` }, h("span", { class: "name" }, each.name),
       h("div", { class: "meta" }, `${date(each.first_day)} – ${date(each.last_day)} · ${plural(each.days, "day")}`)))))
-    : h("p", { class: "empty" }, "No conversations are kept yet."));
+    : h("p", { class: "empty" }, "No conversations yet."));
 }
 
 export async function chat(query) {
@@ -18,10 +18,10 @@ export async function chat(query) {
   const items = messages.flatMap((message) => {
     const own = date(message.ts), head = own === day ? [] : [h("li", { class: "day" }, own)];
     day = own;
-    return [...head, h("li", { class: message.role }, h("div", { class: "meta" }, message.type === "session_break" ? "a new session" : message.role, " · ", time(message.ts)),
+    return [...head, h("li", { class: message.role }, h("div", { class: "meta" }, message.type === "session_break" ? "session break" : message.role, " · ", time(message.ts)),
       message.content && h("p", { class: "said" }, message.content))];
   });
   const more = messages.length >= limit && limit < 1000;
   mount(h("h1", {}, name), more && h("p", {}, h("a", { href: `#/chat?${new URLSearchParams({ name, limit: limit * 2 })}` }, "Show earlier messages")),
-    items.length ? h("ol", { class: "timeline" }, ...items) : h("p", { class: "empty" }, "Nothing was said here."));
+    items.length ? h("ol", { class: "timeline" }, ...items) : h("p", { class: "empty" }, "This chat has no messages."));
 }

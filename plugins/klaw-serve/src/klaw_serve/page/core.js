@@ -9,7 +9,7 @@ const put = (section, key, value) => api(path(section, key), { method: "PUT", bo
 
 export async function core() {
   const known = await api("core");
-  mount(h("h1", {}, "Core memory"), h("p", { class: "muted" }, "What every call to a model is given. A change is kept when you leave the field, or press Enter."),
+  mount(h("h1", {}, "Core memory"), h("p", { class: "muted" }, "These facts are part of every prompt. A change is saved when you leave the field or press Enter."),
     ...SECTIONS.flatMap(([section, title]) => [h("h2", {}, title), h("ul", { class: "rows" },
       ...Object.entries(known[section]).map(([key, value]) => row(section, key, value)), addition(section))]));
 }
@@ -20,20 +20,20 @@ function row(section, key, value) {
     await attempt(async () => {
       await put(section, key, input.value);
       value = input.value;
-      toast(`${key} is kept.`, async () => { await put(section, key, before); core(); });
+      toast(`${key} saved.`, async () => { await put(section, key, before); core(); });
     });
   } });
   const remove = () => attempt(async () => {
     await api(path(section, key), { method: "DELETE" });
     await core();
-    toast(`${key} is deleted.`, async () => { await put(section, key, value); await core(); });
+    toast(`${key} deleted.`, async () => { await put(section, key, value); await core(); });
   });
   return h("li", { class: "pair" }, h("span", { class: "name" }, key), input, h("button", { class: "quiet danger", "aria-label": `Delete ${key}`, onclick: remove }, "Delete"));
 }
 
 function addition(section) {
-  const key = h("input", { placeholder: "name", "aria-label": `New key about the ${section}`, required: true, maxlength: 200 });
-  const value = h("input", { placeholder: "what it is", "aria-label": `New value about the ${section}`, required: true });
+  const key = h("input", { placeholder: "key", "aria-label": `New key about the ${section}`, required: true, maxlength: 200 });
+  const value = h("input", { placeholder: "value", "aria-label": `New value about the ${section}`, required: true });
   return h("li", {}, h("form", { class: "pair", onsubmit(event) {
     event.preventDefault();
     attempt(async () => { await put(section, key.value.trim(), value.value); await core(); });

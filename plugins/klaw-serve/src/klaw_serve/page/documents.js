@@ -32,5 +32,5 @@ async function forget(found) {
     ? () => api("restore", { method: "POST", body: { path: found.path } })
     : () => api("memories", { method: "POST", body: { text: found.content } });
   history.length > 1 ? history.back() : (location.hash = "#/search");
-  toast(`Forgotten: ${found.path}`, async () => { await undo(); toast("It is back."); });
+  toast(`Forgotten: ${found.path}`, async () => { await undo(); toast("Restored."); });
 }

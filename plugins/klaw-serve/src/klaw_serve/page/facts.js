@@ -8,12 +8,12 @@ const since = (fact) => [fact.valid_from && `since ${date(fact.valid_from)}`, fa
 export async function facts(query) {
   const asked = query.get("q") ?? "", everything = query.get("everything") === "true";
   const found = (await api("facts", { query: { query: asked, everything: everything || null } })).facts;
-  const input = h("input", { type: "search", value: asked, placeholder: "Which facts?", "aria-label": "Which facts" });
+  const input = h("input", { type: "search", value: asked, placeholder: "Search facts", "aria-label": "Search facts" });
   const all = h("input", { type: "checkbox", checked: everything });
   const go = (event) => { event?.preventDefault(); location.hash = `#/facts?${new URLSearchParams({ q: input.value, everything: all.checked })}`; };
   all.addEventListener("change", () => go());
   mount(h("h1", {}, "Facts"), h("form", { role: "search", onsubmit: go }, h("div", { class: "ask" }, input, h("button", { class: "first" }, "Find")),
-    h("p", {}, h("label", { class: "tick" }, all, "with those that are not true any more"))),
+    h("p", {}, h("label", { class: "tick" }, all, "include facts that are no longer true"))),
     found.length ? h("ul", { class: "rows" }, ...found.map((each) => h("li", {}, h("a", { class: `row${each.valid_to || each.retracted_at ? " ended" : ""}`, href: `#/fact?${new URLSearchParams({ id: each.id })}` },
       h("span", { class: "name" }, each.text), h("div", { class: "meta" }, [each.category, each.slot, since(each)].filter(Boolean).join(" · "))))))
       : h("p", { class: "empty" }, "No facts."));
@@ -21,7 +21,7 @@ export async function facts(query) {
 
 export async function fact(query) {
   const found = (await api(`facts/${encodeURIComponent(query.get("id"))}`)).facts;
-  mount(h("h1", {}, found.at(-1)?.slot ?? "A fact"), h("ol", { class: "timeline" }, ...found.map((each) => h("li", { class: each.valid_to || each.retracted_at ? "ended" : "true" },
-    h("div", { class: "meta" }, since(each) || `noted ${date(each.recorded_at)}`, " · ", each.made_by), h("p", { class: "said" }, each.text),
+  mount(h("h1", {}, found.at(-1)?.slot ?? "Fact"), h("ol", { class: "timeline" }, ...found.map((each) => h("li", { class: each.valid_to || each.retracted_at ? "ended" : "true" },
+    h("div", { class: "meta" }, since(each) || `recorded ${date(each.recorded_at)}`, " · ", each.made_by), h("p", { class: "said" }, each.text),
     ...[...new Set(each.quotes.map((quote) => quote.chat))].map((name) => h("p", { class: "meta" }, "said in ", h("a", { href: `#/chat?${new URLSearchParams({ name })}` }, name)))))));
 }

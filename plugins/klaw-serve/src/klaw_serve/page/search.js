@@ -9,7 +9,7 @@ let here = -1;
 
 export async function search(query) {
   const asked = query.get("q") ?? "";
-  const input = h("input", { id: "query", type: "search", value: asked, placeholder: "What do you want to know?", "aria-label": "Question", autocomplete: "off", enterkeyhint: "search" });
+  const input = h("input", { id: "query", type: "search", value: asked, placeholder: "Question or keywords", "aria-label": "Question", autocomplete: "off", enterkeyhint: "search" });
   const filters = await filterFields(query);
   const open = FILTERS.some((name) => query.get(name));
   const count = h("p", { class: "count", role: "status" });
@@ -26,7 +26,7 @@ export async function search(query) {
   mount(h("h1", { class: "skip" }, asked ? `“${asked}”` : "Search"), form, count, results);
   here = -1;
   const answer = async () => {
-    if (!asked.trim()) { results.replaceChildren(h("li", { class: "empty" }, "Ask in plain words. Notes, conversations and saved memories are searched by words and by meaning.")); return; }
+    if (!asked.trim()) { results.replaceChildren(h("li", { class: "empty" }, "Type a question. Klaw searches notes, conversations and saved memories by words and by meaning.")); return; }
     count.textContent = "Searching …";
     const given = Object.fromEntries(FILTERS.map((name) => [name, query.get(name)]));
     const found = await api("search", { query: { query: asked, limit: 20, ...given } });
@@ -47,7 +47,7 @@ async function filterFields(query) {
     path: text("path", "text", "notes/2026/"), source: text("source", "text", "MEMORY.md"),
     since: text("since", "date"), until: text("until", "date"),
   };
-  const titles = { mode: "Search by", collection: "Collection", path: "Path begins with", source: "Source", since: "From", until: "Until" };
+  const titles = { mode: "Search by", collection: "Collection", path: "Path starts with", source: "Source", since: "From", until: "Until" };
   return { fields, labels: Object.entries(fields).map(([name, field]) => h("label", {}, titles[name], field)) };
 }
 
@@ -69,8 +69,8 @@ function explained(result) {
   const rows = result.explain.map((part) => h("tr", {}, h("th", { scope: "row" }, part.component), h("td", {}, part.rank),
     h("td", { class: "raw" }, part.raw.toPrecision(3)), h("td", {}, part.value.toPrecision(3)), h("td", { class: "wide" }, bar(Math.abs(part.value) / most))));
   return h("details", {}, h("summary", {}, "Why"), h("table", { class: "explain" },
-    h("thead", {}, h("tr", {}, ...["Retriever", "Rank", "Raw score", "Part", "Share"].map((title, at) => h("th", { scope: "col", class: at === 2 ? "raw" : null }, title)))),
-    h("tbody", {}, ...rows)), h("p", {}, `The parts add up to the score, ${result.score.toPrecision(4)}.`));
+    h("thead", {}, h("tr", {}, ...["Retriever", "Rank", "Raw score", "Contribution", "Share"].map((title, at) => h("th", { scope: "col", class: at === 2 ? "raw" : null }, title)))),
+    h("tbody", {}, ...rows)), h("p", {}, `The contributions add up to the score, ${result.score.toPrecision(4)}.`));
 }
 
 // Short words of a question are mostly those that every text has.

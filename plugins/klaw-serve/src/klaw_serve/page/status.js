@@ -9,8 +9,8 @@ export async function status() {
   const total = (name) => number(counts.reduce((sum, [, each]) => sum + each[name], 0));
   const progress = h("div", { class: "progress", role: "status" });
   const findings = h("div", { role: "status" });
-  const begin = h("button", { class: "first", onclick: () => attempt(async () => show(await api("index", { method: "POST", body: {} }))) }, "Bring the index up to date");
-  const doctor = h("button", { onclick: () => attempt(() => examine(doctor, findings)) }, "Examine everything");
+  const begin = h("button", { class: "first", onclick: () => attempt(async () => show(await api("index", { method: "POST", body: {} }))) }, "Update the index");
+  const doctor = h("button", { onclick: () => attempt(() => examine(doctor, findings)) }, "Check everything");
   function show(state) {
     begin.disabled = state.state === "running";
     progress.replaceChildren(...told(state));
@@ -18,10 +18,10 @@ export async function status() {
   mount(h("h1", {}, "Status"), h("dl", { class: "tiles" }, ...tiles([["Documents", total("documents")], ["Chunks", total("chunks")], ["Embedder", found.embedder], ["Retrievers", found.retrievers.join(", ")]])),
     ...found.problems.map((text) => h("p", { class: "problem" }, h("strong", {}, "Problem: "), text)),
     h("div", { class: "actions" }, begin, doctor), progress, findings,
-    h("h2", {}, "What is indexed"), h("table", { class: "plain" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Source"), h("th", { scope: "col", class: "extra" }, "Collection"), h("th", { scope: "col", class: "num" }, "Documents"), h("th", { scope: "col", class: "num" }, "Chunks"))),
+    h("h2", {}, "Indexed documents"), h("table", { class: "plain" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Source"), h("th", { scope: "col", class: "extra" }, "Collection"), h("th", { scope: "col", class: "num" }, "Documents"), h("th", { scope: "col", class: "num" }, "Chunks"))),
       h("tbody", {}, ...counts.map(([origin, each]) => h("tr", {}, h("td", {}, origin, found.workspaces[origin] ? h("div", { class: "meta path" }, found.workspaces[origin]) : null),
         h("td", { class: "extra" }, found.collections[origin] ?? "memory"), h("td", { class: "num" }, number(each.documents)), h("td", { class: "num" }, number(each.chunks)))))),
-    h("h2", {}, "The database"), h("table", { class: "plain" }, h("tbody", {}, h("tr", {}, h("td", {}, "file"), h("td", { class: "path" }, found.location)),
+    h("h2", {}, "Database"), h("table", { class: "plain" }, h("tbody", {}, h("tr", {}, h("td", {}, "file"), h("td", { class: "path" }, found.location)),
       ...Object.entries(found.statistics).map(([name, value]) => h("tr", {}, h("td", {}, name.replaceAll("_", " ")), h("td", {}, typeof value === "number" ? number(value) : value))))));
   show(run);
   return events((kind, data) => {
@@ -50,15 +50,15 @@ function told(state) {
   if (state.state === "failed") return [h("p", { class: "problem" }, h("strong", {}, state.error), " ", state.hint ?? "")];
   if (state.state !== "done") return [];
   const { added, changed, removed, unchanged, lacking } = state.report;
-  return [h("p", { class: "meta" }, `Up to date: ${added} new, ${changed} changed, ${removed} removed, ${unchanged} as they were${lacking ? `, ${lacking} chunks without a vector` : ""}.`)];
+  return [h("p", { class: "meta" }, `Up to date: ${added} new, ${changed} changed, ${removed} removed, ${unchanged} unchanged${lacking ? `, ${lacking} chunks without a vector` : ""}.`)];
 }
 
 async function examine(button, findings) {
   button.disabled = true;
-  findings.replaceChildren(h("p", { class: "meta" }, "Examining …"));
+  findings.replaceChildren(h("p", { class: "meta" }, "Checking …"));
   try {
     const found = (await api("doctor")).findings;
     findings.replaceChildren(...(found.length ? found.map((each) => h("p", { class: "problem" }, h("strong", {}, each.what), h("span", { class: "meta" }, ` ${each.where} → ${each.hint}`)))
-      : [h("p", {}, "Nothing is wrong.")]));
+      : [h("p", {}, "No problems found.")]));
   } finally { button.disabled = false; }
 }
