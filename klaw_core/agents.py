@@ -27,7 +27,7 @@ class Agents:
         with Agents() as agents:
             memory = agents.memory("researcher")
 
-    Safe for several threads. All are closed together.
+    Safe to use from several threads. :meth:`close` closes all memories.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ _LONGEST_BURST = 10
 
 @frozen
 class BackgroundRun:
-    """A run that ended. ``reasons`` are those of its requests; ``error`` says what ended it, None if nothing did."""
+    """A run that ended. ``reasons`` are those of its requests; ``error`` is the exception that ended it, or None."""
 
     reasons: tuple[str, ...]
     report: IndexReport
@@ -66,15 +66,15 @@ class BackgroundIndexer:
             memory.conversations.append(message)
             indexer.request()       # returns at once
 
-    Requests within ``debounce_seconds`` of each other are one run. Words come first: they are written whatever else
-    goes on, and embedding gives way to them as soon as what was answered is kept. While another process embeds,
-    embedding is put off and tried again every few seconds. Without ``at_start`` there is no run before the first
+    Requests within ``debounce_seconds`` of each other are one run. Words are always written first: embedding stops for
+    a request as soon as the vectors that were received are stored. While another process embeds, embedding is postponed
+    and tried again every few seconds. Without ``at_start`` there is no run before the first
     request.
 
-    An error is logged (logger ``klaw``) and never raised; the next request tries again, and where the store was locked
-    or full, so does time. A good run logs "memory index ready". ``on_run`` is told of every run that was asked for, in
-    the thread of the runs. Leaving the block waits for the words that are being written, or for the embedder's answer;
-    what then has no vector gets it from the next run, here or elsewhere.
+    An error is logged (logger ``klaw``) and never raised; the next request tries again. If the store was locked or
+    full, the run is also repeated after some seconds. A successful run logs "memory index ready". ``on_run`` is called
+    after every requested run, in the thread of the runs. Leaving the block waits for the words that are being written,
+    or for the embedder's current response; the next run, in this process or another, embeds the rest.
     """
 
     def __init__(
@@ -115,9 +115,9 @@ class BackgroundIndexer:
         force: bool = False,
         reason: str = "",
     ) -> None:
-        """Ask for a run, soon, over one source, over single files, or (neither) over everything; return at once.
+        """Request a run over one source, over single files, or (neither) over everything; return at once.
 
-        ``force`` has every document of everything cut again. ``reason`` is what ``on_run`` is told.
+        ``force`` chunks every document again. ``reason`` is passed to ``on_run``.
         """
         wanted = _Wanted(force=force, reasons={reason: None})
         if paths is not None:
@@ -133,10 +133,10 @@ class BackgroundIndexer:
             self._changed.notify_all()
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until nothing is asked for or under way; return whether that came about in time.
+        """Wait until no run is requested or running; return whether that happened in time.
 
-        Embedding that is put off is not waited for: words find what was asked for. What is asked for after
-        :meth:`close` never comes about.
+        It does not wait for postponed embedding: search by words finds the new text. Requests after :meth:`close` are
+        never run.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._is_done or (self._closing and not self._running), timeout_seconds)
@@ -147,7 +147,7 @@ class BackgroundIndexer:
         return (self._failed or not self._wanted) and not self._running
 
     def close(self, timeout_seconds: float | None = None) -> bool:
-        """Stop once words are written, or the embedder has answered; return whether that came about in time.
+        """Stop after words are written, or the embedder has responded; return whether that happened in time.
 
         Closing twice is allowed.
         """

@@ -89,7 +89,7 @@ class PluginError(KlawError):
 
 
 class PluginNotFoundError(PluginError):
-    """Nothing installed provides the component that the configuration names.
+    """No installed plugin provides the component that the configuration names.
 
     ``extras`` are those of the distribution ``klaw`` that bring it; none where it is not one of the project's own.
     ``near`` is the name that was probably meant, empty if no known name is close.
@@ -110,7 +110,7 @@ class PluginContractError(PluginError):
 
 
 class StoreError(KlawError):
-    """The database cannot be used as asked."""
+    """The database cannot do what was requested."""
 
 
 class StoreLockedError(StoreError):
@@ -146,11 +146,11 @@ class ModelCorruptError(EmbeddingError):
 
 
 class EmbedderUnavailableError(EmbeddingError):
-    """The embedder's server or runtime does not answer."""
+    """The embedder's server or runtime does not respond."""
 
 
 class LanguageModelError(KlawError):
-    """A language model cannot be asked, does not answer in time, or answers what was not asked for."""
+    """A language model cannot be called, does not respond in time, or returns invalid data."""
 
 
 class RetrievalError(KlawError):

@@ -46,12 +46,12 @@ T_co = TypeVar("T_co", covariant=True)
 
 @frozen
 class ComponentContext:
-    """What a factory is told about the memory that its component will serve.
+    """Information for a factory about the memory of its component.
 
-    ``data_dir`` holds what must not be lost, ``cache_dir`` what can be computed again. ``agent`` names the agent whose
-    memory this is, empty for a memory that is not one of several: a store that several agents share must keep their
-    rows apart by it. ``offline`` forbids network access. ``converters``: what a source converts files with; None for
-    other components.
+    ``data_dir`` is for files that must not be lost, ``cache_dir`` for files that can be computed again. ``agent`` is
+    the name of the agent whose memory this is, empty if there is only one memory; a store that several agents share
+    must use it to separate their rows. ``offline`` forbids network access. ``converters`` convert the files of a
+    source to text; None for other components.
     """
 
     data_dir: Path
@@ -63,7 +63,7 @@ class ComponentContext:
 
 @frozen
 class AutoChoice:
-    """Makes an embedder one of those that ``type = "auto"`` chooses among.
+    """Makes an embedder one of those that ``type = "auto"`` chooses from.
 
     The lowest ``rank`` that works is taken; local models have ranks below 100, servers 100 and more. An embedder with
     ``keys`` is considered only if one of these environment variables is set.
@@ -75,15 +75,15 @@ class AutoChoice:
 
 @frozen
 class Component(Generic[OptionsT, T_co]):
-    """What a plugin offers under a name.
+    """A component that a plugin provides under a name.
 
-    ``name`` is what follows ``type =`` in the configuration; ``options`` is an attrs class whose fields are the other
+    ``name`` is the value of ``type =`` in the configuration; ``options`` is an attrs class whose fields are the other
     keys; ``factory`` builds the component from its options and a :class:`ComponentContext`; ``api`` is the generation
     of this API that the plugin was written for.
 
     The remaining fields concern one kind each. ``auto``: an embedder takes part in ``type = "auto"``. ``retrievers``:
-    the retrievers that a store is used with unless ``[[memory.retrieval]]`` says otherwise. ``listens``: the events
-    for which an extension must be built, though nothing else asks for it.
+    the retrievers to use with a store if ``[[memory.retrieval]]`` is not configured. ``listens``: the events that an
+    extension receives, and for which it is built.
     """
 
     name: str

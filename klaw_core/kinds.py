@@ -26,10 +26,10 @@ T_co = TypeVar("T_co", covariant=True)
 class Kind(Generic[T_co]):
     """A kind of component; the type parameter is the Protocol that its components implement.
 
-    ``table`` is the table under ``[memory]`` that picks a component by its ``type``, an array of tables if ``many``;
-    empty for what is configured by name: extensions in ``[extensions.NAME]``, converters in
-    ``[memory.converters.NAME]``. ``required``: the table has a default,
-    so that a memory always has such a component. ``methods`` must be there as soon as a component is built.
+    ``table`` is the table under ``[memory]`` that selects a component by its ``type``, an array of tables if ``many``;
+    empty for components that are configured by name: extensions in ``[extensions.NAME]``, converters in
+    ``[memory.converters.NAME]``. ``required``: the table has a default, so that a memory always has such a component.
+    ``methods`` must exist as soon as a component is built.
     """
 
     name: str

@@ -50,12 +50,12 @@ def load_config(
 ) -> Config:
     """Read every layer and return the configuration.
 
-    ``config_file`` and ``data_dir`` stand for the options of those names, ``directory`` is where the
-    search for a project's ``klaw.toml`` begins (None: no project), ``environment`` stands for the process's own,
-    ``overrides`` is laid over everything.
-    Options of components are checked when they are assembled; but if there is a problem here already, ``check`` is
-    given what was picked and the plugins that are disabled, and asked for theirs, so that all are told at once; not
-    where it cannot be told what is disabled. Raise ConfigError with every problem found.
+    ``config_file`` and ``data_dir`` replace the options of those names, ``directory`` is where the
+    search for a project's ``klaw.toml`` begins (None: no project), ``environment`` replaces that of the process,
+    ``overrides`` takes precedence over everything.
+    Options of components are checked when they are assembled. But if there is already a problem here, ``check`` is
+    called with the selections and the disabled plugins, so that all problems are reported together; it is not called if
+    the disabled plugins are not known. Raise ConfigError with every problem found.
     """
     environment = os.environ if environment is None else environment
     problems: list[str] = []

@@ -26,9 +26,9 @@ from klaw_core.values.listings import ListedChat
 class Conversations:
     """Every chat's messages. Safe for several threads and processes at once.
 
-    What is appended is on the disk, in the journal, before it becomes a row. While a rebuild keeps writers out,
-    rows wait for the next append or index; nothing is lost by that, since they are made of the journal.
-    Messages are read from the journal, as they were said; rows have secrets struck out.
+    A message is on disk, in the journal, before it becomes a row. While a rebuild blocks writers, rows wait for the
+    next append or index; nothing is lost, because rows are derived from the journal. Messages are read from the
+    journal, unchanged; rows have secrets redacted.
     """
 
     row_sync: RowSync
@@ -43,7 +43,7 @@ class Conversations:
 
     @property
     def redactor(self) -> Redactor:
-        """What is struck out of messages before anything of them is indexed, or given to a model."""
+        """Redacts messages before they are indexed or given to a model."""
         return self.row_sync.redactor
 
     def append(self, message: Message) -> Message:
@@ -64,7 +64,7 @@ class Conversations:
         return written
 
     def session_break(self, chat: Chat, ts: datetime | None = None) -> Message:
-        """Begin a new segment of a chat (now, by default), as ``/new`` does. Raise StoreError."""
+        """Start a new segment of a chat (now, by default), as ``/new`` does. Raise StoreError."""
         return self.append(Message("system", "", ts or datetime.now(UTC), type=SESSION_BREAK, meta=chat.meta))
 
     def window(self, chat: Chat, limit: int = 100) -> tuple[Message, ...]:
@@ -76,16 +76,16 @@ class Conversations:
         return self.journal.tail(chat, count)
 
     def read(self, chat: Chat, since: datetime | None = None, until: datetime | None = None) -> Iterator[JournalLine]:
-        """Yield a chat's messages in order, and what is wrong with the lines that hold none."""
+        """Yield a chat's messages in order, and a description of each invalid line."""
         return self.journal.read(chat, since, until)
 
     def search(self, text: str, limit: int = 10, chat: Chat | None = None) -> Sequence[StoredMessage]:
-        """Return messages that hold any word of ``text``, best first; ``Memory.search`` finds chunks of them."""
+        """Return messages that contain any word of ``text``, best first; ``Memory.search`` finds chunks of them."""
         with self._store.read() as snapshot:
             return snapshot.messages.search(text, limit, None if chat is None else chat.name)
 
     def chats(self) -> tuple[ListedChat, ...]:
-        """Return every chat, the one that spoke last first; read from the names of the journal's files alone."""
+        """Return every chat, the most recently active first; reads only the names of the journal's files."""
         days: dict[str, list[date]] = {}
         for file in self.journal.files().files:
             days.setdefault(file.chat.name, []).append(file.day)
@@ -93,7 +93,7 @@ class Conversations:
         return tuple(sorted(listed, key=lambda chat: (-chat.last_day.toordinal(), chat.name)))
 
     def session(self, chat: Chat) -> Session | None:
-        """Return where a chat stands, or None if it has no messages."""
+        """Return the state of a chat, or None if it has no messages."""
         with self._store.read() as snapshot:
             return snapshot.messages.session(chat.name)
 
@@ -106,7 +106,7 @@ class Conversations:
         to_message_id: str | None = None,
         created_at: datetime | None = None,
     ) -> Summary:
-        """Keep a summary of a chat, beside its earlier ones. Raise RecordError or StoreError."""
+        """Store a summary of a chat, in addition to its earlier ones. Raise RecordError or StoreError."""
         files = self.row_sync.summaries
         moment = created_at or datetime.now(UTC)
         summary = files.summary(chat, content, moment, from_message_id, to_message_id)
@@ -120,20 +120,20 @@ class Conversations:
         return self.row_sync.summaries.read(chat)
 
     def sync(self) -> SyncReport:
-        """Bring the rows up to date with the journal. Raise StoreError."""
+        """Update the rows from the journal. Raise StoreError."""
         return self.row_sync.sync()
 
     def find(self, chat: Chat, message_id: str) -> Message | None:
-        """Return a message as it was said; None if the journal has none of this id."""
+        """Return a message as it was said; None if the journal has no message with this id."""
         for line in self.journal.read(chat):
             if isinstance(line, JournalEntry) and line.message.id == message_id:
                 return line.message
         return None
 
     def forget(self, chat: Chat, ids: str | Collection[str]) -> int:
-        """Forget single messages for good, as :meth:`remove` does; return how many there were.
+        """Delete single messages permanently, as :meth:`remove` does; return how many there were.
 
-        Raise NotFoundError, and forget nothing, if the journal has none of one id, StoreError.
+        Raise NotFoundError, and delete nothing, if the journal lacks one of the ids; StoreError.
         """
         wanted = {ids} if isinstance(ids, str) else set(ids)
         said = [line.message.id for line in self.journal.read(chat) if isinstance(line, JournalEntry)]
@@ -145,9 +145,9 @@ class Conversations:
         return sum(name in wanted for name in said)
 
     def remove(self, chat: Chat, ids: Collection[str]) -> int:
-        """Remove single messages for good: from the files, the rows, the chunks and the cache.
+        """Remove single messages permanently: from the files, the rows, the chunks and the cache.
 
-        Return how many rows that were. Summaries stay. After a crash in between, the next index removes the rest.
+        Return the number of rows. Summaries stay. After a crash in between, the next index removes the rest.
         Raise StoreError.
         """
         with self._store.read() as snapshot:
@@ -164,7 +164,7 @@ class Conversations:
             return before - len(snapshot.messages.all(chat.name))
 
     def purge(self, chat: Chat) -> int:
-        """Remove a chat for good: its files, rows, chunks and summaries; return how many messages it had as rows.
+        """Remove a chat permanently: its files, rows, chunks and summaries; return how many messages it had as rows.
 
         The files go first: after a crash in between, the next :meth:`sync` and index remove the rest. Raise StoreError.
         """

@@ -19,9 +19,9 @@ _HINT = "a chat name has the form CHANNEL_ID, e.g. telegram_123456"
 class Chat:
     """A place where messages come from: a channel and the chat's id in it.
 
-    ``name`` is both in one word, safe as a directory's name and reversible: letters, digits and ``-._~@+``
-    stand for themselves, any other character is percent-encoded as in a URL, and so are an underscore in the
-    channel (the first one ends it) and a dot at the beginning. Raise RecordError for an empty part or a name
+    ``name`` encodes both, reversibly, as a valid directory name: letters, digits and ``-._~@+`` are kept; other
+    characters are percent-encoded as in a URL, and so are an underscore in the channel (the first underscore ends the
+    channel) and a leading dot. Raise RecordError for an empty part or a name
     over 255 bytes.
     """
 
@@ -47,7 +47,7 @@ class Chat:
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """Return the chat of a name, as ``klaw logs --chat`` takes it or a directory has it. Raise RecordError."""
+        """Return the chat with a name, as in ``klaw logs --chat`` or the name of its directory. Raise RecordError."""
         channel, separator, chat_id = name.partition("_")
         if not separator:
             raise RecordError(f"{name!r} is not a chat name", hint=_HINT)
@@ -58,9 +58,10 @@ class Chat:
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Self:
-        """Return the chat that a message's ``meta`` names. Raise RecordError if it names none.
+        """Return the chat that a message's ``meta`` names. Raise RecordError if there is none.
 
-        ``channel`` and ``chat_id`` win; without them, ``source = "scheduler"`` and ``task_name`` name a task's log.
+        ``channel`` and ``chat_id`` take precedence; without them,
+        ``source = "scheduler"`` and ``task_name`` name a task's log.
         """
         channel, chat_id = meta.get("channel"), meta.get("chat_id")
         if channel is None and chat_id is None and meta.get("source") == SCHEDULER:
@@ -75,5 +76,5 @@ class Chat:
 
     @property
     def meta(self) -> dict[str, str]:
-        """What a message of this chat says in its ``meta``."""
+        """The keys that identify this chat in the ``meta`` of a message."""
         return {"channel": self.channel, "chat_id": self.chat_id}

@@ -27,7 +27,7 @@ def chat_of(key: str) -> Chat:
 class HistoryStore:
     """Messages by the key ``channel:chat:thread``, which stays the same when a new session begins.
 
-    Nothing is trimmed away: ``max_recent`` bounds what :meth:`recent` returns. Safe for several threads and
+    No message is removed: ``max_recent`` limits what :meth:`recent` returns. Safe for several threads and
     processes at once.
     """
 
@@ -52,7 +52,7 @@ class HistoryStore:
         return self.conversations.append(Message(role, content, ts or datetime.now(UTC), meta=meta))
 
     def recent(self, key: str, count: int | None = None) -> tuple[Message, ...]:
-        """Return the last ``count`` messages (at most ``max_recent``), oldest first: what a new session begins with."""
+        """Return the last ``count`` messages (at most ``max_recent``), oldest first, to start a new session with."""
         wanted = min(self.max_recent if count is None else count, self.max_recent)
         asked = wanted
         while wanted > 0:
@@ -82,7 +82,7 @@ class HistoryStore:
         return summaries[-1].content if summaries else ""
 
     def purge(self, key: str) -> None:
-        """Remove the history and the summary for good, from the files as well. Raise StoreError."""
+        """Remove the history and the summary permanently, also from the files. Raise StoreError."""
         self.conversations.purge(chat_of(key))
 
 

@@ -44,7 +44,7 @@ class Listing:
 
 @frozen
 class JournalEntry:
-    """A message and where it stands: from ``offset`` to ``end`` of a log.
+    """A message and its place: from ``offset`` to ``end`` of a log.
 
     ``duplicate``: another message with this id came before it in the same reading.
     """

@@ -42,12 +42,12 @@ def _a(kind: type[Any]) -> Callable[[Any, "Attribute[Any]", Any], None]:
 
 @frozen
 class Message:
-    """What was said, by whom and when.
+    """A message: what was said, by whom and when.
 
-    ``ts`` is aware; it is kept in UTC, in milliseconds. ``content`` is text, or JSON as text. ``type`` is None,
+    ``ts`` is aware; it is stored in UTC with milliseconds. ``content`` is text, or JSON as text. ``type`` is None,
     ``"session_break"`` or ``"subagent_result"``. ``meta`` says where: ``channel`` and ``chat_id``, or
     ``source = "scheduler"`` and ``task_name``; then ``model``, ``tokens_in``, ``tokens_out``, ``tool``, as they
-    apply. An empty ``id`` is given by the journal. ``extra`` holds the fields of a line that Klaw does not know.
+    apply. The journal replaces an empty ``id``. ``extra`` has the fields of a line that Klaw does not know.
 
     Raise RecordError for an unknown role or type, a time without a zone, or a field of the wrong kind.
     """
@@ -62,7 +62,7 @@ class Message:
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
-        """Return the message that a line's object holds. Raise RecordError with the reason if it holds none.
+        """Return the message of a line's object. Raise RecordError with the reason if it is not a message.
 
         Content that is an object or an array is kept as its JSON; a session break needs no content.
         """
@@ -86,7 +86,7 @@ class Message:
         )
 
     def record(self) -> dict[str, Any]:
-        """Return the object that the journal writes; :meth:`parse` makes the same message of it."""
+        """Return the object that the journal writes; :meth:`parse` returns the same message for it."""
         known = {
             "id": self.id,
             "ts": format_ts(self.ts),

@@ -62,7 +62,9 @@ class CoreMemory:
     place: OwnedText = field(converter=as_text)
 
     def get(self) -> CoreFacts:
-        """Return what is known; nothing, if there is no file yet. A number or a list, put in by hand, is given as JSON.
+        """Return all facts; none if there is no file yet.
+
+        A number or a list that a person wrote is returned as JSON text.
 
         Raise StoreCorruptError, StoreError.
         """
@@ -70,14 +72,15 @@ class CoreMemory:
         return CoreFacts(*({key: _text(value) for key, value in table[section].items()} for section in SECTIONS))
 
     def render(self) -> str:
-        """Return :meth:`CoreFacts.render` of what is known."""
+        """Return :meth:`CoreFacts.render` of all facts."""
         return self.get().render()
 
     def update(self, section: str, key: str, value: str) -> None:
         """Set one key; it is on the disk when this returns.
 
         Raise NotFoundError for an unknown section, RecordError for an empty key, one of several lines or over 200
-        characters, or a value over 10,000, or what core memory has no room for; StoreCorruptError, StoreError.
+        characters, or a value over 10,000, or if core memory would exceed its size limit;
+        StoreCorruptError, StoreError.
         """
         self.update_all([(section, key, value)])
 
@@ -111,8 +114,8 @@ class CoreMemory:
     def init_from_user_md(self, text: str) -> Mapping[str, str]:
         """Fill ``user`` from a USER.md, once, where it has no value yet; return the facts that were added.
 
-        That it was done is remembered in the file (a USER.md without any fact does not count); after that
-        the text is not looked at again. Raise RecordError, and change nothing, if a fact is too long.
+        The file records that it was done (a USER.md without any fact does not count); after that, the text is ignored.
+        Raise RecordError, and change nothing, if a fact is too long.
         """
         with self.place.changing():
             table, size = self._load_any()

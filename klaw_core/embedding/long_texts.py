@@ -33,7 +33,7 @@ def embed_in_windows(
 
     ``embed`` is called once, with the distinct windows of at most ``max_tokens`` each, and returns a row for each,
     of unit length; it adds prefixes, if the model wants them. Equal texts, and windows that texts share, are
-    embedded once; windows of nothing but white space say nothing and are left out. ``texts`` must not be empty.
+    embedded once; windows of white space are left out. ``texts`` must not be empty.
     Raise EmbeddingError if the windows of a text cancel out.
     """
     import numpy as np
@@ -59,8 +59,8 @@ def embed_in_windows(
 def cut_windows(text: str, max_tokens: int, count_tokens: TokenCounter = estimate_tokens) -> list[str]:
     """Return the text in pieces of at most ``max_tokens``, in order and nothing left out.
 
-    Halving keeps the pieces of similar size, so that no stray end weighs like a page. A single character is
-    never cut, whatever it counts.
+    Halving keeps the pieces of similar size, so that a short end does not count as much as a page. A single character
+    is never split, regardless of its tokens.
     """
     if len(text) < 2 or count_tokens([text])[0] <= max_tokens:  # noqa: PLR2004  # one character cannot be cut
         return [text]

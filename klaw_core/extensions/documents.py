@@ -62,11 +62,11 @@ def _check_payload(_instance: object, _attribute: Any, value: Any) -> None:
 
 @frozen
 class NewDocument:
-    """A text to remember under an id of the caller's own.
+    """A text to store under an id of the caller.
 
     ``metadata`` can be filtered by, ``source`` is the label that results show, ``created_at`` (now, by default) is
-    aware. ``format`` names the chunker. ``payload`` is any JSON value that belongs to the document: it is kept and
-    returned with it, never searched. Raise RecordError for what cannot be kept.
+    aware. ``format`` names the chunker. ``payload`` is any JSON value: it is stored and returned with the document,
+    never searched. Raise RecordError for invalid values.
     """
 
     id: str = field(validator=_check_id)
@@ -79,7 +79,7 @@ class NewDocument:
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
-        """Return what a record of the journal holds. Raise RecordError."""
+        """Return the document of a journal's record. Raise RecordError."""
         try:
             return cls(
                 record["document"],

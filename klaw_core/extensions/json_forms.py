@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @singledispatch
 def to_json(value: Any) -> Any:
-    """Return a value as JSON has it. Raise TypeError for what has no JSON form."""
+    """Return the JSON form of a value. Raise TypeError for a type without one."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):

@@ -16,7 +16,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def check_private(paths: Iterable[Path]) -> Iterator[Finding]:
-    """Look whether only the owner may read and write these files; those that do not exist are fine."""
+    """Check that only the owner may read and write these files; missing files are accepted."""
     for path in paths:
         if _mode(path) & ~_PRIVATE:
             what = f"other users can access it (mode {_mode(path):03o})"
@@ -24,7 +24,7 @@ def check_private(paths: Iterable[Path]) -> Iterator[Finding]:
 
 
 def make_private(paths: Iterable[Path]) -> None:
-    """Make these files the owner's only, as far as that is possible."""
+    """Restrict these files to their owner, as far as possible."""
     for path in paths:
         if _mode(path) & ~_PRIVATE:
             with suppress(OSError):  # another's file, or a disk that cannot be written
@@ -54,7 +54,7 @@ def check_readable(check: str, location: str, read: Callable[[], object]) -> Ite
 
 
 def check_lines(check: str, location: str, bad: Iterable[BadLine | BrokenRecord]) -> Iterator[Finding]:
-    """Report broken lines. One that a crash cut short was never acknowledged, and costs nothing but itself."""
+    """Report invalid lines. A line that a crash truncated was never acknowledged; nothing else is lost."""
     lines = tuple(bad)
     places = tuple(f"byte {_position(line):,}: {line.reason}" for line in lines)
     if not lines:

@@ -51,8 +51,8 @@ def call(memory: ToolMemory, name: str, arguments: Mapping[str, Any] | str, allo
 def run_tool(known: Mapping[str, Tool], name: str, arguments: Mapping[str, Any] | str) -> Json:
     """Run one of these tools, by name, with a model's arguments; return what it answers as plain JSON.
 
-    Nothing that a model can say raises: an unknown tool, arguments that do not match the schema, and anything
-    that Klaw refuses give ``{"error": what is wrong}``, with ``hint`` where something helps.
+    No input of a model raises: an unknown tool, arguments that do not match the schema, and anything that Klaw refuses
+    return ``{"error": the problem}``, with a ``hint`` if there is one.
     """
     asked: object = name  # whatever a model says
     tool = known.get(str(asked)) or (known.get(snake_case(asked)) if isinstance(asked, str) else None)

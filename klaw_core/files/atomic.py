@@ -38,8 +38,8 @@ def make_private_directory(path: Path) -> None:
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file's content; durable when it returns. Raise StoreReadOnlyError if that is impossible.
 
-    A temporary file beside it, fsync, rename, fsync of the directory; left-overs of earlier crashes are swept.
-    A link stays one: what it leads to is replaced.
+    Writes a temporary file next to it, fsync, rename, fsync of the directory; removes temporary files of earlier
+    crashes. A link stays a link: its target is replaced.
     """
     try:
         require_own_link(path)
@@ -123,9 +123,10 @@ def writing_failed(path: Path, error: OSError) -> StoreError:
 
 
 def require_own_link(path: Path) -> None:
-    """Raise OSError if a path to be written to is a link that somebody else may have put there.
+    """Raise OSError if a path to be written to is a link that another user may have created.
 
-    A link of one's own, in a directory that nobody else may write, is followed: people keep their files elsewhere.
+    A user's own link, in a directory that nobody else may write to, is followed, because people keep their files
+    elsewhere.
     """
     try:
         link, directory = path.lstat(), path.parent.stat()
@@ -189,10 +190,10 @@ def holding(descriptor: int) -> Iterator[None]:
 
 @contextmanager
 def locked(directory: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold a directory's lock, so that what is read from a file in it is still true when it is written back.
+    """Hold a directory's lock, so that a file in it does not change between reading and writing.
 
     Excludes other threads and other processes that ask for the same lock; made if missing. The kernel drops
-    the lock with the process. Where somebody else has it, ``on_wait`` is called once, before waiting. Raise
+    the lock with the process. If another holder has it, ``on_wait`` is called once, before waiting. Raise
     StoreReadOnlyError if the directory cannot be used.
     """
     make_private_directory(directory)

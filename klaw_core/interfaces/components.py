@@ -53,29 +53,29 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class RemoteEmbedder(Protocol):
-    """An embedder that may ask a server. Optional: without it the model is on this machine.
+    """An embedder that may call a server. Optional; by default the model is on this machine.
 
-    A question then waits for a server, what was answered is kept call by call, and the probe sentence goes along once a
-    run and collection, to notice a model that has changed under its name.
+    For a server, a search waits for a limited time, results are stored after each call, and the probe sentence is sent
+    once per run and collection, to detect a model that has changed under the same name.
     """
 
     @property
     def remote(self) -> bool:
-        """Return whether it does."""
+        """Return whether it calls a server."""
 
 
 @runtime_checkable
 class BatchingEmbedder(Protocol):
-    """An embedder that says how many texts a call should have. Optional: without it 64."""
+    """An embedder that limits the number of texts per call. Optional; the default is 64."""
 
     @property
     def texts_per_call(self) -> int:
-        """Return how many texts it takes at once, at least 1."""
+        """Return the largest number of texts per call, at least 1."""
 
 
 @runtime_checkable
 class NamedEmbedder(Protocol):
-    """An embedder that knows its model's name before the model has loaded, or a server was asked. Optional."""
+    """An embedder that knows the name of its model before the model is loaded or a server is called. Optional."""
 
     @property
     def model(self) -> str:

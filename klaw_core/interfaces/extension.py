@@ -67,7 +67,7 @@ class Host(Protocol):
 
     @property
     def conversations(self) -> Conversations:
-        """Return what was said: the journals of messages, and what is struck out of them."""
+        """Return the conversations: the journals of messages, and the redactor."""
 
     def read(self) -> AbstractContextManager[Snapshot[Any]]:
         """Open a snapshot of the store."""
@@ -77,7 +77,10 @@ class Host(Protocol):
 
     @property
     def journals(self) -> Journals:
-        """Return the journals: what people own. Their names should be, or begin with, the extension's own."""
+        """Return the journals, which contain the data that people own.
+
+        Their names should be, or begin with, the extension's name.
+        """
 
     def journal(self, name: str, /, check: Callable[[Mapping[str, Any]], object] = ...) -> RecordJournal:
         """Return the journal of records of this name, as ``journals.records`` does.
@@ -86,10 +89,10 @@ class Host(Protocol):
         """
 
     def reserved_origins(self) -> frozenset[str]:
-        """Return the origins that belong to extensions, this one's among them."""
+        """Return the origins that belong to extensions, including this one's."""
 
     def index(self, origin: str, /) -> IndexReport:
-        """Bring the index up to date with the extension's sources of this origin.
+        """Update the index from the extension's sources of this origin.
 
         Raise NotFoundError if there are none, WorkspaceError, StoreError.
         """
@@ -115,7 +118,7 @@ class Host(Protocol):
         """Search as ``Memory.search`` does."""
 
     def emit(self, event: Event, /) -> None:
-        """Tell every listener of an event."""
+        """Send an event to every listener."""
 
 
 class Extension(Protocol):
@@ -128,7 +131,7 @@ class Extension(Protocol):
 
 @runtime_checkable
 class AttachedExtension(Protocol):
-    """An extension that works with the rest of the memory."""
+    """An extension that uses the rest of the memory."""
 
     def attach(self, host: Host, /) -> None:
         """Store the host; called once, before anything else."""
@@ -142,11 +145,11 @@ class SourcedExtension(Protocol):
     def origins(self) -> Sequence[str]:
         """Return the origins that only this extension's sources may have.
 
-        What is indexed of them stays when their source is missing: a lost journal must not empty the index as well.
+        Their indexed documents stay if the source is missing: a lost journal must not empty the index as well.
         """
 
     def sources(self) -> Sequence[Source]:
-        """Return the sources that there are now; one whose files do not exist yet is left out."""
+        """Return the present sources, without those whose files do not exist yet."""
 
 
 @runtime_checkable
@@ -189,13 +192,13 @@ class RecordedExtension(Protocol):
         """Return the kinds of its records, in the order in which they are exported."""
 
     def records(self) -> Iterator[Record | SkippedEntry]:
-        """Yield everything that a person owns of it; what cannot be read is a SkippedEntry."""
+        """Yield all data that a person owns; an entry that cannot be read is a SkippedEntry."""
 
     def check_record(self, record: Record, /) -> None:
         """Raise RecordError unless :meth:`add` can take the record. Change nothing."""
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
-        """Add records of one kind, each checked before. What is here stays; adding again changes nothing."""
+        """Add records of one kind, which were checked before. Existing records stay; adding again changes nothing."""
 
 
 @runtime_checkable
@@ -214,7 +217,7 @@ class ListeningExtension(Protocol):
     """An extension that receives events; its component lists them in ``listens``."""
 
     def on(self, event: Event, /) -> None:
-        """Take notice of an event. What this raises is logged and does not reach whoever caused the event."""
+        """Handle an event. An exception is logged and does not reach the caller that caused the event."""
 
 
 @runtime_checkable
@@ -238,9 +241,9 @@ class ArrangingExtension(Protocol):
     """An extension that edits the volatile items of a context: what every extension offered, and the chunks."""
 
     def arrange(self, question: ContextQuestion, items: Sequence[ContextItem], /) -> Iterable[ContextItem]:
-        """Yield the items that may be taken: the given ones, marked, left out or with another priority.
+        """Yield the items that may be used: the given ones, marked, left out or with another priority.
 
-        What it does must not depend on the budget, so that a larger budget only adds items.
+        The result must not depend on the budget, so that a larger budget only adds items.
         """
 
 

@@ -55,14 +55,14 @@ class SuggestingRetriever(Retriever[R], Protocol[R]):
     """A retriever that suggests a corrected query. Optional; used only if there is no good match."""
 
     def suggest(self, resource: R, query: Query, read: Callable[[Sequence[int]], Sequence[str]], /) -> str | None:
-        """Return the question as it may have been meant, or None. ``read`` gives the texts of chunks by their keys."""
+        """Return the corrected question, or None. ``read`` returns the texts of chunks by their keys."""
 
 
 @runtime_checkable
 class Index(Retriever[R], Protocol[R]):
     """A retriever that keeps rows of its own, derived from the chunks, in the store's transactions.
 
-    What the resource's library raises may pass: the store whose snapshot or transaction it is says what it means.
+    Exceptions of the resource's library may propagate: the store that owns the snapshot or transaction translates them.
     """
 
     def migrations(self) -> Sequence[Migration[R]]:
@@ -107,14 +107,13 @@ class CheckedIndex(Index[R], Protocol[R]):
     def check(self, resource: R, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
         """Return what is wrong with the collection's rows, each in one line; nothing for an index never filled.
 
-        ``space`` is the one that the collection is recorded to have. Nothing is written. What the rows may
-        have become does not raise.
+        ``space`` is the recorded space of the collection. Nothing is written. Damaged rows never raise.
         """
 
 
 @runtime_checkable
 class ErasingIndex(Index[R], Protocol[R]):
-    """An index in which what was removed stays readable until it is asked to erase it.
+    """An index in which removed rows stay readable until :meth:`erase` is called.
 
     Optional: without it ``remove`` leaves nothing of a row that the store does not overwrite by itself.
     """
@@ -122,5 +121,5 @@ class ErasingIndex(Index[R], Protocol[R]):
     def erase(self, resource: R, collection: str, /) -> None:
         """Make sure that nothing of removed rows is left in the collection's pages, inside the transaction.
 
-        What is still there is found as before.
+        Rows that were not removed are found as before.
         """

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class RecordJournal(Protocol):
-    """Records by id, in the order in which each id first came. Safe for several threads and processes at once.
+    """Records by id, in the order in which each id first occurred. Safe for several threads and processes at once.
 
-    In files it is one of JSON lines.
+    In files it is JSON Lines.
     """
 
     @property
@@ -30,12 +30,12 @@ class RecordJournal(Protocol):
 
     @property
     def version(self) -> Hashable:
-        """Return what is equal as long as nobody writes to the journal, without reading its records."""
+        """Return a value that stays equal as long as nobody writes to the journal; reads no records."""
 
     def append(self, records: Sequence[Mapping[str, Any]], /) -> Hashable:
-        """Keep records, each a JSON object with a string ``id``; they are durable when this returns.
+        """Append records, each a JSON object with a string ``id``; they are durable when this returns.
 
-        A record with a known id replaces that one, in its place. Return the version that this write left: while
+        A record with a known id replaces the old one, in its place. Return the version after this write: while
         :attr:`version` equals it, nobody has written since. Raise RecordError, StoreError.
         """
 
@@ -45,36 +45,36 @@ class RecordJournal(Protocol):
         /,
         is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = ...,
     ) -> frozenset[str]:
-        """Keep records as :meth:`append` does, but for those whose id another record has; return the ids of those.
+        """Append records, except those whose id another record has; return the ids of those.
 
-        ``is_same`` (default: equality) tells whether a record that is held may be replaced by one of its id. What is
-        held is looked at and written in one step: no other writer comes between. Raise RecordError, StoreError.
+        ``is_same`` (default: equality) decides whether an existing record may be replaced by a new one with the same
+        id. The check and the write are one step: no other writer can come between them. Raise RecordError, StoreError.
         """
 
     def replay(self) -> Replay:
-        """Return what the journal holds. Nothing that it can contain raises."""
+        """Return the content of the journal. No content raises."""
 
     def get(self, ids: Sequence[str], /) -> Mapping[str, Mapping[str, Any]]:
-        """Return the records of these ids that there are, without reading all others each time. Nothing raises."""
+        """Return the existing records with these ids, without reading all others each time. Nothing raises."""
 
     def ids(self) -> Collection[str]:
-        """Return the ids of the records that there are. Nothing raises."""
+        """Return the ids of all records. Nothing raises."""
 
     def forget(self, ids: Sequence[str], /) -> int:
         """Forget records; return how many there were. Their bytes are gone when this returns.
 
-        Raise StoreError: forgetting may have taken effect even so, with the bytes left to :meth:`finish`.
+        Raise StoreError; the records may be forgotten nevertheless, and :meth:`finish` then removes their bytes.
         """
 
     def finish(self) -> None:
-        """Remove the bytes of what was forgotten just before a crash. Raise StoreError."""
+        """Remove the bytes of records that were forgotten just before a crash. Raise StoreError."""
 
 
 class Log(Protocol):
     """JSON objects in the order in which they were appended. Safe for several threads and processes at once.
 
-    Each stands at an offset, which ascends, and stays as long as nothing before it is removed. In files the offset is
-    that of a byte.
+    Each object has an ascending offset, which stays the same as long as nothing before it is removed. In files it is a
+    byte offset.
     """
 
     @property
@@ -83,44 +83,44 @@ class Log(Protocol):
 
     @property
     def exists(self) -> bool:
-        """Return whether there is such a log. Raise OSError if that cannot be said."""
+        """Return whether the log exists. Raise OSError if that cannot be determined."""
 
     @property
     def size(self) -> int | None:
-        """Return the offset at which the next object would stand; None if it cannot be told."""
+        """Return the offset of the next object to be appended; None if it is not known."""
 
     def append(self, *records: Appendable) -> tuple[LogRecord, ...]:
         """Add objects at the end, all of them or none; they are durable when this returns.
 
-        Raise RecordError for what cannot be kept, StoreError.
+        Raise RecordError for an invalid object, StoreError.
         """
 
     def read(self, start: int = 0) -> Iterator[LogLine]:
         """Yield the objects from offset ``start`` on, which is 0 or the ``end`` of one read before.
 
-        What holds no object is yielded as a ``BadLine``. Nothing that a log can contain, or be, raises.
+        A line without an object is yielded as a ``BadLine``. No content or state of a log raises.
         """
 
     def read_backwards(self) -> Iterator[LogLine]:
-        """Yield the objects from the last to the first, as :meth:`read` would; reads no more than is asked for."""
+        """Yield the objects from the last to the first, in the form of :meth:`read`; reads no more than is iterated."""
 
     def remove(self, goes: Callable[[LogRecord], bool]) -> int:
-        """Remove objects for good; return how many. Raise StoreError."""
+        """Remove objects permanently; return how many. Raise StoreError."""
 
     def delete(self) -> None:
-        """Remove the log for good, if there is one. Raise StoreError."""
+        """Remove the log permanently, if it exists. Raise StoreError."""
 
     def checksum(self, start: int, end: int, before: int = 0, /) -> int | None:
-        """Return the CRC-32 of what stands from ``start`` to ``end``, given that of what comes before.
+        """Return the CRC-32 of the content from ``start`` to ``end``, continued from that of the content before.
 
-        None if it cannot be told.
+        None if it is not known.
         """
 
     def is_end(self, offset: int, /) -> bool:
-        """Return whether an object ends at this offset, or the log begins there; True where that cannot be told."""
+        """Return whether an object ends at this offset, or the log begins there; True if that is not known."""
 
     def count_blank(self, start: int, end: int, /) -> int:
-        """Return how many lines between two offsets hold nothing at all; there are none but in files edited by hand."""
+        """Return the number of empty lines between two offsets; they occur only in files edited by hand."""
 
 
 class LogFolder(Protocol):
@@ -135,10 +135,10 @@ class LogFolder(Protocol):
         """Return whether anything was ever written."""
 
     def groups(self) -> Sequence[str | SkippedEntry]:
-        """Return the names of the groups, in order, and what lies there without being one. Nothing raises."""
+        """Return the names of the groups, in order, and other entries found there. Nothing raises."""
 
     def names(self, group: str, /) -> Sequence[str | SkippedEntry]:
-        """Return the names of the logs of a group, in order, and what lies there without being one. Nothing raises."""
+        """Return the names of the logs of a group, in order, and other entries found there. Nothing raises."""
 
     def log(self, group: str, name: str, /) -> Log:
         """Return a log, whether it exists or not."""
@@ -152,16 +152,16 @@ class OwnedText(Protocol):
         """Return where the text is, for people."""
 
     def read(self, most: int, /) -> bytes | None:
-        """Return at most so many bytes of the text in UTF-8; None if there is none. Raise StoreError."""
+        """Return at most this many bytes of the text in UTF-8; None if there is none. Raise StoreError."""
 
     def changing(self) -> AbstractContextManager[None]:
-        """Let nobody else change the text within the block. Raise StoreError."""
+        """Lock the text against other writers within the block. Raise StoreError."""
 
     def replace(self, text: str, /) -> None:
         """Replace the text; durable when this returns. Raise StoreError."""
 
     def keep_aside(self, data: bytes, /) -> str:
-        """Keep a copy of a text that cannot be used, once; return where. Raise OSError, StoreError."""
+        """Store a copy of an invalid text, once; return its place. Raise OSError, StoreError."""
 
 
 class Journals(Protocol):

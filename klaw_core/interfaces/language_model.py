@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 class LanguageModel(Protocol):
-    """Completes prompts. Constructing one is cheap; nothing is loaded or asked before the first call.
+    """Completes prompts. Constructing one is cheap; nothing is loaded or called before the first completion.
 
-    One method is optional: ``status()`` returns facts by name for ``klaw status``, such as what was used today. It asks
-    no server.
+    One method is optional: ``status()`` returns facts by name for ``klaw status``, such as the tokens used today. It
+    calls no server.
     """
 
     @property
@@ -21,14 +21,14 @@ class LanguageModel(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Return how many tokens prompt and completion may have together."""
+        """Return the limit of tokens for prompt and completion together."""
 
     def complete(self, prompt: Prompt, /) -> Completion:
         """Return the completion of a prompt.
 
         If the prompt has a ``schema``, the completion's ``value`` satisfies it. Raise LanguageModelError if the model
-        cannot be asked, does not answer before the deadline, or answers nothing that satisfies the schema.
+        cannot be called, does not respond before the deadline, or returns nothing that satisfies the schema.
         """
 
     def count_tokens(self, text: str, /) -> int:
-        """Return the number of tokens of a text; an upper bound if the model's tokenizer is out of reach."""
+        """Return the number of tokens of a text; an upper bound if the model's tokenizer is not available."""

@@ -20,13 +20,13 @@ class MessageReader(Protocol):
         """Return every message of a chat."""
 
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
-        """Return messages that hold any word of ``text``, best first. Every text is a valid query."""
+        """Return messages that contain any word of ``text``, best first. Every text is a valid query."""
 
     def chats(self) -> Sequence[str]:
-        """Return every chat of which anything is mirrored, in order of name."""
+        """Return every chat with mirrored messages, by name."""
 
     def session(self, chat_id: str, /) -> Session | None:
-        """Return where a chat stands, or None if it has no messages."""
+        """Return the state of a chat, or None if it has no messages."""
 
     def summaries(self, chat_id: str, /) -> Sequence[Summary]:
         """Return a chat's summaries, oldest first."""
@@ -39,16 +39,17 @@ class MessageWriter(MessageReader, Protocol):
     """The rows of conversations in one transaction. A chat's session is derived again at each insert."""
 
     def insert(self, messages: Sequence[StoredMessage], /) -> int:
-        """Add messages and return how many are new. Of two with one id in a chat, the one at the earlier place stays.
+        """Add messages and return how many are new.
 
-        Raise StoreError for a role or type that there is not.
+        Of two messages with the same id in a chat, the one at the earlier place stays. Raise StoreError for an unknown
+        role or type.
         """
 
     def put_file(self, file: JournalFileState, /) -> None:
         """Record how far a file is mirrored."""
 
     def put_summaries(self, chat_id: str, summaries: Sequence[Summary], /) -> None:
-        """Make these the chat's summaries."""
+        """Replace the chat's summaries by these."""
 
     def purge(self, chat_id: str, /) -> int:
-        """Remove everything of a chat, its summaries included; return how many messages that were."""
+        """Remove everything of a chat, including its summaries; return the number of its messages."""

@@ -21,7 +21,7 @@ class Source(Protocol):
 
     @property
     def origin(self) -> str:
-        """Return the name that owns this source's documents; what is no longer scanned is removed."""
+        """Return the name that owns this source's documents; documents that a scan no longer finds are removed."""
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Yield the present entries without reading them. Raise WorkspaceError if the place itself is missing."""
@@ -29,8 +29,8 @@ class Source(Protocol):
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
         """Read one entry. Return a SkippedEntry with the reason if it cannot be read.
 
-        With ``keep=True`` what was indexed of it stays (a server that does not answer), with ``keep=False`` it goes
-        (a file that is empty now).
+        With ``keep=True`` its indexed document stays (a server that does not respond), with ``keep=False`` it is
+        removed (a file that is empty now).
         """
 
 
@@ -56,7 +56,7 @@ class ForgettableSource(Protocol):
     """A source that can forget single documents, so that the next scan does not add them again."""
 
     def forget(self, paths: Sequence[str], /) -> None:
-        """Forget these documents for good; unknown paths are ignored. Raise StoreError."""
+        """Forget these documents permanently; unknown paths are ignored. Raise StoreError."""
 
 
 @runtime_checkable
@@ -84,7 +84,7 @@ class WatchableSource(Protocol):
     """A source whose changes can be watched in the file system."""
 
     def watch_paths(self) -> Sequence[Path]:
-        """Return the files and directories to watch; directories with all that is below them."""
+        """Return the files and directories to watch; directories are watched recursively."""
 
 
 @runtime_checkable
@@ -92,13 +92,13 @@ class LocatingSource(Protocol):
     """A source whose documents are files."""
 
     def locate(self, path: str, /) -> str | None:
-        """Return the path of the document that a path in the file system means, None if it is none of this source."""
+        """Return the path of the document for a path in the file system, None if it does not belong to this source."""
 
     def file_of(self, path: str, /) -> Path | None:
         """Return the file of a document, None if this source does not have it now."""
 
     def file_text(self, path: str, /) -> str | SkippedEntry:
-        """Return the text of a document's file as it is now, front matter and all."""
+        """Return the present text of a document's file, including front matter."""
 
 
 @runtime_checkable

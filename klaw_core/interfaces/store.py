@@ -35,23 +35,23 @@ class Snapshot(VectorCacheReader, Protocol[R_co]):
         """Return the rows of conversations."""
 
     def collections(self) -> Sequence[str]:
-        """Return the names of the collections that were ever written to, in order of name.
+        """Return the names of the collections that have been written to, by name.
 
-        A collection comes into being with its first document or vector space. Asked about any other valid name, every
-        method below answers as for an empty collection.
+        The first document or vector space creates a collection. For any other valid name, every method below returns
+        what it returns for an empty collection.
         """
 
     def is_empty(self, collection: str, /) -> bool:
         """Return whether a collection has no chunks. Takes constant time."""
 
     def documents(self, collection: str, prefix: str, after: str, limit: int, /) -> Sequence[DocumentRecord]:
-        """Return at most ``limit`` documents in order of path: those that begin with ``prefix``, behind ``after``."""
+        """Return at most ``limit`` documents by path: those that begin with ``prefix``, after the path ``after``."""
 
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
-        """Return what :meth:`manifest` has of one path, None if it has nothing."""
+        """Return the row of :meth:`manifest` for one path, None if there is none."""
 
     def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
         """Return the chunks that pass the filters, as a selection that retrievers can join by."""
@@ -66,9 +66,9 @@ class Snapshot(VectorCacheReader, Protocol[R_co]):
         """Return one document's chunks in order of position; empty if it is not indexed."""
 
     def damaged(self, collection: str, path: str | None = None, /) -> Sequence[int]:
-        """Return the keys of the chunks that are not what was written: of one document, or (None) of all.
+        """Return the keys of damaged chunks: of one document, or (None) of all.
 
-        No other method returns such a chunk. A store that cannot be damaged unnoticed returns none.
+        No other method returns such a chunk. A store that always detects damage returns none.
         """
 
     def find(self, collection: str, chunk_id: str, /) -> Sequence[StoredChunk]:
@@ -95,14 +95,14 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
         """Return the rows of conversations, to be changed."""
 
     def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
-        """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come.
+        """Replace the document's chunks by these; a chunk with the same id keeps its key, others are removed or added.
 
-        The keys of new chunks ascend in their order; none was ever given to another. Text that holds NUL is kept as
-        it is, or refused with StoreError.
+        The keys of new chunks ascend in their order and were never used before. Text with NUL is stored unchanged, or
+        refused with StoreError.
         """
 
     def touch(self, collection: str, document: Document, /) -> None:
-        """Record that the date or the labels of a document whose content is unchanged are now these."""
+        """Record a new date or new labels for a document whose content is unchanged."""
 
     def delete(self, collection: str, path: str, /) -> Sequence[int]:
         """Remove one document and its chunks; return their keys (none if it is not indexed)."""
@@ -146,27 +146,27 @@ class Store(Protocol[R]):
     def migrate(self, owner: str, migrations: Sequence[Migration[R]], /) -> None:
         """Apply the migrations of an extension's own tables under ``owner``, those that are not recorded yet.
 
-        All of them in one transaction. What belongs to an extension the store tells by name, and says how: tables of
-        the SQLite store begin with ``x_``, the owner (hyphens as underscores) and ``_``. A rebuild keeps them, with
-        their rows, whether or not this was called for the store: chunks and documents have other keys afterwards, so
-        that rows of an extension must not refer to those. Raise StoreError.
+        All of them are applied in one transaction. The store recognises an extension's tables by name: in the SQLite
+        store, the name begins with ``x_``, the owner (hyphens as underscores) and ``_``. A rebuild keeps them, with
+        their rows, whether or not this was called for the store. Chunks and documents have other keys afterwards, so
+        rows of an extension must not refer to them. Raise StoreError.
         """
 
     def lock(self, name: str, /, on_wait: Callable[[], None] = ...) -> AbstractContextManager[None]:
-        """Hold the lock of this name; nobody else who uses the same data holds it meanwhile.
+        """Hold the lock of this name, exclusively among all users of the same data.
 
-        Excludes other threads and other processes. Where it is taken, call ``on_wait`` once, then wait. The lock ends
-        with the process. Names are of ``a-z``, digits and hyphens. Who holds it must not ask for it again.
+        Excludes other threads and other processes. If the lock is held, call ``on_wait`` once, then wait. The lock ends
+        with the process. Names consist of ``a-z``, digits and hyphens. The holder must not request the lock again.
         """
 
     def read(self) -> AbstractContextManager[Snapshot[R]]:
-        """Open a snapshot; usable from any thread, one thread a snapshot."""
+        """Open a snapshot; any thread may use it, but only one."""
 
     def write(self) -> AbstractContextManager[Transaction[R]]:
         """Begin a transaction; commit at the end of the block, roll back if it raises."""
 
     def rebuild(self) -> AbstractContextManager[Store[R]]:
-        """Give a store beside this one, with the same indexes, that takes its place at the end of the block.
+        """Yield a second store, with the same indexes, that replaces this one at the end of the block.
 
         It knows this one's cached vectors. Of the space that it comes to, those of a text that one of its chunks has
         stay; those of a space that it leaves go; any other space, which an interrupted move was building, stays.
@@ -181,8 +181,8 @@ class Store(Protocol[R]):
     def check(self, *, fix: bool = False) -> Sequence[Finding]:
         """Return what is wrong with the store itself: its files, its rows, its locks; not with the indexes.
 
-        With ``fix`` first fix what can be fixed without loss, then look. What the files may have become does
-        not raise, once the store is open.
+        With ``fix``, first fix what can be fixed without loss, then check. Damaged files never raise after the store is
+        open.
         """
 
     def close(self) -> None:

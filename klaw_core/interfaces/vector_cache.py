@@ -22,31 +22,31 @@ class VectorCacheWriter(VectorCacheReader, Protocol):
     def retire_space(self, space: VectorSpace, /) -> None:
         """Give a vector space, its collections and its cached vectors another revision: ``replaced-`` and the old one.
 
-        For a model that changed under its name: what it made before belongs to no embedder's space any more.
+        For a model that changed under its name: its earlier vectors no longer belong to the space of any embedder.
         """
 
     def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
         """Put vectors in the embedding cache, by chunk hash."""
 
     def use_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> None:
-        """Note that these cached vectors were of use now; of the others the least recently used leave first."""
+        """Record that these cached vectors were used now; the least recently used are removed first."""
 
     def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
-        """Leave at most ``max_entries`` vectors of the collections' spaces, the last used; return how many went.
+        """Keep at most ``max_entries`` vectors of the collections' spaces, the last used; return how many were removed.
 
-        A space that no collection is in is one that is being built: it stays, unless nothing of it was used for 30
-        days. ``found`` and ``computed`` are added to the statistics: vectors that were cached, and were not.
+        A space without a collection is being built: it stays, unless none of its vectors was used for 30 days.
+        ``found`` and ``computed`` are added to the statistics: vectors that were in the cache, and were not.
         """
 
     def note_documents(self, space: VectorSpace, documents: Mapping[tuple[str, str], Sequence[str]], /) -> None:
-        """Note which cached vectors, by chunk hash, were computed for which documents, by collection and path.
+        """Record which cached vectors, by chunk hash, were computed for which documents, by collection and path.
 
-        For a space that is being moved to: it may cut a document otherwise than it stands in the index, so that its
-        chunks there do not tell the hashes.
+        For the new space of a reindex: its chunks of a document may differ from those in the index, so the hashes
+        cannot be derived from the index.
         """
 
     def forget_documents(self, collection: str, paths: Sequence[str], /) -> None:
-        """Remove the cached vectors that were noted for these documents."""
+        """Remove the cached vectors that were recorded for these documents."""
 
     def forget_unused(self) -> None:
         """Remove the cached vectors of the collections' spaces whose text no chunk has."""

@@ -45,8 +45,8 @@ class EntryPointLike(Protocol):
 def discover(*, disabled: Collection[str] = (), points: Iterable[EntryPoint] | None = None) -> Registry:
     """Load every installed plugin and return what they offer.
 
-    ``disabled`` names entry points or distributions that are not to be loaded, compared as package indexes
-    do; ``points`` replaces the installed entry points (tests). Nothing a plugin raises escapes: it becomes
+    ``disabled`` names entry points or distributions that must not be loaded, compared as package indexes do;
+    ``points`` replaces the installed entry points (tests). Nothing a plugin raises escapes: it becomes
     the plugin's ``problem``.
     """
     from importlib.metadata import entry_points  # takes as long as half of everything else that a search imports

@@ -45,7 +45,7 @@ def install_extras(extras: Collection[str]) -> str:
 
 
 def update_command(name: str = _KLAW) -> str:
-    """Return the command that brings a distribution up to date."""
+    """Return the command that updates a distribution."""
     checkout = _checkout(name)
     if checkout is not None:
         return f"cd {shlex.quote(str(checkout.directory))} && git pull && {checkout.install()}"
@@ -53,7 +53,7 @@ def update_command(name: str = _KLAW) -> str:
 
 
 def reinstall_command(name: str, *, dependencies: bool = True) -> str:
-    """Return the command that installs a distribution again that is damaged, with what it needs or alone."""
+    """Return the command that reinstalls a damaged distribution, with or without its dependencies."""
     alone = [] if dependencies else ["--no-deps"]
     checkout = _checkout(name)
     if checkout is not None:

@@ -47,9 +47,9 @@ def _kind(kind: Kind[Any] | str) -> Kind[Any]:
 
 @frozen(eq=False, repr=False)
 class LiveComponent:
-    """An object that a program has already, under a name that the configuration can pick by ``type``.
+    """An object of the program, under a name that the configuration can select by ``type``.
 
-    ``kind`` is given by its name, such as ``"embedder"``. Raise PluginError for one that there is not.
+    ``kind`` is given by its name, such as ``"embedder"``. Raise PluginError for an unknown kind.
     """
 
     kind: Kind[Any] = field(converter=_kind)
@@ -64,7 +64,7 @@ class _NoOptions:
 
 @frozen(eq=False, repr=False)
 class Registry:
-    """What is installed, looked up by kind and name; where ``discover`` is given, ``plugins`` are not all of it."""
+    """The installed components by kind and name; if ``discover`` is given, ``plugins`` is only a part of them."""
 
     plugins: tuple[Plugin, ...] = ()
     offers: Mapping[tuple[str, str], Sequence[Offer]] = field(factory=dict)
@@ -76,7 +76,7 @@ class Registry:
         return self if self.discover is None else self.discover()
 
     def with_live(self, live: Sequence[LiveComponent]) -> Registry:
-        """Return a registry in which these objects are components, in place of plugins' of the same name."""
+        """Return a registry in which these objects replace the plugins' components of the same name."""
         whole = self.whole
         offers = dict(whole.offers)
         for item in live:

@@ -14,9 +14,9 @@ from klaw_core.values.vectors import Vector
 
 @frozen
 class Candidate:
-    """A chunk that was found, and how it stands after fusion and the stages so far.
+    """A chunk that was found, and its scores after fusion and the stages so far.
 
-    ``hit`` holds the score so far and its contributions, ``fused`` those of the retrievers alone. ``vector`` is the
+    ``hit`` has the current score and its contributions, ``fused`` those of the retrievers only. ``vector`` is the
     chunk's from the embedding cache, for a reranker that ``needs_vectors``; None if it was never embedded.
     """
 
@@ -33,7 +33,7 @@ class Candidate:
 
 @frozen
 class RerankScore:
-    """A stage's answer for one candidate: its new score, in place of the one before.
+    """A stage's result for one candidate: its new score, which replaces the old one.
 
     ``raw`` is what the stage computed the score from (a model's logit, an age in days), for ``--explain``; by
     default the score itself.
@@ -45,9 +45,9 @@ class RerankScore:
 
 
 def has_clear_winner(candidates: Sequence[Candidate], margin: float = 0.3) -> bool:
-    """Return whether the first candidate leads so clearly that reading the best again would be wasted.
+    """Return whether the first candidate leads so clearly that reranking is not needed.
 
-    It must be the first of every retriever that answered, and in one of them nobody else may come closer than
+    It must be first in every retriever that answered, and in one of them no other candidate may be closer than
     ``margin``, a share of the winner's own raw score. Raw scores are compared only within one retriever, and only where
     positive: cosine and BM25 have a meaningful zero, so their ratios mean something. How often the winner was right,
     and how many questions had one, is in ``docs/decisions/0014-reranking.md``.

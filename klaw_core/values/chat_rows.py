@@ -15,7 +15,7 @@ from attrs import field, frozen
 class StoredMessage:
     """A message as a row. ``day`` and ``position`` are its place: the file, and the byte where its line begins.
 
-    The order of a chat is that of these places, whatever ``created_at`` says. ``id`` is unique in its chat;
+    Messages of a chat are ordered by these places, not by ``created_at``. ``id`` is unique in its chat;
     ``role`` and ``type`` are as in the journal. ``created_at`` is aware, in UTC, in milliseconds.
     """
 
@@ -32,15 +32,15 @@ class StoredMessage:
 
     @property
     def place(self) -> tuple[date, int]:
-        """Where it stands in its chat: what messages are ordered by."""
+        """Its place in the chat, by which messages are ordered."""
         return self.day, self.position
 
 
 @frozen
 class Session:
-    """Where a chat stands: the model last known to speak, and when its current segment and the chat itself began.
+    """The state of a chat: the last known model, and the start of its current segment and of the chat itself.
 
-    ``model`` is empty if no message says which. A message that does not say leaves it as it is.
+    ``model`` is empty if no message names one. A message without a model leaves it unchanged.
     """
 
     chat_id: str
@@ -51,7 +51,7 @@ class Session:
 
 @frozen
 class Summary:
-    """What was said in short, up to a moment. ``file_path`` holds it, relative to the data directory.
+    """A summary of a chat, up to a moment. ``file_path`` is its file, relative to the data directory.
 
     ``from_message_id`` and ``to_message_id`` are the first and the last message that it covers, where known.
     """

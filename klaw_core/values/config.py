@@ -88,10 +88,10 @@ def named_embedding(text: str, current: Selection) -> Selection:
 class Config:
     """Everything that was configured, frozen. ``files`` are those that were read, in order.
 
-    ``default_retrieval``: no file says anything about ``[[memory.retrieval]]``, so that the store's own retrievers are
-    used. ``formats`` are the chunkers of document formats, ``converters`` those of files, ``extensions`` the tables of
-    extensions, all by name.
-    ``own_data_dir``: the data directory is not the user's usual one. ``notices`` say what a person should know.
+    ``default_retrieval``: no file configures ``[[memory.retrieval]]``, so the store's own retrievers are used.
+    ``formats`` are the chunkers of document formats, ``converters`` those of files, ``extensions`` the tables of
+    extensions, all by name. ``own_data_dir``: the data directory is not the user's usual one. ``notices`` are messages
+    for the user.
     """
 
     data_dir: Path
@@ -121,7 +121,7 @@ class Config:
 
     @property
     def fingerprint(self) -> str:
-        """What is equal for configurations that give the same memory: a hash, so that it tells nobody a key."""
+        """A string that is equal for configurations of the same memory: a hash, so that it reveals no key."""
         import json
         from hashlib import sha256
 
@@ -130,7 +130,7 @@ class Config:
         return sha256(json.dumps(values, default=str, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
     def selections(self) -> list[Selection]:
-        """Return every table that picks a component."""
+        """Return every table that selects a component."""
         single = (self.store, self.chunking, self.embedding, self.fusion, self.language_model)
         return [
             *(selection for selection in single if selection is not None),

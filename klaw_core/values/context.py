@@ -14,10 +14,10 @@ ContextPart: TypeAlias = Literal["stable", "volatile"]
 
 @frozen
 class ContextQuestion:
-    """What context is wanted for. ``chat`` is the name of the chat that the message belongs to, if any.
+    """The message that needs context. ``chat`` is the name of the chat that the message belongs to, if any.
 
-    ``as_of`` asks for what was true then, ``known_at`` for what was known then; None is now. ``seen`` are the sources
-    of the items that the model was given before.
+    ``as_of`` asks for what was true at that moment, ``known_at`` for what was known; None is now. ``seen`` are the
+    sources of items that the model already has.
     """
 
     message: str
@@ -30,14 +30,13 @@ class ContextQuestion:
 
 @frozen
 class ContextItem:
-    """Something for the context: its text, its part, and how it ranks.
+    """An item of the context: its text, its part, and its rank.
 
-    Items of a part are taken in order of ``priority``, lowest first (core memory has 0, facts 10, chunks 20), and of
-    those with one priority in the order in which they were offered. ``heading`` is the title of the group that the
-    item appears under. ``source`` says where it comes from, for people: a path with lines. ``created_at`` says when it
-    was said or written, where that is known. ``newest_first``: the items of a group that were taken are shown by that
-    time, the latest first, whatever their order was. ``label`` stands in brackets before the text, once for items that
-    follow each other and share it.
+    Items of a part are taken by ``priority``, lowest first (core memory has 0, facts 10, chunks 20); items with equal
+    priority in the order in which they were offered. ``heading`` is the title of the group that the
+    item appears under. ``source`` is its place, for people: a path with lines. ``created_at`` is the time when it was
+    said or written, if known. ``newest_first``: the chosen items of a group are shown by that time, the latest first.
+    ``label`` is shown in brackets before the text, once for consecutive items with the same label.
     """
 
     text: str
@@ -52,10 +51,10 @@ class ContextItem:
 
 @frozen
 class Context:
-    """What to put into a model's prompt. ``tokens`` counts both parts; it never exceeds the budget that was asked.
+    """The text from memory for a model's prompt. ``tokens`` counts both parts and never exceeds the budget.
 
-    ``notices`` say what could not be looked up; the rest of the context stands all the same. ``declined`` says why
-    nothing was looked up for the message, if nothing was.
+    ``notices`` name lookups that failed; the rest of the context is complete. ``declined`` is the reason if nothing was
+    looked up for the message.
     """
 
     stable: str = ""

@@ -33,17 +33,17 @@ def is_path_of(path: str, origin: str) -> bool:
 
 @frozen
 class Document:
-    """One text to remember, with where it came from.
+    """One text to index, and its source.
 
     ``path`` is unique in its collection and portable (``notes/a.md``: workspace name, then the relative
     path); ``origin`` names the source instance that owns it (``notes``), ``source`` is the label that
     results show (``MEMORY.md``, ``conversation``, ``manual``). ``created_at`` is aware, in UTC. The core sets
-    ``recipe``: which chunker, options and token counter cut the text. ``version`` is that of the software a
-    text of the collection ``docs`` describes. ``format`` names the chunker that cuts the text; ``heading`` stands above
-    all of it, outermost first. ``title`` is what the document is called outside its text, such as the name of its file
-    and its folders: words find every chunk by it, and a chunk without a heading is embedded with it. ``times`` are
-    pairs of a line and the moment that the text from there on was written, in order of lines, where that is known.
-    ``is_note``: it is a person's own file, from which secrets are struck out only where that is configured. ``digest``
+    ``recipe``: which chunker, options and token counter cut the text. ``version`` is the version of the software that a
+    text of the collection ``docs`` describes. ``format`` names the chunker; ``heading`` applies to the whole text,
+    outermost first. ``title`` is the name of the document outside its text, such as its file name and folders: search
+    by words finds every chunk by it, and a chunk without a heading is embedded with it. ``times`` are pairs of a line
+    and the moment when the text from that line on was written, in order of lines, if known. ``is_note``: it is a
+    person's own file, in which secrets are redacted only if that is configured. ``digest``
     tells the bytes that it was read from, for ``DigestingSource``.
     """
 
@@ -65,7 +65,7 @@ class Document:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256, in hex, of the recipe and all that chunks are made of: decides whether the document changed."""
+        """SHA-256, in hex, of the recipe and all that chunks are made from; it shows whether the document changed."""
         above = "".join(f"{heading}\0" for heading in self.heading)
         # What a document does not have leaves the hash as it was before there was such a thing.
         above += f"\x1d{self.title}\0" if self.title else ""
@@ -76,7 +76,7 @@ class Document:
 
 @frozen
 class DocumentRecord:
-    """What a store remembers of an indexed document: the manifest's row.
+    """What a store records of an indexed document: a row of the manifest.
 
     ``seen`` is what an index run noted to recognise the document without reading it; see ``RememberingTransaction``.
     """
@@ -123,9 +123,9 @@ class RecordedDocuments(Mapping[str, DocumentRecord]):
 
 @frozen
 class Replacement:
-    """What replacing one document changed: keys that are gone and chunks that are new; ``kept`` are the other keys.
+    """The result of replacing one document: removed keys and new chunks; ``kept`` are the other keys.
 
-    ``renewed`` are kept ones too, but the document's title is another: indexes are to add them again.
+    ``renewed`` are also kept, but the document's title has changed: indexes must add them again.
     """
 
     removed: tuple[int, ...] = ()

@@ -34,13 +34,13 @@ class Finding:
 
 @frozen
 class Diagnosis:
-    """Everything that was found, the worst first; empty for a healthy memory."""
+    """All findings, the most severe first; empty for a healthy memory."""
 
     findings: tuple[Finding, ...] = ()
 
     @property
     def remaining(self) -> tuple[Finding, ...]:
-        """What was found and not fixed."""
+        """The findings that were not fixed."""
         return tuple(finding for finding in self.findings if not finding.fixed)
 
     @property

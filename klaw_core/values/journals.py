@@ -12,8 +12,8 @@ from attrs import field, frozen
 class BrokenRecord:
     """A part of a journal that is not a record, and the reason.
 
-    ``location`` and ``position`` say where it is: a file and a byte in it, for a journal in a file. ``torn``: a crash
-    cut it short, so that it was never acknowledged.
+    ``location`` and ``position`` are its place: for a journal in a file, the file and a byte offset. ``torn``: a crash
+    truncated it, so it was never acknowledged.
     """
 
     location: str
@@ -27,9 +27,9 @@ class BrokenRecord:
 
 @frozen
 class Replay:
-    """The records of a journal by id, without those that were forgotten, in the order in which ids first came.
+    """The records of a journal by id, without forgotten ones, in the order in which their ids first occurred.
 
-    ``unfinished`` are ids that were forgotten while their bytes are still there, because a crash came between.
+    ``unfinished`` are forgotten ids whose bytes are still there because of a crash.
     """
 
     records: Mapping[str, Mapping[str, Any]] = field(factory=dict)
@@ -39,7 +39,7 @@ class Replay:
 
 @frozen
 class LogRecord:
-    """An object of a log and where its line stands: bytes ``offset`` (included) to ``end`` (excluded, with its end)."""
+    """An object of a log and the place of its line: bytes ``offset`` (included) to ``end`` (excluded)."""
 
     offset: int
     end: int
@@ -48,11 +48,11 @@ class LogRecord:
 
 @frozen
 class BadLine:
-    """A line without a record, or (with ``offset == end``) a log that cannot be read from ``offset`` on.
+    """A line without a record, or (if ``offset == end``) a log that cannot be read from ``offset`` on.
 
-    ``torn``: the last line has no end yet. It may be one that is being written just now, so it is not
-    consumed: ``end`` is ``offset``. Reading goes on at ``end``, as after a :class:`LogRecord`.
-    ``cut``: it ends before its JSON does, as a torn line that a later append has closed off.
+    ``torn``: the last line has no newline yet. Another process may be writing it, so it is not consumed: ``end`` is
+    ``offset``. Reading continues at ``end``, as after a :class:`LogRecord`.
+    ``cut``: the line ends before its JSON does, like a torn line that a later append has ended.
     """
 
     location: str
@@ -64,7 +64,7 @@ class BadLine:
 
     @property
     def ends_reading(self) -> bool:
-        """Whether the log could not be read any further, so that what is missing after it says nothing."""
+        """Whether the log could not be read any further, so that nothing is known about the lines after it."""
         return self.offset == self.end and not self.torn
 
     def __str__(self) -> str:

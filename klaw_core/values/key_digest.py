@@ -11,10 +11,10 @@ from klaw_core.values.vectors import Keys
 
 @frozen
 class KeyDigest:
-    """The number of keys, and the sums of what they and their squares leave when divided by :attr:`MODULUS`.
+    """The number of keys, and the sums of the keys and of their squares, each modulo :attr:`MODULUS`.
 
-    Sets of keys that differ have different tallies, but for rare accidents; such as differ in at most two keys on
-    each side, all of them below it, never have the same.
+    Different sets of keys have different digests, except for rare collisions. Sets that differ in at most two keys on
+    each side, all below the modulus, never collide.
     """
 
     #: A prime, so small that the square of what is less fits 64 bits, and so do the sums, whatever the keys.

@@ -13,7 +13,7 @@ T = TypeVar("T")
 class Lazy(Generic[T]):
     """Calls ``factory`` at the first :meth:`get` and then always returns the same value. Safe to use from threads.
 
-    An exception is not remembered: the next call tries again.
+    An exception is not stored: the next call tries again.
     """
 
     def __init__(self, factory: Callable[[], T]) -> None:
@@ -22,7 +22,7 @@ class Lazy(Generic[T]):
         self._lock = Lock()
 
     def get(self) -> T:
-        """Return the value, made at the first call. Raise what the factory raises."""
+        """Return the value, which the first call creates. Raise what the factory raises."""
         made = self._made
         if not made:
             with self._lock:
@@ -30,7 +30,7 @@ class Lazy(Generic[T]):
         return made[0]
 
     def preload(self) -> None:
-        """Start to make the value in a thread; :meth:`get` waits for it, and tries again if that failed."""
+        """Start to create the value in a thread; :meth:`get` waits for it, and tries again if that failed."""
         Thread(target=self._try, name="klaw-load", daemon=True).start()
 
     def _try(self) -> None:

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 @frozen
 class ListedDocument:
-    """An indexed document. ``title`` is its outermost heading, if it has one; ``preview`` how its text begins."""
+    """An indexed document. ``title`` is its outermost heading, if any; ``preview`` is the start of its text."""
 
     path: str
     origin: str
@@ -25,7 +25,7 @@ class ListedDocument:
 
 @frozen
 class ListedChat:
-    """A chat with the first and the last day (of UTC) on which something was said, and how many days there are."""
+    """A chat, the first and the last day (UTC) with messages, and the number of such days."""
 
     name: str
     first_day: date
@@ -37,7 +37,7 @@ class ListedChat:
 class ListedWorkspace:
     """A directory of notes. ``include`` are patterns of file names, ``exclude`` of paths below ``root``.
 
-    ``configured``: it stands in ``[[memory.sources]]``. ``is_there``: the directory exists.
+    ``configured``: it is in ``[[memory.sources]]``. ``is_there``: the directory exists.
     """
 
     name: str

@@ -33,7 +33,7 @@ _WRITTEN = re.compile(r"\s*([^\s=!<>]+)\s*(=|!=|<=|>=|<|>)(.*)", re.DOTALL)
 
 @frozen
 class Condition:
-    """What the metadata of a document must be for its chunks to be found.
+    """A condition on the metadata of documents: only chunks of documents that satisfy it are found.
 
     A tuple of strings satisfies a condition if one of its elements does (``!=``: if none is equal). Numbers and
     booleans compare with numbers and booleans (``True`` equals 1), strings with strings; values of different types are
@@ -90,16 +90,16 @@ def parse_condition(text: str) -> Condition:
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
-    """Return metadata with lists of strings as tuples. Raise RecordError for what a document cannot have."""
+    """Return metadata with lists of strings as tuples. Raise RecordError for invalid metadata."""
     if len(metadata) > MAX_KEYS:
         raise RecordError(f"the metadata has {len(metadata)} keys; the limit is {MAX_KEYS}")
     return {_checked_key(key): _checked_value(key, value) for key, value in metadata.items()}
 
 
 def metadata_part(values: Mapping[str, Any]) -> dict[str, MetadataValue]:
-    """Return those of another program's values that a document's metadata can hold; the others are left out.
+    """Return those values of another program's metadata that a document's metadata can contain; leave out the others.
 
-    Objects, null, mixed lists and what is too long can be kept in a document's ``payload``.
+    Store objects, null, mixed lists and long values in a document's ``payload`` instead.
     """
     found: dict[str, MetadataValue] = {}
     for key, value in values.items():

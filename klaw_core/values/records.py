@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 @frozen
 class Record:
-    """What an extension exports: a JSON object, and its kind, which says which extension imports it."""
+    """A record of an export: a JSON object and its kind, which determines the extension that imports it."""
 
     kind: str
     value: Mapping[str, Any] = field(repr=False)
@@ -18,10 +18,10 @@ class Record:
 
 @frozen
 class ImportCounts:
-    """What importing records did: how many were added, how many were there already, and what stays as it was here.
+    """The result of an import: how many records were added, how many existed already, and which differ.
 
-    ``kept`` describes, one line each, what is different here and was therefore left alone. ``notices`` say what a
-    person should do.
+    ``kept`` describes, one line each, records that differ from the existing ones and were not imported. ``notices`` say
+    what the user should do.
     """
 
     added: int = 0

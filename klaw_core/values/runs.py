@@ -15,10 +15,10 @@ VANISHED = "vanished"
 
 @frozen
 class SkippedEntry:
-    """What a source found and left out, and why.
+    """An entry that a source found and skipped, and the reason.
 
-    ``keep`` says that what was indexed from ``path`` (or below it) before stays, because it could not be
-    looked at; False means that there is nothing to index there any more.
+    ``keep``: the documents indexed from ``path`` (or below it) stay, because the entry could not be examined; False
+    means that there is no longer anything to index.
     """
 
     path: str
@@ -28,7 +28,7 @@ class SkippedEntry:
 
 @frozen
 class Progress:
-    """How far a run has come.
+    """The progress of a run.
 
     In the stages ``index`` and ``ahead`` (vectors for another index than the one in use), ``done`` and ``total`` are
     bytes of the documents found by the scan; in the stage ``embed`` they are chunks. The stage ``wait`` is for another
@@ -70,9 +70,9 @@ class IndexReport:
 
 @frozen
 class Excerpt:
-    """Lines of a document, both ends included. ``file`` is where they stand, None for a saved memory.
+    """Lines of a document, both ends included. ``file`` is their file, None for a saved memory.
 
-    ``notice`` says what a person should know though the call succeeded; usually it is empty.
+    ``notice`` is a message for the user although the call succeeded; usually it is empty.
     """
 
     path: str
@@ -95,7 +95,7 @@ class ForgetReport:
 class SourceStatus:
     """A source of documents. ``root`` is its directory, None if it is not one.
 
-    ``can_forget``: single documents can be forgotten. ``configured``: it stands in ``[[memory.sources]]``.
+    ``can_forget``: single documents can be forgotten. ``configured``: it is in ``[[memory.sources]]``.
     """
 
     origin: str

@@ -42,8 +42,8 @@ class Filters:
 class ChunkSelection(Protocol):
     """The chunks that pass the filters of a search, as the store that made it represents them.
 
-    A retriever that shares the store's resource may recognise the store's own class and join by it; any other asks
-    for the keys.
+    A retriever that shares the store's resource may recognise the store's own class and use it in a join; others call
+    :meth:`keys`.
     """
 
     def keys(self) -> Keys:
@@ -121,12 +121,12 @@ class Ranking:
 class SearchResult:
     """A chunk that was found, with its place and the reason for its rank.
 
-    ``origin`` is where the text comes from, which no text can choose: the name of a workspace, ``saved``,
+    ``origin`` is the source of the text, which the text itself cannot set: the name of a workspace, ``saved``,
     ``conversations``, ``documents``; for a saved text, ``source`` is the label given by its writer.
     ``context`` is the text just before the chunk. ``similarity`` is the raw score of the retriever of vectors (for the
     default metric the cosine of question and chunk), None if that retriever did not return the chunk.
-    ``relevance`` is how likely the chunk answers the question, from 0 to 1 and comparable between questions; None
-    if no retriever knows. ``score`` is comparable only within one answer. ``also`` are the places of other chunks of
+    ``relevance`` is how likely the chunk answers the question, from 0 to 1 and comparable between questions; None if no
+    retriever provides it. ``score`` is comparable only within one search. ``also`` are the places of other chunks of
     the same document that were found and left out.
     """
 
@@ -182,7 +182,7 @@ class SearchResults(Sequence[SearchResult]):
 
 @frozen(eq=False)
 class KeySelection:
-    """A selection that lists its keys, for stores whose filters give keys anyway."""
+    """A selection that lists its keys, for stores whose filters return keys."""
 
     _keys: Keys
 

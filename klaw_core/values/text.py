@@ -26,12 +26,11 @@ TokenCounter: TypeAlias = Callable[[Sequence[str]], Sequence[int]]
 
 @frozen
 class Span:
-    """A chunker's cut: ``text[start:end]``, in characters, with the headings above it, outermost first.
+    """A part of a text: ``text[start:end]``, in characters, with the headings above it, outermost first.
 
     ``continues`` names the element (``"code"``, ``"table"``, ``"list item"``, ``"paragraph"`` …) that was
-    larger than the bound and of which this span is not the first piece; otherwise None. ``context`` is where
-    the text begins without which the span is hard to understand, and which ends where the span starts; None if
-    it stands for itself.
+    larger than the bound and of which this span is not the first piece; otherwise None. ``context`` is the start of the
+    text that a reader needs before the span, and that ends where the span starts; None if the span needs none.
     """
 
     start: int
@@ -45,10 +44,10 @@ class Span:
 class Chunk:
     """A chunk of a document: the unit that is embedded, indexed and found.
 
-    ``start`` and ``end`` are character offsets into the document's text, lines count from 1 and both ends
-    belong to the chunk. ``context`` is what stands right before it and is no part of it: indexes of words find
-    the chunk by it too, and count it less. ``title`` is the document's. ``created_at`` is when the end of the chunk was
-    written, None if nothing says so of the parts of the document. ``chunk_id`` is derived from path, heading, context
+    ``start`` and ``end`` are character offsets into the document's text, lines count from 1 and include both ends.
+    ``context`` is the text just before the chunk; it is not part of it, but indexes of words also match it, with less
+    weight. ``title`` is the document's. ``created_at`` is the time when the end of the chunk was written, None if the
+    document has no times for its parts. ``chunk_id`` is derived from path, heading, context
     and text, so it survives a rebuild.
     """
 
@@ -70,9 +69,9 @@ class Chunk:
 
     @property
     def embedding_text(self) -> str:
-        """The text that is embedded: the heading path, where the chunk does not begin with it, then the text.
+        """The text that is embedded: the heading path, unless the chunk begins with it, then the text.
 
-        Where there is no heading the document's title stands for it, unless it says nothing: a number, say.
+        Without a heading, the document's title is used, unless it is meaningless, such as a number.
         """
         if not self.heading:
             telling = any(character.isalpha() for character in self.title)
@@ -89,7 +88,7 @@ class Chunk:
 
 @frozen
 class StoredChunk:
-    """A chunk as the store holds it. ``key`` is allocated by the store and never reused."""
+    """A chunk as stored. ``key`` is allocated by the store and never reused."""
 
     key: int
     chunk: Chunk

@@ -19,7 +19,7 @@ class Tool:
     are rejected. ``aliases`` are other argument names that models use, not shown to them: ``{"topK": "limit"}``.
     ``run`` gets arguments that satisfy the schema and returns a JSON object; a KlawError that it raises becomes an
     answer that the model can act on. ``read_only``: it changes nothing. ``destructive``: it removes something.
-    ``opt_in``: it is offered only where a program allows it by name.
+    ``opt_in``: it is offered only if a program allows it by name.
     """
 
     name: str
