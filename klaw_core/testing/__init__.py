@@ -1,4 +1,4 @@
-"""The conformance kit: one contract class a Protocol, to be inherited by the tests of whatever implements it.
+"""The conformance kit: one contract class per Protocol, for the tests of its implementations to inherit.
 
     embedder    EmbedderContract
     chunker     ChunkerContract, MarkdownChunkerContract, and strategies for Markdown
@@ -10,5 +10,5 @@
     converter   ConverterContract
     store       StoreContract, PersistentStoreContract, StoreMachine, and MessagesContract for conversations
 
-A subclass gives the fixture that its contract names. Needs the extra ``klaw[testing]`` (pytest, hypothesis).
+A subclass supplies the fixture that its contract names. Needs the extra ``klaw[testing]`` (pytest, hypothesis).
 """

@@ -1,4 +1,4 @@
-"""What an index that checks itself must do besides, as tests to inherit in the place of ``IndexContract``."""
+"""The contract of an index that checks itself: inherit it instead of ``IndexContract``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 class CheckedIndexContract(IndexContract[R]):
-    """Whatever the index wrote itself is sound. That damage is found is for the tests of each index."""
+    """The index reports no damage in rows that it wrote. Each index tests by itself that it finds damage."""
 
     def test_checks_itself(self, index: Index[R]) -> None:
         assert isinstance(index, CheckedIndex)

@@ -1,7 +1,7 @@
-"""Crashes for whatever writes files: the process killed inside each system call, and the power cut after each.
+"""Crash tests for programs that write files: kill the process inside each system call, cut the power after each.
 
-A program here is a function that writes below a directory and calls ``acknowledge(word)`` for what it may
-promise from then on. The tests of Klaw's own files show how it is used. POSIX; the power cut needs Linux's /proc.
+A program is a function that writes below a directory and calls ``acknowledge(word)`` for what it guarantees from then
+on. The tests of Klaw's own files show how it is used. POSIX; the power cut needs Linux's /proc.
 """
 
 import os

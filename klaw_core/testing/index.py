@@ -1,4 +1,4 @@
-r"""What every index must do, as tests to inherit.
+r"""The contract of an index, as tests to inherit.
 
     class TestMyIndex(IndexContract[Connection]):
         @pytest.fixture
@@ -8,7 +8,7 @@ r"""What every index must do, as tests to inherit.
         def begin(self, resource): ...
         def rollback(self, resource): ...
 
-What every retriever must do is in :mod:`klaw_core.testing.retriever`.
+The contract of a retriever is in :mod:`klaw_core.testing.retriever`.
 """
 
 from __future__ import annotations

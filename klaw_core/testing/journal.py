@@ -1,4 +1,4 @@
-"""The contracts of journals, for whoever keeps them elsewhere than in files.
+"""The contracts of journals, for stores that keep them elsewhere than in files.
 
 class TestMyJournal(RecordJournalContract):
     @pytest.fixture

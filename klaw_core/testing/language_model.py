@@ -30,7 +30,7 @@ _SCHEMA = {
 
 @define(eq=False)
 class ScriptedModel:
-    """A language model that answers what it was told to, in order, and writes down what it was asked.
+    """A language model that returns scripted answers, in order, and records its prompts.
 
     An answer is a text, an exception to raise, or a function of the prompt. When the script ends, every call raises.
     """

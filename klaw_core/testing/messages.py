@@ -1,4 +1,4 @@
-"""What every store must do with the rows of conversations, as a test class to inherit.
+"""The contract of a store for the rows of conversations, as a test class to inherit.
 
 class TestSqliteMessages(MessagesContract):
     @pytest.fixture

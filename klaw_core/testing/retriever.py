@@ -1,8 +1,7 @@
-"""What every retriever must do, as tests to inherit, and chunks to ask about.
+"""The contract of a retriever, as tests to inherit, and chunks to search.
 
-Two kinds pass alike: one that finds words answers with the chunks that share one with the query, one that finds vectors
-answers with the nearest. So the laws ask about chunks whose whole text is the query, and about the shape of every
-answer.
+Both kinds of retrievers must pass: one for words returns the chunks that share a word with the query, one for vectors
+returns the nearest. So the laws search for chunks whose whole text is the query, and check the form of every result.
 """
 
 from __future__ import annotations

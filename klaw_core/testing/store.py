@@ -1,4 +1,4 @@
-"""What every store must do, as a test class to inherit.
+"""The contract of a store, as a test class to inherit.
 
     class TestSqliteStore(StoreContract):
         @pytest.fixture
