@@ -181,7 +181,7 @@ class AsyncMemory:
 
     Calls run at once, as many as there are threads; the others wait. A cancelled call that has not started never runs.
     One that has started runs to its end in its thread, except ``index``, ``embed`` and ``reindex``, which stop at their
-    next step, and go on there when they are called again. ``close`` waits for the calls that run.
+    next step, and continue there at the next call. ``close`` waits for running calls.
     """
 
     def __init__(self, memory: Memory, *, threads: int = THREADS) -> None:

@@ -154,7 +154,7 @@ class LanguageModelError(KlawError):
 
 
 class RetrievalError(KlawError):
-    """A retriever could not answer; the other retrievers go on without it."""
+    """A retriever could not answer; the other retrievers continue without it."""
 
 
 class QueryError(KlawError):

@@ -187,7 +187,7 @@ class _MemoryTools:
         properties = {"path": string("A result's path: saved/2026-02-24-1a2b3c.", _MAX_PATH_CHARACTERS)}
         return Tool(
             "memory_forget",
-            "Forget a saved memory or note for good. Only when the user asks.",
+            "Forget a saved memory or note permanently. Only when the user asks.",
             properties,
             self._forget,
             ("path",),

@@ -27,6 +27,10 @@ REPLACED = {
     r"from then on": "from WHEN on",
     r"nobody can be asked": "stdin is not a terminal",
     r"would bring it back": "would add it again",
+    r"str(?:uck|ikes?) out": "redacted",
+    r"for good": "permanently",
+    r"t(?:akes?|ook) the place of": "replaces",
+    r"put(?:s|ting)? off": "postponed",
 }
 _WORD = re.compile(rf"(?<![\w/-])(?:{'|'.join(REPLACED)})(?![\w-])", re.IGNORECASE)
 
