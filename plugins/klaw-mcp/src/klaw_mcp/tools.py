@@ -85,5 +85,5 @@ def _forget(memory: Memory) -> Tool:
         return {"forgotten": list(gone.paths)}
 
     path = {"type": "string", "description": "As in a result: saved/2026-02-24-1a2b3c.", "minLength": 1}
-    description = "Forget one saved memory or note permanently. Only when the user asks."
+    description = "Forget one saved memory or note. Only when the user asks."
     return Tool(FORGET, description, {"path": path}, forget, ("path",), destructive=True)
