@@ -70,8 +70,7 @@ def keep_ranges(path: Path, ranges: Callable[[int], Iterable[tuple[int, int]]]) 
     except OSError as error:
         raise writing_failed(path, error) from error
     path = Path(os.path.realpath(path))
-    # One name, under the lock: a crash leaves at most one such file, and the next call begins with it.
-    temporary = path.with_name(f"{_TEMPORARY}{path.name}-rewrite")
+    temporary = _rewritten(path)
     try:
         with open_regular(path) as file:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -87,6 +86,37 @@ def keep_ranges(path: Path, ranges: Callable[[int], Iterable[tuple[int, int]]]) 
     except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+        raise writing_failed(path, error) from error
+
+
+def _rewritten(path: Path) -> Path:
+    """Return the file that is to take another's place: one, under the lock, so that a crash leaves at most one."""
+    return path.with_name(f"{_TEMPORARY}{path.name}-rewrite")
+
+
+def has_leftover(path: Path) -> bool:
+    """Return whether a crash has left a file that was to take this one's place; :func:`keep_ranges` begins with it."""
+    return _rewritten(Path(os.path.realpath(path))).exists()
+
+
+def overwrite(path: Path, parts: Iterable[tuple[int, bytes]], *, flush: bool = True) -> None:
+    """Write bytes over those at some places of a file; durable when it returns, with ``flush``. Raise StoreError.
+
+    A crash may leave any of it written, and any not. The caller holds the lock that keeps others from writing.
+    """
+    try:
+        require_own_link(path)
+        descriptor = os.open(os.path.realpath(path), os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            require_regular(descriptor)
+            for start, data in parts:
+                os.lseek(descriptor, start, os.SEEK_SET)
+                write_all(descriptor, data)
+            if flush:
+                getattr(os, "fdatasync", os.fsync)(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
         raise writing_failed(path, error) from error
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
+from zlib import crc32
 
 from attrs import define, field
 
@@ -14,6 +16,8 @@ from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular
 from klaw_core.files.jsonl import decode
 from klaw_core.values.journals import BadLine
+
+_TAIL_BYTES = 4096
 
 # So often the file is looked at again because another process has put a new one in its place.
 _ATTEMPTS = 5
@@ -38,21 +42,28 @@ class Line(Protocol):
     def record(self) -> Mapping[str, Any] | None:
         """Return the record, None for a tombstone."""
 
+    @property
+    def void(self) -> Sequence[tuple[int, int]]:
+        """Return the lines that a tombstone makes void; none for one of an id."""
+
 
 @define(eq=False)
 class JournalIndex:
     """The place of each record. After the first look only what was appended since is read.
 
-    Klaw appends to the file or puts another in its place, which is read anew. What a hand changes in it without
+    Klaw appends to the file, also to say which lines it writes spaces over, or puts another in its place, which is read
+    anew. What a hand changes in it without
     changing its length is noticed by its time. Safe for several threads.
     """
 
     path: Path
     read: Callable[[int], Iterator[Line | BadLine]]
     _places: dict[str, tuple[int, int]] = field(factory=dict, init=False)
+    _names: dict[int, str] = field(factory=dict, init=False)
     _inode: int = field(default=-1, init=False)
     _end: int = field(default=0, init=False)
     _changed: int = field(default=0, init=False)
+    _tail: int = field(default=0, init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
     def ids(self) -> list[str]:
@@ -75,6 +86,17 @@ class JournalIndex:
                 self._forget()
             return {}
 
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Take what is written in this block for what its last line says of it. The caller holds the file's lock."""
+        with self._lock:
+            if self._end:  # otherwise nothing was looked at yet
+                self._catch_up()
+        yield
+        with self._lock:
+            if self._end:
+                self._catch_up(is_same=True)
+
     def _read(self, wanted: Mapping[str, tuple[int, int]]) -> dict[str, Mapping[str, Any]] | None:
         """Return the records at these places; None if they are not there any more."""
         found: dict[str, Mapping[str, Any]] = {}
@@ -91,13 +113,15 @@ class JournalIndex:
             return None
         return found
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, *, is_same: bool = False) -> None:
         try:
             status = self.path.stat()
         except OSError:  # there is none, or none that can be read: it has no records
             self._forget()
             return
         is_other = status.st_ino != self._inode or status.st_size < self._end
+        # The number of a file that is gone is soon another's.
+        is_other = is_other or not (is_same or status.st_size == self._end or self._tail_at(self._end) == self._tail)
         if is_other or (status.st_size == self._end and status.st_mtime_ns != self._changed):
             self._forget()
         self._inode, self._changed = status.st_ino, status.st_mtime_ns
@@ -106,12 +130,29 @@ class JournalIndex:
         for line in self.read(self._end):
             if isinstance(line, BadLine):
                 pass  # of a torn one the rest may come: it ends where it begins
+            elif line.void:
+                for start, _ in line.void:
+                    name = self._names.pop(start, "")
+                    if name in self._places and self._places[name][0] == start:
+                        del self._places[name]
             elif line.record is None:
                 self._places.pop(line.id, None)
             else:
                 self._places[line.id] = (line.offset, line.end)
+                self._names[line.offset] = line.id
             self._end = line.end
+        self._tail = self._tail_at(self._end)
+
+    def _tail_at(self, end: int) -> int:
+        """Return a check sum of the bytes before one."""
+        try:
+            with open_regular(self.path) as file:
+                start = max(end - _TAIL_BYTES, 0)
+                return crc32(os.pread(file.fileno(), end - start, start))
+        except OSError:
+            return -1
 
     def _forget(self) -> None:
         self._places.clear()
+        self._names.clear()
         self._inode, self._end = -1, 0

@@ -8,22 +8,18 @@ import os
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from attrs import field, frozen
 
 from klaw_core.errors import RecordError
-from klaw_core.files.atomic import keep_ranges, locked, open_regular, writing_failed
+from klaw_core.files.atomic import has_leftover, keep_ranges, locked, open_regular, overwrite, writing_failed
 from klaw_core.files.journal_index import JournalIndex
+from klaw_core.files.journal_lines import MAX_LINE_BYTES, TAIL_CHARACTERS, find_lines, void_lines
 from klaw_core.files.jsonl import JsonLines
 from klaw_core.values.journals import BadLine, BrokenRecord, Replay
 
-#: A text may have a million characters, of which JSON makes up to six bytes each.
-MAX_LINE_BYTES = 8 << 20
-
 _FORGET = "forget"
-# How much of the end of an id identifies the record that a broken line was of: an id ends in a hash.
-_TAIL_CHARACTERS = 12
 # Up to so many ids are looked for one by one before the whole file is read.
 _FEW = 16
 _WORD = re.compile("[0-9A-Za-z]+")
@@ -33,9 +29,10 @@ _WORD = re.compile("[0-9A-Za-z]+")
 class FileJournal:
     """The file of a journal; implements ``RecordJournal``.
 
-    ``check`` raises RecordError for an object that is no record of this journal. Records are appended. The file is
-    rewritten only to forget: a tombstone (``{"forget": id}``) is appended first and takes effect at once; then a file
-    without the record and the tombstone takes this one's place.
+    ``check`` raises RecordError for an object that is no record of this journal. Records are appended. To forget some,
+    a line is appended that voids theirs, and takes effect at once; then spaces are written over them. Where that would
+    leave more spaces than records, or where a line is not as Klaw writes it, a tombstone (``{"forget": id}``) is
+    appended, and a file without the records takes this one's place. See ``docs/decisions/0050-forgetting-in-place.md``.
     """
 
     path: Path
@@ -101,16 +98,34 @@ class FileJournal:
     def replay(self) -> Replay:
         """Return what the journal holds; nothing that the file can contain raises."""
         records: dict[str, Mapping[str, Any]] = {}
-        broken, unfinished = [], {}
+        places: dict[str, int] = {}
+        broken: list[BadLine] = []
+        unfinished: dict[str, bool] = {}
+        voided: set[int] = set()
         for line in self._read():
             if isinstance(line, BadLine):
-                broken.append(BrokenRecord(self.location, line.offset, line.reason, line.torn or line.cut))
-            elif line.record is None:
+                broken.append(line)
+            elif line.record is not None:
+                records[line.id], places[line.id] = line.record, line.offset
+            elif not line.void:
                 records.pop(line.id, None)
                 unfinished[line.id] = True
             else:
-                records[line.id] = line.record
-        return Replay(records, tuple(broken), tuple(unfinished))
+                starts = {start for start, _ in line.void}
+                voided |= starts
+                if not line.done:
+                    gone = [name for name, offset in places.items() if offset in starts and name in records]
+                    gone += [f"{bad.offset:,}" for bad in broken if bad.offset in starts]
+                    for name in gone:
+                        records.pop(name, None)
+                        unfinished[name] = True
+        # A line that is being voided at this moment, or was as the power failed, is no defect.
+        left = (line for line in broken if line.offset not in voided)
+        return Replay(
+            records,
+            tuple(BrokenRecord(self.location, line.offset, line.reason, line.torn or line.cut) for line in left),
+            tuple(unfinished),
+        )
 
     def get(self, ids: Sequence[str], /) -> Mapping[str, Mapping[str, Any]]:
         """Return the records of these ids that there are. The first call reads the file, later ones what was added."""
@@ -125,6 +140,12 @@ class FileJournal:
         with locked(self.path.parent):
             if not self.exists:
                 return 0
+            found = None if has_leftover(self.path) else find_lines(self.path, ids, self._id)
+            if found is not None:
+                if found.lines:
+                    with self._index.following():
+                        self._void(found.lines)
+                return found.records
             known = self.get(ids)
             self._lines.append(*({_FORGET: name} for name in dict.fromkeys(ids)))
             keep_ranges(self.path, self._kept)
@@ -136,6 +157,13 @@ class FileJournal:
             with locked(self.path.parent):
                 keep_ranges(self.path, self._kept)
 
+    def _void(self, lines: Sequence[tuple[int, int]]) -> None:
+        """Write spaces over lines. What a crash leaves of that, the line that is appended first says is void."""
+        (made,) = self._lines.append(lambda offset: {_FORGET: "", "at": lines, "here": offset, "done": 0})
+        overwrite(self.path, [(start, b" " * (end - start - 1)) for start, end in lines])
+        # One byte is written whole or not at all; where it is lost, the lines are blank even so.
+        overwrite(self.path, [(made.end - len(b"0}\n"), b"1")], flush=False)
+
     @property
     def _lines(self) -> JsonLines:
         return JsonLines(self.path, MAX_LINE_BYTES)
@@ -145,7 +173,8 @@ class FileJournal:
             if isinstance(line, BadLine):
                 yield line
             elif isinstance(name := line.value.get(_FORGET), str):
-                yield _Line(line.offset, line.end, name)
+                void = void_lines(line.value, line.offset)
+                yield _Line(line.offset, line.end, name, void=void, done=line.value.get("done") == 1)
             else:
                 try:
                     yield _Line(line.offset, line.end, self._id(line.value), line.value)
@@ -176,36 +205,61 @@ class FileJournal:
     def _kept(self, descriptor: int) -> list[tuple[int, int]]:
         """Return the ranges of bytes that stay: all but the tombstones and, before each, what it is for."""
         lines = [_without_text(line) for line in self._read()]
-        tombs = {line.id: line.offset for line in lines if isinstance(line, _Line) and line.record is None}
+        tombs = {line.id: line.offset for line in lines if _is_tombstone(line)}
         size = os.fstat(descriptor).st_size
-        kept, position = [], 0
+        void = {place for line in lines if isinstance(line, _Line) for place in line.void}
+        gone = [place for place in void if place[1] <= size and _is_line(descriptor, *place)]
+        done = {start for line in lines if isinstance(line, _Line) and line.done for start, _ in line.void}
+        gone = [place for place in gone if place[0] not in done or _is_blank(descriptor, *place)]
         for line in lines:
             if isinstance(line, _Line):
-                goes = line.offset <= tombs.get(line.id, -1)
+                goes = bool(line.void) or line.offset <= tombs.get(line.id, -1)
                 end = line.end
             else:
                 end = size if line.torn else line.end
                 names = [name for name, offset in tombs.items() if line.offset < offset]
                 goes = _mentions(descriptor, line.offset, end, names)
             if goes:
-                kept.append((position, line.offset))
-                position = end
+                gone.append((line.offset, end))
+        kept, position = [], 0
+        for start, end in sorted(gone):
+            kept.append((position, max(start, position)))
+            position = max(position, end)
         return [*kept, (position, size)]
 
 
 @frozen
 class _Line:
-    """A record of the journal, or (without ``record``) a tombstone, and where it stands."""
+    """A record of the journal, or (without ``record``) a tombstone, and where it stands.
+
+    A tombstone is of an ``id``, or of the lines that it makes ``void``; ``done``, once they are blank.
+    """
 
     offset: int
     end: int
     id: str
     record: Mapping[str, Any] | None = None
+    void: tuple[tuple[int, int], ...] = ()
+    done: bool = False
+
+
+def _is_tombstone(line: _Line | BadLine) -> TypeGuard[_Line]:
+    return isinstance(line, _Line) and line.record is None and not line.void
 
 
 def _without_text(line: _Line | BadLine) -> _Line | BadLine:
     """Return a line without what its record holds: all of a file's at once would be too much."""
     return _Line(line.offset, line.end, line.id, {}) if isinstance(line, _Line) and line.record is not None else line
+
+
+def _is_line(descriptor: int, start: int, end: int) -> bool:
+    """Return whether a line begins and ends at these bytes."""
+    before = start == 0 or os.pread(descriptor, 1, start - 1) == b"\n"
+    return before and os.pread(descriptor, end - start, start).find(b"\n") == end - start - 1
+
+
+def _is_blank(descriptor: int, start: int, end: int) -> bool:
+    return not os.pread(descriptor, end - start, start).strip()
 
 
 def _has_any(descriptor: int, ids: Sequence[str]) -> bool:
@@ -217,7 +271,7 @@ def _has_any(descriptor: int, ids: Sequence[str]) -> bool:
 
 def _mentions(descriptor: int, start: int, end: int, names: Sequence[str]) -> bool:
     """Return whether a broken line is of one of these records: it holds the end of the id."""
-    tails = [name[-_TAIL_CHARACTERS:].encode() for name in names if len(name) >= _TAIL_CHARACTERS]
+    tails = [name[-TAIL_CHARACTERS:].encode() for name in names if len(name) >= TAIL_CHARACTERS]
     if not tails or start == end:
         return False
     with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:

@@ -11,6 +11,7 @@ to any moment and says what could be found afterwards:
   journal; all of them before the directory's last fsync do.
 """
 
+import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -67,7 +68,7 @@ class Recorder:
             return ("create", arguments[0]) if new else None
         if name == "write":
             place = _opened(arguments[0])
-            return ("write", place, os.lseek(arguments[0], 0, os.SEEK_END), bytes(arguments[1]))
+            return ("write", place, _position(arguments[0]), bytes(arguments[1]))
         if name == "ftruncate":
             return ("truncate", _opened(arguments[0]), arguments[1])
         if name in {"fdatasync", "fsync"}:
@@ -75,6 +76,13 @@ class Recorder:
         if name in {"replace", "rename", "link"}:
             return (name.replace("rename", "replace"), arguments[0], str(Path(arguments[1]).relative_to(self.root)))
         return (name, arguments[0])
+
+
+def _position(descriptor: int) -> int:
+    """Return where the next write goes, without moving it."""
+    if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND:
+        return os.fstat(descriptor).st_size
+    return os.lseek(descriptor, 0, os.SEEK_CUR)
 
 
 def _opened(descriptor: int) -> Path:

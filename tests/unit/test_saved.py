@@ -2,9 +2,11 @@
 
 import json
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import attrs
 import pytest
@@ -13,6 +15,8 @@ from hypothesis import strategies as st
 
 from klaw_core import StoreReadOnlyError
 from klaw_core.errors import RecordError
+from klaw_core.files import record_journal
+from klaw_core.files.record_journal import FileJournal
 from klaw_core.sources.saved import Saved, SavedJournal
 from klaw_core.testing.crash import cut_power_everywhere, kill_everywhere
 from klaw_core.values.journals import BrokenRecord
@@ -160,7 +164,8 @@ def test_several_are_forgotten_at_once_and_the_unknown_do_not_count(journal):
         journal.append(saved(str(n)))
     assert journal.forget(saved("1").id, saved("3").id, saved("9").id, saved("1").id) == 2
     assert texts(journal) == ["0", "2", "4"]
-    assert b"forget" not in journal.records.path.read_bytes()
+    data = journal.records.path.read_bytes()
+    assert [n for n in range(5) if saved(str(n)).id.encode() in data] == [0, 2, 4]
 
 
 def test_what_a_crash_left_of_forgetting_is_finished(journal):
@@ -174,6 +179,101 @@ def test_what_a_crash_left_of_forgetting_is_finished(journal):
     assert texts(journal) == ["one", "two", "three"]
     assert journal.read().unfinished == ()
     assert b"secret" not in journal.records.path.read_bytes()
+
+
+def test_a_record_that_was_forgotten_is_blank_and_the_others_stay_where_they_are(journal):
+    for text in ("one", "secret", "two", "secret"):
+        journal.append(saved(text))
+    before = journal.records.path.read_bytes()
+    journal.forget(saved("secret").id)
+    after = journal.records.path.read_bytes()
+    assert [(line if line.strip() else b"") for line in after.split(b"\n")[:4]] == [
+        (b"" if b"secret" in line else line) for line in before.split(b"\n")[:4]
+    ]
+    assert len(after) > len(before)
+    assert journal.read().broken == ()
+
+
+def test_more_spaces_than_records_are_left_out_of_a_new_file(journal):
+    journal.append(*(saved(f"{n} {'long ' * 200}") for n in range(200)))
+    for n in range(199):
+        journal.forget(saved(f"{n} {'long ' * 200}").id)
+    assert texts(journal) == [f"199 {'long ' * 200}"]
+    assert journal.records.path.stat().st_size < 1 << 17
+    journal.forget(saved(f"199 {'long ' * 200}").id)
+    assert texts(journal) == []
+
+
+@pytest.mark.parametrize("share", [0, 1, 17, 60])
+def test_a_line_that_was_half_blank_as_the_power_failed_is_void_and_is_finished(journal, share):
+    for text in ("one", "secret and more", "two"):
+        journal.append(saved(text))
+    whole = journal.records.path.read_bytes()
+    start = whole.index(b"\n") + 1
+    end = whole.index(b"\n", start) + 1
+    journal.forget(saved("secret and more").id)
+    with journal.records.path.open("r+b") as file:
+        line = file.read().rindex(b"1}\n")
+        file.seek(line)
+        file.write(b"0")
+        file.seek(start)
+        file.write(b" " * share + whole[start + share : end])
+    journal.append(saved("three"))
+    assert texts(journal) == ["one", "two", "three"]
+    assert journal.read().broken == ()
+    assert len(journal.read().unfinished) == 1
+    journal.finish()
+    assert texts(journal) == ["one", "two", "three"]
+    assert b"more" not in journal.records.path.read_bytes()
+    assert journal.read().unfinished == ()
+
+
+def test_what_a_hand_has_moved_is_not_void(journal):
+    for text in ("one", "two", "three"):
+        journal.append(saved(text))
+    journal.forget(saved("one").id)
+    lines = journal.records.path.read_bytes().split(b"\n")
+    journal.records.path.write_bytes(b"\n".join(lines[1:]).replace(b'"done":1', b'"done":0'))
+    assert texts(journal) == ["two", "three"]
+    journal.finish()
+    assert texts(journal) == ["two", "three"]
+
+
+@pytest.mark.parametrize("name", ['a "quoted" one', "back\\slash", "日本", "x", "—", "line\u2028end", "\ud800"])
+def test_any_id_is_forgotten(tmp_path, name):
+    journal = FileJournal(tmp_path / "data" / "any.jsonl")
+    with suppress(RecordError):
+        journal.append([{"id": name, "text": "secret"}])
+    journal.append([{"id": "another", "text": f"about {name!r}"}])
+    journal.path.write_bytes(journal.path.read_bytes() + b'{ "text": "secret", "id": "another" }\n')
+    assert journal.forget([name, "none"]) == (name != "\ud800")
+    assert set(journal.ids()) == {"another"}
+    assert journal.forget(["another"]) == 1
+    assert b"secret" not in journal.path.read_bytes()
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["append", "forget", "anew", "look", "other"]), st.integers(0, 5)), max_size=30)
+)
+def test_law_of_two_who_look(steps):
+    """What one forgets or appends, another who has looked before finds as one does who looks for the first time."""
+    with TemporaryDirectory() as place:
+        journals = [FileJournal(Path(place, "any.jsonl")) for _ in range(2)]
+        own = 0
+        for number, (step, which) in enumerate(steps):
+            if step == "append":
+                journals[own].append([{"id": f"id {which}", "text": f"text {number}"}])
+            elif step == "forget":
+                journals[own].forget([f"id {which}", f"id {which + 1}"])
+            elif step == "anew":
+                journals[own]._lines.append({"forget": f"id {which}"})
+                journals[own].finish()
+            elif step == "other":
+                own = 1 - own
+            else:
+                records = FileJournal(Path(place, "any.jsonl")).replay().records
+                assert sorted(journals[own].ids()) == sorted(records)
+                assert dict(journals[own].get(list(records))) == dict(records)
 
 
 def test_a_rewrite_that_a_crash_left_over_is_not_left_for_good(journal):
@@ -359,14 +459,24 @@ def histories(kept, *, forgotten):
     return [*under_way, *gone] if len(kept) == 3 else under_way
 
 
-def test_killed_at_every_point_of_saving_and_forgetting(tmp_path):
+@pytest.fixture(params=["in place", "anew"])
+def forgetting(request, monkeypatch):
+    """How the journal is written as something is forgotten; return a call that only this way makes."""
+    if request.param == "anew":
+        monkeypatch.setattr(record_journal, "find_lines", lambda *_: None)
+        return "(replace)"
+    return "(write)"
+
+
+def test_killed_at_every_point_of_saving_and_forgetting(tmp_path, forgetting):
     crashes = list(kill_everywhere(save_and_forget, tmp_path))
     for crash in crashes:
         check_crash(crash)
     assert len(crashes) > 60
-    assert {"(replace)", "(write)"} <= {crash.point.rpartition(" ")[2] for crash in crashes}
+    assert {forgetting, "(write)"} <= {crash.point.rpartition(" ")[2] for crash in crashes}
 
 
+@pytest.mark.usefixtures("forgetting")
 def test_the_power_cut_at_every_point_of_saving_and_forgetting(tmp_path):
     (tmp_path / "live").mkdir()
     crashes = list(cut_power_everywhere(save_and_forget, tmp_path / "live", tmp_path / "copies"))

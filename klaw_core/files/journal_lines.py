@@ -1,0 +1,112 @@
+"""The lines of a journal's file that are of some records, found without parsing the others, and what voids lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from klaw_core.errors import RecordError
+from klaw_core.files.atomic import open_regular, writing_failed
+from klaw_core.files.jsonl import decode
+
+#: A text may have a million characters, of which JSON makes up to six bytes each.
+MAX_LINE_BYTES = 8 << 20
+#: How much of the end of an id identifies the record that a broken line was of: an id ends in a hash.
+TAIL_CHARACTERS = 12
+
+# How every record begins that Klaw has written.
+_BEGINNING = b'{"id":"'
+# So many bytes of spaces are never worth a new file.
+_FEW_BYTES = 1 << 16
+
+
+@frozen
+class FoundLines:
+    """Where the lines of some records begin and end, and how many ``records`` they are the last lines of."""
+
+    lines: Sequence[tuple[int, int]]
+    records: int
+
+
+def void_lines(value: Mapping[str, Any], offset: int) -> tuple[tuple[int, int], ...]:
+    """Return the lines that a line at ``offset`` makes void: none if it makes none, or if it was moved by hand."""
+    places = value.get("at")
+    if not isinstance(places, list) or value.get("here") != offset:
+        return ()
+    found = [tuple(place) for place in places if isinstance(place, list)]
+    sound = all(len(place) == 2 and all(type(end) is int for end in place) for place in found)  # noqa: PLR2004
+    if not sound or not all(0 <= start < end <= offset for start, end in found):
+        return ()
+    return tuple((start, end) for start, end in found)
+
+
+def find_lines(path: Path, ids: Sequence[str], id_of: Callable[[Mapping[str, Any]], str]) -> FoundLines | None:
+    """Return the lines of these records, broken ones that are of one of them as well.
+
+    None if the file should rather be written anew: because a crash left something in it, a line is too long, or more of
+    it would be blank than not. ``id_of`` raises RecordError for what is no record. Raise StoreError.
+    """
+    search = _Search(frozenset(ids), id_of)
+    try:
+        with open_regular(path) as file:
+            while data := file.readline(MAX_LINE_BYTES + 1):
+                if not data.endswith(b"\n") or not search.look(data):
+                    return None
+    except OSError as error:
+        raise writing_failed(path, error) from error
+    return search.result()
+
+
+class _Search:
+    def __init__(self, ids: frozenset[str], id_of: Callable[[Mapping[str, Any]], str]) -> None:
+        self._ids = ids
+        self._id_of = id_of
+        self._names = {name.encode("utf-8", "surrogatepass") for name in ids}
+        self._tails = {name[-TAIL_CHARACTERS:] for name in self._names if len(name) >= TAIL_CHARACTERS}
+        self._lines: list[tuple[int, int]] = []
+        self._records: set[str] = set()
+        self._offset = 0
+        self._blank = 0
+
+    def look(self, data: bytes) -> bool:
+        """Look at the next line; return False if the file should be written anew."""
+        start, self._offset = self._offset, self._offset + len(data)
+        name = data[len(_BEGINNING) : data.find(b'"', len(_BEGINNING))] if data.startswith(_BEGINNING) else None
+        if name is not None and name not in self._names and b"\\" not in name:
+            # Most lines: of another record. What a changed byte has made another's is still told by the end of its id.
+            if name[-TAIL_CHARACTERS:] not in self._tails or self._parsed(data) is not None:
+                return True
+            self._lines.append((start, self._offset))
+            return True
+        if not data.strip():
+            self._blank += len(data)
+            return True
+        value = self._parsed(data)
+        if value is None:
+            if name in self._names or any(tail in data for tail in self._tails):
+                self._lines.append((start, self._offset))
+            return True
+        if isinstance(value.get("forget"), str):
+            self._blank += len(data)
+            return bool(void_lines(value, start)) and value.get("done") == 1
+        if value["id"] in self._ids:
+            self._lines.append((start, self._offset))
+            self._records.add(value["id"])
+        return True
+
+    def result(self) -> FoundLines | None:
+        blank = self._blank + sum(end - start for start, end in self._lines)
+        return None if blank > max(_FEW_BYTES, self._offset // 2) else FoundLines(self._lines, len(self._records))
+
+    def _parsed(self, data: bytes) -> Mapping[str, Any] | None:
+        """Return a record, or a line that forgets one; None for what is neither."""
+        try:
+            value = decode(data.removesuffix(b"\n"))
+            if not isinstance(value.get("forget"), str):
+                self._id_of(value)
+        except RecordError:
+            return None
+        return value
