@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from attrs import define, field
@@ -68,7 +68,7 @@ class Redactor:
         return found if found != UNREADABLE else UNREADABLE + "\n" * text.count("\n")
 
     def _replaced(self, text: str, by: str | Callable[[Any], str], timeout: float = _TIMEOUT_SECONDS) -> str:
-        for pattern in self._compiled:
+        for pattern in self._compiled if text else ():
             try:
                 text = pattern.sub(by, text, timeout=timeout)
             except TimeoutError:
@@ -101,4 +101,9 @@ def _replace_lines(match: Any) -> str:
 def redactor_of(settings: ConversationSettings) -> Redactor:
     """Return what strikes out what is configured to be struck out."""
     patterns = (*(BUILTIN_PATTERNS if settings.redact_secrets else ()), *settings.redact)
+    return _compiled_once(patterns)
+
+
+@lru_cache(maxsize=16)
+def _compiled_once(patterns: tuple[str, ...]) -> Redactor:
     return Redactor(patterns)
