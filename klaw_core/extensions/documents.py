@@ -209,7 +209,12 @@ class DocumentsExtension:
         self._attached.remove_documents(paths, collection)
         count = self.journal.forget([_key(collection, name) for name in ids])
         # A run that read the journal before may have written them again.
-        self._attached.remove_documents(paths, collection)
+        with self._attached.read() as snapshot:
+            back = [path for path in paths if snapshot.record(collection, DOCUMENTS, path) is not None]
+        if back:
+            self._attached.remove_documents(back, collection)
+        with self._attached.write() as transaction:
+            transaction.forget_documents(collection, paths)
         return count
 
     @property
