@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from attrs import define, field
@@ -101,9 +101,4 @@ def _replace_lines(match: Any) -> str:
 def redactor_of(settings: ConversationSettings) -> Redactor:
     """Return what strikes out what is configured to be struck out."""
     patterns = (*(BUILTIN_PATTERNS if settings.redact_secrets else ()), *settings.redact)
-    return _compiled_once(patterns)
-
-
-@lru_cache(maxsize=16)
-def _compiled_once(patterns: tuple[str, ...]) -> Redactor:
     return Redactor(patterns)

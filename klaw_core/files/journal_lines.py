@@ -50,56 +50,55 @@ def find_lines(path: Path, ids: Sequence[str], id_of: Callable[[Mapping[str, Any
     it would be blank than not. ``id_of`` raises RecordError for what is no record. Raise StoreError.
     """
     search = _Search(frozenset(ids), id_of)
+    offset, begins, length = 0, len(_BEGINNING), MAX_LINE_BYTES + 1
     try:
         with open_regular(path) as file:
-            while data := file.readline(MAX_LINE_BYTES + 1):
-                if not data.endswith(b"\n") or not search.look(data):
+            while data := file.readline(length):
+                start, offset = offset, offset + len(data)
+                if not data.endswith(b"\n"):
+                    return None
+                if data.startswith(_BEGINNING):
+                    name = data[begins : data.find(b'"', begins)]
+                    # Most lines: another's. One whose id has a changed byte is told by the end of its id.
+                    if not (name in search.names or name[-TAIL_CHARACTERS:] in search.tails or b"\\" in name):
+                        continue
+                if not search.look(data, start):
                     return None
     except OSError as error:
         raise writing_failed(path, error) from error
-    return search.result()
+    blank = search.blank + sum(end - start for start, end in search.lines)
+    return None if blank > max(_FEW_BYTES, offset // 2) else FoundLines(search.lines, len(search.records))
 
 
 class _Search:
+    """The ids that are looked for, and what was found: lines, the records among them, and how much is blank already."""
+
     def __init__(self, ids: frozenset[str], id_of: Callable[[Mapping[str, Any]], str]) -> None:
         self._ids = ids
         self._id_of = id_of
-        self._names = {name.encode("utf-8", "surrogatepass") for name in ids}
-        self._tails = {name[-TAIL_CHARACTERS:] for name in self._names if len(name) >= TAIL_CHARACTERS}
-        self._lines: list[tuple[int, int]] = []
-        self._records: set[str] = set()
-        self._offset = 0
-        self._blank = 0
+        self.names = {name.encode("utf-8", "surrogatepass") for name in ids}
+        self.tails = {name[-TAIL_CHARACTERS:] for name in self.names if len(name) >= TAIL_CHARACTERS}
+        self.lines: list[tuple[int, int]] = []
+        self.records: set[str] = set()
+        self.blank = 0
 
-    def look(self, data: bytes) -> bool:
-        """Look at the next line; return False if the file should be written anew."""
-        start, self._offset = self._offset, self._offset + len(data)
-        name = data[len(_BEGINNING) : data.find(b'"', len(_BEGINNING))] if data.startswith(_BEGINNING) else None
-        if name is not None and name not in self._names and b"\\" not in name:
-            # Most lines: of another record. What a changed byte has made another's is still told by the end of its id.
-            if name[-TAIL_CHARACTERS:] not in self._tails or self._parsed(data) is not None:
-                return True
-            self._lines.append((start, self._offset))
-            return True
+    def look(self, data: bytes, start: int) -> bool:
+        """Look at a line that may be of one of the records; return False if the file should be written anew."""
         if not data.strip():
-            self._blank += len(data)
+            self.blank += len(data)
             return True
         value = self._parsed(data)
         if value is None:
-            if name in self._names or any(tail in data for tail in self._tails):
-                self._lines.append((start, self._offset))
-            return True
-        if isinstance(value.get("forget"), str):
-            self._blank += len(data)
+            beginnings = tuple(_BEGINNING + name + b'"' for name in self.names)
+            if data.startswith(beginnings) or any(tail in data for tail in self.tails):
+                self.lines.append((start, start + len(data)))
+        elif isinstance(value.get("forget"), str):
+            self.blank += len(data)
             return bool(void_lines(value, start)) and value.get("done") == 1
-        if value["id"] in self._ids:
-            self._lines.append((start, self._offset))
-            self._records.add(value["id"])
+        elif value["id"] in self._ids:
+            self.lines.append((start, start + len(data)))
+            self.records.add(value["id"])
         return True
-
-    def result(self) -> FoundLines | None:
-        blank = self._blank + sum(end - start for start, end in self._lines)
-        return None if blank > max(_FEW_BYTES, self._offset // 2) else FoundLines(self._lines, len(self._records))
 
     def _parsed(self, data: bytes) -> Mapping[str, Any] | None:
         """Return a record, or a line that forgets one; None for what is neither."""
