@@ -179,11 +179,11 @@ class TestSet:
         assert klaw("config", "list").exit_code == 0
 
     def test_what_is_not_installed_may_be_set_and_is_said(self, klaw, file):
-        result = klaw("config", "set", "memory.store.type", "postgres")
+        result = klaw("config", "set", "memory.store.type", "mongodb")
 
         assert result.exit_code == 0
-        assert "no plugin provides the store 'postgres'" in result.stderr
-        assert 'type = "postgres"' in file.read_text("utf-8")
+        assert "no plugin provides the store 'mongodb'" in result.stderr
+        assert 'type = "mongodb"' in file.read_text("utf-8")
 
     def test_what_a_project_or_the_environment_overrides_is_said(self, klaw, file, user_home, monkeypatch):
         project = user_home / "work" / "klaw.toml"

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # Chunks that are checked at once: some megabytes.
 _CHECKED_AT_ONCE = 1024
+# What an index run remembered of a document, nothing where the row is damaged or its chunks are: then it reads the file.
+_SEEN = "iif(content_hash <> '' AND julianday(created_at) IS NOT NULL, seen, '')"
 
 _CHUNK_COLUMNS = """
     chunk.id, chunk.chunk_id, chunk.content, chunk.start_offset, chunk.end_offset, chunk.start_line, chunk.end_line,
@@ -67,7 +69,7 @@ class SqliteSnapshot:
 
         first, end = path_range(prefix)
         rows = self.resource.execute(
-            "SELECT path, origin, content_hash, created_at, seen FROM documents "
+            f"SELECT path, origin, content_hash, created_at, {_SEEN} FROM documents "
             "WHERE collection = ? AND path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?",
             (collection, after, first, end, clamp(limit)),
         )
@@ -78,7 +80,7 @@ class SqliteSnapshot:
         from klaw_core import RecordedDocuments
 
         rows: Iterator[Any] = self.resource.execute(
-            "SELECT path, content_hash, created_at, seen FROM documents WHERE collection = ? AND origin = ?",
+            f"SELECT path, content_hash, created_at, {_SEEN} FROM documents WHERE collection = ? AND origin = ?",
             (collection, origin),
         )
         return RecordedDocuments({row[0]: row for row in rows}, lambda path, row: _record(path, origin, *row[1:]))
@@ -86,7 +88,8 @@ class SqliteSnapshot:
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return what the manifest has of one path."""
         row = self.resource.execute(
-            "SELECT content_hash, created_at, seen FROM documents WHERE collection = ? AND path = ? AND origin = ?",
+            f"SELECT content_hash, created_at, {_SEEN} FROM documents "
+            "WHERE collection = ? AND path = ? AND origin = ?",
             (collection, path, origin),
         ).fetchone()
         return None if row is None else _record(path, origin, *row)
