@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Chunks that are checked at once: some megabytes.
 _CHECKED_AT_ONCE = 1024
-# What an index run remembered of a document, nothing where the row is damaged or its chunks are: then it reads the file.
+# What an index run remembered of a document, nothing if it or its chunks are damaged: then it reads the file.
 _SEEN = "iif(content_hash <> '' AND julianday(created_at) IS NOT NULL, seen, '')"
 
 _CHUNK_COLUMNS = """
@@ -88,8 +88,7 @@ class SqliteSnapshot:
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return what the manifest has of one path."""
         row = self.resource.execute(
-            f"SELECT content_hash, created_at, {_SEEN} FROM documents "
-            "WHERE collection = ? AND path = ? AND origin = ?",
+            f"SELECT content_hash, created_at, {_SEEN} FROM documents WHERE collection = ? AND path = ? AND origin = ?",
             (collection, path, origin),
         ).fetchone()
         return None if row is None else _record(path, origin, *row)
