@@ -28,40 +28,17 @@ _EMPTY_PHRASES = re.compile(
     r"|正是我(?:想)?要的|就是这个|正合我意|我去去就回|什么的|说得(?:对|是|有理)|怎么都行|没什么|不用说|也谢谢|你也(?:是|一样|早点)|再见|再会|要不要紧|不要紧|没那回事|不用(?:了|谢|客气)|要的(?=$|\W)|为你点赞|给你点赞",
     re.IGNORECASE,
 )
-_MARKS = (
-    "谢",
-    "好的",
-    "好滴",
-    "好嘞",
-    "收到",
-    "明白",
-    "知道了",
-    "懂了",
-    "哈哈",
-    "辛苦",
-    "抱歉",
-    "对不起",
-    "不好意思",
-    "再见",
-    "拜拜",
-    "晚安",
-    "你好",
-    "厉害",
-    "太棒",
-    "太好",
-    "没事",
-    "没问题",
-    "了解",
-)
 # What carries something on beside the acknowledgement: a thing, a person, a time, an order, a contrast.
 _CARRYING = re.compile(
     r"\b(?:and|but|now|then|also|so|the|an|my|mine|her|his|our|their|another|other|same|about|on|in|at|from|to|with|a|having|please|next|new|one|more|instead|both|or|let's|go|use|make|send)\b"
-    r"|\b(?:и|а|но|теперь|тогда|ещё|еще|также|мой|моя|моё|мое|мои|моего|моей|моим|его|её|ее|их|наш\w*|про|о|об|на|в|во|с|со|к|ко|у|из|для|по|давай|давайте|другой|другая|другое|новый|новая|нужн\w+|оба|или|тот|та|те|ту)\b"
-    r"|那|再|还|把|给|我的|他|她|它|这个|个|和|跟|也|去|要|先|换|改|用|按|就|到|在|从|吧",
+    r"|\b(?:и|а|но|теперь|тогда|ещё|еще|также|мой|моя|моё|мое|мои|моего|моей|моим|его|её|ее|их|наш\w*|про|о|об|на|в|во|с|со|к|ко|у|из|для|по|давай|давайте|другой|другая|другое|новый|новая|нужн\w+|оба|или|тот|та|те|ту)\b",
     re.IGNORECASE,
 )
-# The words are empty, but they choose between things or name one.
-_NAMING = re.compile(
+# What needs memory although its words are empty: it chooses, names a thing, asks for help, or tells how somebody is.
+_NEEDING = re.compile(
+    r"\bhelp me\b|^\W*(?:please\W+)?(?:help|need|wait|stop|save)\b(?! you)|\b(?:i|we) (?:need|feel|have)\b|\bin love\b"
+    r"|\b(?:i|we) (?:can't|cannot|cant|can’t)(?! (?:wait|thank|complain|believe|tell))|\bi(?:'|’)?m (?:not )?(?:feeling|sick|sleepy|lost|crying|in)\b|"
+    r""
     r"\b(?:first|second|last|third|other) one\b|^\W*(?:so|ok|okay|and|well)?\W*(?:should|could|would|can|shall|may|might|do|does|is|are|will) (?:i|we|you|it|that|this|they)\b"
     r"|^\W*(?:both|either|neither|same|the (?:same|best)( one)?|оба|обе|то же|тот же)\W*$|(?:这|那)(?:个|里|些|边|天)",
     re.IGNORECASE,
@@ -112,10 +89,10 @@ def _says_nothing(text: str) -> bool:
         return False
     unknown = [place for place, word in enumerate(lower) if not _is_empty(word)]
     if not unknown:
-        return _NAMING.search(plain) is None
+        return _NEEDING.search(plain) is None
     return (
         len(unknown) <= _tolerated(lower)
-        and _thanks(lower)
+        and _has_marker(lower)
         and not _CARRYING.search(plain)
         and all(
             words[place].isalpha() and (place == 0 or words[place].islower() or not words[place].isascii())
@@ -136,8 +113,8 @@ def _tolerated(words: list[str]) -> int:
     return int(len(words) > 1 and not _CHINESE.search(words[0]))
 
 
-def _thanks(words: list[str]) -> bool:
-    return any(word in MARKERS for word in words) or any(mark in "".join(words) for mark in _MARKS)
+def _has_marker(words: list[str]) -> bool:
+    return any(word in MARKERS for word in words)
 
 
 def _is_code(text: str) -> bool:
