@@ -49,12 +49,16 @@ def _kind(kind: Kind[Any] | str) -> Kind[Any]:
 class LiveComponent:
     """An object of the program, under a name that the configuration can select by ``type``.
 
-    ``kind`` is given by its name, such as ``"embedder"``. Raise PluginError for an unknown kind.
+    ``kind`` is given by its name, such as ``"embedder"``. ``listens`` and ``retrievers`` are those of a
+    :class:`~klaw_core.Component`: the events that an extension receives, the retrievers that go with a store.
+    Raise PluginError for an unknown kind.
     """
 
     kind: Kind[Any] = field(converter=_kind)
     name: str
     component: Any
+    listens: tuple[type, ...] = ()
+    retrievers: tuple[str, ...] = ()
 
 
 @frozen
@@ -80,7 +84,15 @@ class Registry:
         whole = self.whole
         offers = dict(whole.offers)
         for item in live:
-            component = Component(item.name, _NoOptions, partial(_give, item.component), API, "a live object")
+            component: Component[Any, Any] = Component(
+                item.name,
+                _NoOptions,
+                partial(_give, item.component),
+                API,
+                "a live object",
+                retrievers=item.retrievers,
+                listens=item.listens,
+            )
             offers[item.kind.name, item.name] = [Offer(component, "this program")]
         return Registry(whole.plugins, offers)
 

@@ -112,6 +112,27 @@ class TestLiveComponents:
         assert live.recorder.texts
         assert home.recorder.texts == []
 
+    def test_an_extension_receives_the_events_that_it_lists(self, home):
+        class Ear:
+            name = "ear"
+
+            def __init__(self):
+                self.heard = []
+
+            def on(self, event, /):
+                self.heard.append(type(event))
+
+        ear, deaf = Ear(), Ear()
+        components = [
+            LiveComponent("extension", "ear", ear, listens=(SearchEvent, CloseEvent)),
+            LiveComponent("extension", "deaf", deaf),
+        ]
+        with Memory.open(home.config(), registry=home.registry(), components=components) as memory:
+            memory.save("The heron stands still.")
+            memory.search("heron")
+        assert ear.heard == [SearchEvent, CloseEvent]
+        assert deaf.heard == []
+
     def test_without_it_its_name_is_unknown(self, home):
         with Memory.open(home.config(embedding={"type": "mine"}), registry=home.registry()) as memory:
             assert any("no plugin provides the embedder 'mine'" in problem for problem in memory.status().problems)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
-from klaw_core import LiveComponent, Memory, Message, load_config
+from klaw_core import ForgetEvent, LiveComponent, Memory, Message, load_config
 from klaw_core.cli.program import cli
 from klaw_facts import Facts, FactsOptions
 from klaw_facts.plugin import FactChunker
@@ -22,7 +22,9 @@ def open_memory(tmp_path):
     def make(model=None, **options):
         memory = {"embedding": {"type": "none"}}
         live = [
-            LiveComponent("extension", "facts", Facts(FactsOptions(**options), tmp_path / "data")),
+            LiveComponent(
+                "extension", "facts", Facts(FactsOptions(**options), tmp_path / "data"), listens=(ForgetEvent,)
+            ),
             LiveComponent("chunker", "fact", FactChunker()),
         ]
         if model is not None:
