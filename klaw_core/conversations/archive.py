@@ -147,9 +147,10 @@ class Conversations:
     def remove(self, chat: Chat, ids: Collection[str]) -> int:
         """Remove single messages permanently: from the files, the rows, the chunks and the cache.
 
-        Return the number of rows. Summaries stay. After a crash in between, the next index removes the rest.
-        Raise StoreError.
+        Return the number of rows. Summaries of these messages go first, since nothing else says what they are of. After
+        a crash in between, the next index removes the rest. Raise StoreError.
         """
+        summaries = self._forget_summaries(chat, ids)
         with self._store.read() as snapshot:
             before = len(snapshot.messages.all(chat.name))
         files = self.journal.remove(chat, frozenset(ids))
@@ -158,10 +159,16 @@ class Conversations:
         with self._store.write() as transaction:
             transaction.messages.purge(chat.name)
         self.row_sync.sync_chat(chat)
-        self.forget_documents([document_path(file) for file in files])
+        self.forget_documents([*(document_path(file) for file in files), *([summaries_path(chat)] * bool(summaries))])
         self.on_removal()
         with self._store.read() as snapshot:
             return before - len(snapshot.messages.all(chat.name))
+
+    def _forget_summaries(self, chat: Chat, ids: Collection[str]) -> int:
+        if not self.summaries(chat):
+            return 0
+        said = [line.message.id for line in self.journal.read(chat) if isinstance(line, JournalEntry)]
+        return self.row_sync.summaries.forget(chat, said, ids)
 
     def purge(self, chat: Chat) -> int:
         """Remove a chat permanently: its files, rows, chunks and summaries; return how many messages it had as rows.

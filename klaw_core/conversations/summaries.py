@@ -1,6 +1,6 @@
 """Summaries of chats, in logs: ``{channel}_{chat_id}/summaries.jsonl``, append-only."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -100,6 +100,22 @@ class SummaryFiles:
     def remove(self, chat: Chat) -> None:
         """Remove a chat's summaries. Raise StoreError."""
         self.log(chat).delete()
+
+    def forget(self, chat: Chat, said: Sequence[str], ids: Collection[str]) -> int:
+        """Remove the summaries of messages that are forgotten; return how many there were. Raise StoreError.
+
+        ``said`` are the ids of the chat in order. An end of a summary that is not among them stands for the chat's
+        own; a summary without any end does not say what it is of, and stays.
+        """
+        places = {name: number for number, name in enumerate(said)}
+        wanted = [places[name] for name in ids if name in places]
+
+        def is_of_one(record: LogRecord) -> bool:
+            first, last = (record.value.get(name) for name in ("from_message_id", "to_message_id"))
+            start, end = places.get(str(first), 0), places.get(str(last), len(said))
+            return not (first is None and last is None) and any(start <= place <= end for place in wanted)
+
+        return self.log(chat).remove(is_of_one)
 
     def log(self, chat: Chat) -> Log:
         """Return the log of a chat's summaries, whether there are any or not."""

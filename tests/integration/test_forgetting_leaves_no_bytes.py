@@ -176,6 +176,27 @@ def test_a_message_leaves_no_bytes(home, check, way):
     assert left_behind(home) == []
 
 
+def test_a_message_takes_the_summaries_of_it_along(home, check):
+    with home.open() as memory:
+        memory.conversations.append_many([said("the harbour", "one"), said(f"a secret: {WORD}", "two")])
+        memory.conversations.append_many([said("the gulls", "three"), said("the ferry", "four")])
+        add = memory.conversations.add_summary
+        add(CHAT, "of the harbour", from_message_id="one", to_message_id="one")
+        add(CHAT, f"of harbour and {WORD}", from_message_id="one", to_message_id="three")
+        add(CHAT, f"of all until now: {WORD}", to_message_id="four")
+        add(CHAT, "of the gulls", from_message_id="three", to_message_id="four")
+        add(CHAT, "of nothing in particular")
+        memory.index()
+        assert memory.search(WORD, mode="fts")
+        memory.forget("telegram_1/two")
+        assert left_behind(home) == []
+        kept = ["of the harbour", "of the gulls", "of nothing in particular"]
+        assert [summary.content for summary in memory.conversations.summaries(CHAT)] == kept
+        memory.index()
+        check(memory)
+    assert left_behind(home) == []
+
+
 def digests(home, *texts):
     """Return which of these texts the database still has the hash of."""
     found = database(home)
