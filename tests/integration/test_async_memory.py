@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from klaw_core import AsyncMemory, Memory, NotFoundError, StoreError
+from klaw_core import AsyncMemory, Memory, NotFoundError, SearchEvent, StoreError
 from klaw_core.async_memory import AsyncConversations, AsyncCoreMemory
 from klaw_core.conversations.archive import Conversations
 from klaw_core.core_memory.facts import CoreMemory
@@ -119,11 +119,16 @@ class TestConcurrency:
     def test_searches_run_at_once(self, indexed):
         together = threading.Barrier(3, timeout=30)
 
+        def meet(event):
+            if isinstance(event, SearchEvent):  # in the thread of the search
+                together.wait()
+
         async def use(memory):
-            memory._memory.on_change(lambda _event: together.wait())  # of each search, in its thread
+            memory._memory.on_change(meet)
             return await asyncio.gather(*(memory.search("harbour", mode="fts") for _ in range(3)))
 
         first, *others = run(indexed, use)
+        assert not together.broken
         assert first
         assert others == [first, first]
 
