@@ -1,46 +1,66 @@
-"""Compression without a model: digests of days, the profile, and archives of what has faded.
+"""Compression: digests of days, merges of facts, the profile, and archives of what has faded.
 
-A digest is a list of places in the journal, so nothing in it was never said. Nothing is removed by any of this.
+Without a model a digest is a list of places in the journal, so nothing in it was never said. A model may write digests,
+merges and the profile; what it adds to what was said is thrown away. Nothing is removed by any of this.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
-from typing import Any
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
-from klaw_core import Chat, Conversations, JournalEntry, estimate_tokens
+from klaw_core import Chat, Conversations, JournalEntry, LanguageModelError, format_ts
+from klaw_facts.asking import Asker, UnusableAnswerError, Usage, is_spent
 from klaw_facts.decay import score as fact_score
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.extraction import Extraction
 from klaw_facts.extracting.rules import score
 from klaw_facts.extracting.sentences import sentences
-from klaw_facts.fold import State
 from klaw_facts.journal import FactsJournal
+from klaw_facts.model_compressor import Merge, ModelCompressor
 from klaw_facts.options import FactsOptions
-from klaw_facts.records import digest_record, operation
-from klaw_facts.values import Digest, Fact, Quote, make_id
+from klaw_facts.profile import profile_facts, profile_line, profile_lines, within
+from klaw_facts.records import batch_record, digest_record, fact_record, operation
+from klaw_facts.values import Batch, Digest, Fact, Quote, make_id
 
 _MOST_SENTENCES = 12
 _FADED = 0.001
 _FADING = frozenset({"temp", "debug"})
+#: More facts of one subject and category than these are merged.
+_MOST_APART = 12
+#: So many facts are shown to a model at once.
+_MOST_SHOWN = 40
+
+Answer = TypeVar("Answer")
 
 
 @frozen
 class CompressionReport:
-    """What a run did: days that got a digest, facts that were archived, lines of the profile."""
+    """What a run did: days that got a digest, facts that were archived or merged, lines of the profile, calls.
+
+    ``problem`` says why a model did not do all of it; the next run goes on.
+    """
 
     days: int = 0
     archived: int = 0
+    merged: int = 0
     profile: int = 0
     profile_changed: bool = False
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    refused: int = 0
+    problem: str = ""
 
 
 @define(eq=False)
 class Compression:
-    """Makes digests, the profile and archives. Every step is a line of the journal; running it again adds nothing."""
+    """Makes digests, merges, the profile and archives. Each is a line of the journal; running it again adds nothing."""
 
     conversations: Conversations
     journal: FactsJournal
@@ -50,23 +70,44 @@ class Compression:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def run(self, *, daily: bool = True, weekly: bool = True, dry_run: bool = False) -> CompressionReport:
-        """Digest every day before today that has no digest; archive what has faded and renew the profile."""
-        days = list(self._digests()) if daily else []
-        archived = self._faded() if weekly else []
-        lines = profile_lines(self.journal.state(), self.options, self.now()) if weekly else []
-        before = self.journal.state().profile
-        is_new = weekly and tuple(lines) != before
-        if not dry_run:
-            with self.journal.turn():
-                now = self.now()
-                operations: list[dict[str, Any]] = [digest_record(digest, now) for digest in days]
-                operations += [operation("archive", now, by="rules", fact=fact.id, reason="faded") for fact in archived]
-                if is_new:
-                    ids, texts = [name for name, _ in lines], [text for _, text in lines]
-                    operations.append(operation("profile", now, by="rules", facts=ids, lines=texts))
-                self.journal.append(operations)
-            self.changed([fact.id for fact in archived])
-        return CompressionReport(len(days), len(archived), len(lines), is_new)
+        """Digest every day before today that has no digest; archive, merge and renew the profile.
+
+        What a model writes is kept day by day, and what it did not answer waits for the next run. With ``dry_run`` no
+        model is asked: the report counts what rules would do.
+        Raise LanguageModelError if there is no model and the options want one.
+        """
+        step = _Step(self, None if dry_run else self._compressor(), dry_run=dry_run)
+        days = archived = merged = 0
+        if daily:
+            for digest in self._digests(step):
+                step.keep(digest_record(digest, self.now()))
+                days += 1
+        lines: list[tuple[str, str]] = []
+        is_new = False
+        if weekly:
+            faded = self._faded()
+            archived = len(faded)
+            step.keep(*(operation("archive", self.now(), by="rules", fact=fact.id, reason="faded") for fact in faded))
+            merged = sum(self._merge(step))
+            lines, basis = self._profile(step)
+            is_new = tuple(lines) != self.journal.state().profile
+            if is_new:
+                ids, texts = [name for name, _ in lines], [text for _, text in lines]
+                step.keep(operation("profile", self.now(), by=step.maker, facts=ids, lines=texts, basis=basis))
+        step.write()
+        used = step.used
+        return CompressionReport(
+            days,
+            archived,
+            merged,
+            len(lines),
+            is_new,
+            used.calls,
+            used.tokens_in,
+            used.tokens_out,
+            used.refused,
+            step.problem,
+        )
 
     def lines(self, digest: Digest) -> list[str]:
         """Return what a digest says: its text, or what stands at its places now."""
@@ -75,22 +116,42 @@ class Compression:
         chat = Chat.parse(digest.chat)
         messages = {item.id: item for item in self._messages(chat, date.fromisoformat(digest.day))}
         return [
-            f"{messages[quote.message].speaker}: {messages[quote.message].content[quote.start : quote.end]}"
+            _said(messages[quote.message], quote.start, quote.end)
             for quote in digest.quotes
             if quote.message in messages
         ]
 
-    def _digests(self) -> Iterator[Digest]:
-        known = self.journal.state().digests
+    def _compressor(self) -> ModelCompressor | None:
+        if self.options.compressor != "model":
+            return None
+        return ModelCompressor(Asker(self.extraction.language_model()), self.options.window_tokens)
+
+    def _digests(self, step: _Step) -> Iterator[Digest]:
+        known = set(self.journal.state().digests)
         today = self.now().date()
         for file in self.conversations.journal.files().files:
             key = (file.chat.name, file.day.isoformat())
             if file.day >= today or key in known:
                 continue
-            quotes = best_sentences(list(self._messages(file.chat, file.day)), self.options.roles)
-            if quotes:
-                name = make_id("d", *key, *(quote.record() for quote in quotes))
-                yield Digest(name, *key, tuple(quotes))
+            messages = list(self._messages(file.chat, file.day))
+            said = [item for item in messages if item.role in self.options.roles and item.content.strip()]
+            if not said:
+                continue
+            bullets = step.ask(partial(ModelCompressor.digest, messages=said))
+            if step.problem:
+                return  # the days that are left wait for the next run
+            if bullets:
+                quotes = tuple(dict.fromkeys(quote for bullet in bullets for quote in bullet.quotes))
+                lines = [
+                    line
+                    for bullet in bullets
+                    for line in ([bullet.text] if bullet.text else map(_best_sentence, bullet.messages))
+                ]
+                name = make_id("d", *key, *lines)
+                yield Digest(name, *key, quotes, tuple(dict.fromkeys(lines)), step.maker)
+            elif places := best_sentences(said, self.options.roles):
+                name = make_id("d", *key, *(quote.record() for quote in places))
+                yield Digest(name, *key, tuple(places))
 
     def _messages(self, chat: Chat, day: date) -> Iterator[SourceMessage]:
         for file in self.conversations.journal.files(chat).files:
@@ -110,6 +171,151 @@ class Compression:
             and fact_score(fact, self.options, now) <= _FADED
         ]
 
+    def _merge(self, step: _Step) -> Iterator[int]:
+        """Merge facts of the subjects and categories that have many; yield how many facts each merge is for."""
+        if step.model is None:
+            return
+        for facts in self._crowds():
+            merges = step.ask(partial(ModelCompressor.merge, facts=facts))
+            if step.problem:
+                return
+            for merge in merges or ():
+                if self.journal.state().suppressed & {self.extraction.suppression(merge.facts[0].subject, merge.text)}:
+                    continue
+                step.keep(*merge_operations(merge, step.maker, self.now()))
+                yield len(merge.facts)
+
+    def _crowds(self) -> Iterator[list[Fact]]:
+        """Yield the facts of each subject and category of which there are many, oldest first.
+
+        Facts of a person, of a slot and pinned ones stay as they are, and those of which a merge was undone.
+        """
+        operations = self.journal.operations()
+        undone = {line["batch"] for line in operations if line["op"] == "undo"}
+        apart = {name for line in operations if line.get("batch") in undone for name in line.get("supersedes", ())}
+        crowds: dict[tuple[str, str], list[Fact]] = {}
+        for fact in self.journal.state().visible(self.now()).values():
+            is_fixed = fact.is_by_person or fact.is_pinned or fact.slot or fact.id in apart
+            if fact.is_trusted and not is_fixed:
+                crowds.setdefault((fact.subject, fact.category), []).append(fact)
+        for key in sorted(crowds):
+            facts = sorted(crowds[key], key=lambda fact: (fact.created_at or datetime.min.replace(tzinfo=UTC), fact.id))
+            if len(facts) > _MOST_APART:
+                yield facts[:_MOST_SHOWN]
+
+    def _profile(self, step: _Step) -> tuple[list[tuple[str, str]], str | None]:
+        """Return the lines of the profile, and of what a model chose them.
+
+        A model chooses among the facts that no rule puts there and words them; it is asked again only where these have
+        changed, so that the bytes of prompts change only with content.
+        """
+        state, now = self.journal.state(), self.now()
+        if step.model is None:
+            return profile_lines(state, self.options, now), None
+        fixed, free = profile_facts(state, self.options, now)
+        basis = make_id("p", *(f"{fact.id} {fact.text}" for fact in [*fixed, *free]))
+        if basis == state.profile_basis:
+            return list(state.profile), basis
+        chosen = step.ask(partial(ModelCompressor.profile, facts=free[:_MOST_SHOWN])) if free else []
+        if step.problem:
+            return list(state.profile), state.profile_basis or None
+        if chosen is None:  # the model answered nothing of use
+            return profile_lines(state, self.options, now), basis
+        return within([*((fact, profile_line(fact)) for fact in fixed), *chosen], self.options), basis
+
+
+@define(eq=False)
+class _Step:
+    """One run: whom it asks, what that cost, and why it stopped asking.
+
+    What rules find is written at once, and what a model writes as soon as it is there: each answer has its price.
+    """
+
+    compression: Compression
+    model: ModelCompressor | None
+    dry_run: bool = field(kw_only=True)
+    problem: str = field(default="", init=False)
+    _waiting: list[dict[str, Any]] = field(factory=list, init=False)
+    _written: Usage = field(factory=Usage, init=False)
+
+    @property
+    def maker(self) -> str:
+        """Who writes what is kept."""
+        return "rules" if self.model is None else self.model.asker.name
+
+    @property
+    def used(self) -> Usage:
+        """What the run has asked for."""
+        return Usage() if self.model is None else self.model.asker.usage
+
+    def ask(self, question: Callable[[ModelCompressor], Answer]) -> Answer | None:
+        """Return the model's answer; None without a model, if the answer is of no use, and once there is a problem."""
+        if self.model is None or self.problem:
+            return None
+        compression = self.compression
+        batches = compression.journal.state().batches.values()
+        if is_spent(batches, compression.options, compression.now()):
+            self.problem = "today's limit of model calls or tokens is reached"
+            return None
+        try:
+            return question(self.model)
+        except UnusableAnswerError:
+            self.model.asker.refuse()
+        except LanguageModelError as error:
+            self.problem = str(error)
+        return None
+
+    def keep(self, *operations: dict[str, Any]) -> None:
+        """Keep operations: at the end of the run, or now if they cost a call."""
+        self._waiting += operations
+        if self.model is not None:
+            self.write()
+
+    def write(self) -> None:
+        """Append what waits, and what was asked for it."""
+        journal = self.compression.journal
+        now = self.compression.now()
+        lines, self._waiting = self._waiting, []
+        if self.dry_run:
+            return
+        used = self.used - self._written
+        if used.calls:
+            name = make_id("b", "compress", format_ts(now), *(line["id"] for line in lines))
+            counts = (0, 0, used.refused, used.tokens_in, used.tokens_out, used.calls)
+            lines.append(batch_record(Batch(name, "", "", "", self.maker, "done", *counts), now))
+            self._written = self.used
+        with journal.turn():
+            known = journal.state().digests  # another process may have made one meanwhile
+            lines = [line for line in lines if line["op"] != "digest" or (line["chat"], line["day"]) not in known]
+            journal.append(lines)
+        ids = [line["id"] if line["op"] == "assert" else line.get("fact") for line in lines]
+        self.compression.changed([name for name in ids if name])
+
+
+def merge_operations(merge: Merge, made_by: str, now: datetime) -> list[dict[str, Any]]:
+    """Return the lines that put one fact in the place of several, which are archived; `undo` takes them all back."""
+    first = merge.facts[0]
+    name = make_id("f", first.subject, first.category, merge.text, *(fact.id for fact in merge.facts))
+    batch = make_id("b", name)
+    fact = Fact(
+        name,
+        merge.text,
+        subject=first.subject,
+        category=first.category,
+        importance=max(fact.importance for fact in merge.facts),
+        tags=tuple(dict.fromkeys(tag for fact in merge.facts for tag in fact.tags)),
+        quotes=tuple(dict.fromkeys(quote for fact in merge.facts for quote in fact.quotes)),
+        said_at=max((fact.said_at for fact in merge.facts if fact.said_at is not None), default=None),
+        verified="paraphrase",
+        made_by=made_by,
+        supersedes=tuple(fact.id for fact in merge.facts),
+    )
+    archives = (
+        operation("archive", now, by=made_by, fact=fact.id, by_fact=name, reason="merged", batch=batch)
+        for fact in merge.facts
+    )
+    return [{**fact_record(fact, now), "batch": batch}, *archives]
+
 
 def best_sentences(messages: Sequence[SourceMessage], roles: Sequence[str]) -> list[Quote]:
     """Return the places of the sentences that look most like facts, in their order."""
@@ -123,40 +329,13 @@ def best_sentences(messages: Sequence[SourceMessage], roles: Sequence[str]) -> l
     return [quote for _, _, quote in sorted(best, key=lambda item: item[1])]
 
 
-def profile_lines(state: State, options: FactsOptions, now: datetime) -> list[tuple[str, str]]:
-    """Return the profile: facts of slots, then pinned ones, then lasting ones by weight, up to its tokens.
-
-    Of sentences that rules took only instructions are in it: the others say little for what they cost in each prompt.
-
-    Lines stand in an order that does not depend on time, so that the profile's bytes change only with its content.
-    """
-    lasting = {"identity", "rule", "relationship", "preference"}
-    facts = [fact for fact in state.visible(now).values() if fact.is_trusted]
-
-    def rank(fact: Fact) -> tuple[int, float, str]:
-        group = 0 if options.is_single(fact.slot) else 1 if fact.is_pinned else 2
-        return group, -fact.importance, fact.id
-
-    wanted = [
-        fact
-        for fact in facts
-        if options.is_single(fact.slot)
-        or fact.is_pinned
-        or fact.category in ({"rule"} if fact.is_bare_quotation else lasting)
+def _best_sentence(message: SourceMessage) -> str:
+    """Return the sentence of a message that looks most like a fact, or else its first one."""
+    best = best_sentences([message], (message.role,))[:1] or [
+        message.quote(sentence.start, sentence.end) for sentence in islice(sentences(message.content), 1)
     ]
-    chosen: list[tuple[Fact, str]] = []
-    used = 0
-    seen: set[tuple[str, str]] = set()
-    for fact in sorted(wanted, key=rank):
-        if fact.slot and (fact.subject, fact.slot) in seen:
-            continue
-        who = "" if fact.subject == "user" else f"{fact.subject}: "
-        line = f"{who}{fact.slot}: {fact.value}" if fact.slot and fact.value else f"{who}{fact.text}"
-        tokens = estimate_tokens([line])[0]
-        if used + tokens > options.profile_tokens:
-            break
-        used += tokens
-        chosen.append((fact, " ".join(line.split())))
-        if fact.slot:
-            seen.add((fact.subject, fact.slot))
-    return [(fact.id, line) for fact, line in sorted(chosen, key=lambda item: (item[0].slot or "~", item[0].id))]
+    return "".join(_said(message, quote.start, quote.end) for quote in best)
+
+
+def _said(message: SourceMessage, start: int, end: int) -> str:
+    return f"{message.speaker}: {message.content[start:end]}"

@@ -212,7 +212,7 @@ class Facts:
         return self.extract()
 
     def compress(self, *, daily: bool = True, weekly: bool = True, dry_run: bool = False) -> CompressionReport:
-        """Make digests of days, archive faded facts, update the profile. Raise StoreError."""
+        """Make digests of days, merge and archive facts, update the profile. Raise StoreError, LanguageModelError."""
         return self.compression.run(daily=daily, weekly=weekly, dry_run=dry_run)
 
     def compact(self, chat: str, keep: int = KEEP) -> Compaction:
@@ -241,13 +241,14 @@ class Facts:
 
     def _forget(self, ids: Sequence[str]) -> None:
         extraction = self.extraction
-        self.keeper.forget(
+        concerned = self.keeper.forget(
             ids,
             lambda fact: [
                 extraction.suppression(fact.subject, fact.text),
                 *map(extraction.place_suppression, fact.quotes),
             ],
         )
+        self._changed(concerned)
 
     def _changed(self, ids: Sequence[str]) -> tuple[str, ...]:
         try:

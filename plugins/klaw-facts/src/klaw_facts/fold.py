@@ -26,7 +26,10 @@ from klaw_facts.values import PERSON, Batch, Digest, Fact, Proposal
 
 @define(eq=True)
 class State:
-    """What the journal says. ``profile`` are lines with the ids of their facts; ``suppressed`` are keyed hashes."""
+    """What the journal says. ``profile`` are lines with the ids of their facts; ``suppressed`` are keyed hashes.
+
+    ``profile_basis`` stands for the facts of which a model chose the profile; empty if rules did.
+    """
 
     facts: dict[str, Fact] = field(factory=dict)
     batches: dict[str, Batch] = field(factory=dict)
@@ -34,12 +37,14 @@ class State:
     digests: dict[tuple[str, str], Digest] = field(factory=dict)
     proposals: dict[str, Proposal] = field(factory=dict)
     profile: tuple[tuple[str, str], ...] = ()
+    profile_basis: str = ""
     suppressed: set[str] = field(factory=set)
 
     def copy(self) -> State:
         """Return a state of its own, which can be changed without this one."""
         containers = ("facts", "batches", "watermarks", "digests", "proposals", "suppressed")
-        return State(**{name: getattr(self, name).copy() for name in containers}, profile=self.profile)
+        copies = {name: getattr(self, name).copy() for name in containers}
+        return State(**copies, profile=self.profile, profile_basis=self.profile_basis)
 
     def visible(self, as_of: datetime) -> dict[str, Fact]:
         """Return the facts that are shown for a moment."""
@@ -67,6 +72,7 @@ class State:
             self.digests[digest.chat, digest.day] = digest
         elif op == "profile":
             self.profile = tuple(zip(record.get("facts", ()), record.get("lines", ()), strict=False))
+            self.profile_basis = record.get("basis") or ""
         elif op == "decide":
             self.proposals.pop(record["proposal"], None)
         elif op == "suppress":

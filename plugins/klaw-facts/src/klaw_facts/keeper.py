@@ -171,18 +171,25 @@ class FactKeeper:
             self._append([operation("undo", self.now(), batch=found[0])], ids)
             return len(ids)
 
-    def forget(self, names: Sequence[str], suppress: Callable[[Fact], Iterable[str]]) -> None:
-        """Remove facts and every operation on them from the journal; keyed hashes keep them from coming back."""
+    def forget(self, names: Sequence[str], suppress: Callable[[Fact], Iterable[str]]) -> list[str]:
+        """Remove facts and every operation on them from the journal; keyed hashes keep them from coming back.
+
+        A merge says what its facts say: with one of them it goes, and the others are shown again; with a merge go all
+        of its facts. Return the ids of every fact that this concerned.
+        """
         with self.journal.turn():
             facts = self.journal.state().facts
             wanted = {name for name in names if name in facts}
+            wanted |= {part for name in wanted for part in facts[name].supersedes if part in facts}
             if not wanted:
-                return
+                return []
+            merges = {fact.id: fact.supersedes for fact in facts.values() if wanted & set(fact.supersedes)}
             now = self.now()
             keys = dict.fromkeys(key for name in sorted(wanted) for key in suppress(facts[name]))
             self.journal.append([{**operation("suppress", now, key=key), "id": f"s-{key}"} for key in keys])
-            gone = [line["id"] for line in self.journal.operations() if _concerns(line, wanted)]
-            self.journal.forget(gone)
+            gone = wanted | merges.keys()
+            self.journal.forget([line["id"] for line in self.journal.operations() if _concerns(line, gone)])
+            return sorted(gone.union(*merges.values()))
 
     def key(self) -> bytes:
         """Return the key of the hashes of what was forgotten; made at the first call, in a file of mode 0600."""
@@ -213,7 +220,8 @@ def find_fact(state: State, name: str) -> Fact:
 def _concerns(line: Mapping[str, Any], facts: set[str]) -> bool:
     if line["op"] == "profile":
         return bool(facts & set(line.get("facts", ())))
-    return line["id"] in facts or line.get("fact") in facts
+    is_merged = line["op"] == "archive" and line.get("by_fact") in facts
+    return is_merged or line["id"] in facts or line.get("fact") in facts
 
 
 def _without_person_guard(state: State, by: str) -> State:

@@ -32,6 +32,7 @@ SLOTS: Mapping[str, str] = {
 
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
 _EXTRACTORS = ("none", "rules", "model")
+_COMPRESSORS = ("rules", "model")
 _GATES = ("rules", "always", "never")
 _MODES = ("classic", "enhanced")
 
@@ -58,6 +59,7 @@ class FactsOptions:
     """Options of the extension ``facts``.
 
     ``extractor``: what finds facts in conversations: ``none``, ``rules``, or ``model`` (``[memory.language_model]``).
+    ``compressor``: what writes digests, merges and the profile: ``rules``, or ``model`` (``[memory.language_model]``).
     ``roles``: whose messages facts are taken from.
     ``categories``: categories of your own; each needs a curve in ``half_life_days``.
     ``half_life_days``: how fast the facts of a category lose weight; 0 is never. Added to the built-in curves.
@@ -68,12 +70,13 @@ class FactsOptions:
     ``cut``: facts that score less than this part of the best one are not offered.
     ``decay_weight``: how much of its score a fact can lose with age.
     ``window_tokens``: how many tokens of messages a model is asked about at once.
-    ``max_calls_per_day``, ``max_tokens_per_day``: bounds of what extraction may ask a model for.
+    ``max_calls_per_day``, ``max_tokens_per_day``: bounds of what extraction and compression may ask a model for.
     ``max_ends``: how many ends one batch may make; if there are more, all of them wait for review.
     ``profile_tokens``: how long the profile may be.
     """
 
     extractor: str = field(default="none", validator=validators.in_(_EXTRACTORS))
+    compressor: str = field(default="rules", validator=validators.in_(_COMPRESSORS))
     roles: tuple[str, ...] = field(default=("user",), validator=_known_roles)
     categories: tuple[str, ...] = ()
     half_life_days: dict[str, float] = field(factory=dict, validator=_curves)

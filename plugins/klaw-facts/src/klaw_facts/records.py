@@ -9,7 +9,7 @@ An ``assert`` has the id of its fact; every other operation has an id of its own
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -167,24 +167,28 @@ def check_operation(record: Mapping[str, Any]) -> None:
     if op not in OPERATIONS:
         raise RecordError(f"unknown operation {op!r:.40}")
     parse_ts(record.get("ts"))
-    if op == "assert":
-        parse_fact(record)
-    elif op == "batch":
-        parse_batch(record)
-    elif op == "digest":
-        parse_digest(record)
+    if op in _CHECKS:
+        _CHECKS[op](record)
     elif op in FACT_OPERATIONS:
         _text(record, "fact")
         _check_details(record)
-    elif op == "undo":
-        _text(record, "batch")
-    elif op == "decide":
-        _text(record, "proposal")
-    elif op == "profile":
-        _texts(record, "facts")
-        _texts(record, "lines")
-    elif op == "suppress":
-        _text(record, "key")
+
+
+def _check_profile(record: Mapping[str, Any]) -> None:
+    for name in ("facts", "lines"):
+        _texts(record, name)
+    _text({"basis": "", **record}, "basis")
+
+
+_CHECKS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
+    "assert": parse_fact,
+    "batch": parse_batch,
+    "digest": parse_digest,
+    "profile": _check_profile,
+    "undo": lambda record: _text(record, "batch"),
+    "decide": lambda record: _text(record, "proposal"),
+    "suppress": lambda record: _text(record, "key"),
+}
 
 
 def _check_details(record: Mapping[str, Any]) -> None:

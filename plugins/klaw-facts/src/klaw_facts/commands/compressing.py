@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import click
 
-from klaw_core.cli.kit import Settings, StyledText, common_options, counted, data, pass_settings, print_json
+from klaw_core.cli.kit import Settings, StyledText, common_options, counted, data, notify, pass_settings, print_json
 
 
 @click.command("compress", short_help="Make digests of days, archive faded facts, update the profile.")
 @click.option("--daily", is_flag=True, help="Only the digests of days.")
-@click.option("--weekly", is_flag=True, help="Only the archive and the profile.")
+@click.option("--weekly", is_flag=True, help="Only merges, the archive and the profile.")
 @click.option("--dry-run", is_flag=True, help="Report what would be done; change nothing.")
 @common_options
 @pass_settings
 def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) -> None:
     """Make a digest of every day before today, archive facts that have faded, and update the profile.
 
-    Nothing is deleted: digests quote messages, and `klaw facts reopen` restores an archived fact.
+    With `[extensions.facts] compressor = "model"` the language model writes digests and the profile, and merges facts
+    of which there are many. Nothing is deleted: digests point to messages, `klaw facts undo` takes back a merge, and
+    `klaw facts reopen` restores an archived fact.
     """
     both = daily == weekly
     with settings.open_memory() as memory:
@@ -31,7 +33,14 @@ def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) ->
         told = [counted(report.days, "new digest"), f"{counted(report.archived, 'fact')} archived"]
         changed = "changed" if report.profile_changed else "unchanged"
         told.append(f"profile of {counted(report.profile, 'line')}, {changed}")
-        data().line("; ".join(told[: 1 if daily and not weekly else 3][1 if weekly and not daily else 0 :]))
+        shown = told[: 1 if daily and not weekly else 3][1 if weekly and not daily else 0 :]
+        if report.merged:
+            shown.append(f"{counted(report.merged, 'fact')} merged")
+        if report.calls:
+            shown.append(f"{counted(report.calls, 'call')} with {report.tokens_in + report.tokens_out:,} tokens")
+        data().line("; ".join(shown))
+    if report.problem:
+        notify(settings, f"some of it waits for the next run: {report.problem}")
 
 
 @click.command("compact", short_help="Summarise the older messages of a chat.")

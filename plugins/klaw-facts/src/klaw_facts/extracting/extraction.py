@@ -14,10 +14,11 @@ from hashlib import sha256
 from attrs import define, evolve, field, frozen
 
 from klaw_core import Chat, Conversations, JournalEntry, LanguageModel, LanguageModelError, Message, estimate_tokens
+from klaw_facts.asking import Asker, UnusableAnswerError, Usage, is_spent
 from klaw_facts.extracting import rule_extractor
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, speaker_of
 from klaw_facts.extracting.dates import resolve as resolve_date
-from klaw_facts.extracting.model_extractor import ModelExtractor, UnusableAnswerError, Usage
+from klaw_facts.extracting.model_extractor import ModelExtractor
 from klaw_facts.extracting.resolve import Resolver, nominees
 from klaw_facts.extracting.rules import category_of, importance_of
 from klaw_facts.extracting.slots import slot_of
@@ -98,12 +99,17 @@ class Extraction:
         """Return what asks the model; None for the rules. Raise LanguageModelError if there is no model."""
         if self.options.extractor != "model":
             return None
+        return ModelExtractor(Asker(self.language_model()), tuple(self.options.curves))
+
+    def language_model(self) -> LanguageModel:
+        """Return the configured language model. Raise LanguageModelError if there is none."""
         model = self.get_model()
         if model is None:
             raise LanguageModelError(
-                "no language model is configured", hint='set [memory.language_model], or extractor = "rules"'
+                "no language model is configured",
+                hint='set [memory.language_model], or extractor and compressor = "rules"',
             )
-        return ModelExtractor(model, tuple(self.options.curves))
+        return model
 
     def _run_chat(self, chat: Chat, extractor: ModelExtractor | None, limit: int | None, *, dry_run: bool) -> bool:
         """Read a chat after its watermark; return False if another process has moved it meanwhile."""
@@ -169,7 +175,8 @@ class Extraction:
         0 if another process has moved the watermark from ``after`` meanwhile.
         """
         sources = [message for message in window if self._is_source(message)]
-        start = evolve_usage(extractor)
+        asker = None if extractor is None else extractor.asker
+        start = Usage() if asker is None else asker.usage
         error = ""
         try:
             candidates = self._candidates(sources, before, extractor)
@@ -177,11 +184,11 @@ class Extraction:
             if len(window) > 1:
                 return self._run_window(chat, after, window[: len(window) // 2], before, extractor, dry_run=dry_run)
             candidates, error = [], str(failure)
-        by = RULES_VERSION if extractor is None else f"model:{extractor.model.model}"
+        by = RULES_VERSION if asker is None else asker.name
         batch = make_id("b", chat.name, after, window[-1].id, by)
         facts, refused = self._facts(candidates, sources)
         ends = self._relations(facts, extractor)
-        used = evolve_usage(extractor, start)
+        used = Usage() if asker is None else asker.usage - start
         with self.journal.turn():
             if not dry_run and self.journal.state().watermarks.get(chat.name, "") != after:
                 return 0  # another process has read some of them meanwhile
@@ -215,7 +222,12 @@ class Extraction:
     ) -> list[Candidate]:
         if extractor is None:
             return list(rule_extractor.extract(sources))
-        return extractor.extract(sources, before) if sources else []
+        if not sources:
+            return []
+        found = extractor.extract(sources, before)
+        # Small models often answer with an empty list. Where the rules find a statement, that is asked once more.
+        is_suspect = not found and next(iter(rule_extractor.extract(sources)), None) is not None
+        return extractor.extract(sources, before, again=True) if is_suspect else found
 
     def _facts(self, candidates: Sequence[Candidate], window: Sequence[SourceMessage]) -> tuple[list[Fact], int]:
         """Return the facts that candidates become, and how many become none."""
@@ -254,15 +266,7 @@ class Extraction:
         """Whether today's calls or tokens are used up."""
         if extractor is None:
             return False
-        today = self.now().date()
-        batches = [
-            batch
-            for batch in self.journal.state().batches.values()
-            if batch.recorded_at is not None and batch.recorded_at.date() == today
-        ]
-        calls = sum(batch.calls for batch in batches)
-        tokens = sum(batch.tokens_in + batch.tokens_out for batch in batches)
-        over = calls >= self.options.max_calls_per_day or tokens >= self.options.max_tokens_per_day
+        over = is_spent(self.journal.state().batches.values(), self.options, self.now())
         if over:
             self.report = evolve(self.report, problem="today's limit of model calls or tokens is reached")
         return over
@@ -318,18 +322,6 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
         made_by=candidate.made_by,
         source=message.chat,
         said_at=message.said_at,
-    )
-
-
-def evolve_usage(extractor: ModelExtractor | None, since: Usage | None = None) -> Usage:
-    """Return what an extractor has asked for, since an earlier count."""
-    now = Usage() if extractor is None else extractor.usage
-    then = since or Usage()
-    return Usage(
-        now.calls - then.calls,
-        now.tokens_in - then.tokens_in,
-        now.tokens_out - then.tokens_out,
-        now.refused - then.refused,
     )
 
 

@@ -194,6 +194,16 @@ def contradiction(claim: str, said: str, speaker: str) -> str:
     return _too_far(claim, source)
 
 
+def lost_details(said: str, shorter: str) -> set[str]:
+    """Return the numbers, names and dates of a text that a shorter form of it does not hold, in lower case."""
+    names = {name.casefold() for name in _NAME.findall(said)} - _STOP
+    kept = {form for word in _WORD.findall(shorter) for form in (word.casefold(), _stem(word))}
+    lost = {name for name in names if not kept & {name, _stem(name)}}
+    for words in (_NUMBER.findall, lambda text: _words_of(_COUNTED, text), lambda text: _words_of(_DATED, text)):
+        lost |= {*words(said)} - {*words(shorter)}
+    return lost
+
+
 def _new_names(claim: str, source: str) -> set[str]:
     known = {form for word in _WORD.findall(source) for form in (word.casefold(), _stem(word))}
     names = {name for name in _NAME.findall(claim) if not known & {name.casefold(), _stem(name)}}

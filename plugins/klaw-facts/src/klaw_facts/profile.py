@@ -1,0 +1,70 @@
+"""The profile: a few lines about a person that are in every context. Who they are, and what they want.
+
+Lines stand in an order that does not depend on time, so that the profile's bytes change only with its content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from klaw_core import estimate_tokens
+from klaw_facts.fold import State
+from klaw_facts.options import FactsOptions
+from klaw_facts.values import Fact
+
+_LASTING = frozenset({"identity", "rule", "relationship", "preference"})
+
+
+def profile_lines(state: State, options: FactsOptions, now: datetime) -> list[tuple[str, str]]:
+    """Return the ids and lines of the profile that rules make: facts of slots, then pinned ones, then lasting ones."""
+    fixed, free = profile_facts(state, options, now)
+    return within([(fact, profile_line(fact)) for fact in (*fixed, *free)], options)
+
+
+def profile_facts(state: State, options: FactsOptions, now: datetime) -> tuple[list[Fact], list[Fact]]:
+    """Return the facts that are always in the profile, and those that have the room which is left; by weight.
+
+    Of a slot that has one value, a fact that is pinned, and what a person states stay as they are. Of sentences that
+    rules took only instructions are among the others: the rest say little for what they cost in each prompt.
+    """
+    fixed: list[Fact] = []
+    free: list[Fact] = []
+    for fact in state.visible(now).values():
+        if not fact.is_trusted:
+            continue
+        wanted = {"rule"} if fact.is_bare_quotation else _LASTING
+        if options.is_single(fact.slot) or fact.is_pinned:
+            fixed.append(fact)
+        elif fact.category in wanted:
+            (fixed if fact.is_by_person else free).append(fact)
+
+    def rank(fact: Fact) -> tuple[int, float, str]:
+        group = 0 if options.is_single(fact.slot) else 1 if fact.is_pinned else 2
+        return group, -fact.importance, fact.id
+
+    return sorted(fixed, key=rank), sorted(free, key=rank)
+
+
+def profile_line(fact: Fact) -> str:
+    """Return a fact as a line of the profile: the value of a slot, or its text."""
+    who = "" if fact.subject == "user" else f"{fact.subject}: "
+    return f"{who}{fact.slot}: {fact.value}" if fact.slot and fact.value else f"{who}{fact.text}"
+
+
+def within(lines: Iterable[tuple[Fact, str]], options: FactsOptions) -> list[tuple[str, str]]:
+    """Return the first lines that the profile has room for, one for each slot of a subject, with their facts' ids."""
+    chosen: list[tuple[Fact, str]] = []
+    used = 0
+    seen: set[tuple[str, str]] = set()
+    for fact, line in lines:
+        if fact.slot and (fact.subject, fact.slot) in seen:
+            continue
+        tokens = estimate_tokens([line])[0]
+        if used + tokens > options.profile_tokens:
+            break
+        used += tokens
+        chosen.append((fact, " ".join(line.split())))
+        if fact.slot:
+            seen.add((fact.subject, fact.slot))
+    return [(fact.id, line) for fact, line in sorted(chosen, key=lambda item: (item[0].slot or "~", item[0].id))]
