@@ -5,11 +5,11 @@ A sample of the points by default; ``KLAW_CRASH_POINTS=all`` (``nox -s crash``) 
 
 import pytest
 
-#: Points of each scene in a default run, besides the first of each kind of call; together over a hundred.
-SAMPLE = {"first-save": 8, "save": 12, "append": 12, "index": 12, "forget": 16, "reindex": 12, "move": 8}
+#: Points of each scene in a default run, besides the first of each kind of call.
+SAMPLE = {"first-save": 4, "save": 6, "append": 6, "index": 6, "forget": 8, "reindex": 6, "move": 4}
 SAMPLE |= {"compact-index": 2, "compact-save": 2, "compact-forget": 2, "compact-reindex": 2}
 SAMPLE |= {"remember": 2, "extract": 2, "forget-facts": 2, "compress": 2}
-SAMPLE |= {"agents": 4, "export": 4, "import": 4, "background": 16}
+SAMPLE |= {"agents": 2, "export": 2, "import": 2, "background": 8}
 #: Each seeded bug with the scene that must show it, and what is said of it.
 SEEDED = {
     "acknowledge-before-commit": ("save", "is not in saved.jsonl"),
@@ -42,7 +42,3 @@ def test_a_defect_is_seen(outcomes, bug):
     crashes = [failure for failure in outcomes[bug]()["failures"] if failure["point"] is not None]
     problems = [problem for failure in crashes for problem in failure["problems"]]
     assert any(SEEDED[bug][1] in problem for problem in problems), problems
-
-
-def test_over_a_hundred_points_are_tried(outcomes):
-    assert sum(outcomes[scene]()["run"] for scene in SAMPLE) >= 100
