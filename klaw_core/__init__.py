@@ -26,8 +26,8 @@ _MODULES = {
     "errors": (
         "ConfigError ConversionError EmbedderUnavailableError EmbeddingError KlawError LanguageModelError "
         "ModelCorruptError ModelNotFoundError NotFoundError PluginConflictError PluginContractError PluginError "
-        "PluginNotFoundError QueryError RecordError RetrievalError StoreCorruptError StoreError "
-        "StoreFullError StoreLockedError StoreReadOnlyError VectorSpaceError WorkspaceError"
+        "PluginNotFoundError QueryError RecordError RetrievalError RetryableStoreError StoreCorruptError "
+        "StoreError StoreFullError StoreLockedError StoreReadOnlyError VectorSpaceError WorkspaceError"
     ),
     "extensions.documents": "NewDocument",
     "extensions.json_forms": "to_json",

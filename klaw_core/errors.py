@@ -8,6 +8,7 @@
     │   └── PluginContractError     a component returned what its Protocol forbids
     ├── StoreError                  the database cannot be used as asked
     │   ├── StoreLockedError        another process holds the write lock
+    │   ├── RetryableStoreError     the transaction was ended from outside; the same, begun anew, can pass
     │   ├── StoreReadOnlyError      the file or its directory cannot be written
     │   ├── StoreFullError          the disk is full
     │   └── StoreCorruptError       the file is not a valid SQLite database
@@ -48,6 +49,7 @@ __all__ = [
     "QueryError",
     "RecordError",
     "RetrievalError",
+    "RetryableStoreError",
     "StoreCorruptError",
     "StoreError",
     "StoreFullError",
@@ -115,6 +117,10 @@ class StoreError(KlawError):
 
 class StoreLockedError(StoreError):
     """Another process holds the write lock for longer than the busy timeout."""
+
+
+class RetryableStoreError(StoreError):
+    """Another writer, or a lost connection, ended the transaction: nothing was kept. The same, begun anew, can pass."""
 
 
 class StoreReadOnlyError(StoreError):

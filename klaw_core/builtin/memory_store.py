@@ -139,8 +139,19 @@ class MemorySnapshot:
 class MemoryTransaction(MemorySnapshot):
     """Changes to a copy of the tables."""
 
-    def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
+    def replace(
+        self,
+        collection: str,
+        document: Document,
+        chunks: Sequence[Chunk],
+        /,
+        *,
+        expected: Mapping[str, DocumentRecord] | None = None,
+    ) -> Replacement:
         """Make these the document's chunks; a chunk whose id stays keeps its key."""
+        record = self.record(collection, document.origin, document.path)
+        if expected is not None and record != expected.get(document.path):
+            return Replacement(refused=True)
         tables, held = self.resource, self._open(collection)
         old = {stored.chunk.chunk_id: stored for stored in self.outline(collection, document.path)}
         before = tables.documents.get((collection, document.path))
@@ -169,7 +180,7 @@ class MemoryTransaction(MemorySnapshot):
         for stored in old.values():
             del held[stored.key]
         removed = tuple(sorted(stored.key for stored in old.values()))
-        return Replacement(removed, tuple(added), tuple(renewed), tuple(sorted(stay)))
+        return Replacement(removed, tuple(added), tuple(renewed), tuple(sorted(stay)), record is None)
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Record that an unchanged document's date or labels are now these."""

@@ -6,11 +6,14 @@ known already; :meth:`Collection.backfill` computes the others, one transaction 
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from attrs import frozen
 
@@ -27,12 +30,12 @@ from klaw_core.embedding.run import (
     require_same_space,
     stack,
 )
-from klaw_core.errors import VectorSpaceError, isolated
+from klaw_core.errors import RetryableStoreError, VectorSpaceError, isolated
 from klaw_core.indexing.reconcile import compare_keys, count_lacking
 from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.index import ErasingIndex, Index
-from klaw_core.interfaces.store import RememberingTransaction, Snapshot, Store, Transaction
-from klaw_core.values.documents import Document, DocumentRecord
+from klaw_core.interfaces.store import BatchTransaction, RememberingTransaction, Snapshot, Store, Transaction
+from klaw_core.values.documents import Document, DocumentRecord, Replacement
 from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import SpaceRecord, Vector, VectorSpace
 
@@ -48,6 +51,29 @@ Manifest: TypeAlias = Mapping[str, DocumentRecord]
 
 #: Given the number of chunks done and their total.
 OnProgress = Callable[[int, int], None]
+
+
+# A transaction that another writer was in the way of is begun anew so often, after a pause that grows.
+_ATTEMPTS = 8
+_PAUSE_SECONDS = 0.01
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def retried(method: Callable[P, T]) -> Callable[P, T]:
+    """Do a method that is one transaction again where another writer, or a lost connection, has ended it."""
+
+    @wraps(method)
+    def whole(*args: P.args, **kwargs: P.kwargs) -> T:
+        for attempt in range(_ATTEMPTS - 1):
+            try:
+                return method(*args, **kwargs)
+            except RetryableStoreError:
+                time.sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))  # noqa: S311  # writers that met once shall not again
+        return method(*args, **kwargs)
+
+    return whole
 
 
 @frozen
@@ -112,6 +138,7 @@ class Collection:
         # A server may stall, and words come first.
         return model_name(self.embedder) or self.embedder.space.model
 
+    @retried
     def prepare_space(self) -> SpaceRecord:
         """Record the embedder's vector space if there is none yet; refuse another.
 
@@ -129,6 +156,7 @@ class Collection:
         require_same_space(record, self.embedder.space, self.name)
         return record
 
+    @retried
     def adopt_space(self, wanted: SpaceRecord) -> None:
         """Make the index one of this vector space; if it was of another, empty, for :meth:`backfill` to fill."""
         with self._write() as transaction:
@@ -154,6 +182,7 @@ class Collection:
         if gone:
             self.remove(gone)
 
+    @retried
     def replace(
         self,
         documents: Sequence[tuple[Document, Sequence[Chunk]]],
@@ -173,12 +202,13 @@ class Collection:
         new = 0
         with self._write() as transaction:
             record = transaction.space(self.name) if self.uses_vectors else None
-            for document, chunks in documents:
-                if manifest is not None and self._overtaken(transaction, document.origin, document.path, manifest):
+            for (document, _), change in zip(
+                documents, _replaced(transaction, self.name, documents, manifest), strict=True
+            ):
+                if change.refused:
                     refused.add(document.path)
                     continue
-                new += transaction.record(self.name, document.origin, document.path) is None
-                change = transaction.replace(self.name, document, chunks)
+                new += change.is_new
                 removed += (*change.removed, *(stored.key for stored in change.renewed))
                 added += (*change.added, *change.renewed)
                 kept += change.kept
@@ -192,12 +222,14 @@ class Collection:
         lacking = tuple(stored.key for stored in added if stored.chunk.embedding_hash not in vectors)
         return WriteResult(lacking, len(vectors), frozenset(refused), new, tuple(kept))
 
+    @retried
     def remember(self, records: Sequence[DocumentRecord]) -> None:
         """Note the ``seen`` of documents that are recorded so still. Raise StoreError."""
         if records:
             with self._write() as transaction:
                 _remember(transaction, self.name, records)
 
+    @retried
     def touch(
         self, documents: Sequence[Document], manifest: Manifest, seen: Mapping[str, str] = MappingProxyType({})
     ) -> frozenset[str]:
@@ -219,6 +251,7 @@ class Collection:
         """Return whether a document is recorded otherwise now than in the manifest that was seen."""
         return transaction.record(self.name, origin, path) != manifest.get(path)
 
+    @retried
     def remove(self, paths: Sequence[str], *, forget: bool = False, manifest: Manifest | None = None) -> int:
         """Remove documents from the rows and every index, in one transaction; return how many chunks went.
 
@@ -245,6 +278,7 @@ class Collection:
                     index.erase(transaction.resource, self.name)
         return len(removed)
 
+    @retried
     def forget_cached(self, paths: Sequence[str]) -> None:
         """Remove the vectors that a run which makes an index in another space has cached for these documents."""
         with self._write() as transaction:
@@ -265,17 +299,24 @@ class Collection:
             found = compare_keys(snapshot, self.name, indexes, run.waiting.pop(self.name, ()))
         for index, missing, stale in found:
             if stale:
-                with self._write() as transaction:
-                    index.remove(transaction.resource, self.name, stale)
+                self._remove_stale(index, stale)
             if index.needs_vectors:
                 done = self._embed_missing(index, missing[:limit], run, on_progress)
                 lacking = max(lacking, len(missing) - done)
                 continue
             for first in range(0, len(missing), BATCH):
-                with self._write() as transaction:
-                    chunks = transaction.chunks(self.name, missing[first : first + BATCH])
-                    self._put(transaction, index, chunks, {})
+                self._add_missing(index, missing[first : first + BATCH])
         return self.lacking() if lacking else 0
+
+    @retried
+    def _remove_stale(self, index: Index[Any], stale: Sequence[int]) -> None:
+        with self._write() as transaction:
+            index.remove(transaction.resource, self.name, stale)
+
+    @retried
+    def _add_missing(self, index: Index[Any], missing: Sequence[int]) -> None:
+        with self._write() as transaction:
+            self._put(transaction, index, transaction.chunks(self.name, missing), {})
 
     def embed(self, keys: Sequence[int], run: EmbeddingRun) -> None:
         """Give these chunks their vectors; where the embedder fails, ``run`` says why."""
@@ -327,15 +368,25 @@ class Collection:
         missing = {digest: text for digest, text in passages.items() if digest not in known}
         on_progress(done, len(passages))
         for part in gathered(embed_chunk_texts(missing, self.embedder, run, record), self.embedder):
-            with self._write() as transaction:
-                left = gone(list(documents))
-                there = {path: digests for path, digests in hashes.items() if path not in left}
-                wanted = {digest for digests in there.values() for digest in digests}
-                transaction.cache_vectors(space, {digest: row for digest, row in part.items() if digest in wanted})
-                noted = {(self.name, path): [one for one in digests if one in part] for path, digests in there.items()}
-                transaction.note_documents(space, noted)
+            self._cache_part(space, part, hashes, gone)
             done += len(part)
             on_progress(done, len(passages))
+
+    @retried
+    def _cache_part(
+        self,
+        space: VectorSpace,
+        part: Mapping[str, Vector],
+        hashes: Mapping[str, Sequence[str]],
+        gone: Callable[[Sequence[str]], Container[str]],
+    ) -> None:
+        with self._write() as transaction:
+            left = gone(list(hashes))
+            there = {path: digests for path, digests in hashes.items() if path not in left}
+            wanted = {digest for digests in there.values() for digest in digests}
+            transaction.cache_vectors(space, {digest: row for digest, row in part.items() if digest in wanted})
+            noted = {(self.name, path): [one for one in digests if one in part] for path, digests in there.items()}
+            transaction.note_documents(space, noted)
 
     def _embed_missing(self, index: Index[Any], missing: Sequence[int], run: EmbeddingRun, report: OnProgress) -> int:
         """Compute the vectors that one index lacks, as long as the embedder answers; return how many it now has."""
@@ -389,6 +440,7 @@ class Collection:
                 return
             yield len(group)
 
+    @retried
     def _keep(
         self,
         index: Index[Any],
@@ -419,6 +471,7 @@ class Collection:
         if moved and record is not None:
             require_same_space(record, space, self.name)
 
+    @retried
     def _retire(self, record: SpaceRecord) -> None:
         """Mark vectors of weights that are gone, so that none is compared with one of the weights that are there.
 
@@ -456,6 +509,17 @@ class Collection:
         if embedded:
             matrix = stack([stored.chunk.embedding_hash for stored in embedded], vectors)
             index.add(transaction.resource, self.name, embedded, matrix)
+
+
+def _replaced(
+    transaction: Transaction[Any],
+    collection: str,
+    documents: Sequence[tuple[Document, Sequence[Chunk]]],
+    expected: Manifest | None,
+) -> Sequence[Replacement]:
+    if isinstance(transaction, BatchTransaction):
+        return transaction.replace_all(collection, documents, expected=expected)
+    return [transaction.replace(collection, *each, expected=expected) for each in documents]
 
 
 def _remember(transaction: Transaction[Any], collection: str, records: Sequence[DocumentRecord]) -> None:

@@ -94,11 +94,21 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
     def messages(self) -> MessageWriter:
         """Return the rows of conversations, to be changed."""
 
-    def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
+    def replace(
+        self,
+        collection: str,
+        document: Document,
+        chunks: Sequence[Chunk],
+        /,
+        *,
+        expected: Mapping[str, DocumentRecord] | None = None,
+    ) -> Replacement:
         """Replace the document's chunks by these; a chunk with the same id keeps its key, others are removed or added.
 
         The keys of new chunks ascend in their order and were never used before. Text with NUL is stored unchanged, or
-        refused with StoreError.
+        refused with StoreError. ``expected`` are the records by path that the caller has read the document by: one that
+        is recorded otherwise now (or is recorded, and not among them) was written by another process meanwhile, and is
+        refused. A store that lets several writers work side by side lets no other write the document until the end.
         """
 
     def touch(self, collection: str, document: Document, /) -> None:
@@ -109,6 +119,21 @@ class Transaction(Snapshot[R_co], VectorCacheWriter, Protocol[R_co]):
 
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
         """Record the vector space of the collection."""
+
+
+@runtime_checkable
+class BatchTransaction(Protocol):
+    """A transaction that replaces many documents in few statements. Optional: for a store that pays for each."""
+
+    def replace_all(
+        self,
+        collection: str,
+        documents: Sequence[tuple[Document, Sequence[Chunk]]],
+        /,
+        *,
+        expected: Mapping[str, DocumentRecord] | None = None,
+    ) -> Sequence[Replacement]:
+        """Do and return what :meth:`Transaction.replace` does for each, in this order."""
 
 
 @runtime_checkable
@@ -163,7 +188,12 @@ class Store(Protocol[R]):
         """Open a snapshot; any thread may use it, but only one."""
 
     def write(self) -> AbstractContextManager[Transaction[R]]:
-        """Begin a transaction; commit at the end of the block, roll back if it raises."""
+        """Begin a transaction; commit at the end of the block, roll back if it raises.
+
+        A store may let writers work side by side, as long as the result is one that they could have had one after
+        another. Raise RetryableStoreError where another writer, or a lost connection, ended it: nothing was kept, and
+        the same block, begun anew, can pass.
+        """
 
     def rebuild(self) -> AbstractContextManager[Store[R]]:
         """Yield a second store, with the same indexes, that replaces this one at the end of the block.

@@ -28,13 +28,14 @@ import pytest
 from attrs import evolve
 
 from klaw_core.errors import StoreError
-from klaw_core.interfaces.store import RememberingTransaction, Store
+from klaw_core.interfaces.store import BatchTransaction, RememberingTransaction, Store
 from klaw_core.testing.store_cache import OTHER, SPACE, C, CacheLaws, put, vector
 from klaw_core.testing.store_collections import CollectionLaws, InjectedError
 from klaw_core.testing.store_extensions import OWNER, ExtensionLaws, LockLaws
 from klaw_core.testing.store_machine import OpenStore, StoreMachine, dump
 from klaw_core.testing.store_metadata import MetadataLaws
 from klaw_core.testing.values import MOMENT, cut_lines, make_document
+from klaw_core.values.documents import Replacement
 from klaw_core.values.migrations import Migration
 from klaw_core.values.search import Filters
 from klaw_core.values.text import text_hash
@@ -81,6 +82,57 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
                 (document.path, document.source, "telegram_1", document.created_at, "notes")
             }
             assert snapshot.manifest(C, "notes")[document.path].content_hash == document.content_hash
+
+    def test_a_document_is_replaced_only_if_it_is_what_was_expected(self, store: Store[Any]) -> None:
+        first, other = make_document("notes/a.md", "one"), make_document("notes/b.md", "two")
+        with store.write() as transaction:
+            change = transaction.replace(C, first, cut_lines(first), expected={})
+            assert change.is_new
+        with store.read() as snapshot:
+            seen = dict(snapshot.manifest(C, "notes"))
+            before = dump(snapshot)
+        newer = make_document("notes/a.md", "three", hours=1)
+        for expected in ({}, {"notes/a.md": evolve(seen["notes/a.md"], content_hash="another")}):
+            with store.write() as transaction:
+                assert transaction.replace(C, newer, cut_lines(newer), expected=expected) == Replacement(refused=True)
+            with store.read() as snapshot:
+                assert dump(snapshot) == before
+        with store.write() as transaction:
+            missing = {"notes/b.md": evolve(seen["notes/a.md"], path="notes/b.md")}
+            assert transaction.replace(C, other, cut_lines(other), expected=missing).refused
+            change = transaction.replace(C, newer, cut_lines(newer), expected=seen)
+            assert (change.is_new, change.refused, len(change.added)) == (False, False, 1)
+            assert transaction.replace(C, newer, cut_lines(newer), expected=seen).refused, "it sees what it has written"
+
+    def test_many_documents_are_replaced_as_one_by_one(self, store: Store[Any]) -> None:
+        first = [make_document(f"notes/{number}.md", f"one\ntwo {number}") for number in range(5)]
+        put(store, *first[:3])
+        with store.read() as snapshot:
+            seen = dict(snapshot.manifest(C, "notes"))
+        outdated = evolve(seen["notes/1.md"], content_hash="another")
+        changed = [make_document(f"notes/{number}.md", f"two {number}\nthree", hours=1) for number in (4, 0, 1)]
+        again = make_document("notes/4.md", "four", metadata={"kind": "late"})
+        documents = [(document, cut_lines(document)) for document in (first[3], *changed, again)]
+        with store.write() as transaction:
+            if not isinstance(transaction, BatchTransaction):
+                pytest.skip("the store replaces one document at a time")
+            assert transaction.replace_all(C, []) == []
+            expected = {**seen, "notes/1.md": outdated}
+            changes = transaction.replace_all(C, documents[:-1], expected=expected)
+            last = transaction.replace_all(C, [*documents[:1], documents[-1], documents[-1]])
+        assert [change.is_new for change in changes] == [True, True, False, False]
+        assert [change.refused for change in changes] == [False, False, False, True]
+        assert [len(change.added) for change in changes] == [2, 2, 1, 0]
+        assert [len(change.removed) for change in (*changes, *last)] == [0, 0, 1, 0, 0, 2, 0]
+        assert [len(change.kept) for change in (*changes, *last)] == [0, 0, 1, 0, 2, 0, 1]
+        with store.read() as snapshot:
+            for document in (first[3], changed[1], first[1], first[2], again):
+                outline = snapshot.outline(C, document.path)
+                assert [stored.chunk for stored in outline] == list(cut_lines(document))
+                assert {stored.created_at for stored in outline} == {document.created_at}
+            assert {stored.metadata["kind"] for stored in snapshot.outline(C, again.path)} == {"late"}
+            keys = [stored.key for change in changes for stored in change.added]
+            assert keys == sorted(set(keys))
 
     @pytest.mark.parametrize("where", ["text", "heading", "context", "path", "source", "chat_id", "metadata"])
     def test_nul_is_kept_or_refused(self, store: Store[Any], where: str) -> None:

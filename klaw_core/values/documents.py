@@ -125,10 +125,13 @@ class RecordedDocuments(Mapping[str, DocumentRecord]):
 class Replacement:
     """The result of replacing one document: removed keys and new chunks; ``kept`` are the other keys.
 
-    ``renewed`` are also kept, but the document's title has changed: indexes must add them again.
+    ``renewed`` are also kept, but the document's title has changed: indexes must add them again. ``is_new``: there was
+    no such document. ``refused``: it is recorded otherwise than was expected, and nothing was changed.
     """
 
     removed: tuple[int, ...] = ()
     added: tuple[StoredChunk, ...] = ()
     renewed: tuple[StoredChunk, ...] = ()
     kept: tuple[int, ...] = ()
+    is_new: bool = False
+    refused: bool = False

@@ -56,14 +56,14 @@ def put(session: Session, space: VectorSpace, vectors: Mapping[str, Vector]) -> 
     if not vectors:
         return
     number = put_space(session, space)
-    blobs = [np.asarray(vector, "<f2").tobytes() for vector in vectors.values()]
+    hashes = sorted(vectors)  # so that writers who meet wait, and do not block each other
+    blobs = [np.asarray(vectors[one], "<f2").tobytes() for one in hashes]
     session.run(
         """INSERT INTO embedding_cache (tenant, space, hash, vector, used)
-           SELECT %s, %s, hash, vector, 0 FROM unnest(%s::bytea[], %s::bytea[]) AS new (hash, vector)
-           ON CONFLICT (tenant, space, hash) DO NOTHING""",
-        (session.tenant, number, _raw(vectors), blobs),
+           SELECT %s, %s, hash, vector, %s FROM unnest(%s::bytea[], %s::bytea[]) AS new (hash, vector)
+           ON CONFLICT (tenant, space, hash) DO UPDATE SET used = excluded.used""",
+        (session.tenant, number, _now(), _raw(hashes), blobs),
     )
-    use(session, space, list(vectors))
 
 
 def use(session: Session, space: VectorSpace, hashes: Sequence[str]) -> None:
@@ -71,7 +71,7 @@ def use(session: Session, space: VectorSpace, hashes: Sequence[str]) -> None:
     number = space_id(session, space) if hashes else None
     if number is not None:
         sql = "UPDATE embedding_cache SET used = %s WHERE tenant = %s AND space = %s AND hash = ANY(%s)"
-        session.run(sql, (time.time_ns() // 1000, session.tenant, number, _raw(hashes)))
+        session.run(sql, (_now(), session.tenant, number, _raw(sorted(hashes))))
 
 
 def evict(session: Session, max_entries: int) -> int:
@@ -81,7 +81,7 @@ def evict(session: Session, max_entries: int) -> int:
            AND NOT EXISTS (SELECT 1 FROM collections AS own WHERE (own.tenant, own.space) = (space.tenant, space.id))
            AND NOT EXISTS (SELECT 1 FROM embedding_cache AS cache
                            WHERE (cache.tenant, cache.space) = (space.tenant, space.id) AND cache.used >= %s)""",
-        (session.tenant, time.time_ns() // 1000 - _ABANDONED_MICROSECONDS),
+        (session.tenant, _now() - _ABANDONED_MICROSECONDS),
     )
     return session.run(
         f"""DELETE FROM embedding_cache WHERE (tenant, space, hash) IN (
@@ -162,6 +162,10 @@ def prune(session: Session, left: Sequence[int] = ()) -> None:
 def used_spaces(session: Session) -> list[int]:
     """Return the spaces that the collections are in."""
     return [number for (number,) in session.rows(_USED_SPACES, session.scope)]
+
+
+def _now() -> int:
+    return time.time_ns() // 1000
 
 
 def _raw(hashes: Sequence[str] | Mapping[str, Vector]) -> list[bytes]:

@@ -25,6 +25,8 @@ _IDLE_SECONDS = 120.0
 # What a server says that is starting, or recovering from a crash: a connection that is refused has no code for it.
 _NOT_YET = ("the database system is starting up", "the database system is in recovery mode", "not yet accepting")
 _PAUSE_SECONDS = 0.1
+# Fewer rows than that any plan finds quickly.
+_ANALYZED_AT = 500
 
 
 @frozen
@@ -39,6 +41,8 @@ class _Server:
 class _Pool:
     pool: psycopg_pool.ConnectionPool[Any]
     users: int = 0
+    #: Chunks that were added since the tables were analyzed.
+    added: int = 0
 
 
 _pools: dict[_Server, _Pool] = {}
@@ -107,6 +111,18 @@ class Connections:
                 yield connection
             finally:
                 connection.close()
+
+    def has_grown(self, added: int, *, than: float = 0) -> bool:
+        """Return whether, with these, enough chunks were added to analyze tables of so many; then count anew."""
+        self._pool()
+        assert self._server is not None
+        held = _pools[self._server]
+        held.added += added
+        if held.added < max(_ANALYZED_AT, than):
+            return False
+        if than:
+            held.added = 0
+        return True
 
     def close(self) -> None:
         """Give up the pool; the last user closes it."""

@@ -108,8 +108,7 @@ class PostgresRecords:
 
         def work(session: Session) -> int:
             version = self._begin_change(session)
-            for name, text in encoded:
-                self._put(session, name, text)
+            self._put(session, dict(encoded))
             return version
 
         version: int = self.journals.do(work)
@@ -130,13 +129,15 @@ class PostgresRecords:
             self._begin_change(session)
             held = self._get(session, [name for name, _ in encoded])
             refused = set()
+            kept = {}
             for name, text in encoded:
                 new = json.loads(text)
                 if name in held and not is_same(held[name], new):
                     refused.add(name)
                     continue
                 held[name] = new
-                self._put(session, name, text)
+                kept[name] = text
+            self._put(session, kept)
             return frozenset(refused)
 
         refused: frozenset[str] = self.journals.do(work)
@@ -190,15 +191,22 @@ class PostgresRecords:
                  ON CONFLICT (tenant, journal) DO UPDATE SET version = nextval('journal_versions') RETURNING version"""
         return int(session.value(sql, self._place(session)))
 
-    def _put(self, session: Session, name: str, text: str) -> None:
-        where = (*self._place(session), digest(name), to_text(name))
-        sql = f"UPDATE journal_records SET record = %s WHERE {_OWN} AND digest = %s AND id = %s"
-        if not session.run(sql, (to_text(text), *where)):
-            session.run(
-                """INSERT INTO journal_records (tenant, journal, digest, id, position, record)
-                   VALUES (%s, %s, %s, %s, nextval('journal_versions'), %s)""",
-                (*where, to_text(text)),
-            )
+    def _put(self, session: Session, records: Mapping[str, str]) -> None:
+        """Write records by id; one that is new comes after all others."""
+        session.run(
+            f"""WITH new AS (
+                    SELECT * FROM unnest(%s::bigint[], %s::text[], %s::text[]) WITH ORDINALITY
+                        AS new (digest, id, record, place)
+                ), changed AS (
+                    UPDATE journal_records AS held SET record = new.record FROM new
+                    WHERE {_OWN} AND held.digest = new.digest AND held.id = new.id RETURNING held.id
+                )
+                INSERT INTO journal_records (tenant, journal, digest, id, position, record)
+                SELECT %s, %s, digest, id, nextval('journal_versions'), record FROM (
+                    SELECT * FROM new WHERE id NOT IN (SELECT id FROM changed) ORDER BY place) AS added""",
+            ([digest(name) for name in records], list(map(to_text, records)), list(map(to_text, records.values())),
+             *self._place(session), *self._place(session)),
+        )  # fmt: skip
 
     def _get(self, session: Session, ids: Sequence[str]) -> dict[str, Any]:
         sql = f"SELECT id, record FROM journal_records WHERE {_OWN} AND digest = ANY(%s) AND id = ANY(%s)"

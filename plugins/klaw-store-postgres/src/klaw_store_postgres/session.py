@@ -23,6 +23,8 @@ class Session:
     connection: psycopg.Connection[Any]
     tenant: int
     generation: int
+    #: How many chunks were added.
+    added: int = 0
 
     @property
     def scope(self) -> tuple[int, int]:

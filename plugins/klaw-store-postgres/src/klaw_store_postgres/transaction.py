@@ -3,54 +3,101 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
-from klaw_core import Chunk, Document, Replacement, SpaceRecord, StoredChunk, Vector, VectorSpace, check_collection_name
+from klaw_core import (
+    Chunk,
+    Document,
+    DocumentRecord,
+    Replacement,
+    SpaceRecord,
+    StoredChunk,
+    Vector,
+    VectorSpace,
+    check_collection_name,
+)
 from klaw_store_postgres import cache
 from klaw_store_postgres.metadata import entries, to_json
 from klaw_store_postgres.snapshot import PostgresSnapshot
-from klaw_store_postgres.texts import digest, split_path, to_milliseconds, to_text
-
-if TYPE_CHECKING:
-    from klaw_store_postgres.session import Session
+from klaw_store_postgres.texts import (
+    digest,
+    from_milliseconds,
+    from_text,
+    join_path,
+    split_path,
+    to_milliseconds,
+    to_text,
+)
 
 _IN = "tenant = %s AND generation = %s AND collection = %s"
+# The columns of documents that can change, and arrays of them.
+_LABELS = ("origin", "content_hash", "created_at", "source", "source_digest", "chat_id", "chat_digest", "title",
+           "metadata")  # fmt: skip
+_LABEL_ARRAYS = ("%s::text[], %s::text[], %s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::bigint[], "
+                 "%s::text[], %s::text[]")  # fmt: skip
 
 
 @frozen(eq=False, repr=False)
 class PostgresTransaction(PostgresSnapshot):
     """A write transaction; what it has changed it also sees."""
 
-    def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
+    def replace(
+        self,
+        collection: str,
+        document: Document,
+        chunks: Sequence[Chunk],
+        /,
+        *,
+        expected: Mapping[str, DocumentRecord] | None = None,
+    ) -> Replacement:
         """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
-        self._open(collection)
-        held = {stored.chunk.chunk_id: stored for stored in self.outline(collection, document.path)}
-        number, title = self._put_document(collection, document)
-        is_renamed = title is not None and title != document.title
-        kept: list[tuple[int, Chunk]] = []
-        new: list[Chunk] = []
-        for chunk in chunks:
-            old = held.get(chunk.chunk_id)
-            if old is None or not old.chunk.says_the_same(chunk):
-                new.append(chunk)
-                continue
-            kept.append((old.key, chunk))
-            del held[chunk.chunk_id]
-        removed = tuple(sorted(stored.key for stored in held.values()))
-        self._delete_chunks(collection, removed)
-        self._move(collection, document, kept)
-        added = self._insert(collection, document, number, new)
-        renewed = tuple(_stored(key, document, chunk) for key, chunk in kept) if is_renamed else ()
-        return Replacement(removed, added, renewed, tuple(sorted(key for key, _ in kept)))
+        (change,) = self.replace_all(collection, [(document, chunks)], expected=expected)
+        return change
+
+    def replace_all(
+        self,
+        collection: str,
+        documents: Sequence[tuple[Document, Sequence[Chunk]]],
+        /,
+        *,
+        expected: Mapping[str, DocumentRecord] | None = None,
+    ) -> Sequence[Replacement]:
+        """Replace many documents, with few statements for all of them."""
+        paths = {document.path for document, _ in documents}
+        if len(paths) < len(documents):  # the later one of a path replaces the earlier one
+            return [self.replace(collection, *each, expected=expected) for each in documents]
+        held = self._held_documents(collection, paths)
+        refused = {
+            document.path
+            for document, _ in documents
+            if expected is not None and _record_of(held, document) != expected.get(document.path)
+        }
+        wanted = [(document, chunks) for document, chunks in documents if document.path not in refused]
+        chunks_of = self._held_chunks(collection, [held[item.path].id for item, _ in wanted if item.path in held])
+        numbers = self._put_documents(collection, [document for document, _ in wanted], held)
+        changes: dict[str, _Change] = {}
+        for document, chunks in wanted:
+            before = held.get(document.path)
+            change = changes[document.path] = _Change(document, numbers[document.path], before)
+            change.compare(chunks, chunks_of.get(change.number, ()))
+        self._delete_chunks(collection, [key for change in changes.values() for key in change.removed])
+        self._move(collection, [(key, chunk, each.document) for each in changes.values() for key, chunk in each.kept])
+        new = [(each, chunk) for each in changes.values() for chunk in each.new]
+        for (change, chunk), key in zip(new, self._insert(collection, new), strict=True):
+            change.added.append(_stored(key, change.document, chunk))
+        return [
+            changes[document.path].result() if document.path in changes else Replacement(refused=True)
+            for document, _ in documents
+        ]
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Record that an unchanged document's date or labels are now these."""
-        self._open(collection)
-        number, _ = self._put_document(collection, document)
+        held = self._held_documents(collection, [document.path])
+        number = self._put_documents(collection, [document], held)[document.path]
         if not document.times:  # otherwise each chunk has its own
             created = to_milliseconds(document.created_at)
             sql = f"UPDATE chunks SET created_at = %s WHERE {_IN} AND document = %s AND created_at <> %s"
@@ -119,52 +166,93 @@ class PostgresTransaction(PostgresSnapshot):
         sql = "INSERT INTO collections (tenant, generation, name) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
         self.resource.run(sql, self._in(check_collection_name(collection)))
 
-    def _put_document(self, collection: str, document: Document) -> tuple[int, str | None]:
-        """Write the row of a document; return its number, and the title that it had, None if it is new."""
-        session, metadata = self.resource, to_json(document.metadata)
-        labels = {
-            "origin": to_text(document.origin),
-            "content_hash": document.content_hash,
-            "created_at": to_milliseconds(document.created_at),
-            "source": to_text(document.source),
-            "source_digest": digest(document.source),
-            "chat_id": None if document.chat_id is None else to_text(document.chat_id),
-            "chat_digest": None if document.chat_id is None else digest(document.chat_id),
-            "title": to_text(document.title),
-            "metadata": metadata,
-        }
-        head, tail = split_path(document.path)
-        sql = f"SELECT id, title, metadata FROM documents WHERE {_IN} AND head = %s AND tail = %s"
-        row = session.row(sql, (*self._in(collection), head, tail))
-        if row is None:
-            columns = ("tenant", "generation", "collection", "head", "tail", *labels)
-            sql = f"""INSERT INTO documents (id, {", ".join(columns)})
-                      VALUES (nextval('document_ids'), {", ".join(["%s"] * len(columns))}) RETURNING id"""
-            number = session.value(sql, (*self._in(collection), head, tail, *labels.values()))
-            title, old = None, None
-        else:
-            number, title, old = row
-            changes = ", ".join(f"{name} = %s" for name in labels)
-            session.run(
-                f"UPDATE documents SET {changes} WHERE {_IN} AND id = %s",
-                (*labels.values(), *self._in(collection), number),
+    def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
+        """Return what the manifest has of one path; nobody else changes it until the end of the transaction."""
+        found = self._held_documents(collection, [path]).get(path)
+        return found.record if found is not None and found.record.origin == origin else None
+
+    def _held_documents(self, collection: str, paths: Collection[str]) -> dict[str, _Held]:
+        """Return the documents of these paths that there are, locked."""
+        heads, tails = zip(*map(split_path, paths), strict=True) if paths else ((), ())
+        rows = self.resource.rows(
+            f"""SELECT id, head, tail, origin, content_hash, created_at, title, metadata FROM documents
+                WHERE {_IN} AND head = ANY(%s) AND tail = ANY(%s) ORDER BY id FOR UPDATE""",
+            (*self._in(collection), list(heads), sorted(set(tails))),
+        )
+        found = {}
+        for number, head, tail, origin, content_hash, created, title, metadata in rows:
+            path = join_path(head, tail)
+            record = DocumentRecord(path, from_text(origin), content_hash, from_milliseconds(created))
+            found[path] = _Held(number, record, title, metadata)
+        return found
+
+    def _held_chunks(self, collection: str, numbers: Sequence[int]) -> dict[int, list[_HeldChunk]]:
+        """Return the chunks of these documents, locked, by document."""
+        found: dict[int, list[_HeldChunk]] = defaultdict(list)
+        if numbers:
+            rows = self.resource.rows(
+                f"""SELECT document, key, chunk_id, content, heading, context FROM chunks
+                    WHERE {_IN} AND document = ANY(%s) ORDER BY key FOR UPDATE""",
+                (*self._in(collection), list(numbers)),
             )
-        if metadata != old:
-            _write_metadata(session, self._in(collection), number, document)
-        return int(number), title
+            for number, *row in rows:
+                found[number].append(_HeldChunk(*row))
+        return found
+
+    def _put_documents(
+        self, collection: str, documents: Sequence[Document], held: Mapping[str, _Held]
+    ) -> dict[str, int]:
+        """Write the rows of documents; return their numbers by path."""
+        rows = {document.path: _labels(document) for document in documents}
+        old = [document for document in documents if document.path in held]
+        new = [document for document in documents if document.path not in held]
+        numbers = {document.path: held[document.path].id for document in old}
+        place = self._in(check_collection_name(collection))
+        columns = ", ".join(_LABELS)
+        if old:
+            changes = ", ".join(f"{name} = new.{name}" for name in _LABELS)
+            self.resource.run(
+                f"""UPDATE documents SET {changes} FROM unnest(%s::bigint[], {_LABEL_ARRAYS}) AS new (id, {columns})
+                    WHERE {_IN} AND documents.id = new.id""",
+                ([numbers[one.path] for one in old], *_columns([rows[one.path] for one in old]), *place),
+            )
+        if new:
+            added = self.resource.rows(
+                f"""WITH opened AS (INSERT INTO collections (tenant, generation, name) VALUES (%s, %s, %s)
+                        ON CONFLICT DO NOTHING)
+                    INSERT INTO documents (tenant, generation, collection, id, head, tail, {columns})
+                    SELECT %s, %s, %s, nextval('document_ids'), new.*
+                    FROM unnest(%s::text[], %s::text[], {_LABEL_ARRAYS}) AS new RETURNING id, head, tail""",
+                (*place, *place, *map(list, zip(*(split_path(one.path) for one in new), strict=True)),
+                 *_columns([rows[one.path] for one in new])),
+            )  # fmt: skip
+            numbers.update((join_path(head, tail), number) for number, head, tail in added)
+        changed = [one for one in old if held[one.path].metadata != rows[one.path][-1]]
+        if changed:
+            sql = f"DELETE FROM document_metadata WHERE {_IN} AND document = ANY(%s)"
+            self.resource.run(sql, (*place, [numbers[one.path] for one in changed]))
+        values = [(numbers[one.path], *entry) for one in (*changed, *new) for entry in entries(one.metadata)]
+        if values:
+            self.resource.run(
+                """INSERT INTO document_metadata (tenant, generation, collection, document, key, digest, number, value)
+                   SELECT %s, %s, %s, new.* FROM
+                   unnest(%s::bigint[], %s::text[], %s::bigint[], %s::numeric[], %s::text[]) AS new""",
+                (*place, *_columns(values)),
+            )
+        return numbers
 
     def _delete_chunks(self, collection: str, keys: Sequence[int]) -> None:
         if keys:
             self.resource.run(f"DELETE FROM chunks WHERE {_IN} AND key = ANY(%s)", (*self._in(collection), list(keys)))
 
-    def _move(self, collection: str, document: Document, kept: Sequence[tuple[int, Chunk]]) -> None:
+    def _move(self, collection: str, kept: Sequence[tuple[int, Chunk, Document]]) -> None:
         """Give chunks that stay their new place in the text, and the hash that a new title brings."""
         if not kept:
             return
         rows = [
             (key, chunk.start, chunk.end, chunk.start_line, chunk.end_line, _optional(chunk.continues),
              to_milliseconds(chunk.created_at or document.created_at), bytes.fromhex(chunk.embedding_hash))
-            for key, chunk in kept
+            for key, chunk, document in kept
         ]  # fmt: skip
         self.resource.run(
             f"""UPDATE chunks SET start_offset = new.start_offset, end_offset = new.end_offset,
@@ -177,44 +265,122 @@ class PostgresTransaction(PostgresSnapshot):
                     chunks.end_line, chunks.continues, chunks.created_at, chunks.embedding_hash) IS DISTINCT FROM
                     (new.start_offset, new.end_offset, new.start_line, new.end_line, new.continues, new.created_at,
                     new.hash)""",
-            (*map(list, zip(*rows, strict=True)), *self._in(collection)),
+            (*_columns(rows), *self._in(collection)),
         )
 
-    def _insert(
-        self, collection: str, document: Document, number: int, chunks: Sequence[Chunk]
-    ) -> tuple[StoredChunk, ...]:
-        """Add chunks; return them with their keys, which no chunk ever had."""
-        if not chunks:
-            return ()
-        sql = "SELECT nextval('chunk_keys') FROM generate_series(1, %s)"
-        keys = sorted(key for (key,) in self.resource.rows(sql, (len(chunks),)))
+    def _insert(self, collection: str, new: Sequence[tuple[_Change, Chunk]]) -> list[int]:
+        """Add chunks; return their keys, which ascend, and which no chunk ever had."""
+        if not new:
+            return []
         rows = [
-            (key, to_text(chunk.chunk_id), to_text(chunk.text), chunk.start, chunk.end, chunk.start_line,
-             chunk.end_line, to_text(json.dumps(chunk.heading, ensure_ascii=False)) if chunk.heading else "[]",
-             _optional(chunk.continues), to_text(chunk.context),
-             to_milliseconds(chunk.created_at or document.created_at), bytes.fromhex(chunk.embedding_hash))
-            for key, chunk in zip(keys, chunks, strict=True)
+            (change.number, to_text(chunk.chunk_id), to_text(chunk.text), chunk.start, chunk.end, chunk.start_line,
+             chunk.end_line, _heading(chunk), _optional(chunk.continues), to_text(chunk.context),
+             to_milliseconds(chunk.created_at or change.document.created_at), bytes.fromhex(chunk.embedding_hash))
+            for change, chunk in new
         ]  # fmt: skip
-        self.resource.run(
-            """INSERT INTO chunks (tenant, generation, collection, document, key, chunk_id, content, start_offset,
+        # The rows get their keys in the order of the arrays.
+        added = self.resource.rows(
+            """INSERT INTO chunks (tenant, generation, collection, key, document, chunk_id, content, start_offset,
                    end_offset, start_line, end_line, heading, continues, context, created_at, embedding_hash)
-               SELECT %s, %s, %s, %s, new.* FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::integer[],
-                   %s::integer[], %s::integer[], %s::integer[], %s::text[], %s::text[], %s::text[], %s::bigint[],
-                   %s::bytea[]) AS new""",
-            (*self._in(collection), number, *map(list, zip(*rows, strict=True))),
+               SELECT %s, %s, %s, nextval('chunk_keys'), document, chunk_id, content, start_offset, end_offset,
+                   start_line, end_line, heading, continues, context, created_at, embedding_hash
+               FROM (SELECT * FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::integer[], %s::integer[],
+                   %s::integer[], %s::integer[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bytea[])
+                   WITH ORDINALITY AS new (document, chunk_id, content, start_offset, end_offset, start_line, end_line,
+                       heading, continues, context, created_at, embedding_hash, place) ORDER BY place) AS new
+               RETURNING key""",
+            (*self._in(collection), *_columns(rows)),
         )
-        return tuple(_stored(key, document, chunk) for key, chunk in zip(keys, chunks, strict=True))
+        self.resource.added += len(added)
+        return sorted(key for (key,) in added)
 
 
-def _write_metadata(session: Session, place: tuple[int, int, str], number: int, document: Document) -> None:
-    session.run(f"DELETE FROM document_metadata WHERE {_IN} AND document = %s", (*place, number))
-    rows = [(*place, number, *entry) for entry in entries(document.metadata)]
-    if rows:
-        session.run_many(
-            """INSERT INTO document_metadata (tenant, generation, collection, document, key, digest, number, value)
-               VALUES (%s, %s, %s, %s, %s, %s, %s, %s)""",
-            rows,
+@frozen
+class _Held:
+    """A document as it is: its number, its record, its title and its metadata as JSON."""
+
+    id: int
+    record: DocumentRecord
+    title: str
+    metadata: str | None
+
+
+@frozen
+class _HeldChunk:
+    """A chunk as it is: its key, and in PostgreSQL's form what says whether it stays."""
+
+    key: int
+    chunk_id: str
+    content: str
+    heading: str
+    context: str
+
+    def stays(self, chunk: Chunk) -> bool:
+        texts = (to_text(chunk.text), _heading(chunk), to_text(chunk.context))
+        return texts == (self.content, self.heading, self.context)
+
+
+@define
+class _Change:
+    """What becomes of one document's chunks."""
+
+    document: Document
+    number: int
+    before: _Held | None
+    kept: list[tuple[int, Chunk]] = field(factory=list)
+    new: list[Chunk] = field(factory=list)
+    removed: list[int] = field(factory=list)
+    added: list[StoredChunk] = field(factory=list)
+
+    def compare(self, chunks: Sequence[Chunk], held: Sequence[_HeldChunk]) -> None:
+        by_id = {from_text(one.chunk_id): one for one in held}
+        for chunk in chunks:
+            old = by_id.get(chunk.chunk_id)
+            if old is None or not old.stays(chunk):
+                self.new.append(chunk)
+                continue
+            self.kept.append((old.key, chunk))
+            del by_id[chunk.chunk_id]
+        stay = {key for key, _ in self.kept}
+        self.removed = [one.key for one in held if one.key not in stay]
+
+    def result(self) -> Replacement:
+        is_renamed = self.before is not None and self.before.title != to_text(self.document.title)
+        return Replacement(
+            tuple(self.removed),
+            tuple(self.added),
+            tuple(_stored(key, self.document, chunk) for key, chunk in self.kept) if is_renamed else (),
+            tuple(sorted(key for key, _ in self.kept)),
+            is_new=self.before is None or self.before.record.origin != self.document.origin,
         )
+
+
+def _record_of(held: Mapping[str, _Held], document: Document) -> DocumentRecord | None:
+    found = held.get(document.path)
+    return found.record if found is not None and found.record.origin == document.origin else None
+
+
+def _labels(document: Document) -> tuple[object, ...]:
+    """Return the columns of a document that can change, as :data:`_LABELS` names them."""
+    return (
+        to_text(document.origin),
+        document.content_hash,
+        to_milliseconds(document.created_at),
+        to_text(document.source),
+        digest(document.source),
+        None if document.chat_id is None else to_text(document.chat_id),
+        None if document.chat_id is None else digest(document.chat_id),
+        to_text(document.title),
+        to_json(document.metadata),
+    )
+
+
+def _columns(rows: Sequence[Sequence[object]]) -> list[list[object]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _heading(chunk: Chunk) -> str:
+    return to_text(json.dumps(chunk.heading, ensure_ascii=False)) if chunk.heading else "[]"
 
 
 def _optional(text: str | None) -> str | None:

@@ -42,8 +42,19 @@ class SqliteTransaction(SqliteSnapshot):
 
         return SqliteMessages(self.resource, self.erasing)
 
-    def replace(self, collection: str, document: Document, chunks: Sequence[Chunk], /) -> Replacement:
+    def replace(
+        self,
+        collection: str,
+        document: Document,
+        chunks: Sequence[Chunk],
+        /,
+        *,
+        expected: Mapping[str, DocumentRecord] | None = None,
+    ) -> Replacement:
         """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
+        record = self.record(collection, document.origin, document.path)
+        if expected is not None and record != expected.get(document.path):
+            return Replacement(refused=True)
         self._open(collection)
         keys = self._document_keys(collection, document.path)
         held = {stored.chunk.chunk_id: stored for stored in self.outline(collection, document.path)}
@@ -65,7 +76,7 @@ class SqliteTransaction(SqliteSnapshot):
         new = [chunk for chunk in chunks if chunk.chunk_id not in stays]
         renewed = tuple(_stored(key, document, chunk) for chunk, key in kept) if is_renamed else ()
         added = self._insert(collection, document, document_id, new)
-        return Replacement(removed, added, renewed, tuple(sorted(stay)))
+        return Replacement(removed, added, renewed, tuple(sorted(stay)), record is None)
 
     def touch(self, collection: str, document: Document, /) -> None:
         """Record that an unchanged document's date or labels are now these."""
