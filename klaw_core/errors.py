@@ -8,7 +8,7 @@
     │   └── PluginContractError     a component returned what its Protocol forbids
     ├── StoreError                  the database cannot be used as asked
     │   ├── StoreLockedError        another process holds the write lock
-    │   ├── RetryableStoreError     the transaction was ended from outside; the same, begun anew, can pass
+    │   ├── RetryableStoreError     another writer or a lost connection ended the transaction; retry it
     │   ├── StoreReadOnlyError      the file or its directory cannot be written
     │   ├── StoreFullError          the disk is full
     │   └── StoreCorruptError       the file is not a valid SQLite database
@@ -120,7 +120,7 @@ class StoreLockedError(StoreError):
 
 
 class RetryableStoreError(StoreError):
-    """Another writer, or a lost connection, ended the transaction: nothing was kept. The same, begun anew, can pass."""
+    """Another writer, or a lost connection, ended the transaction: it changed nothing, and can succeed if retried."""
 
 
 class StoreReadOnlyError(StoreError):

@@ -53,7 +53,7 @@ Manifest: TypeAlias = Mapping[str, DocumentRecord]
 OnProgress = Callable[[int, int], None]
 
 
-# A transaction that another writer was in the way of is begun anew so often, after a pause that grows.
+# How often a transaction is tried that another writer ended, with pauses that grow.
 _ATTEMPTS = 8
 _PAUSE_SECONDS = 0.01
 
@@ -62,7 +62,7 @@ T = TypeVar("T")
 
 
 def retried(method: Callable[P, T]) -> Callable[P, T]:
-    """Do a method that is one transaction again where another writer, or a lost connection, has ended it."""
+    """Run a method that is one transaction again if another writer or a lost connection ended it."""
 
     @wraps(method)
     def whole(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -70,7 +70,7 @@ def retried(method: Callable[P, T]) -> Callable[P, T]:
             try:
                 return method(*args, **kwargs)
             except RetryableStoreError:
-                time.sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))  # noqa: S311  # writers that met once shall not again
+                time.sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))  # noqa: S311  # two writers must not meet again
         return method(*args, **kwargs)
 
     return whole

@@ -190,9 +190,9 @@ class Store(Protocol[R]):
     def write(self) -> AbstractContextManager[Transaction[R]]:
         """Begin a transaction; commit at the end of the block, roll back if it raises.
 
-        A store may let writers work side by side, as long as the result is one that they could have had one after
-        another. Raise RetryableStoreError where another writer, or a lost connection, ended it: nothing was kept, and
-        the same block, begun anew, can pass.
+        A store may let writers work side by side, as long as the result is the same as if one had followed the other.
+        Raise RetryableStoreError if another writer or a lost connection ended it: nothing was changed, and the same
+        block can succeed if it is run again.
         """
 
     def rebuild(self) -> AbstractContextManager[Store[R]]:
