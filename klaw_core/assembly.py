@@ -328,6 +328,18 @@ class Assembly:
         return ConfiguredRetriever(selection.type, retriever, selection.weight, problem)
 
 
+def build_store(config: Config, registry: Registry) -> Store[Any]:
+    """Build the configured store alone. Raise ConfigError, PluginError, StoreError."""
+    problems: list[str] = []
+    component = registry.component(STORE, config.store.type)
+    options = build_options(component, config.store, problems)
+    if problems:
+        raise ConfigError(problems, hint="`klaw config path` names the file")
+    context = ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
+    store: Store[Any] = build(component, options, config.store, context)
+    return store
+
+
 def build(component: Component[Any, Any], options: Any, selection: Selection, context: ComponentContext) -> Any:
     """Call the factory, and check that what it gives has the methods of its kind.
 

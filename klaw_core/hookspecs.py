@@ -83,7 +83,8 @@ class Component(Generic[OptionsT, T_co]):
 
     The remaining fields concern one kind each. ``auto``: an embedder takes part in ``type = "auto"``. ``retrievers``:
     the retrievers to use with a store if ``[[memory.retrieval]]`` is not configured. ``listens``: the events that an
-    extension receives, and for which it is built.
+    extension receives, and for which it is built. ``keeps_journals``: a store is a ``JournalingStore``, so a command
+    that needs only journals opens the store instead of files.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Component(Generic[OptionsT, T_co]):
     auto: AutoChoice | None = None
     retrievers: tuple[str, ...] = ()
     listens: tuple[type, ...] = ()
+    keeps_journals: bool = False
 
 
 @hookspec

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -35,7 +37,8 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
     from klaw_core.errors import NotFoundError
     from klaw_core.extensions.json_forms import to_json
 
-    facts = _core(settings).get()
+    with _core(settings) as core:
+        facts = core.get()
     if section is None:
         if settings.json:
             print_json(to_json(facts))
@@ -68,7 +71,8 @@ def get_command(settings: Settings, *, section: str | None, key: str | None) -> 
 def set_command(settings: Settings, *, section: str, key: str, value: tuple[str, ...]) -> None:
     """Set KEY of SECTION to VALUE; use - to read VALUE from standard input."""
     text = sys.stdin.read().rstrip("\n") if value == ("-",) else " ".join(value)
-    _core(settings).update(section, key, text)
+    with _core(settings) as core:
+        core.update(section, key, text)
     _report(settings, {"section": section, "key": key, "value": text})
 
 
@@ -79,17 +83,18 @@ def set_command(settings: Settings, *, section: str, key: str, value: tuple[str,
 @pass_settings
 def delete_command(settings: Settings, *, section: str, key: str) -> None:
     """Remove KEY from SECTION. It is an error if KEY does not exist."""
-    _core(settings).delete(section, key)
+    with _core(settings) as core:
+        core.delete(section, key)
     _report(settings, {"section": section, "key": key, "deleted": True})
 
 
-def _core(settings: Settings) -> CoreMemory:
-    """Return core memory without opening the database, which need not be sound for it."""
+@contextmanager
+def _core(settings: Settings) -> Iterator[CoreMemory]:
+    """Open core memory without the database of an index, which need not be sound for it."""
     from klaw_core.core_memory.facts import CoreMemory
-    from klaw_core.files.journals import FileJournals
-    from klaw_core.files.layout import DataDirectory
 
-    return CoreMemory(FileJournals(DataDirectory(settings.load_config().data_dir)).text("core_memory"))
+    with settings.open_journals() as journals:
+        yield CoreMemory(journals.text("core_memory"))
 
 
 def _report(settings: Settings, change: dict[str, object]) -> None:

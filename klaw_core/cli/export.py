@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
+    from klaw_core.errors import KlawError
     from klaw_core.maintenance.export import ExportReport
 
 
@@ -25,10 +27,17 @@ def command(settings: Settings, *, file: str) -> None:
     from klaw_core.maintenance.export import export
     from klaw_core.plugins.discover import discover
 
-    # The files alone are enough: a database that does not open must not keep anybody from taking their memories along.
-    config = settings.load_config()
-    extensions, failed = build_extensions(config, discover(disabled=config.disabled_plugins))
-    report = export(extensions, config.data_dir, sys.stdout.buffer if file == "-" else Path(file))
+    target = sys.stdout.buffer if file == "-" else Path(file)
+    failed: Mapping[str, KlawError] = {}
+    if settings.keeps_journals():
+        with settings.open_memory() as memory:
+            report = memory.export(target)
+            failed = memory.extensions.problems()
+    else:
+        # The files are enough: a database that does not open must not keep anybody from taking their memories along.
+        config = settings.load_config()
+        extensions, failed = build_extensions(config, discover(disabled=config.disabled_plugins))
+        report = export(extensions, config.data_dir, target)
     sys.stdout.flush()  # it is not exported before that
     _report(settings, file, report)
     notify(settings, *(f"left out the extension {name}: {error}" for name, error in failed.items()))

@@ -1,4 +1,4 @@
-"""``klaw logs``: what was said in a chat, from its journal; the database is not needed."""
+"""``klaw logs``: what was said in a chat, from its journal; the index is not needed."""
 
 from __future__ import annotations
 
@@ -39,12 +39,16 @@ def command(settings: Settings, *, name: str, follow: bool, since: datetime | No
     """Print the last messages of a chat, oldest first. With --json, each message is a JSON object on its own line."""
     from klaw_core.conversations.chat import Chat
     from klaw_core.conversations.journal import Journal
-    from klaw_core.errors import NotFoundError
-    from klaw_core.files.journals import FileJournals
-    from klaw_core.files.layout import DataDirectory
 
-    journal = Journal(FileJournals(DataDirectory(settings.load_config().data_dir)).logs("conversations"))
-    chat = Chat.parse(name)
+    with settings.open_journals() as journals:
+        _print_chat(settings, Journal(journals.logs("conversations")), Chat.parse(name), since, limit, follow=follow)
+
+
+def _print_chat(
+    settings: Settings, journal: Journal, chat: Chat, since: datetime | None, limit: int | None, *, follow: bool
+) -> None:
+    from klaw_core.errors import NotFoundError
+
     files = journal.files(chat).files
     if not files and not follow:
         known = ", ".join(other.name for other in journal.chats())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,9 @@ from attrs import define
 
 if TYPE_CHECKING:
     from klaw_core.cli.served import ServedMemory, Server
+    from klaw_core.interfaces.journal import Journals
     from klaw_core.memory import Memory
+    from klaw_core.plugins.registry import Registry
     from klaw_core.values.config import Config, Selection
 
 #: The file that a server leaves in the data directory whose memory it has open.
@@ -52,12 +55,24 @@ class Settings:
         """Assemble the configured memory. Raise ConfigError, PluginError or StoreError."""
         return self._open(self.load_config())
 
+    def open_journals(self) -> AbstractContextManager[Journals]:
+        """Open only the journals, which need no sound database. Raise ConfigError, PluginError, StoreError."""
+        from klaw_core.extensions.journal_access import open_journals
+
+        config = self.load_config()
+        return open_journals(config, partial(_registry, config))
+
+    def keeps_journals(self) -> bool:
+        """Return whether the configured store keeps the journals. Raise ConfigError, PluginError."""
+        from klaw_core.extensions.journal_access import keeps_journals
+
+        config = self.load_config()
+        return keeps_journals(config, partial(_registry, config))
+
     def _open(self, config: Config) -> Memory:
         from klaw_core.memory import Memory
-        from klaw_core.plugins.entry_cache import installed
 
-        chosen = {(selection.kind, selection.type) for selection in config.selections()}
-        return Memory.open(config, registry=installed(config.cache_dir, chosen, disabled=config.disabled_plugins))
+        return Memory.open(config, registry=_registry(config))
 
     def find_server(self) -> Server | None:
         """Return the server that has this memory open, None if there is none. Raise ConfigError."""
@@ -77,6 +92,14 @@ class Settings:
                 return question(ServedMemory(server))
         with self._open(config) as memory:
             return question(memory)
+
+
+def _registry(config: Config) -> Registry:
+    """Return the plugins that are needed for what is configured."""
+    from klaw_core.plugins.entry_cache import installed
+
+    chosen = {(selection.kind, selection.type) for selection in config.selections()}
+    return installed(config.cache_dir, chosen, disabled=config.disabled_plugins)
 
 
 def _server_of(config: Config) -> Server | None:

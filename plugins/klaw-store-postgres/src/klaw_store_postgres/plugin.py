@@ -19,6 +19,7 @@ def klaw_stores() -> Iterable[Component[Any, Any]]:
         2,
         "PostgreSQL with pgvector: several machines, agents kept apart",
         retrievers=("pgvector", "pgwords"),
+        keeps_journals=True,
     )
 
 

@@ -1,0 +1,46 @@
+"""Journals without a memory: for commands that read or write only these, and need no sound database for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from klaw_core.config.tables import DEFAULTS
+from klaw_core.files.journals import FileJournals
+from klaw_core.files.layout import DataDirectory
+
+if TYPE_CHECKING:
+    from klaw_core.interfaces.journal import Journals
+    from klaw_core.plugins.registry import Registry
+    from klaw_core.values.config import Config
+
+
+@contextmanager
+def open_journals(config: Config, find_registry: Callable[[], Registry]) -> Iterator[Journals]:
+    """Open the journals: those of the store, if it keeps them, else the files of the data directory.
+
+    Raise ConfigError, PluginError, StoreError.
+    """
+    if not keeps_journals(config, find_registry):
+        yield FileJournals(DataDirectory(config.data_dir))
+        return
+    from klaw_core.assembly import build_store
+
+    store: Any = build_store(config, find_registry())
+    try:
+        yield store.journals
+    finally:
+        store.close()
+
+
+def keeps_journals(config: Config, find_registry: Callable[[], Registry]) -> bool:
+    """Return whether the configured store keeps the journals. Raise PluginError if there is no such store.
+
+    The default store does not, and its plugin is not asked: what works without a database works without it as well.
+    """
+    if config.store.type == DEFAULTS["memory"]["store"]["type"]:
+        return False
+    from klaw_core.kinds import STORE
+
+    return find_registry().component(STORE, config.store.type).keeps_journals
