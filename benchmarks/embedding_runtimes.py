@@ -206,6 +206,8 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=9)
     arguments = parser.parse_args()
+    if arguments.rounds and not arguments.notes.is_dir():
+        parser.error(f"{arguments.notes} is not a directory of notes")
     flags = processor_flags()
     print(f"processor: {', '.join(flag for flag in TOLD if flag in flags) or 'none of the abilities looked for'}")
     with tempfile.TemporaryDirectory() as cache:
