@@ -261,6 +261,8 @@ class Collection:
         removed: list[int] = []
         damaged = False
         with self._write() as transaction:
+            if forget:  # first: a store that lets writers work side by side waits for those that may write them now
+                transaction.forget_documents(self.name, paths)
             for path in paths:
                 if manifest is not None and self._overtaken(transaction, manifest[path].origin, path, manifest):
                     continue
@@ -269,7 +271,6 @@ class Collection:
                 removed += transaction.delete(self.name, path)
                 if forget:
                     transaction.forget_vectors(sorted(hashes))
-                    transaction.forget_documents(self.name, [path])
             if damaged:  # a damaged row does not tell what its vector is cached under
                 transaction.forget_unused()
             for _, index in self.indexes:

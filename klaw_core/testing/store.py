@@ -34,6 +34,7 @@ from klaw_core.testing.store_collections import CollectionLaws, InjectedError
 from klaw_core.testing.store_extensions import OWNER, ExtensionLaws, LockLaws
 from klaw_core.testing.store_machine import OpenStore, StoreMachine, dump
 from klaw_core.testing.store_metadata import MetadataLaws
+from klaw_core.testing.store_writers import WRITERS, WriterLaws
 from klaw_core.testing.values import MOMENT, cut_lines, make_document
 from klaw_core.values.documents import Replacement
 from klaw_core.values.migrations import Migration
@@ -42,7 +43,7 @@ from klaw_core.values.text import text_hash
 from klaw_core.values.vectors import SpaceRecord
 
 
-class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, LockLaws):
+class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, LockLaws, WriterLaws):
     """The laws of a store. ``open_store`` opens the same data each time it is called.
 
     The subclass also gives ``make_table``, ``add_row`` and ``rows``: a table of an extension, as such a store has them.
@@ -447,6 +448,13 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
 
 class PersistentStoreContract(StoreContract):
     """The laws of a store whose data outlives the object."""
+
+    @pytest.fixture
+    def writers(self, store: Store[Any], open_store: OpenStore) -> Any:
+        others = [open_store() for _ in range(WRITERS - 1)]
+        yield [store, *others]
+        for other in others:
+            other.close()
 
     def test_what_was_committed_is_there_after_reopening(self, open_store: OpenStore) -> None:
         first = open_store()

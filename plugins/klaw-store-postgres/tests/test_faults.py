@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from klaw_core import Migration, StoreError, StoreLockedError
+from klaw_core import Migration, RetryableStoreError, StoreError, StoreLockedError
 from klaw_core.testing.store import dump, put
-from klaw_core.testing.values import make_document
+from klaw_core.testing.values import cut_lines, make_document
 
 CAMPAIGN = Path(__file__).with_name("campaign.py")
 CASES = int(os.environ.get("KLAW_CAMPAIGN_CASES", "20"))
@@ -114,7 +114,7 @@ class TestOthersInTheWay:
         attempts = []
         store.journals.do(lambda session: fail_once(session, attempts, state))
         assert attempts == [state, state]
-        with pytest.raises(StoreLockedError), store.write() as transaction:
+        with pytest.raises(RetryableStoreError), store.write() as transaction:
             fail_once(transaction.resource, [], state)
 
     def test_migrations_are_done_again_as_a_whole(self, open_store):
@@ -149,8 +149,17 @@ class TestOthersInTheWay:
 
         hasty = evolve(options, timeout_seconds=0.2)
         first, second = PostgresStore(options, agent=agent), PostgresStore(hasty, agent=agent)
-        with first.write(), pytest.raises(StoreLockedError), second.write():
-            pass
+        document, other = make_document("notes/a.md", "one"), make_document("notes/b.md", "two")
+        put(first, other)
+        with first.write() as transaction:
+            transaction.replace("memory", document, cut_lines(document))
+            put(second, other)
+            with pytest.raises(StoreLockedError):
+                put(second, document)
+        with first.write() as transaction:
+            transaction.resource.be_alone()
+            with pytest.raises(StoreLockedError), second.write():
+                pass
         with first.rebuild(), pytest.raises(StoreLockedError), second.write():
             pass
         with second.write():

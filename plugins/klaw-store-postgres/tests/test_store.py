@@ -10,6 +10,15 @@ from klaw_core.testing.messages import MessagesContract
 from klaw_core.testing.store import PersistentStoreContract, StoreMachine
 
 
+def cut(store):
+    """Cut every connection that Klaw has to the server, as its superuser."""
+    import psycopg
+
+    dsn = store._options.dsn.replace("klaw@", "postgres@", 1)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'klaw'")
+
+
 class TestPostgresStore(PersistentStoreContract):
     @pytest.fixture
     def open_store(self, open_store):
@@ -20,6 +29,9 @@ class TestPostgresStore(PersistentStoreContract):
 
     def add_row(self, resource, text):
         resource.run("INSERT INTO x_notes_kept_rows (text) VALUES (%s)", (text,))
+
+    def lose_connections(self, store):
+        cut(store)
 
     def rows(self, resource):
         return [text for (text,) in resource.rows("SELECT text FROM x_notes_kept_rows ORDER BY id")]

@@ -15,8 +15,8 @@ import psycopg_pool
 from attrs import define, field, frozen
 from psycopg import conninfo, sql
 
-from klaw_core import StoreError
-from klaw_store_postgres.errors import RETRYABLE, as_store_error, is_lost, store_errors
+from klaw_core import RetryableStoreError, StoreError
+from klaw_store_postgres.errors import as_store_error, is_lost, store_errors
 from klaw_store_postgres.options import PostgresOptions
 
 # A transaction that has not begun is begun anew so often: on other connections, once the server is back.
@@ -92,13 +92,12 @@ class Connections:
             pool.putconn(connection)  # one that is not idle, or lost, is thrown away
 
     def retrying(self, work: Callable[[], Any]) -> Any:
-        """Return what ``work`` returns, which is one whole transaction; done again where another one was in its way."""
+        """Return what ``work`` returns: one transaction, done again if another or a lost connection ended it."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 return work()
-            except StoreError as error:
-                if not isinstance(error.__cause__, RETRYABLE):
-                    raise
+            except RetryableStoreError:
+                pass
         return work()
 
     @contextmanager

@@ -9,10 +9,22 @@ import psycopg
 import psycopg_pool
 from psycopg import errors
 
-from klaw_core import StoreCorruptError, StoreError, StoreFullError, StoreLockedError, StoreReadOnlyError
+from klaw_core import (
+    RetryableStoreError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+    StoreReadOnlyError,
+)
 
-#: What another transaction has caused: the same, tried again, passes.
-RETRYABLE = (errors.DeadlockDetected, errors.SerializationFailure)
+# What another transaction has caused, that made or removed the same at the same time: tried again, it passes.
+_RETRYABLE = (
+    errors.DeadlockDetected,
+    errors.SerializationFailure,
+    errors.UniqueViolation,
+    errors.ForeignKeyViolation,
+)
 
 # Which errors are what, how that is said, and what fixes it; the first that fits.
 _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str], ...] = (
@@ -22,7 +34,7 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str],
         "is being written by another process",
         "wait for it to finish, then try again",
     ),
-    (RETRYABLE, StoreLockedError, "was written by another process at the same time", "try again"),
+    (_RETRYABLE, RetryableStoreError, "was written by another process at the same time", "try again"),
     (
         (psycopg_pool.PoolTimeout,),
         StoreLockedError,
@@ -70,7 +82,7 @@ def as_store_error(location: str, error: Exception) -> StoreError:
         if isinstance(error, kinds):
             return meant(f"{location} {what}: {said}", hint=hint)
     if is_lost(error):
-        return StoreError(
+        return RetryableStoreError(
             f"{location}: the connection was lost: {said}; nothing of this transaction was kept",
             hint="check that the server runs, then try again",
         )

@@ -233,10 +233,23 @@ def _create_words(session: Session) -> None:
     create_tables(session)
 
 
+# Two writers cannot make the same document: the second one waits, and is told so.
+_ONE_PATH = """
+CREATE UNIQUE INDEX documents_one_path
+    ON documents (tenant, generation, collection, head, hashtextextended(tail, 0));
+DROP INDEX documents_path;
+"""
+
+
+def _make_paths_unique(session: Session) -> None:
+    session.run(_ONE_PATH)
+
+
 #: Append-only: a step that has been released is never changed.
 MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0001-rows-cache-conversations-journals", _create),
     Migration("0002-words", _create_words),
+    Migration("0003-one-document-a-path", _make_paths_unique),
 )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attrs import define
+from attrs import define, field
+
+from klaw_store_postgres.texts import digest
 
 if TYPE_CHECKING:
     import psycopg
@@ -18,18 +20,47 @@ class Session:
     Every row of a shared table has a ``tenant``, the number of an agent, and a ``generation``, which a rebuild renews;
     ``scope`` are both. PostgreSQL itself hides the rows of other tenants where the role is an ordinary one
     (row-level security). An index names both in every statement all the same.
+
+    Several transactions of one agent write at the same time. The store locks the chunks that a transaction writes, or
+    reads to write; an index locks what it reads and changes besides.
     """
 
     connection: psycopg.Connection[Any]
     tenant: int
     generation: int
+    #: Whether extensions have tables of this agent.
+    extended: bool = False
+    #: The lock that every writer of the agent shares; None if the transaction is the only one anyway.
+    shared_lock: int | None = None
     #: How many chunks were added.
     added: int = 0
+    _locks: set[str] = field(factory=set, init=False)
 
     @property
     def scope(self) -> tuple[int, int]:
         """The tenant and the generation: the first two columns of every key."""
         return self.tenant, self.generation
+
+    def lock(self, name: str) -> None:
+        """Wait for the lock of this name among the agent's rows, and hold it until the end of the transaction."""
+        if name not in self._locks:
+            self.run("SELECT pg_advisory_xact_lock(%s)", (self._number(name),))
+            self._locks.add(name)
+
+    def try_lock(self, name: str) -> bool:
+        """Take the lock of this name, as :meth:`lock` does, if nobody holds it; return whether it is held."""
+        if name not in self._locks and self.value("SELECT pg_try_advisory_xact_lock(%s)", (self._number(name),)):
+            self._locks.add(name)
+        return name in self._locks
+
+    def be_alone(self) -> None:
+        """Wait until every other writer of the agent has finished, and let none begin until the end."""
+        if self.shared_lock is not None:
+            self.run("SELECT pg_advisory_xact_lock(%s)", (self.shared_lock,))
+            self.shared_lock = None
+
+    def _number(self, name: str) -> int:
+        return digest(f"{self.tenant} {self.generation} {name}")
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         """Return what a statement finds."""

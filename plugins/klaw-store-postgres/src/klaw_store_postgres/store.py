@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import psycopg
+
 from klaw_core import Finding, Index, Migration, Store, StoreError, StoreLockedError
 from klaw_store_postgres import cache, extensions
 from klaw_store_postgres.connections import Connections, literal, search_path, shown_location
@@ -30,8 +32,7 @@ _HERE = "SELECT generation, extended FROM tenants WHERE id = {tenant}"
 class PostgresStore:
     """One agent's rows in a PostgreSQL database that others share.
 
-    Readers see one snapshot each and never wait. Writers of one agent follow one another, those of different agents do
-    not. Raise StoreError if the database cannot be used.
+    Readers see one snapshot each and never wait. Raise StoreError if the database cannot be used.
     """
 
     offers = Session
@@ -91,7 +92,11 @@ class PostgresStore:
             if connection.execute("SELECT pg_try_advisory_lock(%s)", (number,)).fetchone() != (True,):
                 on_wait()
                 connection.execute("SELECT pg_advisory_lock(%s)", (number,))
-            yield
+            try:
+                yield
+            finally:  # the server notices a moment later that a connection is closed
+                with suppress(psycopg.Error):
+                    connection.execute("SELECT pg_advisory_unlock(%s)", (number,))
 
     @contextmanager
     def read(self) -> Iterator[Snapshot[Session]]:
@@ -103,14 +108,18 @@ class PostgresStore:
     def write(self) -> Iterator[Transaction[Session]]:
         """Begin a transaction; commit at the end of the block, roll back if it raises.
 
-        Waits for another writer of this agent, at most ``timeout_seconds``. Raise StoreLockedError then, or while the
-        index is rebuilt.
+        Writers of this agent wait for each other only where they write the same document, or what concerns all of them.
+        Raise StoreLockedError after ``timeout_seconds``, or while the index is rebuilt; RetryableStoreError if two
+        writers wait for each other, or the connection is lost.
         """
-        writer = self._lock_number(f"writer {self._own_generation or 'current'}")
-        begin = f"BEGIN; {self._lock_timeout()}; "
-        if self._own_generation is None:
-            begin += f"SELECT pg_advisory_xact_lock_shared({self._lock_number('rebuild')}); "
-        with self._session(f"{begin}SELECT pg_advisory_xact_lock({writer})") as session:
+        fresh = self._own_generation is not None
+        shared = self._lock_number("rebuild")
+        lock = f"pg_advisory_xact_lock({self._lock_number(f'writer {self._own_generation}')})"
+        begin = lock if fresh else f"pg_advisory_xact_lock_shared({shared})"
+        with self._session(f"BEGIN; {self._lock_timeout()}; SELECT {begin}") as session:
+            session.shared_lock = None if fresh else shared
+            if session.extended:  # tables of extensions were made for one writer at a time
+                session.lock("extensions")
             yield PostgresTransaction(session)
         if session.added and self._connections.has_grown(session.added):
             self._analyze()
@@ -210,7 +219,7 @@ class PostgresStore:
             if row is None:
                 raise StoreError(f"{self._location}: the agent {self._agent!r} was removed", hint="open it again")
             generation, extended = row
-            session = Session(connection, tenant, self._own_generation or generation)
+            session = Session(connection, tenant, self._own_generation or generation, extended)
             if extended:
                 own = extensions.schema_of(self._options.schema, *session.scope)
                 session.run(search_path(own, self._options.schema, local=True))

@@ -21,6 +21,7 @@ from klaw_core import (
     check_collection_name,
 )
 from klaw_store_postgres import cache
+from klaw_store_postgres.messages import PostgresMessages
 from klaw_store_postgres.metadata import entries, to_json
 from klaw_store_postgres.snapshot import PostgresSnapshot
 from klaw_store_postgres.texts import (
@@ -116,6 +117,7 @@ class PostgresTransaction(PostgresSnapshot):
 
     def set_space(self, collection: str, record: SpaceRecord, /) -> None:
         """Record the vector space of the collection."""
+        self.resource.be_alone()
         self._open(collection)
         self.resource.run(
             "UPDATE collections SET space = %s, probe = %s WHERE tenant = %s AND generation = %s AND name = %s",
@@ -126,6 +128,7 @@ class PostgresTransaction(PostgresSnapshot):
     def retire_space(self, space: VectorSpace, /) -> None:
         """Give a space another revision, ``replaced-…``; its cached vectors, of no use to any embedder, go."""
         session = self.resource
+        session.be_alone()
         old = cache.space_id(session, space)
         if old is not None:
             new = cache.put_space(session, evolve(space, revision=f"replaced-{space.revision}"))
@@ -151,7 +154,8 @@ class PostgresTransaction(PostgresSnapshot):
         cache.note_documents(self.resource, space, documents)
 
     def forget_documents(self, collection: str, paths: Sequence[str], /) -> None:
-        """Remove the cached vectors that were noted for these documents."""
+        """Remove the cached vectors that were noted for these documents, also by writers that have not finished."""
+        self.resource.be_alone()
         cache.forget_documents(self.resource, collection, paths)
 
     def forget_unused(self) -> None:
@@ -165,6 +169,28 @@ class PostgresTransaction(PostgresSnapshot):
     def _open(self, collection: str) -> None:
         sql = "INSERT INTO collections (tenant, generation, name) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
         self.resource.run(sql, self._in(check_collection_name(collection)))
+
+    @property
+    def messages(self) -> PostgresMessages:
+        """Return the rows of conversations, which one transaction at a time changes."""
+        self.resource.lock("messages")
+        return PostgresMessages(self.resource)
+
+    def chunk_ids(self, collection: str, keys: Sequence[int], /) -> Mapping[int, str]:
+        """Return the id of the chunk of each key; nobody else removes these chunks until the end."""
+        sql = f"SELECT key, chunk_id FROM chunks WHERE {_IN} AND key = ANY(%s) ORDER BY key FOR UPDATE"
+        rows = self.resource.rows(sql, (*self._in(collection), list(keys))) if len(keys) else ()
+        return {key: from_text(name) for key, name in rows}
+
+    def chunks(self, collection: str, keys: Sequence[int], /) -> Sequence[StoredChunk]:
+        """Return the chunks of these keys in the order given; nobody else removes them until the end."""
+        self.chunk_ids(collection, keys)
+        return super().chunks(collection, keys)
+
+    def outline(self, collection: str, path: str, /) -> Sequence[StoredChunk]:
+        """Return one document's chunks in order of position; nobody else changes it until the end."""
+        self._held_documents(collection, [path])
+        return super().outline(collection, path)
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return what the manifest has of one path; nobody else changes it until the end of the transaction."""

@@ -88,6 +88,7 @@ class VectorIndex:
 
     def reset(self, resource: Session, collection: str, space: VectorSpace | None, /) -> None:
         """Make the collection's index empty, ready for vectors of ``space``."""
+        resource.be_alone()
         own = self._own_table(resource, collection)
         place = (*resource.scope, collection)
         for table in filter(None, ("vectors", own)):
@@ -214,6 +215,10 @@ class VectorIndex:
         held = resource.value(f"SELECT COUNT(*) FROM vectors WHERE {_IN}", place) if more else 0
         if held + more <= self.options.exact_up_to:
             return None
+        resource.be_alone()
+        own = self._own_table(resource, collection)
+        if own is not None:  # another writer was quicker
+            return own
         self._drop_orphans(resource)
         number = resource.value("SELECT nextval('vector_table_ids')")
         name = f"vectors_{resource.tenant}_{number}"

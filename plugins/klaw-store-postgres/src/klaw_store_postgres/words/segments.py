@@ -69,6 +69,7 @@ def add(session: Session, collection: str, rows: Sequence[tuple[int, Sequence[st
 
 def remove(session: Session, collection: str, keys: Sequence[int]) -> None:
     """Remove rows; unknown keys are ignored."""
+    session.lock(_lock_of(collection))
     sql = f"DELETE FROM word_rows WHERE {_IN} AND key = ANY(%s) RETURNING segment, key"
     gone = sorted(session.rows(sql, (*session.scope, collection, [int(key) for key in keys])))
     for number, group in groupby(gone, key=itemgetter(0)):
@@ -88,6 +89,7 @@ def remove(session: Session, collection: str, keys: Sequence[int]) -> None:
 
 def erase(session: Session, collection: str) -> None:
     """Write every segment anew that has words of removed rows."""
+    session.lock(_lock_of(collection))
     for head in heads(session, collection):
         if len(head.dead):
             merge(session, collection, [head.id])
@@ -95,6 +97,7 @@ def erase(session: Session, collection: str) -> None:
 
 def clear(session: Session, collection: str) -> None:
     """Remove every row of a collection."""
+    session.lock(_lock_of(collection))
     for table in ("word_postings", "word_rows", "word_segments"):
         session.run(f"DELETE FROM {table} WHERE {_IN}", (*session.scope, collection))
 
@@ -149,15 +152,22 @@ def _renumber(group: Iterable[Any], renumbered: Mapping[int, NDArray[np.int64]])
     return merged
 
 
+def _lock_of(collection: str) -> str:
+    return f"words {collection}"
+
+
 def _merge_full(session: Session, collection: str) -> None:
-    """Merge segments of about one size once there are enough of them, and again what that makes."""
+    """Merge segments of about one size once there are enough of them, and again what that makes.
+
+    Who changes segments is alone. Others add theirs meanwhile, and leave it to the next one to merge them.
+    """
     while True:
         tiers: dict[int, list[int]] = defaultdict(list)
         for head in heads(session, collection):
             if head.rows * _MERGED_AT <= _MOST_ROWS * _FACTOR:
                 tiers[int(log(head.rows, _FACTOR) + 1e-9)].append(head.id)
         full = next((numbers for numbers in tiers.values() if len(numbers) >= _MERGED_AT), None)
-        if full is None:
+        if full is None or not session.try_lock(_lock_of(collection)):
             return
         merge(session, collection, full)
 
@@ -179,26 +189,23 @@ def _write(
     lengths: NDArray[np.uint32],
     places: Mapping[bytes, NDArray[np.int64]],
 ) -> None:
-    number = session.value("SELECT nextval('word_segment_ids')")
-    session.run(
-        """INSERT INTO word_segments (tenant, generation, collection, id, rows, tokens, keys, lengths)
-           VALUES (%s, %s, %s, %s, %s, %s, %s, %s)""",
-        (*session.scope, collection, number, len(keys), int(lengths.sum(dtype=np.int64)),
-         keys.astype("<i8").tobytes(), lengths.astype("<u4").tobytes()),
-    )  # fmt: skip
-    session.run(
-        """INSERT INTO word_rows (tenant, generation, collection, key, segment)
-           SELECT %s, %s, %s, key, %s FROM unnest(%s::bigint[]) AS new (key)
-           ON CONFLICT (tenant, generation, collection, key) DO UPDATE SET segment = excluded.segment""",
-        (*session.scope, collection, number, keys.tolist()),
-    )
-    if not places:
-        return
     terms = list(places)
     session.run(
-        """INSERT INTO word_postings (tenant, generation, collection, segment, term, holders, places)
-           SELECT %s, %s, %s, %s, new.* FROM unnest(%s::bytea[], %s::integer[], %s::bytea[]) AS new""",
-        (*session.scope, collection, number, terms, [holders(places[term]) for term in terms],
+        """WITH own AS (
+               INSERT INTO word_segments (tenant, generation, collection, id, rows, tokens, keys, lengths)
+               VALUES (%s, %s, %s, nextval('word_segment_ids'), %s, %s, %s, %s)
+               RETURNING tenant, generation, collection, id
+           ), listed AS (
+               INSERT INTO word_rows (tenant, generation, collection, key, segment)
+               SELECT own.tenant, own.generation, own.collection, new.key, own.id
+               FROM own, unnest(%s::bigint[]) AS new (key)
+               ON CONFLICT (tenant, generation, collection, key) DO UPDATE SET segment = excluded.segment
+           )
+           INSERT INTO word_postings (tenant, generation, collection, segment, term, holders, places)
+           SELECT own.tenant, own.generation, own.collection, own.id, new.*
+           FROM own, unnest(%s::bytea[], %s::integer[], %s::bytea[]) AS new""",
+        (*session.scope, collection, len(keys), int(lengths.sum(dtype=np.int64)), keys.astype("<i8").tobytes(),
+         lengths.astype("<u4").tobytes(), keys.tolist(), terms, [holders(places[term]) for term in terms],
          [places[term].astype("<i8").tobytes() for term in terms]),
     )  # fmt: skip
 

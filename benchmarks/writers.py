@@ -1,0 +1,182 @@
+"""Several processes that write for one agent, or each for an agent of its own, beside the statements alone.
+
+    python benchmarks/writers.py [--processes 4] [--transactions 400] [--dsn postgresql://…]
+
+A transaction adds a document of two chunks with its words, its vectors (384 dimensions) and their cache, as a save
+does. ``statements`` are those of the same transactions, recorded and sent again by psycopg from processes that do
+nothing else: what the server and the driver take, and so the most that writers of one agent can reach on this machine.
+Client and server share its processors. Compare figures of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import psycopg
+from clients import documents
+from measuring import figure, table
+
+from klaw_core import SpaceRecord, VectorSpace
+from klaw_core.testing.values import cut_lines, make_document
+from klaw_store_postgres.options import PostgresOptions
+from klaw_store_postgres.session import Session
+from klaw_store_postgres.store import PostgresStore
+from klaw_store_postgres.testing import PostgresServer
+from klaw_store_postgres.vectors import VectorIndex
+from klaw_store_postgres.words.index import WordIndex
+
+_SPACE = VectorSpace("random", "1", 384)
+_WARM = 20
+Statement = tuple[str, Any]
+
+
+class Writer:
+    """Writes for an agent."""
+
+    def __init__(self, dsn: str, agent: str, number: int) -> None:
+        self.store = PostgresStore(PostgresOptions(dsn, timeout_seconds=120), agent=agent)
+        self.indexes = (VectorIndex(), WordIndex())
+        for name, index in zip(("pgvector", "pgwords"), self.indexes, strict=True):
+            self.store.enlist(name, index)
+        self.texts = documents(1_000_000, random.Random(number))
+        self.vectors = np.random.default_rng(number)
+        self.name = f"{number}-{os.getpid()}"
+
+    def prepare(self) -> None:
+        """Make the agent's vector space."""
+        with self.store.write() as transaction:
+            if transaction.space("memory") is None:
+                transaction.set_space("memory", SpaceRecord(_SPACE, self._units(1)[0]))
+                self.indexes[0].reset(transaction.resource, "memory", _SPACE)
+
+    def write(self, turn: int) -> None:
+        """Add one document."""
+        text = f"{next(self.texts).text}\n{next(self.texts).text}"
+        document = make_document(f"notes/{self.name}-{turn}.md", text)
+        chunks = cut_lines(document)
+        with self.store.write() as transaction:
+            added = transaction.replace("memory", document, chunks, expected={}).added
+            units = self._units(len(added))
+            for index in self.indexes:
+                index.add(transaction.resource, "memory", added, units)
+            hashes = (stored.chunk.embedding_hash for stored in added)
+            transaction.cache_vectors(_SPACE, dict(zip(hashes, units, strict=True)))
+
+    def _units(self, count: int) -> Any:
+        rows = self.vectors.standard_normal((count, _SPACE.dimension), dtype=np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def _write(dsn: str, agent: str, number: int, gate: Any, count: int) -> None:
+    writer = Writer(dsn, agent, number)
+    writer.prepare()
+    for turn in range(_WARM):
+        writer.write(-1 - turn)
+    gate.wait()
+    for turn in range(count):
+        writer.write(turn)
+    gate.wait()
+
+
+def _send(dsn: str, begin: str, recorded: Sequence[Sequence[Statement]], gate: Any) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SET search_path = klaw, public")
+        gate.wait()
+        for statements in recorded:
+            connection.execute(begin, prepare=False)
+            for sql, values in statements:
+                connection.execute(sql, values, binary=True)
+            connection.execute("COMMIT")
+        gate.wait()
+
+
+def timed(processes: int, start: Callable[[int, Any], tuple[Callable[..., None], tuple[Any, ...]]]) -> float:
+    """Start processes that meet twice; return the seconds in between."""
+    context = get_context("spawn")
+    gate = context.Barrier(processes + 1)
+    started = []
+    for number in range(processes):
+        target, arguments = start(number, gate)
+        started.append(context.Process(target=target, args=arguments))
+        started[-1].start()
+    gate.wait()
+    began = time.perf_counter()
+    gate.wait()
+    took = time.perf_counter() - began
+    for process in started:
+        process.join()
+    return took
+
+
+def record(dsn: str, agent: str, count: int) -> tuple[str, list[list[Statement]]]:
+    """Let one writer work; return how it began, and the statements of each transaction."""
+    writer = Writer(dsn, agent, 99)
+    writer.prepare()
+    recorded: list[list[Statement]] = []
+    execute = psycopg.Connection.execute
+    begins: list[str] = []
+
+    def noting(connection: Any, query: Any, values: Any = None, **how: Any) -> Any:
+        if how.get("prepare") is False:
+            begins.append(query)
+            recorded.append([])
+        elif query not in {"COMMIT", "ROLLBACK"}:
+            recorded[-1].append((query, values))
+        return execute(connection, query, values, **how)
+
+    psycopg.Connection.execute = noting  # type: ignore[method-assign,assignment]  # of this process
+    try:
+        for turn in range(count):
+            writer.write(turn)
+    finally:
+        psycopg.Connection.execute = execute  # type: ignore[method-assign]
+    with writer.store.read() as snapshot:
+        session: Session = snapshot.resource
+        scope = session.scope
+    with writer.store.write() as transaction:  # what was recorded can be written once more
+        for name in ("documents", "chunks", "vectors", "word_segments", "word_rows", "word_postings"):
+            transaction.resource.run(f"DELETE FROM {name} WHERE tenant = %s", (scope[0],))
+        transaction.resource.run("DELETE FROM embedding_cache WHERE tenant = %s", (scope[0],))
+    return begins[0], [some for some in recorded if len(some) > 2]
+
+
+def main() -> None:
+    """Write with one process and with several, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--processes", type=int, default=4)
+    parser.add_argument("--transactions", type=int, default=400, help="of each process")
+    parser.add_argument("--dsn", default="")
+    given = parser.parse_args()
+    count, rows = given.transactions, []
+    with ExitStack() as stack:
+        dsn = given.dsn
+        if not dsn:
+            server = PostgresServer(durable=True)
+            stack.callback(server.stop)
+            server.start()
+            dsn = server.dsn
+        for processes in (1, given.processes):
+            shared = timed(processes, lambda number, gate: (_write, (dsn, "one", number, gate, count)))
+            apart = timed(processes, lambda number, gate: (_write, (dsn, f"own-{number}", number, gate, count)))
+            begin, recorded = record(dsn, f"recorded-{processes}", processes * count)
+            parts = [recorded[number::processes] for number in range(processes)]
+            alone = timed(processes, lambda number, gate, parts=parts, begin=begin: (
+                _send, (dsn, begin, parts[number], gate)))  # fmt: skip
+            rows.append([processes * count / took for took in (shared, apart, alone)])
+    head = ("processes", "one agent", "an agent each", "statements, one agent")
+    shown = [[str(n), *map(figure, row)] for n, row in zip((1, given.processes), rows, strict=True)]
+    ratios = [f"{many / one:.2f} times" for one, many in zip(*rows, strict=True)]
+    print("transactions a second")
+    print(table(head, [*shown, ["ratio", *ratios]]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Several writers of one agent at once: rows and indexes agree, and nobody waits for what concerns others."""
+
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from klaw_core.embedding.run import EmbeddingRun
+from klaw_core.indexing.collection import Collection
+from klaw_core.testing.store import put
+from klaw_core.testing.values import cut_lines, make_document
+from klaw_core.values.vectors import VectorSpace
+
+WRITERS, ROUNDS = 4, 12
+
+
+class HashEmbedder:
+    """Gives each text a vector of its own."""
+
+    max_tokens = 99
+    texts_per_call = 16
+    space = VectorSpace("hashes", "1", 8)
+
+    def embed_query(self, text):
+        vector = np.random.default_rng(sum(text.encode()) + len(text)).standard_normal(8)
+        return np.asarray(vector / np.linalg.norm(vector), np.float32)
+
+    def embed_documents(self, texts):
+        return np.stack([self.embed_query(text) for text in texts])
+
+    def count_tokens(self, texts):
+        return [len(text.split()) for text in texts]
+
+
+@pytest.fixture
+def collections(open_store):
+    """One collection for each writer, on a store of its own; the vectors outgrow the shared table meanwhile."""
+    from klaw_store_postgres.options import PgVectorOptions
+    from klaw_store_postgres.vectors import VectorIndex
+    from klaw_store_postgres.words.index import WordIndex
+
+    made = []
+    for _ in range(WRITERS):
+        store = open_store()
+        indexes = [("pgvector", VectorIndex(PgVectorOptions(exact_up_to=30))), ("pgwords", WordIndex())]
+        for name, index in indexes:
+            store.enlist(name, index)
+        made.append(Collection(store, HashEmbedder(), indexes))
+    return made
+
+
+def test_rows_and_indexes_agree_after_many_writers(collections):
+    gate = threading.Barrier(WRITERS)
+
+    def write(number):
+        collection, chance = collections[number], random.Random(number)
+        gate.wait()
+        for turn in range(ROUNDS):
+            documents = []
+            for name in chance.sample(range(6), 3):
+                document = make_document(f"notes/{name}.md", f"one\nthe pier {name}\nline {number} {turn}")
+                documents.append((document, cut_lines(document)))
+            written = collection.replace(documents)
+            collection.embed(collection.lacking_of(written), EmbeddingRun())
+            gone = f"notes/{chance.randrange(6)}.md"
+            collection.remove([gone], forget=turn % 6 == 0)
+            if turn % 4 == 0:
+                collection.backfill(EmbeddingRun())
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(write, range(WRITERS)))
+    collection = collections[0]
+    for _ in range(2):  # also what a run repairs agrees
+        with collection.store.read() as snapshot:
+            keys = snapshot.keys("memory").tolist()
+            paths = snapshot.manifest("memory", "notes")
+            assert len(keys) == 3 * len(paths)
+            for name, index in collection.indexes:
+                assert list(index.check(snapshot.resource, "memory", HashEmbedder.space)) == []
+                held = index.keys(snapshot.resource, "memory").tolist()
+                assert set(held) <= set(keys), name
+                if name == "pgwords":
+                    assert held == keys
+        collection.backfill(EmbeddingRun())
+    with collection.store.read() as snapshot:
+        for _, index in collection.indexes:
+            assert index.keys(snapshot.resource, "memory").tolist() == keys
+
+
+def test_writers_of_other_documents_do_not_wait(collections):
+    first, second, *_ = (collection.store for collection in collections)
+    put(first, *(make_document(f"notes/{name}.md", "one") for name in "ab"))
+    words = dict(collections[0].indexes)["pgwords"]
+    with first.write() as transaction:
+        document = make_document("notes/a.md", "two")
+        change = transaction.replace("memory", document, cut_lines(document))
+        words.add(transaction.resource, "memory", change.added, None)
+        transaction.messages.chats()
+        with second.write() as other:
+            other.resource.run("SET LOCAL lock_timeout = '1s'")
+            document = make_document("notes/b.md", "three")
+            change = other.replace("memory", document, cut_lines(document))
+            words.add(other.resource, "memory", change.added, None)
+
+
+def test_forgetting_waits_for_who_may_be_writing_the_document(collections):
+    first, second, *_ = collections
+    put(first.store, make_document("notes/b.md", "one"))
+    document = make_document("notes/a.md", "the lantern")
+    with ThreadPoolExecutor(1) as pool:
+        with first.store.write() as transaction:
+            transaction.replace("memory", document, cut_lines(document))
+            forgotten = pool.submit(second.remove, [document.path], forget=True)
+            pids = "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            while not transaction.resource.value(pids):
+                pass
+        assert forgotten.result(30) == 1
+    with first.store.read() as snapshot:
+        assert not snapshot.outline("memory", document.path)
+
+
+def test_two_writers_who_remove_words_that_were_added_together(collections):
+    first, second, *_ = collections
+    words = dict(first.indexes)["pgwords"]
+    documents = [make_document(f"notes/{name}.md", f"the pier {name}") for name in "abcdefgh"]
+    first.replace([(document, cut_lines(document)) for document in documents])
+    with ThreadPoolExecutor(1) as pool:
+        with first.store.write() as transaction:
+            words.remove(transaction.resource, "memory", transaction.delete("memory", "notes/a.md"))
+            other = pool.submit(second.remove, ["notes/b.md"])
+            waiting = "SELECT COUNT(*) FROM pg_locks WHERE NOT granted"
+            while not transaction.resource.value(waiting) and not other.done():
+                pass
+        other.result(30)
+    with first.store.read() as snapshot:
+        assert list(words.check(snapshot.resource, "memory", None)) == []
+        assert words.keys(snapshot.resource, "memory").tolist() == snapshot.keys("memory").tolist()
+        assert len(snapshot.keys("memory")) == 6
