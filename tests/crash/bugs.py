@@ -56,8 +56,8 @@ def two_transactions() -> None:
     """The rows are replaced in one transaction, the indexes follow in another."""
     replace = SqliteTransaction.replace
 
-    def replace_and_commit(self: SqliteTransaction, *arguments: object) -> object:
-        change = replace(self, *arguments)
+    def replace_and_commit(self: SqliteTransaction, *arguments: object, **options: object) -> object:
+        change = replace(self, *arguments, **options)
         self.resource.execute("COMMIT")
         self.resource.execute("BEGIN IMMEDIATE")
         return change
