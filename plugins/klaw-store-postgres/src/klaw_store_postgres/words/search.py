@@ -119,7 +119,9 @@ class PostingsSearch:
     def held_by(self, term: Term, keys: Sequence[int], /) -> tuple[int, Collection[int]]:
         """Return how many chunks hold a term, and which of these do."""
         rows = _rows_of(self._matches(self._pattern(term)))
-        held = np.intersect1d(self._keys[rows], np.array(keys, np.int64))
+        wanted, places = self._rows_of_keys(keys)
+        at = np.searchsorted(rows, places)
+        held = wanted[rows[np.minimum(at, len(rows) - 1)] == places] if len(rows) else wanted[:0]
         return len(rows), held.tolist()
 
     def best(
@@ -140,18 +142,20 @@ class PostingsSearch:
         parts = [places for places in parts if len(places)]
         if not parts or depth < 1:
             return {}
-        rows = np.unique(np.concatenate([_rows_of(places) for places in parts]))
-        totals = np.zeros(len(rows))
-        norms = _K1 * (1 - _B + _B * self._lengths[rows] / self._mean_length)
+        # Of every row: that is faster than to find the union of the rows.
+        scores, holds = np.zeros(len(self._keys)), np.zeros(len(self._keys), np.bool_)
         for places in parts:
             held, frequencies = self._frequencies(places)
-            at = np.searchsorted(rows, held)
-            idf = _idf(self.rows, len(held))
-            totals[at] += idf * frequencies * (_K1 + 1) / (frequencies + norms[at])
-        keys = self._keys[rows]
+            norms = _K1 * (1 - _B + _B * self._lengths[held] / self._mean_length)
+            scores[held] += _idf(self.rows, len(held)) * frequencies * (_K1 + 1) / (frequencies + norms)
+            holds[held] = True
+        rows = np.flatnonzero(holds)
         if within is not None:
-            allowed = np.isin(keys, within)
-            keys, totals = keys[allowed], totals[allowed]
+            rows = rows[np.isin(self._keys[rows], within)]
+        if len(rows) > depth:  # all that are as good as the last one: keys decide among those
+            totals = scores[rows]
+            rows = rows[totals >= np.partition(totals, len(rows) - depth)[len(rows) - depth]]
+        keys, totals = self._keys[rows], scores[rows]
         order = np.lexsort((keys, -totals))[:depth]
         return dict(zip(keys[order].tolist(), totals[order].tolist(), strict=True))
 
@@ -271,6 +275,18 @@ class PostingsSearch:
         """The number of each segment's first row among all."""
         numbers = np.cumsum([0, *(head.rows for head in self._heads)]).tolist()
         return {head.id: start for head, start in zip(self._heads, numbers, strict=False)}
+
+    def _rows_of_keys(self, keys: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return those of these keys that there are, and their rows. Keys ascend in each segment."""
+        wanted = np.array(keys, np.int64)
+        rows = np.full(len(wanted), -1, np.int64)
+        for head in self._heads:
+            start = self._starts[head.id]
+            held = self._keys[start : start + head.rows]
+            at = start + np.minimum(np.searchsorted(held, wanted), head.rows - 1)
+            found = (self._keys[at] == wanted) & self._alive[at]
+            rows[found] = at[found]
+        return wanted[rows >= 0], rows[rows >= 0]
 
     @cached_property
     def _alive(self) -> NDArray[np.bool_]:
