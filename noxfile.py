@@ -172,9 +172,10 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def crash(session: nox.Session) -> None:
-    """Kill Klaw inside every single write of every scene; the default tests take a sample of these points."""
+    """Kill Klaw in every write of every scene, and 200 clients and servers of PostgreSQL; the tests take a sample."""
     install_everything(session, *TEST_TOOLS)
-    session.run("pytest", "tests/crash", *session.posargs, env={"KLAW_CRASH_POINTS": "all"})
+    places = ["tests/crash", "plugins/klaw-store-postgres/tests/test_faults.py"]
+    session.run("pytest", *places, *session.posargs, env={"KLAW_CRASH_POINTS": "all"})
 
 
 @nox.session

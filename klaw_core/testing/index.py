@@ -28,6 +28,7 @@ from klaw_core import (
     KeyDigest,
     KeyDigestIndex,
     OutdatedIndex,
+    Query,
     Retriever,
     StoredChunk,
     VectorSpace,
@@ -267,6 +268,32 @@ class IndexContract(RetrieverContract[R]):
         index.reset(filled, "memory", self.space(index))
         self.rollback(filled)
         assert self.found(index, filled, COMMON) == set(range(1, 31))
+
+    def test_law_of_recall(self, index: Index[R], resource: R) -> None:
+        """Of the ten nearest of 5,000 an index finds nine in ten at least, with filters too, and always ten."""
+        if not index.needs_vectors:
+            pytest.skip("the index has no vectors")
+        count, space = 5_000, VectorSpace("recall", "1", 48)
+        chance = np.random.default_rng(3)
+        groups = chance.standard_normal((250, space.dimension))
+        rows = groups[chance.integers(0, 250, count)] + 0.6 * chance.standard_normal((count, space.dimension))
+        vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        index.reset(resource, "docs", space)
+        for first in range(0, count, 1_000):
+            chunks = [stored(key, f"text {key}") for key in range(first + 1, first + 1_001)]
+            index.add(resource, "docs", chunks, vectors[first : first + 1_000])
+        for share in (1.0, 0.5, 0.01):
+            allowed = np.sort(chance.choice(np.arange(1, count + 1), round(count * share), replace=False))
+            within = None if share == 1.0 else selection(allowed.tolist())
+            found = 0
+            for _ in range(20):
+                asked = vectors[chance.integers(0, count)] + 0.05 * chance.standard_normal(space.dimension)
+                asked = (asked / np.linalg.norm(asked)).astype(np.float32)
+                keys = {hit.key for hit in index.search(resource, Query("", "docs", asked, within), 10)}
+                assert len(keys) == 10
+                nearest = allowed[np.argsort(-(vectors[allowed - 1] @ asked))[:10]]
+                found += len(keys.intersection(nearest.tolist()))
+            assert found >= 0.9 * 200, f"recall of {found / 200:.2f} where {share:.0%} of the chunks are allowed"
 
     @law
     @given(

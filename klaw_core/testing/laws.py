@@ -7,3 +7,8 @@ from hypothesis import HealthCheck, settings
 law = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors], deadline=None
 )
+
+
+def examples(count: int) -> int:
+    """Return how many examples a law gets: a fifth of them, unless the hypothesis profile asks for more than usual."""
+    return count if settings().max_examples > settings.get_profile("default").max_examples else count // 5

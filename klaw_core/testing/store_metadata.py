@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klaw_core.interfaces.store import Snapshot, Store
-from klaw_core.testing.laws import law
+from klaw_core.testing.laws import examples, law
 from klaw_core.testing.store_cache import put
 from klaw_core.testing.values import conditions, cut_lines, make_document, metadata
 from klaw_core.values.collections import MEMORY
@@ -34,7 +34,7 @@ def paths_of(snapshot: Snapshot[Any], filters: Filters, collection: str = MEMORY
 class MetadataLaws:
     """The laws of metadata. The subclass gives the fixture ``store``."""
 
-    @settings(law, max_examples=100)
+    @settings(law, max_examples=examples(100))
     @given(values=metadata)
     def test_metadata_comes_back_with_every_chunk_and_of_the_same_types(
         self, store: Store[Any], values: Metadata
@@ -50,7 +50,7 @@ class MetadataLaws:
                 assert [typed(item.metadata) for item in stored] == [typed(values)] * 3
                 assert tuple(stored[:2]) == tuple(added)
 
-    @settings(law, max_examples=300)
+    @settings(law, max_examples=examples(300))
     @given(
         own=st.lists(metadata, min_size=1, max_size=len(_PATHS)),
         others=st.lists(metadata, max_size=2),

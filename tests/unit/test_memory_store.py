@@ -16,6 +16,7 @@ from klaw_core.testing.checked import CheckedIndexContract
 from klaw_core.testing.index import crowd, selection, stored, unit_vector, unit_vectors
 from klaw_core.testing.messages import MessagesContract
 from klaw_core.testing.store import StoreContract, StoreMachine, put
+from klaw_core.testing.store_isolation import IsolationContract
 from klaw_core.testing.values import make_document
 
 
@@ -32,6 +33,12 @@ class TestMemoryStore(StoreContract):
 
     def rows(self, resource):
         return list(resource.extensions["notes-kept", "rows"])
+
+
+class TestIsolation(IsolationContract):
+    @pytest.fixture
+    def open_for(self):
+        return lambda _agent: MemoryStore()
 
 
 class SequencedStore(MemoryStore):

@@ -6,35 +6,24 @@ import pytest
 
 from klaw_core import (
     Agents,
-    Filters,
-    JournalFileState,
-    MessageReader,
-    MessageWriter,
     Query,
-    Snapshot,
-    SpaceRecord,
-    Summary,
-    Transaction,
 )
 from klaw_core.config.load import load_config
 from klaw_core.plugins.discover import discover
 from klaw_core.testing.index import unit_vectors
-from klaw_core.testing.messages import CHAT, DAY, make_message, message_dump
+from klaw_core.testing.messages import CHAT, message_dump
 from klaw_core.testing.store import dump
-from klaw_core.testing.store_cache import OTHER as OTHER_SPACE
 from klaw_core.testing.store_cache import C, vector
-from klaw_core.testing.values import MOMENT, cut_lines, make_document
-from klaw_core.values.text import text_hash
-from klaw_core.values.vectors import VectorSpace
-
-SECRET = "the lantern hangs at the pier"
-SPACE = VectorSpace("test", "r1", 8)
-HASH = text_hash("x")
-DOCUMENT = make_document("notes/a.md", SECRET, chat_id=CHAT, metadata={"kind": "secret"})
+from klaw_core.testing.store_isolation import HASH, READS, SECRET, SPACE, IsolationContract, fill
 
 
-def own_methods(protocol):
-    return {name for kind in protocol.__mro__ for name in vars(kind) if not name.startswith("_")}
+class TestIsolation(IsolationContract):
+    @pytest.fixture
+    def open_for(self, options):
+        from klaw_store_postgres.store import PostgresStore
+
+        names = {name: f"{name}-{uuid4().hex}" for name in ("victim", "thief")}
+        return lambda name: PostgresStore(options, agent=names[name])
 
 
 @pytest.fixture
@@ -59,16 +48,10 @@ def victim(request, options, indexes):
     used = {"vectors": indexes[request.param], "words": indexes["pgwords"]}
     store.enlist("pgvector", used["vectors"])
     with store.write() as transaction:
-        added = transaction.replace(C, DOCUMENT, cut_lines(DOCUMENT)).added
-        transaction.set_space(C, SpaceRecord(SPACE, vector(1, 0, 0, 0, 0, 0, 0, 0)))
+        added = fill(transaction)
         for index in used.values():
             index.reset(transaction.resource, C, SPACE)
             index.add(transaction.resource, C, added, unit_vectors(added))
-        transaction.cache_vectors(SPACE, {HASH: vector(1, 0, 0, 0, 0, 0, 0, 0)})
-        transaction.note_documents(SPACE, {(C, DOCUMENT.path): [HASH]})
-        transaction.messages.insert([make_message(1, SECRET)])
-        transaction.messages.put_file(JournalFileState(CHAT, DAY, 9))
-        transaction.messages.put_summaries(CHAT, [Summary(CHAT, SECRET, "f", MOMENT)])
     journals = store.journals
     journals.records("saved").append([{"id": "a", "text": SECRET}])
     journals.logs("conversations").log(CHAT, "day").append({"text": SECRET})
@@ -111,59 +94,6 @@ def everything(store):
         }
 
 
-READS = {
-    "is_empty": lambda view, _keys: not view.is_empty(C),
-    "collections": lambda view, _keys: view.collections(),
-    "documents": lambda view, _keys: view.documents(C, "", "", 9),
-    "manifest": lambda view, _keys: view.manifest(C, "notes"),
-    "record": lambda view, _keys: view.record(C, "notes", DOCUMENT.path),
-    "select": lambda view, _keys: view.select(C, Filters(source="a.md")).keys().tolist(),
-    "chunks": lambda view, keys: view.chunks(C, keys),
-    "chunk_ids": lambda view, keys: view.chunk_ids(C, keys),
-    "outline": lambda view, _keys: view.outline(C, DOCUMENT.path),
-    "damaged": lambda view, _keys: view.damaged(C),
-    "find": lambda view, _keys: view.find(C, ""),
-    "keys": lambda view, _keys: view.keys(C).tolist(),
-    "key_digest": lambda view, _keys: view.key_digest(C).count,
-    "space": lambda view, _keys: view.space(C),
-    "counts": lambda view, _keys: view.counts(C),
-    "cached_vectors": lambda view, _keys: view.cached_vectors(SPACE, [HASH]),
-    "messages.all": lambda view, _keys: view.messages.all(CHAT),
-    "messages.search": lambda view, _keys: view.messages.search(SECRET, 9),
-    "messages.chats": lambda view, _keys: view.messages.chats(),
-    "messages.session": lambda view, _keys: view.messages.session(CHAT),
-    "messages.summaries": lambda view, _keys: view.messages.summaries(CHAT),
-    "messages.files": lambda view, _keys: view.messages.files(CHAT),
-}
-WRITES = {
-    "replace": lambda work: work.replace(C, make_document(DOCUMENT.path, "mine"), []),
-    "touch": lambda work: work.touch(C, make_document(DOCUMENT.path, "mine", hours=9)),
-    "delete": lambda work: work.delete(C, DOCUMENT.path),
-    "set_space": lambda work: work.set_space(C, SpaceRecord(OTHER_SPACE, vector(1, 0, 0, 0))),
-    "retire_space": lambda work: work.retire_space(SPACE),
-    "cache_vectors": lambda work: work.cache_vectors(SPACE, {HASH: vector(0, 1, 0, 0, 0, 0, 0, 0)}),
-    "use_vectors": lambda work: work.use_vectors(SPACE, [HASH]),
-    "tend_cache": lambda work: work.tend_cache(0),
-    "note_documents": lambda work: work.note_documents(SPACE, {(C, DOCUMENT.path): [HASH]}),
-    "forget_documents": lambda work: work.forget_documents(C, [DOCUMENT.path]),
-    "forget_unused": lambda work: work.forget_unused(),
-    "forget_vectors": lambda work: work.forget_vectors([HASH]),
-    "messages.insert": lambda work: work.messages.insert([make_message(0, "mine", id_=make_message(1).id)]),
-    "messages.put_file": lambda work: work.messages.put_file(JournalFileState(CHAT, DAY, 1)),
-    "messages.put_summaries": lambda work: work.messages.put_summaries(CHAT, []),
-    "messages.purge": lambda work: work.messages.purge(CHAT),
-}
-
-
-def test_every_method_is_tried():
-    read = own_methods(Snapshot) - {"resource", "messages"}
-    assert read | {f"messages.{name}" for name in own_methods(MessageReader)} == set(READS)
-    written = own_methods(Transaction) - own_methods(Snapshot)
-    assert written | {f"messages.{name}" for name in own_methods(MessageWriter) - own_methods(MessageReader)} == set(
-        WRITES
-    )
-
-
 def test_no_method_shows_anothers_rows(victim, thief):
     with victim.read() as snapshot:
         keys = snapshot.keys(C).tolist()
@@ -180,14 +110,6 @@ def test_no_method_shows_anothers_rows(victim, thief):
     assert not journals.logs("conversations").groups()
     assert not list(journals.logs("conversations").log(CHAT, "day").read())
     assert journals.text("core").read(9) is None
-
-
-@pytest.mark.parametrize("name", WRITES)
-def test_no_method_changes_anothers_rows(victim, thief, name):
-    before = everything(victim)
-    with thief.write() as transaction:
-        WRITES[name](transaction)
-    assert everything(victim) == before
 
 
 def test_nothing_else_of_the_store_reaches_anothers_rows(victim, thief):
@@ -208,10 +130,6 @@ def test_nothing_else_of_the_store_reaches_anothers_rows(victim, thief):
     journals.logs("conversations").log(CHAT, "day").delete()
     with journals.text("core").changing():
         journals.text("core").replace("mine")
-    with victim.lock("facts"), thief.lock("facts", on_wait=lambda: pytest.fail("one agent's lock holds up another")):
-        pass
-    with victim.write(), thief.write():
-        pass
     assert everything(victim) == before
 
 

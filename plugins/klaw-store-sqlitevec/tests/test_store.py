@@ -16,6 +16,7 @@ from hypothesis import settings
 from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError
 from klaw_core.testing.store import OpenStore, PersistentStoreContract, StoreMachine, put
 from klaw_core.testing.store_cache import SPACE, vector
+from klaw_core.testing.store_isolation import IsolationContract
 from klaw_core.testing.values import cut_lines, make_document
 from klaw_core.values.text import text_hash
 from klaw_store_sqlitevec.store import SqliteStore
@@ -34,6 +35,12 @@ class TestSqliteStore(PersistentStoreContract):
 
     def rows(self, resource):
         return [text for (text,) in resource.execute("SELECT text FROM x_notes_kept_rows ORDER BY id")]
+
+
+class TestIsolation(IsolationContract):
+    @pytest.fixture
+    def open_for(self, tmp_path):
+        return lambda agent: SqliteStore(tmp_path / f"{agent}.db")
 
 
 def _opener() -> OpenStore:
