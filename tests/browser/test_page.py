@@ -85,7 +85,7 @@ def test_core_memory_is_edited(served, page):
     page.fill("[aria-label='New value about the agent']", "short")
     page.press("[aria-label='New value about the agent']", "Enter")
     page.click("[aria-label='Delete tone']")
-    page.wait_for_selector(".toast:has-text('tone is deleted.')")
+    page.wait_for_selector(".toast:has-text('tone deleted.')")
     page.click(".toast:has-text('tone') button")
     page.wait_for_selector("[aria-label='tone']")
     page.reload()
@@ -104,7 +104,7 @@ def test_the_index_is_brought_up_to_date_and_examined(served, page):
 def test_the_token_is_asked_for_and_leaves_the_address(served, page):
     page.goto(served.url)
     page.fill("#token", served.token)
-    page.click("text=Open")
+    page.click("button:has-text('Open')")
     page.wait_for_selector("#query")
     assert served.token not in page.url
     served.open(page)
