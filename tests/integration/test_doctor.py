@@ -32,6 +32,8 @@ from klaw_core.sources.workspaces import Workspaces
 
 UNPACKED = [{"type": "sqlite-vec"}, {"type": "fts5", "search": "exact"}]
 MOMENT = datetime(2026, 2, 24, 12, tzinfo=UTC)
+# Of any size: FTS5 answers up to 0 chunks.
+PACKED = [{"type": "sqlite-vec"}, {"type": "fts5", "exact_up_to": 0}]
 
 
 @pytest.fixture
@@ -121,7 +123,7 @@ class TestIndexes:
         home.write("a.md", "The harbour master writes down every ship.\n")
         with home.open(retrieval=UNPACKED) as exact:
             exact.index(home.notes)
-        with home.open() as memory:
+        with home.open(retrieval=PACKED) as memory:
             (finding,) = memory.doctor().findings
             assert (finding.check, finding.severity, finding.hint) == ("index-outdated", "warning", "klaw index")
             assert memory.search("harbour master", mode="fts")
@@ -134,7 +136,7 @@ class TestIndexes:
         home.write("a.md", "The harbour master writes down every ship.\n")
         with home.open(retrieval=UNPACKED) as exact:
             exact.index(home.notes)
-        with home.open() as memory:
+        with home.open(retrieval=PACKED) as memory:
             expect(memory, "index-outdated", where="memory/fts5", fixable=True, severity="warning")
 
     def test_words_of_what_went_while_nothing_was_packed_and_they_were_switched_off(self, home):

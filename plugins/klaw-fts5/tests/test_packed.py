@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core import ChunkSelection, Hit, Query, StoredChunk
+from klaw_core import ChunkSelection, Hit, KeyDigest, Keys, Query, StoredChunk
 from klaw_core.testing.index import selection, stored
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.sql import statements
@@ -164,7 +164,7 @@ def test_any_weights_are_those_of_today(filled: apsw.Connection, weights: tuple[
 def test_up_to_a_bound_fts5_answers(connection: apsw.Connection, rows: int) -> None:
     index = Fts5Index(exact_up_to=10, pair_weight=0)
     index.add(connection, "memory", [chunk_of(key) for key in range(1, rows + 1)], None)
-    assert is_packed(connection)
+    assert is_packed(connection) == (rows > 10)
     assert (index._packed(connection, statements("memory"), index._state(connection, "memory")) is not None) == (
         rows > 10
     )
@@ -185,7 +185,7 @@ def test_what_was_never_packed_is_added_again_and_until_then_fts5_answers(connec
     assert_same(connection)
 
 
-def backfill(connection: apsw.Connection, index: Fts5Index, wanted: range) -> int:
+def backfill(connection: apsw.Connection, index: Fts5Index, wanted: range | Keys) -> int:
     """Add what the index lacks, as an index run does; return how many chunks that were."""
     held = np.setdiff1d(index.keys(connection, "memory"), index.outdated(connection, "memory"))
     missing = np.setdiff1d(wanted, held).tolist()
@@ -202,11 +202,45 @@ def test_the_next_index_run_packs_what_was_never_packed_and_only_once(
 ) -> None:
     EXACT.add(connection, "memory", [chunk_of(key) for key in range(1, 31)], None)
     assert backfill(connection, EXACT, range(1, 31)) == 0
-    index = Fts5Index(search_by=search_by, pair_weight=0)
+    index = Fts5Index(search_by=search_by, exact_up_to=10, pair_weight=0)
     assert [backfill(connection, index, range(1, 31)) for _ in range(2)] == [30, 0]
     assert is_packed(connection)
     assert index.check(connection, "memory", None) == []
     assert_same(connection)
+
+
+@pytest.mark.parametrize("bulk", [2, 1_000])
+def test_what_comes_one_by_one_is_packed_once_the_collection_has_outgrown_fts5(
+    connection: apsw.Connection, monkeypatch: pytest.MonkeyPatch, bulk: int
+) -> None:
+    monkeypatch.setattr("klaw_fts5.index._BULK", bulk)
+    index = Fts5Index(exact_up_to=10, pair_weight=0)
+    chance = random.Random(bulk)
+    there: set[int] = set()
+    waited = answered = 0
+    for step in range(60):
+        new = sorted(set(chance.sample(range(1, 25), chance.randint(1, 3))) - there)
+        gone = sorted(chance.sample(sorted(there), min(chance.randint(0, 3), len(there))))
+        if step % 10 > 6:
+            there -= set(gone)
+            index.remove(connection, "memory", [*gone, 99])
+            index.erase(connection, "memory")
+        else:
+            there |= set(new)
+            index.add(connection, "memory", [chunk_of(key) for key in new], None)
+        outdated = index.outdated(connection, "memory").tolist()
+        assert index.keys(connection, "memory").tolist() == sorted(there)
+        assert index.check(connection, "memory", None) == []
+        assert index.key_digest(connection, "memory") == (None if outdated else KeyDigest.of(np.array(sorted(there))))
+        assert not outdated or len(there) > 10
+        assert_same(connection, index)
+        waited += bool(outdated)
+        if step % 10 == 6:
+            backfill(connection, index, np.array(sorted(there)))
+            answered += is_packed(connection)
+            assert_same(connection, index)
+    assert waited
+    assert answered
 
 
 @pytest.mark.parametrize("exact_up_to", [0, 10_000])

@@ -23,7 +23,7 @@ from klaw_fts5.errors import as_retrieval_error
 from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
 from klaw_fts5.knowledge import KnowledgeCache
 from klaw_fts5.packed.errors import DAMAGE
-from klaw_fts5.packed.state import PackedState, read_state
+from klaw_fts5.packed.state import PackedState, read_state, write_state
 from klaw_fts5.plan import make_plan, narrow
 from klaw_fts5.sql import CREATE_STATE, DELETE_STATES, STANDARD, Statements, is_standard, statements
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from klaw_fts5.packed.index import PackedIndex
     from klaw_fts5.packed.search import PackedSearch
 
+# Fewer rows than these are packed only where the packed form answers. More are packed in any case: they may be the
+# beginning of a large collection.
+_BULK = 256
 # How many of the best by single words are looked at for pairs: the order is the same for every smaller limit.
 _CANDIDATES = 100
 _MAX_LIMIT = 2**31 - 1
@@ -47,7 +50,8 @@ class Fts5Index:
     that of the question's neighbouring words found side by side. Only scores of one query compare.
 
     ``search`` says who answers: FTS5 itself (``"exact"``), packed postings (``"packed"``), or FTS5 up to
-    ``exact_up_to`` chunks and packed postings beyond (``"auto"``).
+    ``exact_up_to`` chunks and packed postings beyond (``"auto"``). What comes one by one while FTS5 answers is packed
+    by the first index run after the collection has outgrown that.
     """
 
     heading_weight: float = 3.0
@@ -115,21 +119,34 @@ class Fts5Index:
         if not chunks:
             return
         _make(resource, collection)
+        sql = statements(collection)
         rows = [(stored.key, _columns(stored)) for stored in chunks]
-        resource.executemany(statements(collection).insert, ((key, *columns) for key, columns in rows))
+        resource.executemany(sql.insert, ((key, *columns) for key, columns in rows))
         if self.search_by == "exact":
             self._packed_index.reset(resource, collection)
-        else:
+            return
+        state = read_state(resource, collection)
+        held = int(resource.execute(sql.count).get) if state is None else state.rows + state.lacking + len(rows)
+        if len(rows) >= _BULK or not self._is_small(held):
             self._packed_index.add(resource, collection, rows)
+            return
+        if state is None:
+            resource.execute(sql.packed.empty)
+        packed = 0 if state is None else state.rows
+        write_state(resource, collection, packed, held - packed)
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
         """Remove the rows of these keys; unknown keys are ignored."""
         if not len(keys) or not _exists(resource, collection):
             return
         sql = statements(collection)
-        self._packed_index.remove(resource, collection, keys)
         # FTS5 takes five times as long to find that a row is not there.
         known = resource.execute(sql.known, (apsw.carray(array("q", keys)),)).fetchall()
+        state = self._state(resource, collection)
+        if state is not None and not state.rows:  # nothing is packed
+            write_state(resource, collection, 0, max(state.lacking - len(known), 0))
+        else:
+            self._packed_index.remove(resource, collection, keys)
         resource.executemany(sql.delete, known)
 
     def erase(self, resource: apsw.Connection, collection: str, /) -> None:
@@ -150,22 +167,22 @@ class Fts5Index:
         return np.fromiter((key for (key,) in rows), dtype=np.int64)
 
     def outdated(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return those of its keys that the packed form lacks, ascending."""
+        """Return those of its keys that the packed form lacks and should have, ascending."""
         import numpy as np
 
         keys = self.keys(resource, collection)
-        if self.search_by == "exact":
+        if self._is_small(len(keys)):
             return keys[:0]
         return np.setdiff1d(keys, self._packed_index.keys(resource, collection), assume_unique=True)
 
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
-        """Return the digest of :meth:`keys`; None where FTS5 and the packed form differ."""
+        """Return the digest of :meth:`keys`; None where the packed form should have the same and differs."""
         from klaw_core import KeyDigest
 
         if not _exists(resource, collection):
             return KeyDigest()
         held = KeyDigest(*resource.execute(statements(collection).key_digest, (KeyDigest.MODULUS,)).get)
-        if self.search_by == "exact":
+        if self._is_small(held.count):
             return held
         return held if held == self._packed_index.key_digest(resource, collection) else None
 
@@ -234,6 +251,10 @@ class Fts5Index:
             )
             rows = 0 if state is None or state.lacking else state.rows
             return Suggester(resource, searcher, read, rows).suggest(query.text[:MAX_CHARACTERS])
+
+    def _is_small(self, rows: int) -> bool:
+        """Whether FTS5 answers where a collection has so many rows, so that it needs no packed form."""
+        return self.search_by == "exact" or (self.search_by == "auto" and rows <= self.exact_up_to)
 
     @property
     def _weights(self) -> Weights:

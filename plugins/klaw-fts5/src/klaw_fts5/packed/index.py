@@ -16,9 +16,9 @@ from klaw_fts5.packed.cache import Cache
 from klaw_fts5.packed.counting import TermCounter
 from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.postings import MAX_ROWS
-from klaw_fts5.packed.state import PackedState, read_state
+from klaw_fts5.packed.state import PackedState, read_state, write_state
 from klaw_fts5.packed.writing import merge, write_batch
-from klaw_fts5.sql import DELETE_STATE, WRITE_STATE, PackedStatements, Statements, statements
+from klaw_fts5.sql import DELETE_STATE, PackedStatements, Statements, statements
 from klaw_fts5.tokenizer import Tokenizer
 
 # Blocks of one size, to a factor of four, are merged when there are four of them.
@@ -34,9 +34,9 @@ Columns = tuple[str, str, str]
 class PackedIndex:
     """Adds to the packed form and removes from it.
 
-    Rows that FTS5 held before the packed form was started, under a configuration that packs nothing, are ``lacking``
-    there until they are added again, and until then FTS5 answers. A packed form that turns out damaged is emptied and
-    started again in the same way.
+    Rows that FTS5 was given and this was not are ``lacking`` here until they are added again, and until then FTS5
+    answers: those of a configuration that packs nothing, and those that came one by one to a small collection. A
+    packed form that turns out damaged is emptied and started again in the same way.
     """
 
     cache: Cache = field(factory=Cache)
@@ -56,7 +56,7 @@ class PackedIndex:
             batch = ordered[start : start + _BATCH]
             counted = self.counter.count(tokenizer, [columns for _, columns in batch])
             write_batch(connection, sql.packed, [key for key, _ in batch], counted)
-        _write_state(connection, collection, state.rows + len(rows), state.lacking)
+        write_state(connection, collection, state.rows + len(rows), state.lacking)
         self._merge_blocks(connection, collection)
 
     def remove(self, connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
@@ -76,7 +76,7 @@ class PackedIndex:
             self._start_over(connection, collection, _present(connection, sql, wanted))
             return
         if gone or present:
-            _write_state(connection, collection, state.rows - gone, max(state.lacking - max(present - gone, 0), 0))
+            write_state(connection, collection, state.rows - gone, max(state.lacking - max(present - gone, 0), 0))
 
     def erase(self, connection: apsw.Connection, collection: str) -> None:
         """Leave nothing of removed rows: write the blocks again that had any."""
@@ -92,7 +92,7 @@ class PackedIndex:
         except DAMAGE:
             self._start_over(connection, collection)
         else:
-            _write_state(connection, collection, state.rows, state.lacking)
+            write_state(connection, collection, state.rows, state.lacking)
 
     def reset(self, connection: apsw.Connection, collection: str) -> None:
         """Remove the packed form altogether."""
@@ -160,12 +160,8 @@ class PackedIndex:
         sql = statements(collection)
         connection.execute(sql.packed.empty)
         lacking = int(connection.execute(sql.count).get) - fewer
-        _write_state(connection, collection, 0, lacking)
+        write_state(connection, collection, 0, lacking)
         return PackedState(0, lacking, b"")
-
-
-def _write_state(connection: apsw.Connection, collection: str, rows: int, lacking: int) -> None:
-    connection.execute(WRITE_STATE, (collection, rows, lacking))
 
 
 def _present(connection: apsw.Connection, sql: Statements, keys: Keys) -> int:

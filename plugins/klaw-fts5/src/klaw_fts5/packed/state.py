@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 from attrs import field, frozen
 
-from klaw_fts5.sql import READ_STATE
+from klaw_fts5.sql import READ_STATE, WRITE_STATE
 
 
 @frozen
@@ -24,3 +24,8 @@ def read_state(connection: apsw.Connection, collection: str) -> PackedState | No
     except UnicodeDecodeError:
         return None
     return None if row is None or tuple(map(type, row)) != (int, int, bytes) else PackedState(*row)
+
+
+def write_state(connection: apsw.Connection, collection: str, rows: int, lacking: int) -> None:
+    """Note what a collection's packed form holds now, under a new stamp."""
+    connection.execute(WRITE_STATE, (collection, rows, lacking))
