@@ -234,6 +234,11 @@ class AsyncMemory:
         return self._memory.config
 
     @property
+    def erases_later(self) -> str:
+        """See :attr:`Memory.erases_later`."""
+        return self._memory.erases_later
+
+    @property
     def isolates(self) -> bool:
         """Whether the store keeps this memory apart from those of other agents."""
         return self._memory.isolates

@@ -32,7 +32,8 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
             ask_to_forget(memory, target)
         gone = memory.forget(target)
         directories = {source.origin for source in memory.sources() if source.root is not None}
-    report_forgotten(settings, gone)
+        later = memory.erases_later
+    report_forgotten(settings, gone, later)
     if len(gone.paths) == 1 and gone.paths[0].partition("/")[0] in directories and not target.endswith("/"):
         from klaw_core.cli.output import notify
 
@@ -44,9 +45,9 @@ def ask_to_forget(memory: Memory, target: str) -> None:
     _ask(_question(memory, target))
 
 
-def report_forgotten(settings: Settings, gone: ForgetReport) -> None:
-    """Print what is gone."""
-    from klaw_core.cli.output import counted, data, print_json
+def report_forgotten(settings: Settings, gone: ForgetReport, later: str) -> None:
+    """Print what is gone, and when its bytes are, if that is later."""
+    from klaw_core.cli.output import counted, data, notify, print_json
     from klaw_core.extensions.json_forms import to_json
 
     if settings.json:
@@ -54,6 +55,8 @@ def report_forgotten(settings: Settings, gone: ForgetReport) -> None:
     elif not settings.quiet:
         what = gone.paths[0] if len(gone.paths) == 1 else counted(len(gone.paths), "document")
         data().line(f"forgot {what} ({counted(gone.chunks, 'chunk')})")
+    if later:
+        notify(settings, f"no search finds it; its bytes are deleted {later}")
 
 
 def _ask(question: str) -> None:

@@ -58,7 +58,8 @@ def remove_command(settings: Settings, *, name: str, yes: bool) -> None:
         if not yes:
             ask_to_forget(memory, f"{name}/")
         gone = memory.workspaces.remove(name)
-    report_forgotten(settings, gone)
+        later = memory.erases_later
+    report_forgotten(settings, gone, later)
 
 
 @command.command("exclude", short_help="Exclude files of a workspace, or include them again.")

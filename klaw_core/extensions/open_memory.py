@@ -87,6 +87,14 @@ class OpenMemory(ABC):
         return self._assembly.config
 
     @property
+    def erases_later(self) -> str:
+        """When the bytes of what was forgotten are deleted; empty if they are when the call returns."""
+        from klaw_core.interfaces.store import RowErasingStore
+
+        store = self._assembly.store
+        return store.erases_later if isinstance(store, RowErasingStore) else ""
+
+    @property
     def isolates(self) -> bool:
         """Whether the store keeps this memory apart from those of other agents."""
         return bool(getattr(self._assembly.store, "isolates", False))

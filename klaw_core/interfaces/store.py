@@ -150,6 +150,18 @@ class RememberingTransaction(Protocol):
         """
 
 
+@runtime_checkable
+class RowErasingStore(Protocol):
+    """A store in which what was forgotten leaves the rows at once, and the bytes of the files later.
+
+    Optional: of any other store, the bytes are gone when the call returns.
+    """
+
+    @property
+    def erases_later(self) -> str:
+        """Return when the bytes go, for people."""
+
+
 class Store(Protocol[R]):
     """Owns the file, the canonical rows, the migrations and every transaction."""
 

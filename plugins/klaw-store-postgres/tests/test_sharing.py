@@ -127,3 +127,27 @@ def test_a_place_that_is_none_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="not the place of a memory") as caught:
         config_of(config, "mysql://klaw:hidden@host/klaw")
     assert "host" not in str(caught.value)
+
+
+def test_it_says_that_bytes_are_erased_later(machine, monkeypatch):
+    from klaw_core.cli.forget import report_forgotten
+    from klaw_core.cli.kit import Settings
+
+    memory = machine("one")
+    saved = memory.save("the lantern hangs at the pier")
+    said = []
+    monkeypatch.setattr("klaw_core.cli.output.notify", lambda _settings, text: said.append(text))
+    report_forgotten(Settings(), memory.forget(saved.path), memory.erases_later)
+    assert "when PostgreSQL vacuums its tables" in said[0]
+
+
+def test_many_rows_that_were_not_vacuumed_are_reported_and_removed(machine, options, monkeypatch):
+    import psycopg
+
+    memory = machine("one")
+    assert "vacuum" not in {finding.check for finding in memory.doctor().findings}
+    monkeypatch.setattr("klaw_store_postgres.store._MANY_REMOVED", 0)
+    assert "vacuum" in {finding.check for finding in memory.doctor(fix=True).findings}
+    with psycopg.connect(options.dsn) as connection:
+        sql = "SELECT COUNT(*) FROM pg_stat_user_tables WHERE schemaname = 'klaw' AND last_vacuum IS NOT NULL"
+        assert connection.execute(sql).fetchone()[0] > 9

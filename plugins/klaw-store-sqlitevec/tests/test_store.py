@@ -40,7 +40,9 @@ class TestSqliteStore(PersistentStoreContract):
 class TestIsolation(IsolationContract):
     @pytest.fixture
     def open_for(self, tmp_path):
-        return lambda agent: SqliteStore(tmp_path / f"{agent}.db")
+        for agent in ("victim", "thief"):
+            (tmp_path / agent).mkdir()
+        return lambda agent: SqliteStore(tmp_path / agent / "klaw.db")
 
 
 def _opener() -> OpenStore:

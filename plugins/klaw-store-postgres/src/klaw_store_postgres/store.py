@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from klaw_core import Journals, Snapshot, Transaction
 
 _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
+# Rows of tables of which more were removed than the server leaves as a rule.
+_NOT_VACUUMED = """SELECT COALESCE(SUM(n_dead_tup), 0)::bigint FROM pg_stat_user_tables
+    WHERE schemaname = %s AND n_dead_tup > 0.5 * n_live_tup"""
+_MANY_REMOVED = 10_000
 _HERE = "SELECT generation, extended FROM tenants WHERE id = {tenant}"
 
 
@@ -38,6 +42,8 @@ class PostgresStore:
     offers = Session
     #: Every row has a tenant, every statement names it, and row-level security holds those back that do not.
     isolates = True
+    #: PostgreSQL keeps a removed row in its files until then.
+    erases_later = "when PostgreSQL vacuums its tables, and stay in its logs, replicas and backups"
 
     def __init__(self, options: PostgresOptions, *, agent: str = "") -> None:
         self._options = options
@@ -176,6 +182,7 @@ class PostgresStore:
                         self._remove_leftovers(session)
             except StoreLockedError:  # it is being rebuilt: that is no leftover
                 pass
+            self._vacuum()
         findings = []
         with self.read() as snapshot:
             session = snapshot.resource
@@ -193,11 +200,24 @@ class PostgresStore:
             if leftovers := self._leftovers(session):
                 what = f"an interrupted `klaw reindex` left rows of {len(leftovers)} generations"
                 findings.append(Finding("leftovers", "warning", what, self._location, "klaw doctor --fix"))
+            removed = session.value(_NOT_VACUUMED, (self._options.schema,))
+            if removed >= _MANY_REMOVED:
+                what = f"{removed:,} removed rows, some of them forgotten, are still in the files of the server"
+                findings.append(Finding("vacuum", "warning", what, self._location, "klaw doctor --fix"))
         return findings
 
     def close(self) -> None:
         """Give up the connections; closing twice is allowed."""
         self._connections.close()
+
+    def _vacuum(self) -> None:
+        """Remove the bytes of removed rows from the server's files; while another transaction reads them they stay."""
+        with self._own_rows() as session:
+            tables = ", ".join(self._generational(session))
+        with suppress(StoreError), self._connections.dedicated() as connection:
+            connection.execute(
+                f"VACUUM (SKIP_LOCKED) {tables}, embedding_cache, cache_documents, journal_records, log_records"
+            )
 
     def _beside(self, generation: int) -> PostgresStore:
         """Return a store of another generation of the same rows, with the same indexes."""
