@@ -66,15 +66,20 @@ def is_unreachable(question: str, text: str) -> bool:
     asked = _words(question)
     if len(asked) < _SENTENCE:
         return False
-    # Most share one of their first: the last of these may be half a word.
-    return asked.isdisjoint(_WORD.findall(text[:_READ].casefold())[:-1]) and asked.isdisjoint(
-        _WORD.findall(text.casefold())
-    )
+    folded = text.casefold()
+    # Most share a word that stands between two spaces, which is found without cutting the text into words.
+    return not any(word in folded for word in _spaced_words(question)) and asked.isdisjoint(_WORD.findall(folded))
 
 
 @lru_cache(maxsize=16)
 def _words(question: str) -> frozenset[str]:
     return frozenset(_WORD.findall(question.casefold()))
+
+
+@lru_cache(maxsize=16)
+def _spaced_words(question: str) -> Sequence[str]:
+    """Return the words of a question between spaces, the shortest, which are the most frequent, first."""
+    return [f" {word} " for word in sorted(_words(question), key=len)]
 
 
 def _script(text: str) -> str:

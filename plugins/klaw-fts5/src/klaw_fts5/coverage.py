@@ -8,7 +8,7 @@ question about what the index never mentions finds little of itself in any chunk
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import log
 from typing import Protocol
@@ -40,8 +40,8 @@ class Holders(Protocol):
     def rows(self) -> int:
         """Return how many chunks there are."""
 
-    def held_by(self, term: Term, keys: Sequence[int], /) -> tuple[int, Collection[int]]:
-        """Return how many chunks hold a term, and which of these do. ``keys`` ascend."""
+    def held_by(self, terms: Sequence[Term], keys: Sequence[int], /) -> Iterable[tuple[int, Collection[int]]]:
+        """Return for each term how many chunks hold it, and which of these do. ``keys`` ascend."""
 
 
 def cover(plan: Plan, holders: Holders, scores: Mapping[int, float], /) -> dict[int, float]:
@@ -49,22 +49,22 @@ def cover(plan: Plan, holders: Holders, scores: Mapping[int, float], /) -> dict[
     keys = sorted(scores)
     if not keys or not plan.informative:
         return {}
-    weights, chunks = _weigh(plan.informative, holders, keys)
+    held = [term for term, is_held in plan.informative.items() if is_held]
+    counted = iter(holders.held_by([*held, *plan.pairs], keys))
+    found = [next(counted) if is_held else (0, ()) for is_held in plan.informative.values()]
+    weights, chunks = _weigh(found, holders.rows)
     _join_grams(list(plan.informative), weights, chunks)
     total = sum(weights)
     words = _shares(keys, weights, chunks)
-    pairs = _shares(keys, *_weigh(dict.fromkeys(plan.pairs, True), holders, keys))
+    pairs = _shares(keys, *_weigh(list(counted), holders.rows))
     return {
         key: min(1.0, 0.5 * (words[key] + scores[key] / (_FULL * total)) + _SIDE_BY_SIDE * pairs[key]) for key in keys
     }
 
 
-def _weigh(
-    terms: Mapping[Term, bool], holders: Holders, keys: Sequence[int]
-) -> tuple[list[float], list[Collection[int]]]:
+def _weigh(found: Sequence[tuple[int, Collection[int]]], rows: int) -> tuple[list[float], list[Collection[int]]]:
     """Return each term's inverse document frequency, above 0, and which of the keys hold it."""
-    found = [holders.held_by(term, keys) if held else (0, ()) for term, held in terms.items()]
-    weights = [log(1 + (holders.rows - count + 0.5) / (count + 0.5)) for count, _ in found]
+    weights = [log(1 + (rows - count + 0.5) / (count + 0.5)) for count, _ in found]
     return weights, [held for _, held in found]
 
 
@@ -73,8 +73,9 @@ def _shares(keys: Sequence[int], weights: Sequence[float], chunks: Sequence[Coll
     shares = dict.fromkeys(keys, 0.0)
     total = sum(weights)
     for weight, held in zip(weights, chunks, strict=True):
+        share = weight / total
         for key in held:
-            shares[key] += weight / total
+            shares[key] += share
     return shares
 
 

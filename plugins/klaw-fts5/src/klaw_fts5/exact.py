@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import compress, repeat
 from math import inf
@@ -122,13 +122,17 @@ class ExactSearch:
             scores[key] += preferred.weight * score if preferred is not None else 0.0
         return scores
 
-    def held_by(self, term: Term, keys: Sequence[int], /) -> tuple[int, Collection[int]]:
-        """Return how many chunks hold a term, and which of these do."""
+    def held_by(self, terms: Sequence[Term], keys: Sequence[int], /) -> Iterator[tuple[int, Collection[int]]]:
+        """Yield for each term how many chunks hold it, and which of these do."""
         if self._is_small:
-            holders = self._hits(term).keys
-            return len(holders), set(keys).intersection(holders)
-        values = (render((term,)), apsw.carray(array("q", keys)))
-        return self.count(term, self.rows), [key for (key,) in self.connection.execute(self.sql.held_by, values)]
+            wanted = set(keys)
+            for holders in map(self._hits, terms):
+                yield len(holders.keys), wanted.intersection(holders.keys)
+            return
+        allowed = array("q", keys)
+        for term in terms:
+            values = (render((term,)), apsw.carray(allowed))
+            yield self.count(term, self.rows), [key for (key,) in self.connection.execute(self.sql.held_by, values)]
 
     @property
     def _is_small(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
@@ -232,7 +232,7 @@ class Fts5Index:
     def notices(self, resource: apsw.Connection, query: Query, /) -> Sequence[str]:
         """Say so if the question has more different words than are searched for."""
         del resource
-        if len(query.text) <= MAX_TERMS or len(terms := compile_query(query.text)) <= MAX_TERMS:
+        if len(query.text) <= MAX_TERMS or len(terms := _compiled(query.text)) <= MAX_TERMS:
             return ()
         return (f"the question has {len(terms):,} different words; searched for the {MAX_TERMS} most informative ones",)
 
@@ -281,7 +281,7 @@ class Fts5Index:
 
     def _found(self, searcher: Searcher, query: Query, limit: int) -> tuple[dict[int, float], dict[int, float]]:
         """Return the scores of the best chunks, best first, and how much of what is asked each holds."""
-        terms = narrow(compile_query(query.text), searcher)
+        terms = narrow(_compiled(query.text), searcher)
         searcher.expect(terms)
         plan = make_plan(terms, searcher)
         depth = min(max(limit, _CANDIDATES), _MAX_LIMIT)
@@ -291,6 +291,9 @@ class Fts5Index:
         by_key = sorted(next(filter(None, answers), {}).items())
         scores = dict(sorted(by_key, key=itemgetter(1), reverse=True)[:limit])  # equal ones stay in order
         return scores, cover(plan, searcher, scores)
+
+
+_compiled = lru_cache(maxsize=16)(compile_query)  # a search asks for its notices as well, and several collections
 
 
 def _columns(stored: StoredChunk) -> tuple[str, str, str]:

@@ -10,7 +10,7 @@ are looked up in one state of the index, all of its terms are read, unless they 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import chain
@@ -78,7 +78,7 @@ class Suggester:
 
     def _is_unknown(self, word: str) -> bool:
         """Return whether a word may be a slip: no chunk holds it, and to the index it is a word."""
-        if not _SHORTEST <= len(word) <= _LONGEST or self._holders(word):
+        if not _SHORTEST <= len(word) <= _LONGEST or self.searcher.count(_term(word), 1):
             return False
         return any(self._stems([word]))
 
@@ -92,12 +92,14 @@ class Suggester:
         return meant or None
 
     def _nearest(self, word: str) -> str | None:
-        slips = dict.fromkeys(_slips(word))
+        slips = list(dict.fromkeys(_slips(word)))
+        stems = self._stems(slips)
+        present = self._terms_among(set(stems))
         by_stem: dict[str, list[str]] = {}
-        for slip, stem in zip(slips, self._stems(list(slips)), strict=True):
-            by_stem.setdefault(stem, []).append(slip)
-        present = self._terms_among(by_stem)
-        held = [(self._holders(same[0]), same) for stem, same in by_stem.items() if stem in present]
+        for slip, stem in zip(slips, stems, strict=True):
+            if stem in present:
+                by_stem.setdefault(stem, []).append(slip)
+        held = [(self.searcher.count(_term(same[0]), _ENOUGH), same) for same in by_stem.values()]
         for count, same in sorted(held, key=itemgetter(0), reverse=True)[:_MOST_STEMS]:
             if count and (written := self._written(same)) is not None:
                 return written
@@ -109,7 +111,7 @@ class Suggester:
         words = set(chain.from_iterable(map(_words, self.read(keys))))
         return next((slip for slip in slips if slip in words), None)
 
-    def _terms_among(self, stems: Mapping[str, object]) -> AbstractSet[str]:
+    def _terms_among(self, stems: AbstractSet[str]) -> AbstractSet[str]:
         """Return those of the stems that are terms of the index.
 
         Each word is looked up, until that has taken as long as to read all terms; then they are read, once.
@@ -127,7 +129,7 @@ class Suggester:
                     return self._present(stems)
             finally:
                 self.connection.execute(sql.drop_vocabulary)
-        return known.terms & stems.keys()
+        return known.terms.intersection(stems)
 
     def _present(self, stems: Iterable[str]) -> set[str]:
         """Return those of the stems that are terms of the index."""
@@ -151,9 +153,6 @@ class Suggester:
             return self._tokenize.terms(joined.encode())
         terms = self._tokenize.each([index_text(word).strip().encode() for word in words])
         return [found[0].decode("utf-8", "replace") if len(found) == 1 else "" for found in terms]
-
-    def _holders(self, word: str) -> int:
-        return self.searcher.count(_term(word), _ENOUGH)
 
 
 def _term(word: str) -> Term:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
@@ -73,11 +73,15 @@ class _CostLru(Generic[_Key, _Value]):
         self._lock = Lock()
 
     def get(self, key: _Key) -> _Value | None:
+        return self.get_all([key])[0]
+
+    def get_all(self, keys: Sequence[_Key]) -> list[_Value | None]:
         with self._lock:
-            value = self._kept.get(key)
-            if value is not None:
-                self._kept.move_to_end(key)
-            return value
+            values = [self._kept.get(key) for key in keys]
+            for key, value in zip(keys, values, strict=True):
+                if value is not None:
+                    self._kept.move_to_end(key)
+            return values
 
     def put(self, key: _Key, value: _Value) -> None:
         with self._lock:
@@ -144,8 +148,9 @@ class Cache:
 
     def words(self, scope: Hashable, terms: Iterable[int]) -> dict[int, TermBounds]:
         """Return what is known of these terms in ``scope``: a state's stamp, and all else that scores depend on."""
-        found = ((term, self._words.get((scope, term))) for term in terms)
-        return {term: held for term, held in found if held is not None}
+        asked = list(terms)
+        found = self._words.get_all([(scope, term) for term in asked])
+        return {term: held for term, held in zip(asked, found, strict=True) if held is not None}
 
     def keep_words(self, scope: Hashable, words: Mapping[int, TermBounds]) -> None:
         """Keep what was read of terms."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise, starmap
 
@@ -17,7 +17,7 @@ from klaw_fts5.exact import ExactSearch, Preference, Weights, everyday_from
 from klaw_fts5.packed.blocks import Own, TermPostings, read_own, read_postings
 from klaw_fts5.packed.cache import Cache, TermBounds, TermScores
 from klaw_fts5.packed.pairs import pair_number
-from klaw_fts5.packed.postings import OWN, Integers
+from klaw_fts5.packed.postings import OWN
 from klaw_fts5.packed.spelling import term_number
 from klaw_fts5.packed.state import PackedState
 from klaw_fts5.packed.view import K1, View, idf
@@ -69,7 +69,6 @@ class PackedSearch:
     _numbers_of_pairs: dict[tuple[str, ...], tuple[int, ...] | None] = field(init=False, factory=dict)
     _compounds: dict[Term, TermScores] = field(init=False, factory=dict)
     _phrases: dict[Term, dict[int, float]] = field(init=False, factory=dict)
-    _known_rows: dict[tuple[int, ...], tuple[NDArray[np.int32], Integers]] = field(init=False, factory=dict)
 
     @cached_property
     def _tokenize(self) -> Tokenizer:
@@ -131,23 +130,19 @@ class PackedSearch:
         """Return how many chunks there are."""
         return self.view.rows
 
-    def held_by(self, term: Term, keys: Sequence[int], /) -> tuple[int, list[int]]:
-        """Return how many chunks hold a term, and which of these, which ascend, do."""
-        number = None if term.prefix or len(term.words) > 1 else self._number(term.words[0])
-        if number is None and not self._is_kept(term):
-            found = self._found(term)
-            return len(found), [key for key in keys if key in found]
-        scored = self._compound(term) if number is None else self._scored(number)
-        rows, chosen = self._rows_of(tuple(keys))
-        held = chosen[scored.find(rows)[1]]
-        return len(scored.rows), [keys[place] for place in held.tolist()]
-
-    def _rows_of(self, keys: tuple[int, ...]) -> tuple[NDArray[np.int32], Integers]:
-        """Return the rows of keys, and which key each has; the same ones are asked about for every term."""
-        if keys not in self._known_rows:
-            rows, chosen = self.view.find(np.array(keys, dtype=np.int64))
-            self._known_rows[keys] = rows.astype(np.int32), chosen
-        return self._known_rows[keys]
+    def held_by(self, terms: Sequence[Term], keys: Sequence[int], /) -> Iterator[tuple[int, Sequence[int]]]:
+        """Yield for each term how many chunks hold it, and which of these, which ascend, do."""
+        wanted = np.array(keys, dtype=np.int64)
+        places, chosen = self.view.find(wanted)
+        rows, wanted = places.astype(np.int32), wanted[chosen]
+        for term in terms:
+            number = None if term.prefix or len(term.words) > 1 else self._number(term.words[0])
+            if number is None and not self._is_kept(term):
+                found = self._found(term)
+                yield len(found), [key for key in keys if key in found]
+            else:
+                scored = self._compound(term) if number is None else self._scored(number)
+                yield len(scored.rows), wanted[scored.find(rows)[1]].tolist()
 
     def makes_pairs(self, word: str, /) -> bool:
         """Return whether the tokenizer makes one term of a word that makes pairs with its neighbours."""
@@ -285,9 +280,10 @@ class PackedSearch:
             return len(self._scored(number).rows) >= enough
         return held.least >= enough
 
-    @property
-    def _scope(self) -> tuple[bytes, Weights]:
-        return (self.state.stamp, self.weights)
+    @cached_property
+    def _scope(self) -> Hashable:
+        """What scores depend on, as it is looked up fastest."""
+        return (self.state.stamp, self.weights.heading, self.weights.text, self.weights.context)
 
     def _look_up(self, numbers: Collection[int]) -> None:
         """Learn how many rows hold each of these terms, as far as it can be said without their postings."""
@@ -318,11 +314,13 @@ class PackedSearch:
 
     def _scored(self, number: int) -> TermScores:
         """Return where a term stands, and what it adds there."""
-        self._look_up((number,))
-        self._read((number,))
-        scored = self._held[number].scored
-        assert scored is not None
-        return scored
+        held = self._held.get(number)
+        if held is None or held.scored is None:
+            self._look_up((number,))
+            self._read((number,))
+            held = self._held[number]
+        assert held.scored is not None
+        return held.scored
 
     def _score(self, lists: Sequence[Sequence[TermPostings | None]]) -> Iterator[TermBounds]:
         """Yield BM25 of the rows that hold each of some terms, in the order of operations in which FTS5 computes it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from math import log
 from typing import TYPE_CHECKING, Any
@@ -116,13 +116,14 @@ class PostingsSearch:
         terms = tokenizer()(word.encode())
         return len(terms) == 1 and makes_pairs(shortened(terms[0]))
 
-    def held_by(self, term: Term, keys: Sequence[int], /) -> tuple[int, Collection[int]]:
-        """Return how many chunks hold a term, and which of these do."""
-        rows = _rows_of(self._matches(self._pattern(term)))
+    def held_by(self, terms: Sequence[Term], keys: Sequence[int], /) -> Iterator[tuple[int, Collection[int]]]:
+        """Yield for each term how many chunks hold it, and which of these do."""
         wanted, places = self._rows_of_keys(keys)
-        at = np.searchsorted(rows, places)
-        held = wanted[rows[np.minimum(at, len(rows) - 1)] == places] if len(rows) else wanted[:0]
-        return len(rows), held.tolist()
+        for term in terms:
+            rows = _rows_of(self._matches(self._pattern(term)))
+            at = np.searchsorted(rows, places)
+            held = wanted[rows[np.minimum(at, len(rows) - 1)] == places] if len(rows) else wanted[:0]
+            yield len(rows), held.tolist()
 
     def best(
         self, terms: Sequence[Term], depth: int, within: NDArray[np.int64] | None, preferred: Preference | None = None
