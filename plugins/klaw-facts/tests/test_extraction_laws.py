@@ -117,6 +117,8 @@ def test_a_thousand_invented_facts_add_nothing_that_was_not_said(open_memory):
         ("我有三只猫", "我有两只猫"),
         ("我用Docker", "我不用Docker"),
         ("用户喜欢茶", "I like tea"),
+        (",", "I like tea"),
+        ("It is the", "It is the day"),
     ],
 )
 def test_a_claim_may_hold_nothing_that_was_not_said(claim, said):

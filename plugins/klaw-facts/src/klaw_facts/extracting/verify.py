@@ -211,12 +211,14 @@ def _new_names(claim: str, source: str) -> set[str]:
 
 
 def _too_far(claim: str, source: str) -> str:
-    """Return whether too many words of a claim were not said: half of them, or any character of a Chinese one."""
+    """Return whether a claim says nothing, or too much that was not said: half of its words, or a Chinese character."""
     if "CJK" in _scripts(claim):
         added = _characters(claim) - _characters(source)
         return f"a character that was not said: {min(added)}" if added else ""
     known = {form for word in _WORD.findall(source) for form in (word.casefold(), _stem(word))}
     content = [word for word in _WORD.findall(claim) if word.casefold() not in _STOP]
+    if not content:
+        return "no word that says anything"
     shared = sum(bool(known & {word.casefold(), _stem(word)}) for word in content)
     return "less than half of its words occur in the quote" if shared * 2 < len(content) else ""
 
