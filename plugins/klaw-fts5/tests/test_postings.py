@@ -16,6 +16,7 @@ from klaw_core.testing.index import queries
 from klaw_core.words.treatment import index_text
 from klaw_fts5.packed.counting import TermCounter
 from klaw_fts5.packed.errors import DamagedError
+from klaw_fts5.packed.numbers import term_number
 from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import (
     Postings,
@@ -27,7 +28,7 @@ from klaw_fts5.packed.postings import (
     unpack_buckets,
     unpack_own,
 )
-from klaw_fts5.packed.spelling import Spellings, _find, term_number
+from klaw_fts5.packed.spelling import Spellings, _find
 from klaw_fts5.tokenizer import FUNCTION_TERMS, Tokenizer, makes_pairs
 
 _positions = st.sets(st.integers(0, 65_535), min_size=1, max_size=300).map(sorted)

@@ -29,6 +29,7 @@ from klaw_fts5.sql import CREATE_STATE, DELETE_STATES, STANDARD, Statements, is_
 
 if TYPE_CHECKING:
     from klaw_core import KeyDigest
+    from klaw_fts5.packed.cache import Cache
     from klaw_fts5.packed.index import PackedIndex
     from klaw_fts5.packed.search import PackedSearch
 
@@ -63,10 +64,17 @@ class Fts5Index:
 
     @cached_property
     def _packed_index(self) -> PackedIndex:
-        """What writes the packed form, with what is kept in memory of it. It takes numpy: only once it is needed."""
+        """What writes the packed form. It takes numpy: only once it is needed."""
         from klaw_fts5.packed.index import PackedIndex
 
-        return PackedIndex()
+        return PackedIndex(self._cache)
+
+    @cached_property
+    def _cache(self) -> Cache:
+        """What is kept in memory of the packed form, which is all of it that a search needs."""
+        from klaw_fts5.packed.cache import Cache
+
+        return Cache()
 
     @cached_property
     def _knowledge(self) -> KnowledgeCache:
@@ -276,7 +284,7 @@ class Fts5Index:
             return None
         from klaw_fts5.packed.search import PackedSearch
 
-        cache = self._packed_index.cache
+        cache = self._cache
         return PackedSearch(resource, sql, weights, cache, state, cache.view(resource, sql.packed, state))
 
     def _found(self, searcher: Searcher, query: Query, limit: int) -> tuple[dict[int, float], dict[int, float]]:

@@ -16,9 +16,9 @@ from klaw_core.words.query import Term, render
 from klaw_fts5.exact import ExactSearch, Preference, Weights, everyday_from
 from klaw_fts5.packed.blocks import Own, TermPostings, read_own, read_postings
 from klaw_fts5.packed.cache import Cache, TermBounds, TermScores
+from klaw_fts5.packed.numbers import term_number
 from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import OWN
-from klaw_fts5.packed.spelling import term_number
 from klaw_fts5.packed.state import PackedState
 from klaw_fts5.packed.view import K1, View, idf
 from klaw_fts5.plan import asks

@@ -9,19 +9,16 @@ from __future__ import annotations
 import secrets
 from array import array
 from collections.abc import Sequence
-from hashlib import blake2b
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from klaw_fts5.packed.postings import TERM_BITS, Integers
+from klaw_fts5.packed.numbers import term_number
+from klaw_fts5.packed.postings import Integers
 from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 
 Hashes = NDArray[np.uint64]
-
-# The numbers of words are the lower half of all, those of pairs the upper.
-_MASK = (1 << TERM_BITS - 1) - 1
 
 # So many slots are made for spellings at first, and at most: two for each, beyond that fewer.
 _FEWEST_SLOTS, _MOST_SLOTS = 1 << 12, 1 << 20
@@ -34,11 +31,6 @@ _STEP = 8
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(_STEP + 1)], dtype=np.uint64)
 _FACTORS = tuple(np.uint64(secrets.randbits(64) | 1) for _ in range(3))
 _HALF = np.uint64(32)
-
-
-def term_number(term: bytes) -> int:
-    """Return the number of a term: 62 bits of its BLAKE2b hash, so that no dictionary has to be kept."""
-    return int.from_bytes(blake2b(term, digest_size=8).digest(), "little") & _MASK
 
 
 class _Slots:
