@@ -17,8 +17,8 @@ from klaw_core.errors import EmbedderUnavailableError, KlawError, as_klaw_error
 from klaw_core.interfaces.components import Embedder
 from klaw_core.values.vectors import SpaceRecord, Vector
 
-# A person who waits for results rephrases and comes back; more than the last few hundred questions are not asked again.
-_KEPT = 256
+#: A person who waits for results rephrases and comes back; more than the last few hundred questions do not come again.
+MOST_KEPT = 256
 # Threads that may wait for an embedder at once. Python cannot stop one that hangs, so there must be an end to them.
 _MOST_WAITING = 8
 
@@ -137,7 +137,7 @@ class QueryVectors:
             if asked.vector is not None:
                 self._answered = True
                 self._vectors[key] = asked.vector
-                while len(self._vectors) > _KEPT:
+                while len(self._vectors) > MOST_KEPT:
                     self._vectors.popitem(last=False)
         asked.answered.set()
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import frozen
@@ -84,6 +84,13 @@ class Searcher:
         from klaw_core.embedding.query_vectors import QueryVectors
 
         return QueryVectors()
+
+    @cached_property
+    def _known_familiarity(self) -> Callable[[str], float]:
+        """How well the model knows the script of a question: kept for as many as their vectors are."""
+        from klaw_core.embedding.query_vectors import MOST_KEPT
+
+        return lru_cache(MOST_KEPT)(lambda text: familiarity(text, self.get_embedder()))
 
     @cached_property
     def _spaces(self) -> dict[tuple[int, str], SpaceRecord]:
@@ -289,7 +296,7 @@ class Searcher:
         if all(vector is None for vector in embedded):
             return 1.0
         try:
-            return familiarity(text, self.get_embedder())
+            return self._known_familiarity(text)
         except Exception:  # noqa: BLE001  # a plugin may raise anything; its vectors are good all the same
             return 1.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate, pairwise, starmap
+from itertools import accumulate, islice, pairwise, starmap
 
 import apsw
 import numpy as np
@@ -100,7 +100,11 @@ class PackedSearch:
     def has(self, term: Term, /) -> bool:
         """Return whether any chunk holds a term; of a phrase of frequent words that is not kept, it is assumed."""
         if term.prefix:
-            return self._count(term, 1) > 0
+            found = self._count(term, 1) > 0
+            if not found:  # what is asked about next, one by one
+                shorter = islice(Term(term.words).readings(widen=True), 2, None)
+                self._read_all(self._number(reading.words[0]) for reading in shorter)
+            return found
         numbers = [self._number(word) for word in term.words]
         if any(number is not None and not self._holds(number, 1) for number in numbers):
             return False
@@ -159,7 +163,9 @@ class PackedSearch:
             return self._exact.best(terms, depth, within, preferred)
         best = self._top(self._add_up(asked, found, within), depth)
         if preferred is not None and preferred.weight:
-            for term in filter(self._is_kept, preferred.phrases):
+            phrases = list(filter(self._is_kept, preferred.phrases))
+            self._read_all(number for term in phrases for number in self._pairs(term.words) or ())
+            for term in phrases:
                 _raise(best, self._compound(term), preferred.weight)
         return best.as_dict()
 
@@ -300,6 +306,12 @@ class PackedSearch:
         listed = sum(count for _, count in own.values())
         rare = sum(min(OWN, block.rows) for place, block in enumerate(self.view.blocks) if place not in own)
         return TermBounds(max(listed - self.view.dead, 0), listed + rare, own)
+
+    def _read_all(self, numbers: Iterable[int | None]) -> None:
+        """Read at once the postings of those of these terms that are not known yet."""
+        known = [number for number in numbers if number is not None]
+        self._look_up(known)
+        self._read(known)
 
     def _read(self, numbers: Iterable[int]) -> None:
         """Read the postings of those of these terms, which were looked up, that are not known yet."""
