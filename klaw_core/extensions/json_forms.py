@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from functools import singledispatch
+from functools import cache, singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +24,25 @@ if TYPE_CHECKING:
     from klaw_core.searching.snippets import ChooseWindow
 
 
-@singledispatch
+# Their own JSON form, and most of what a result holds: to look up the form of every value took most of the time.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 def to_json(value: Any) -> Any:
     """Return the JSON form of a value. Raise TypeError for a type without one."""
-    if value is None or isinstance(value, bool | int | float | str):
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is dict:
+        return {str(key): item if type(item) in _PLAIN else to_json(item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return [item if type(item) in _PLAIN else to_json(item) for item in value]
+    return _form(value)
+
+
+@singledispatch
+def _form(value: Any) -> Any:
+    if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
@@ -39,31 +54,36 @@ def to_json(value: Any) -> Any:
 
 
 def _fields(value: Any) -> Json:
-    public = (field.name for field in attrs.fields(type(value)) if not field.name.startswith("_"))
-    return {name: to_json(getattr(value, name)) for name in public}
+    kind: Any = type(value)  # mypy takes no type[Any] for hashable
+    return {name: to_json(getattr(value, name)) for name in _public(kind)}
 
 
-@to_json.register
+@cache
+def _public(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in attrs.fields(kind) if not field.name.startswith("_"))
+
+
+@_form.register
 def _(value: datetime) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-@to_json.register
+@_form.register
 def _(value: date) -> str:
     return value.isoformat()
 
 
-@to_json.register
+@_form.register
 def _(value: Path) -> str:
     return str(value)
 
 
-@to_json.register
+@_form.register
 def _(value: KlawError) -> Json:
     return {"error": value.message, **({"hint": value.hint} if value.hint else {})}
 
 
-@to_json.register
+@_form.register
 def _(value: VectorSpace) -> Json:
     return _fields(value)
 
@@ -72,7 +92,7 @@ def _(value: VectorSpace) -> Json:
 _UNTOLD = frozenset({"minLength", "maxLength", "pattern"})
 
 
-@to_json.register
+@_form.register
 def _(value: Tool) -> Json:
     schema = value.input_schema
     told = {
@@ -86,7 +106,7 @@ def _(value: Tool) -> Json:
     }
 
 
-@to_json.register
+@_form.register
 def _(value: Status) -> Json:
     counts = {name: {"documents": documents, "chunks": chunks} for name, (documents, chunks) in value.origins.items()}
     return {**_fields(value), "origins": counts}

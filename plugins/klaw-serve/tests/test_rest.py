@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
+from klaw_serve.answers import json_body
 from klaw_serve.table import OPERATIONS
 
 
@@ -136,6 +137,11 @@ def test_health_and_metrics_say_how_it_is(server):
 def test_a_body_that_is_no_object_is_refused(server):
     for body in (b"{", b"[]", b"1", b'"text"', b"\xff", b'{"text": NaN}', b"[" * 100_000, b'{"text": "\\ud800"}'):
         assert server.ask("POST", "/api/memories", body).status == 400, body[:20]
+
+
+def test_any_text_can_be_answered():
+    for text in ("", "Größe 数 \u2028 \x00", "half of a pair: \ud800"):
+        assert json.loads(json_body({"text": text, text: 1.5})) == {"text": text, text: 1.5}
 
 
 def test_read_only_offers_nothing_that_writes(home):

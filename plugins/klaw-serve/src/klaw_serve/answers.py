@@ -12,8 +12,11 @@ from klaw_serve.operations import OperationError
 
 
 def json_body(value: Any) -> bytes:
-    """Return plain JSON as bytes, in ASCII: any text that a memory holds can be told so."""
-    return json.dumps(value, separators=(",", ":")).encode()
+    """Return plain JSON as bytes: in UTF-8, or in ASCII if a text has half of a surrogate pair, which UTF-8 has not."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def answer(value: Any, status: int = 200) -> Response:
