@@ -13,19 +13,21 @@ from klaw_core.words.query import Term
 from klaw_fts5.exact import ExactSearch, Weights
 from klaw_fts5.index import Fts5Index
 from klaw_fts5.knowledge import KnowledgeCache, TermHits, WordKnowledge
-from klaw_fts5.packed.state import PackedState
+from klaw_fts5.packed.state import PackedState, read_state
 from klaw_fts5.sql import statements
 from klaw_fts5.suggesting import Suggester
 
 WORDS = ("lifetime", "lifetimes", "closure", "closures", "clothes", "жизнь", "object", "objects", "the", "a", "数据")
 QUESTIONS = ("the closure of a lifetime", "objects", "clothes object", "absent lifetime", "数据 жизни")
+SLIPS = ("clsoures", "obejct lifetme")
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 changes = st.lists(st.one_of(texts, st.integers(1, 30)), min_size=1, max_size=12)
 
 
 def answers(index: Fts5Index, connection: apsw.Connection) -> list[object]:
-    return [index.search(connection, Query(question), 10) for question in QUESTIONS]
+    found: list[object] = [index.search(connection, Query(question), 10) for question in QUESTIONS]
+    return found + [index.suggest(connection, Query(slip), lambda _keys: WORDS) for slip in SLIPS]
 
 
 @given(changes=changes)
@@ -104,6 +106,16 @@ def test_stems_are_present_exactly_if_a_chunk_holds_them(
     terms = {term for (term,) in connection.execute("SELECT term FROM temp.memory_words_vocabulary")}
     assert suggester._present(stems) == terms & stems
     connection.execute(sql.drop_vocabulary)
+
+
+def test_all_terms_are_read_where_nothing_is_packed(connection: apsw.Connection) -> None:
+    index = Fts5Index()
+    index.add(connection, "memory", [stored(1, "the lifetime of a closure")], None)
+    state = read_state(connection, "memory")
+    assert state is not None
+    assert (state.rows, state.lacking) == (0, 1)
+    assert index.suggest(connection, Query("lifetme"), lambda _keys: WORDS) == "lifetime"
+    assert index._knowledge.of("memory", state).terms is not None
 
 
 @pytest.mark.parametrize("text", ["lifetme of a clsoure", "lifetimee", "obejct"])

@@ -257,7 +257,7 @@ class Fts5Index:
             searcher = ExactSearch(
                 resource, statements(query.collection), self._weights, 0, self._knowledge.of(query.collection, state)
             )
-            rows = 0 if state is None or state.lacking else state.rows
+            rows = 0 if state is None else state.rows + state.lacking
             return Suggester(resource, searcher, read, rows).suggest(query.text[:MAX_CHARACTERS])
 
     def _is_small(self, rows: int) -> bool:
