@@ -93,3 +93,42 @@ def test_merged_segments_answer_as_before(search):
         assert len(expected) > 0
         assert [hit.key for hit in found] == [hit.key for hit in expected]
         assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected])
+
+
+def test_corrected_words_are_those_of_fts5(texts, open_store):
+    from klaw_core import SuggestingRetriever
+    from klaw_store_postgres.words.index import WordIndex
+
+    connection, ours, theirs = apsw.Connection(":memory:"), WordIndex(), Fts5Index()
+    theirs.prepare(connection)
+    for migration in theirs.migrations():
+        migration.apply(connection)
+    theirs.reset(connection, "memory", None)
+    chunks = [stored(key, text) for key, text in texts.items()]
+    theirs.add(connection, "memory", chunks, None)
+    assert isinstance(ours, SuggestingRetriever)
+    with open_store().write() as transaction:
+        assert ours.suggest(transaction.resource, Query("lantren"), lambda _keys: ()) is None
+        ours.add(transaction.resource, "memory", chunks, None)
+        found = {}
+        for text in (
+            "lantren",
+            "the borow cheker",
+            "lifetime elison?",
+            "a harbour",
+            "qwertyuiop",
+            "фонрь",
+            "lantern zzzzz",
+        ):
+            read = lambda keys: [texts[key] for key in keys]  # noqa: E731
+            found[text] = ours.suggest(transaction.resource, Query(text), read)
+            assert found[text] == theirs.suggest(connection, Query(text), read)
+    assert found["lantren"] == "lantern"
+    assert found["the borow cheker"] == "the borrow checker"
+    assert found["фонрь"] == "фонарь"
+
+
+@pytest.fixture
+def texts():
+    texts = ["the lantern hangs at the harbour", "lifetime elision and the borrow checker", "фонарь на пирсе"]
+    return dict(enumerate(texts, 1))

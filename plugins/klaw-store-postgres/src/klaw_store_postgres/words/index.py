@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, StoredChunk, VectorSpace
-from klaw_core.words.query import MAX_TERMS, compile_query
+from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, compile_query
 from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
 from klaw_fts5.exact import Preference
@@ -93,8 +93,7 @@ class WordIndex:
         """Return at most ``limit`` hits, best first, ties by key; none for a text without words."""
         if limit < 1 or (query.within is not None and query.within.is_empty):
             return ()
-        weights = (self.options.text_weight, self.options.heading_weight, self.options.context_weight)
-        searcher = PostingsSearch(resource, query.collection, ColumnWeights(weights), self._cache)
+        searcher = self._searcher(resource, query)
         if not searcher.rows:
             return ()
         terms = narrow(compile_query(query.text), searcher)
@@ -108,6 +107,19 @@ class WordIndex:
         scores = dict(sorted(by_key, key=itemgetter(1), reverse=True)[:limit])  # equal ones stay in order
         covered = cover(plan, searcher, scores)
         return tuple(Hit(key, score, relevance=covered.get(key)) for key, score in scores.items())
+
+    def suggest(self, resource: Session, query: Query, read: Callable[[Sequence[int]], Sequence[str]], /) -> str | None:
+        """Return the question with words that no chunk holds replaced by those that are one slip away."""
+        from klaw_store_postgres.words.suggesting import PostgresSuggester
+
+        searcher = self._searcher(resource, query)
+        if not searcher.rows:
+            return None
+        return PostgresSuggester.of(searcher, read).suggest(query.text[:MAX_CHARACTERS])
+
+    def _searcher(self, resource: Session, query: Query) -> PostingsSearch:
+        weights = (self.options.text_weight, self.options.heading_weight, self.options.context_weight)
+        return PostingsSearch(resource, query.collection, ColumnWeights(weights), self._cache)
 
     def notices(self, resource: Session, query: Query, /) -> Sequence[str]:
         """Say so if the question has more different words than are searched for."""

@@ -1,0 +1,52 @@
+"""Did you mean: what ``fts5`` suggests, from the terms in PostgreSQL. Loaded only if a search found nothing good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from typing import Any
+
+from attrs import frozen
+
+from klaw_core.words.query import Term
+from klaw_core.words.treatment import index_text
+from klaw_fts5.suggesting import ReadTexts, Suggester
+from klaw_fts5.tokenizer import Tokenizer
+from klaw_store_postgres.words.search import PostingsSearch
+from klaw_store_postgres.words.tokens import tokenizer
+
+_IN = "tenant = %s AND generation = %s AND collection = %s"
+
+
+@frozen(eq=False)
+class PostgresSuggester(Suggester):
+    """Looks up all spellings of a word in one statement."""
+
+    connection: Any
+    searcher: Any
+    read: ReadTexts
+    rows: int = 0
+
+    @classmethod
+    def of(cls, searcher: PostingsSearch, read: ReadTexts) -> PostgresSuggester:
+        """Return the suggester of a collection."""
+        return cls(None, searcher, read)
+
+    @cached_property
+    def _tokenize(self) -> Tokenizer:
+        return tokenizer()
+
+    def _meant(self, word: str) -> str | None:
+        return self._nearest(word)
+
+    def _terms_among(self, stems: Mapping[str, object]) -> AbstractSet[str]:
+        session = self.searcher.session
+        sql = f"SELECT DISTINCT term FROM word_postings WHERE {_IN} AND term = ANY(%s)"
+        wanted = [stem.encode() for stem in stems if stem]
+        rows = session.rows(sql, (*session.scope, self.searcher.collection, wanted))
+        return {bytes(term).decode("utf-8", "replace") for (term,) in rows}
+
+    def _holders(self, word: str) -> int:
+        count: int = self.searcher.holders([Term((index_text(word).strip(),), literal=True)])[0]
+        return count
