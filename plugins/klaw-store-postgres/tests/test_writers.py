@@ -138,3 +138,31 @@ def test_two_writers_who_remove_words_that_were_added_together(collections):
         assert list(words.check(snapshot.resource, "memory", None)) == []
         assert words.keys(snapshot.resource, "memory").tolist() == snapshot.keys("memory").tolist()
         assert len(snapshot.keys("memory")) == 6
+
+
+def test_a_writer_merges_no_words_that_another_has_just_merged(collections, monkeypatch):
+    from klaw_store_postgres.session import Session
+    from klaw_store_postgres.words import segments
+
+    first, second, *_ = collections
+    documents = [make_document(f"notes/{name}.md", f"the pier {name}") for name in "abcdefgh"]
+    for document in documents[:-1]:
+        first.replace([(document, cut_lines(document))])
+    try_lock = Session.try_lock
+
+    def be_late(session, name):
+        monkeypatch.setattr(Session, "try_lock", try_lock)
+        with second.store.write() as other:
+            numbers = [head.id for head in segments.heads(other.resource, "memory")]
+            other.resource.lock(name)
+            segments.merge(other.resource, "memory", numbers)
+        return try_lock(session, name)
+
+    monkeypatch.setattr(Session, "try_lock", be_late)
+    first.replace([(documents[-1], cut_lines(documents[-1]))])
+    assert Session.try_lock is try_lock, "the merge was due"
+    words = dict(first.indexes)["pgwords"]
+    with first.store.read() as snapshot:
+        assert list(words.check(snapshot.resource, "memory", None)) == []
+        assert words.keys(snapshot.resource, "memory").tolist() == snapshot.keys("memory").tolist()
+        assert len(segments.heads(snapshot.resource, "memory")) == 2

@@ -161,15 +161,22 @@ def _merge_full(session: Session, collection: str) -> None:
 
     Who changes segments is alone. Others add theirs meanwhile, and leave it to the next one to merge them.
     """
-    while True:
-        tiers: dict[int, list[int]] = defaultdict(list)
-        for head in heads(session, collection):
-            if head.rows * _MERGED_AT <= _MOST_ROWS * _FACTOR:
-                tiers[int(log(head.rows, _FACTOR) + 1e-9)].append(head.id)
-        full = next((numbers for numbers in tiers.values() if len(numbers) >= _MERGED_AT), None)
-        if full is None or not session.try_lock(_lock_of(collection)):
+    while (full := _full(session, collection)) is not None:
+        if not session.try_lock(_lock_of(collection)):
             return
-        merge(session, collection, full)
+        # Whoever had the lock until now may have merged them.
+        full = _full(session, collection)
+        if full is not None:
+            merge(session, collection, full)
+
+
+def _full(session: Session, collection: str) -> list[int] | None:
+    """Return segments of about one size that are enough to be merged, None if there are none."""
+    tiers: dict[int, list[int]] = defaultdict(list)
+    for head in heads(session, collection):
+        if head.rows * _MERGED_AT <= _MOST_ROWS * _FACTOR:
+            tiers[int(log(head.rows, _FACTOR) + 1e-9)].append(head.id)
+    return next((numbers for numbers in tiers.values() if len(numbers) >= _MERGED_AT), None)
 
 
 def _read_segment(
