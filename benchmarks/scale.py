@@ -2,6 +2,8 @@
 
     python benchmarks/scale.py [--agents 100] [--chunks 1000] [--seconds 5] [--store sqlite] [--store postgres]
 
+``--store langchain`` is PGVector of langchain-postgres on a server like Klaw's, by vectors alone.
+
 Every agent gets documents of one chunk each, of made-up words with Zipf's frequencies. A vector is the sum of random
 vectors of a text's words (384 dimensions): no model takes part. For each store it prints how fast they were added, how
 large the database is, and how long a hybrid search takes (median, 99th percentile) with 1, 8 and 32 threads of one
@@ -32,6 +34,7 @@ _ASKED = 500
 #: Agents that are asked; each of them keeps what it needs in memory.
 _MOST_ASKED = 64
 _STORES = ("sqlite", "postgres")
+_PEERS = ("langchain",)
 
 
 class SumOfWords:
@@ -60,7 +63,7 @@ class SumOfWords:
 
 
 @contextmanager
-def opened(store: str, root: Path, dsn: str) -> Iterator[tuple[Agents, Callable[[], float]]]:
+def opened(store: str, root: Path, dsn: str) -> Iterator[tuple[Any, Callable[[], float]]]:
     """Yield the agents on an empty store, and what tells its size in megabytes."""
     config = load_config(data_dir=root, environment={"KLAW_EMBEDDER": "sum-of-words"})
     registry = discover().whole.with_live([LiveComponent("embedder", "sum-of-words", SumOfWords())])
@@ -76,6 +79,9 @@ def opened(store: str, root: Path, dsn: str) -> Iterator[tuple[Agents, Callable[
             stack.callback(server.stop)
             server.start()
             dsn = server.dsn
+        if store == "langchain":
+            yield LangChain(dsn), lambda: _database_megabytes(dsn)
+            return
         with Agents(_on_postgres(config, dsn), registry=registry) as agents:
             yield agents, lambda: _database_megabytes(dsn)
 
@@ -93,7 +99,39 @@ def _database_megabytes(dsn: str) -> float:
     return float(row[0]) / 1e6 if row else 0.0
 
 
-def fill(agents: Agents, count: int, chunks: int) -> float:
+class LangChain:
+    """PGVector of langchain-postgres: a collection for each agent. It compares vectors, and knows no words."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn.replace("postgresql://", "postgresql+psycopg://", 1)
+        self._embedder = SumOfWords()
+
+    def memory(self, name: str) -> Any:
+        """Return what takes documents and answers questions as a memory does."""
+        from types import SimpleNamespace
+
+        from langchain_core.embeddings import Embeddings
+        from langchain_postgres import PGVector
+
+        embedder = self._embedder
+
+        class Adapted(Embeddings):
+            def embed_documents(self, texts: list[str]) -> list[list[float]]:
+                rows: list[list[float]] = embedder.embed_documents(texts).tolist()
+                return rows
+
+            def embed_query(self, text: str) -> list[float]:
+                row: list[float] = embedder.embed_query(text).tolist()
+                return row
+
+        vectors = PGVector(Adapted(), collection_name=name, connection=self._dsn)
+        return SimpleNamespace(
+            add=lambda given: vectors.add_texts([document.text for document in given]),
+            search=lambda question: vectors.similarity_search(question, k=10),
+        )
+
+
+def fill(agents: Any, count: int, chunks: int) -> float:
     """Give every agent its documents; return how many chunks were added in a second."""
     began = time.perf_counter()
     for number in range(count):
@@ -123,7 +161,7 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=100)
     parser.add_argument("--chunks", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--store", action="append", choices=_STORES)
+    parser.add_argument("--store", action="append", choices=(*_STORES, *_PEERS))
     parser.add_argument("--dsn", default="")
     given = parser.parse_args()
     rows: list[list[str]] = []

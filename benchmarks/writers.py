@@ -91,10 +91,15 @@ def _send(dsn: str, begin: str, recorded: Sequence[Sequence[Statement]], gate: A
         connection.execute("SET search_path = klaw, public")
         gate.wait()
         for statements in recorded:
-            connection.execute(begin, prepare=False)
-            for sql, values in statements:
-                connection.execute(sql, values, binary=True)
-            connection.execute("COMMIT")
+            while True:
+                try:
+                    connection.execute(begin, prepare=False)
+                    for sql, values in statements:
+                        connection.execute(sql, values, binary=True)
+                    connection.execute("COMMIT")
+                    break
+                except psycopg.errors.DeadlockDetected:  # merges come in another order than when they were recorded
+                    connection.execute("ROLLBACK")
         gate.wait()
 
 
@@ -167,7 +172,7 @@ def main() -> None:
             shared = timed(processes, lambda number, gate: (_write, (dsn, "one", number, gate, count)))
             apart = timed(processes, lambda number, gate: (_write, (dsn, f"own-{number}", number, gate, count)))
             begin, recorded = record(dsn, f"recorded-{processes}", processes * count)
-            parts = [recorded[number::processes] for number in range(processes)]
+            parts = [recorded[number * count : (number + 1) * count] for number in range(processes)]
             alone = timed(processes, lambda number, gate, parts=parts, begin=begin: (
                 _send, (dsn, begin, parts[number], gate)))  # fmt: skip
             rows.append([processes * count / took for took in (shared, apart, alone)])
