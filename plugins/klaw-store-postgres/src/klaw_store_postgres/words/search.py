@@ -100,6 +100,10 @@ class PostingsSearch:
         self.expect(terms)
         return [self._about(self._pattern(term)) for term in terms]
 
+    def count(self, term: Term, most: int) -> int:
+        """Return about how many chunks hold a term, counted no further than ``most``."""
+        return min(self.holders([term])[0], most)
+
     def has(self, term: Term, /) -> bool:
         """Return whether any chunk holds a term."""
         return self._count(self._pattern(term)) > 0

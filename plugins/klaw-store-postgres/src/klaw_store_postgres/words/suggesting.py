@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
 
 from attrs import frozen
 
-from klaw_core.words.query import Term
-from klaw_core.words.treatment import index_text
 from klaw_fts5.suggesting import ReadTexts, Suggester
 from klaw_fts5.tokenizer import Tokenizer
 from klaw_store_postgres.words.search import PostingsSearch
@@ -40,13 +37,9 @@ class PostgresSuggester(Suggester):
     def _meant(self, word: str) -> str | None:
         return self._nearest(word)
 
-    def _terms_among(self, stems: Mapping[str, object]) -> AbstractSet[str]:
+    def _terms_among(self, stems: AbstractSet[str]) -> AbstractSet[str]:
         session = self.searcher.session
         sql = f"SELECT DISTINCT term FROM word_postings WHERE {_IN} AND term = ANY(%s)"
         wanted = [stem.encode() for stem in stems if stem]
         rows = session.rows(sql, (*session.scope, self.searcher.collection, wanted))
         return {bytes(term).decode("utf-8", "replace") for (term,) in rows}
-
-    def _holders(self, word: str) -> int:
-        count: int = self.searcher.holders([Term((index_text(word).strip(),), literal=True)])[0]
-        return count
