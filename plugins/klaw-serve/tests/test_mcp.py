@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from contextlib import asynccontextmanager
 
 import pytest
@@ -88,3 +89,23 @@ def test_read_only_offers_no_tool_that_writes(home):
                 return [tool for tool in (await session.list_tools()).tools if not tool.annotations.read_only_hint]
 
         assert talk(running, conversation()) == []
+
+
+def test_a_note_saved_in_an_editor_is_found_through_every_door(home):
+    pytest.importorskip("klaw_watch")
+    with home.serving() as running:
+        before = home.path / "notes" / "lantern.md~"
+        before.write_text("# Lantern\n\nThe lantern hangs in the boathouse.\n", "utf-8")
+        before.rename(home.path / "notes" / "lantern.md")  # as editors save
+        until = time.monotonic() + running.patience
+        while not (results := running.get("/api/search?query=lantern").json["results"]) and time.monotonic() < until:
+            time.sleep(0.05)
+
+        async def conversation():
+            async with client(running) as session:
+                return (await call(session, "memory_search", query="lantern"))["results"]
+
+        assert [result["path"] for result in results] == ["notes/lantern.md"]
+        assert running.rpc("memory.search", query="lantern")["result"]["results"] == results
+        assert "boathouse" in home.run("search", "lantern").stdout
+        assert "boathouse" in talk(running, conversation())[0]["content"]
