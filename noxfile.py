@@ -100,9 +100,10 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def pictures(session: nox.Session) -> None:
-    """Draw the README's picture of a search again, from real commands in a terminal."""
-    install_everything(session)
+    """Draw the pictures of a search again: in a terminal, and on the page of klaw serve in a browser."""
+    install_everything(session, "playwright>=1.50")
     session.run("python", "docs/pictures/terminal.py")
+    session.run("python", "docs/pictures/page.py")
 
 
 @nox.session

@@ -168,13 +168,13 @@ def messages(memory):
 
 
 def test_indexing(disk, home, memory, check, dump):
-    for number in range(150):
+    for number in range(230):
         note(home, number)
     with disk.full(), pytest.raises(StoreFullError, match="no space left"):
         memory.index(home.notes)
     check(memory, embedded=False)
     whole(memory, home, check, dump)
-    assert memory.search("note149word7", mode="fts")[0].path == "notes/149.md"
+    assert memory.search("note229word7", mode="fts")[0].path == "notes/229.md"
 
 
 def test_an_index_whose_own_statement_meets_it(disk, memory, check):
