@@ -72,6 +72,9 @@ class Story:
 
 def examine(home: Home, story: Story, dimension: int) -> Iterator[str]:
     """Yield everything that is not as it was promised."""
+    for path in home.notes.iterdir() if home.notes.exists() else ():
+        if not path.stat().st_size:  # the scene died as it wrote a note, while Klaw wrote in another thread
+            path.unlink()
     yield from _bytes(home, story)
     yield from _exported(home, story)
     yield from _as_found(home, story, dimension)
