@@ -21,6 +21,9 @@ MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
     [
         ("My name is Ada Lovelace", ("name", "Ada Lovelace")),
         ("I just moved to San Marino and love it", ("home", "San Marino")),
+        ("By the way, I moved to Lyon last week.", ("home", "Lyon")),
+        ("I live in New York City these days", ("home", "New York City")),
+        ("I moved to Rio de Janeiro", ("home", "Rio de Janeiro")),
         ("I now work at Acme", ("employer", "Acme")),
         ("My birthday is March 5", ("birthday", "March 5")),
         ("My wife's name is Eve", ("partner", "Eve")),

@@ -20,7 +20,8 @@ _DATE = (
     r"|\d{1,2}\s+(?:января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря)(?:\s+\d{4})?"
     r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号])"
 )
-_PLACE = r"[A-Z][\w’'-]*(?:[ -](?:[A-Z][\w’'-]*|de|la|of|the|upon|am))*(?:,\s+[A-Z][\w’'-]*)*"
+# A small word belongs to a name only if a capital follows: "Rio de Janeiro", but not "Lyon last week".
+_PLACE = r"[A-Z][\w’'-]*(?:(?:[ -](?:de|la|of|the|upon|am))*[ -][A-Z][\w’'-]*)*(?:,\s+[A-Z][\w’'-]*)*"
 _NAME = r"[A-Z][\w’'-]+(?:\s+[A-Z][\w’'-]+){0,3}"
 _RU_NAME = r"[А-ЯЁ][\w-]+(?:\s+[А-ЯЁ][\w-]+){0,2}"
 _TOPIC = r"(?P<topic>[\w][\w /-]{1,40}?)"
