@@ -69,7 +69,7 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
     out.line(
         StyledText(label, "dim"),
         StyledText(place(result), "bold cyan", _link(result, look.roots)),
-        StyledText(f"  {_how_good(result)}", "green"),
+        StyledText(_how_good(result), "green"),
     )
     if result.heading:
         heading = neutral(" > ".join(result.heading))
@@ -97,8 +97,8 @@ def _is_weak(result: SearchResult) -> bool:
 
 
 def _how_good(result: SearchResult) -> str:
-    """Return the relevance, or, where no retriever can say it, the score."""
-    return f"{result.score:.4f}" if result.relevance is None else f"{result.relevance:.2f}"
+    """Return the relevance, or nothing where no retriever can say it: a score is on another scale."""
+    return "" if result.relevance is None else f"  {result.relevance:.2f}"
 
 
 def _snippet(result: SearchResult, look: ResultStyle) -> Snippet:

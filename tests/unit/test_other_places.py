@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from attrs import evolve
+
 from klaw_core.cli.results import ResultStyle, show_one
 from klaw_core.values.search import SearchResult
 
@@ -32,3 +34,14 @@ def test_few_places_are_all_named():
 
 def test_of_many_places_five_are_named():
     assert shown(8) == "also in lines 10-13, 20-23, 30-33, 40-43, 50-53 and 3 more places"
+
+
+def test_a_score_is_not_shown_as_a_relevance():
+    when = datetime(2026, 2, 24, tzinfo=UTC)
+    result = SearchResult("harbour", "notes/a.md", 1, 2, (), 0.0102, "a.md", when, "id")
+    lines = []
+    for relevance in (0.98, None):
+        out = Lines()
+        show_one(out, evolve(result, relevance=relevance), ResultStyle("harbour"))
+        lines.append(out.shown[0].strip())
+    assert lines == ["notes/a.md:1-2  0.98", "notes/a.md:1-2"]
