@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from klaw_facts import Fact, Facts
+from klaw_facts.compressing import CompressionReport
 from klaw_facts.timeline import draw_timeline
 
 
@@ -256,6 +257,12 @@ def test_compress_makes_digests_and_a_profile(said):
     assert said("compress").stdout == "0 new digests; 0 facts archived; profile of 2 lines, unchanged\n"
     assert of_json(said("compress", "--json"))["days"] == 0
     assert "name: Ada Lovelace" in of_json(said("context", "thanks!", "--json"))["stable"]
+
+
+def test_compress_says_what_of_a_model_was_refused(said, monkeypatch):
+    report = CompressionReport(days=3, calls=8, tokens_in=2000, tokens_out=1000, refused=4)
+    monkeypatch.setattr(Facts, "compress", lambda *_args, **_options: report)
+    assert said("compress", "--daily").stdout == "3 new digests; 4 refused; 8 calls with 3,000 tokens\n"
 
 
 def test_compact_prints_a_summary_and_what_was_said_word_for_word(said):

@@ -36,6 +36,8 @@ def compress(settings: Settings, *, daily: bool, weekly: bool, dry_run: bool) ->
         shown = told[: 1 if daily and not weekly else 3][1 if weekly and not daily else 0 :]
         if report.merged:
             shown.append(f"{counted(report.merged, 'fact')} merged")
+        if report.refused:
+            shown.append(f"{report.refused:,} refused")
         if report.calls:
             shown.append(f"{counted(report.calls, 'call')} with {report.tokens_in + report.tokens_out:,} tokens")
         data().line("; ".join(shown))
