@@ -23,6 +23,9 @@ from klaw_core.values.unicode import has_surrogates
 _SHORTEST_ID = 6
 _MOST_HEADINGS = 5  # that an error names
 _WORDS = re.compile(r"[^\W_]+")
+# A heading as Markdown writes it (https://spec.commonmark.org/0.31.2/#atx-headings), and the fences of code.
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*$")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
 @frozen(eq=False)
@@ -65,6 +68,8 @@ class Reader:
         wanted = _words(heading)
         inside = [wanted in map(_words, chunk.heading) for chunk in chunks]
         if True not in inside:
+            if (lines := _lines_of_section(self._text_of(path)[1], wanted)) is not None:
+                return path, *lines
             names = dict.fromkeys(chunk.heading[-1] for chunk in chunks if chunk.heading)
             known = "; ".join(list(names)[:_MOST_HEADINGS])
             hint = f"some of its headings: {known}" if known else "it has no headings"
@@ -171,6 +176,22 @@ class Reader:
     def _by_name(self, path: str) -> Iterator[IsolatedSource]:
         origin = path.partition("/")[0]
         return (source for source in self.sources.known() if source.origin == origin)
+
+
+def _lines_of_section(text: str, wanted: str) -> tuple[int, int] | None:
+    """Return first and last line of a section by its heading in the text: it may share a chunk with other sections."""
+    first = level = last = 0
+    is_code = False
+    for last, line in enumerate(text.split("\n"), start=1):
+        is_code ^= _FENCE.match(line) is not None
+        found = None if is_code else _HEADING.match(line.rstrip("\r"))
+        if found is None:
+            continue
+        if first and len(found[1]) <= level:
+            return first, last - 1
+        if not first and _words(found[2]) == wanted:
+            first, level = last, len(found[1])
+    return (first, last) if first else None
 
 
 def _words(heading: str) -> str:

@@ -67,7 +67,10 @@ class Asker:
             # Perhaps it cannot be held to a schema. If it does not answer at all, this raises.
             form = f"Answer with JSON only: {json.dumps(_example(schema, name))}"
             plain = (*messages, PromptMessage("user", form))
-            value = salvage(self._complete(Prompt(plain, None, _MAX_TOKENS, _DEADLINE_SECONDS)), name)
+            before = self.usage
+            text = self._complete(Prompt(plain, None, _MAX_TOKENS, _DEADLINE_SECONDS))
+            self._count_again(self.usage - before)
+            value = salvage(text, name)
         items = value.get(name) if isinstance(value, Mapping) else value
         if not isinstance(items, list):
             raise UnusableAnswerError(f"{self.model.model} returned no list of {name}")
@@ -80,6 +83,11 @@ class Asker:
     def refuse(self, count: int = 1) -> None:
         """Count items of an answer that are not taken."""
         self.usage = evolve(self.usage, refused=self.usage.refused + count)
+
+    def _count_again(self, used: Usage) -> None:
+        """Count these tokens once more: a refused answer does not tell its own, and they are about as many."""
+        tokens_in, tokens_out = self.usage.tokens_in + used.tokens_in, self.usage.tokens_out + used.tokens_out
+        self.usage = evolve(self.usage, tokens_in=tokens_in, tokens_out=tokens_out)
 
     def _complete(self, prompt: Prompt) -> Any:
         """Return the value of an answer, or its text where no schema was given."""
