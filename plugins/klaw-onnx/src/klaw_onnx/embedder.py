@@ -22,7 +22,7 @@ class WindowEmbedder:
     Constructing reads nothing. The tokenizer loads at the first call, the model at the first text to embed; both raise
     EmbedderUnavailableError, ModelCorruptError. The vector of a text longer than the window is the mean of its
     windows' (:func:`~klaw_onnx.windows.cut_tokens`); a text without any token has the vector of the special
-    tokens. A text's vector does not depend on what else is in the call.
+    tokens. A text's vector does not depend on what else is in the call, but for what the runtime rounds.
     """
 
     # Many, because the core bounds a call by its characters as well: short texts come in calls worth making.
