@@ -274,7 +274,7 @@ def agents_upstream(session: nox.Session) -> None:
         if not archive.exists():
             fetch = ["pip", "download", "--quiet", "--no-deps", "--no-binary", distribution, "--dest", str(where)]
             session.run("python", "-m", *fetch, f"{distribution}=={version}")
-        shutil.unpack_archive(archive, where, filter="data")
+        shutil.unpack_archive(archive, where)
         settings = {"KLAW_IN_PLACE_OF": name, "OPENAI_API_KEY": "none", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
         settings["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests" / "upstream"), str(source)])
         alone = [] if name == "openai" else ["--noconftest"]

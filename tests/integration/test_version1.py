@@ -24,7 +24,8 @@ def old(make_home):
     """A home with a copy of the data directory of that version."""
     home = make_home("sqlite")
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(home.root, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 and later have it
+        archive.extractall(home.root)
     workspaces = home.root / "data" / "workspaces.json"
     text = workspaces.read_text("utf-8")
     assert text.count('"ROOT/') == 2
