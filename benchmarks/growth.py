@@ -10,6 +10,7 @@ processes of its own with one thread, through the public ``Memory``:
 - open: opening alone
 - file changed, deleted: ``memory.index(directory)`` after one file of 20 chunks changed, or was deleted, with all the
   others there; the median of five
+- unchanged: ``memory.index()`` where nothing has changed; save, forget: one memory of some words; medians of five
 - disk: the database after closing; memory: what the process holds after all questions, warm
 
 With ``--naive`` the same questions are asked of vec0 + FTS5 as well. Up to 100,000 vectors are real, beyond that they
@@ -48,6 +49,9 @@ _COLUMNS = {
     "open": "open ms",
     "changed": "file changed ms",
     "deleted": "file deleted ms",
+    "unchanged": "unchanged ms",
+    "save": "save ms",
+    "forget": "forget ms",
     "build": "build µs a chunk",
     "disk": "disk MB",
     "memory": "memory MB",
@@ -123,6 +127,21 @@ def change(work: Path, questions: Embedded) -> Mapping[str, float]:
     return {"changed": 1e3 * statistics.median(changed), "deleted": 1e3 * statistics.median(deleted)}
 
 
+def small(work: Path, questions: Embedded) -> Mapping[str, float]:
+    """Save a memory, forget it, and index where nothing has changed, again and again."""
+    costs: dict[str, list[float]] = {"save": [], "forget": [], "unchanged": []}
+    with _bench(work, questions).open() as memory:
+        memory.forget(memory.save("what only the first of a process loads").path)
+        memory.index()
+        for number in range(_REPEATS):
+            text = f"{number}: {questions.texts[number]}"
+            costs["save"].append(timed(partial(memory.save, text)).cpu)
+            saved = memory.save(text).path
+            costs["forget"].append(timed(partial(memory.forget, saved)).cpu)
+            costs["unchanged"].append(timed(memory.index).cpu)
+    return {name: 1e3 * statistics.median(values) for name, values in costs.items()}
+
+
 def _bench(work: Path, questions: Embedded) -> Bench:
     return Bench(work, dict(zip(questions.texts, questions.vectors, strict=True)))
 
@@ -137,7 +156,7 @@ def _write_file(work: Path, texts: Sequence[str], mark: str) -> None:
 
 def measure(told: Sequence[object], count: int, work: Path, *, naive: bool) -> Mapping[str, float]:
     """Return everything about one number of chunks, every step in a process of its own; what fails is left out."""
-    steps = ["build", "warm", *(f"cold {mode}" for mode in _MODES for _ in range(_REPEATS)), "change"]
+    steps = ["build", "warm", *(f"cold {mode}" for mode in _MODES for _ in range(_REPEATS)), "change", "small"]
     found: dict[str, list[float]] = {}
     for step in [*steps, *(["build naive", "warm naive"] if naive else [])]:
         answer = in_own_process(Path(__file__), *told, "--counts", count, "--work", work, "--step", step)
@@ -160,7 +179,7 @@ def take(step: str, corpus: Corpus, count: int, work: Path) -> Mapping[str, floa
     if step.startswith("cold"):
         mode = next(mode for mode in _MODES if step.endswith(mode))
         return cold(work, questions, mode)
-    return {"warm": warm, "change": change, "warm naive": warm_naive}[step](work, questions)
+    return {"warm": warm, "change": change, "small": small, "warm naive": warm_naive}[step](work, questions)
 
 
 def plot(found: Mapping[int, Mapping[str, float]], path: Path) -> None:
@@ -174,7 +193,7 @@ def plot(found: Mapping[int, Mapping[str, float]], path: Path) -> None:
     figure_, panels = plt.subplots(1, 3, figsize=(12, 4))
     groups = {
         "CPU of a warm query, ms": ("hybrid", "vector", "fts", "naive"),
-        "CPU, ms": ("cold hybrid", "cold fts", "open", "changed", "deleted"),
+        "CPU, ms": ("cold hybrid", "open", "changed", "deleted", "unchanged", "save", "forget"),
         "size, MB": ("disk", "memory"),
     }
     for panel, (title, keys) in zip(panels, groups.items(), strict=True):

@@ -14,6 +14,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 # Strands has no place beside klaw-mcp; the session `agents-upstream` runs it.
 NEEDS = {
     "langchain_chat": ("langchain_openai", "langchain_klaw"),
+    "langgraph_agent": ("langchain_klaw", "langchain_openai", "langgraph.graph"),
+    "haystack_chat": ("haystack", "klaw_haystack"),
     "openai_agents": ("agents", "klaw_agents"),
     "google_adk": ("google", "anthropic", "klaw_agents"),
     "strands_agents": ("strands", "klaw_agents"),
