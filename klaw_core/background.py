@@ -26,6 +26,8 @@ _LOG = logging.getLogger("klaw")
 _RETRY_SECONDS = 5.0
 # Requests that never stop are one run after so many times the debounce.
 _LONGEST_BURST = 10
+# So long a run that is to stop may go on writing words; then it stops between two transactions.
+_CLOSING_SECONDS = 0.5
 
 
 @frozen
@@ -73,8 +75,8 @@ class BackgroundIndexer:
 
     An error is logged (logger ``klaw``) and never raised; the next request tries again. If the store was locked or
     full, the run is also repeated after some seconds. A successful run logs "memory index ready". ``on_run`` is called
-    after every requested run, in the thread of the runs. Leaving the block waits for the words that are being written,
-    or for the embedder's current response; the next run, in this process or another, embeds the rest.
+    after every requested run, in the thread of the runs. Leaving the block waits for the embedder's current response, or
+    about half a second for the words that are being written; the next run, in this process or another, does the rest.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class BackgroundIndexer:
         self._put_off = False
         self._failed = False
         self._closing = False
+        self._last_words = 0.0
         self._thread = threading.Thread(target=self._run, name="klaw-index", daemon=True)
         self._thread.start()
 
@@ -147,11 +150,13 @@ class BackgroundIndexer:
         return (self._failed or not self._wanted) and not self._running
 
     def close(self, timeout_seconds: float | None = None) -> bool:
-        """Stop after words are written, or the embedder has responded; return whether that happened in time.
+        """Stop when words are written, or soon, or when the embedder has responded; return whether it did in time.
 
         Closing twice is allowed.
         """
         with self._changed:
+            if not self._closing:
+                self._last_words = time.monotonic() + _CLOSING_SECONDS
             self._closing = True
             self._changed.notify_all()
         self._thread.join(timeout_seconds)
@@ -175,6 +180,9 @@ class BackgroundIndexer:
         ended = BackgroundRun(tuple(filter(None, wanted.reasons)), IndexReport())
         try:
             ended = evolve(ended, report=self._bring_up_to_date(wanted))
+        except _StoppedError as error:
+            _LOG.info("memory index not complete: %s", error)
+            return evolve(ended, error=error)
         except _PutOffError as error:
             _LOG.info("memory index ready for search by words; embedding postponed: %s", error)
             return evolve(ended, error=error)
@@ -203,7 +211,9 @@ class BackgroundIndexer:
         return report
 
     def _give_way(self, progress: Progress) -> None:
-        """Stop a run that has written its words and would wait, or keep somebody waiting. Nothing is lost by it."""
+        """Stop a run that would wait, or keep somebody waiting. Nothing is lost by it: the next one goes on there."""
+        if progress.stage == "index" and self._closing and time.monotonic() > self._last_words:
+            raise _StoppedError("the next run writes the rest")
         if progress.stage in {"wait", "left"}:
             raise _PutOffError("another process is embedding")
         if progress.stage == "embed":
@@ -240,3 +250,7 @@ class BackgroundIndexer:
 
 class _PutOffError(Exception):
     """Ends a run that was not to embed now."""
+
+
+class _StoppedError(_PutOffError):
+    """Ends a run that had words left to write."""

@@ -11,6 +11,7 @@ from klaw_core import IndexReport, StoreLockedError, background
 from klaw_core.background import BackgroundIndexer
 from klaw_core.embedding import run as embedding
 from klaw_core.files.atomic import locked
+from klaw_core.indexing.collection import BATCH, Collection
 
 
 @pytest.fixture
@@ -157,6 +158,32 @@ def test_embedding_gives_way_to_words_and_to_closing(home, monkeypatch):
             assert memory.search("lantern", mode="fts")
             threading.Timer(0.1, answers.release).start()
         assert _lacking(memory)  # most of them were left for another run
+
+
+def test_closing_does_not_wait_for_all_words_and_the_next_run_writes_the_rest(home, monkeypatch, caplog):
+    monkeypatch.setattr(background, "_CLOSING_SECONDS", 0.0)
+    files = BATCH + 10  # of a chunk each: two transactions
+    with home.open() as memory, caplog.at_level(logging.INFO, "klaw"):
+        memory.index(home.notes)
+        for number in range(files):
+            home.write(f"{number:03}.md", f"buoy {number}")
+        entered, leave = threading.Event(), threading.Event()
+        replace = Collection.replace
+
+        def slow(self, *arguments, **options):
+            entered.set()
+            assert leave.wait(20)
+            return replace(self, *arguments, **options)
+
+        monkeypatch.setattr(Collection, "replace", slow)
+        indexer = BackgroundIndexer(memory)
+        assert entered.wait(20)
+        assert not indexer.close(0.01)
+        leave.set()
+        assert indexer.close(20)
+        assert "memory index not complete: the next run writes the rest" in caplog.messages
+        assert len(memory.documents(limit=files)) == BATCH
+        assert memory.index().added == files - BATCH
 
 
 def test_single_files_and_sources_are_asked_for_and_told_of(home):

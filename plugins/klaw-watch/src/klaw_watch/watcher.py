@@ -96,7 +96,7 @@ class Watcher:
         self._indexer.request(force=True, reason=FORCED)
 
     def stop(self, timeout_seconds: float | None = None) -> bool:
-        """Stop once words are written, or the embedder has answered; return whether that came about in time.
+        """Stop once words are written, or soon, or when the embedder has answered; return whether it did in time.
 
         What was not written is found by the next start. Stopping twice is allowed.
         """
