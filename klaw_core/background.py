@@ -75,8 +75,9 @@ class BackgroundIndexer:
 
     An error is logged (logger ``klaw``) and never raised; the next request tries again. If the store was locked or
     full, the run is also repeated after some seconds. A successful run logs "memory index ready". ``on_run`` is called
-    after every requested run, in the thread of the runs. Leaving the block waits for the embedder's current response, or
-    about half a second for the words that are being written; the next run, in this process or another, does the rest.
+    after every requested run, in the thread of the runs. Leaving the block waits for the embedder's current response,
+    or about half a second for the words that are being written; the next run, in this process or another, does what is
+    left.
     """
 
     def __init__(
