@@ -8,6 +8,7 @@ its own with one thread, in turns.
 - naive: one transaction for each thousand rows; triggers keep the words; vec0 holds float32
 - klaw: ``Memory.index`` over documents of 20 rows: manifest, hashes, chunks, words, vectors, and the embedding cache,
   which the naive design lacks: with it, what has been embedded once is never paid for again
+- klaw, compressed: the same with ``compress = true`` in the table of the store
 - klaw, words / vectors: the same with one index only: what each of them costs is the difference
 - klaw, files: ``Memory.index`` over a directory of Markdown files of the same texts, read, parsed and cut as by default
 
@@ -61,6 +62,11 @@ def klaw(texts: list[str], vectors: Matrix, place: Path, **options: Any) -> tupl
     return cost, bench.database
 
 
+def klaw_compressed(texts: list[str], vectors: Matrix, place: Path) -> tuple[Cost, Path]:
+    """Keep the texts compressed."""
+    return klaw(texts, vectors, place, compress=True)
+
+
 def klaw_words(texts: list[str], vectors: Matrix, place: Path) -> tuple[Cost, Path]:
     """Index words only, without an embedder."""
     del vectors
@@ -91,6 +97,7 @@ def klaw_files(texts: list[str], vectors: Matrix, place: Path) -> tuple[Cost, Pa
 WAYS: Mapping[str, Callable[[list[str], Matrix, Path], tuple[Cost, Path]]] = {
     "naive": naive,
     "klaw": klaw,
+    "klaw, compressed": klaw_compressed,
     "klaw, words": klaw_words,
     "klaw, vectors": klaw_vectors,
     "klaw, files": klaw_files,

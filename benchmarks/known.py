@@ -117,7 +117,8 @@ class NoOptions:
 class Bench:
     """A Klaw in ``place``: ``vectors`` is its model, ``texts`` its source if any, ``retrieval`` its retrievers.
 
-    ``markdown`` is for real documents: then the default chunker cuts. An empty ``vectors`` means none at all.
+    ``markdown`` is for real documents: then the default chunker cuts. An empty ``vectors`` means none at all. With
+    ``compress`` the store keeps texts compressed.
     """
 
     place: Path
@@ -125,6 +126,7 @@ class Bench:
     texts: Sequence[str] = ()
     retrieval: Sequence[Table] = ()
     markdown: bool = False
+    compress: bool = False
 
     @property
     def database(self) -> Path:
@@ -134,6 +136,8 @@ class Bench:
     def open(self) -> Memory:
         """Open the memory. Nothing of the machine's own configuration changes what is measured."""
         memory: dict[str, Any] = {"embedding": {"type": "known" if self.vectors else "none"}}
+        if self.compress:
+            memory["store"] = {"type": "sqlite", "compress": True}
         if self.texts:
             memory["sources"] = [{"type": "texts"}]
         if not self.markdown:

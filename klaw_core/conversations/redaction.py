@@ -23,10 +23,22 @@ _CHARACTERS_PER_SECOND = 500_000
 _BEGINS = r"(?:(?<![A-Za-z0-9_])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
 _ENDS = r"(?![A-Za-z0-9_])"
 
+_GITHUB = rf"{_BEGINS}(?:gh[pousr]_[A-Za-z0-9]{{36,}}|github_pat_[A-Za-z0-9_]{{22,}})"
+# Telegram's bots. Digits are common: looking ahead for the whole first keeps long runs of them fast.
+_TELEGRAM = rf"(?=[0-9]{{8,10}}:[A-Za-z0-9_-]{{35}}{_ENDS}){_BEGINS}[0-9]{{8,10}}:[A-Za-z0-9_-]{{35}}"
+_URL = r"(?<=://)[^/\s:@]{1,100}:[^/\s@]{1,100}(?=@)"
+# Patterns that take long to find nothing. Where the second is not found, the first is not either; it takes a fifth to a
+# thirtieth of the time.
+_LOOSER = {
+    _GITHUB: r"g(?:h[pousr]|ithub_pat)_",
+    _TELEGRAM: r"[0-9]:[A-Za-z0-9_-]{35}",
+    _URL: r"://[^/\s:@]{1,100}:[^/\s@]{1,100}@",
+}
+
 #: Keys and tokens as their makers document them, each told by its own prefix or shape.
 BUILTIN_PATTERNS = (
     rf"{_BEGINS}sk-[A-Za-z0-9_-]{{20,}}",  # OpenAI, Anthropic
-    rf"{_BEGINS}(?:gh[pousr]_[A-Za-z0-9]{{36,}}|github_pat_[A-Za-z0-9_]{{22,}})",
+    _GITHUB,
     rf"{_BEGINS}glpat-[A-Za-z0-9_-]{{20,}}",  # GitLab
     rf"{_BEGINS}(?:AKIA|ASIA)[0-9A-Z]{{16}}{_ENDS}",  # AWS
     rf"{_BEGINS}AIza[0-9A-Za-z_-]{{35}}",  # Google
@@ -35,11 +47,10 @@ BUILTIN_PATTERNS = (
     rf"{_BEGINS}hf_[A-Za-z0-9]{{30,}}",  # Hugging Face
     rf"{_BEGINS}npm_[A-Za-z0-9]{{36}}{_ENDS}",
     rf"{_BEGINS}pypi-[A-Za-z0-9_-]{{50,}}",
-    # Telegram's bots. Digits are common: looking ahead for the whole first keeps long runs of them fast.
-    rf"(?=[0-9]{{8,10}}:[A-Za-z0-9_-]{{35}}{_ENDS}){_BEGINS}[0-9]{{8,10}}:[A-Za-z0-9_-]{{35}}",
+    _TELEGRAM,
     rf"{_BEGINS}eyJ[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{10,}}",  # JSON Web Token
     rf"(?i){_BEGINS}bearer(?:[ ]+|%20|\+)\K[A-Za-z0-9._~+/-]{{20,}}=*",
-    r"(?<=://)[^/\s:@]{1,100}:[^/\s@]{1,100}(?=@)",  # a password in a URL
+    _URL,  # a password in a URL
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
 )
 
@@ -68,8 +79,10 @@ class Redactor:
         return found if found != UNREADABLE else UNREADABLE + "\n" * text.count("\n")
 
     def _replaced(self, text: str, by: str | Callable[[Any], str], timeout: float = _TIMEOUT_SECONDS) -> str:
-        for pattern in self._compiled if text else ():
+        for looser, pattern in self._compiled if text else ():
             try:
+                if looser is not None and not looser.search(text, timeout=timeout):
+                    continue
                 text = pattern.sub(by, text, timeout=timeout)
             except TimeoutError:
                 return UNREADABLE
@@ -87,10 +100,15 @@ class Redactor:
         return [self._value(item) for item in value] if isinstance(value, list) else value
 
     @cached_property
-    def _compiled(self) -> Sequence[Any]:
+    def _compiled(self) -> Sequence[tuple[Any, Any]]:
+        """Each pattern, after a looser one that is looked for first, or None."""
         import regex  # type: ignore[import-untyped]  # it ships no types
 
-        return [regex.compile(pattern) for pattern in self.patterns]
+        looser = [_LOOSER.get(pattern) for pattern in self.patterns]
+        return [
+            (None if before is None else regex.compile(before), regex.compile(pattern))
+            for before, pattern in zip(looser, self.patterns, strict=True)
+        ]
 
 
 def _replace_lines(match: Any) -> str:

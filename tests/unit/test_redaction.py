@@ -3,6 +3,9 @@
 import time
 
 import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
 
 from klaw_core.conversations.redaction import BUILTIN_PATTERNS, REDACTED, UNREADABLE, Redactor
 
@@ -25,6 +28,25 @@ SECRETS = [
     f"-----BEGIN RSA PRIVATE KEY-----\n{A}\n{B}\n-----END RSA PRIVATE KEY-----",
     f"-----BEGIN PRIVATE KEY-----\n{A}",
 ]
+PIECES = [
+    "postgres://anna:hunter2@db",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    A[:36],
+    B,
+    "1",
+    "12345678",
+    ":",
+    "://",
+    "anna",
+    ":hunter2",
+    "@db",
+    " ",
+    "\n",
+    "%20",
+    "Bearer ",
+]
 HARMLESS = [
     "We met at 10:30 on 2026-02-24 at https://example.org/a?b=c:d@e.",
     "the sk-learn package, a ghp_ prefix, AKIA alone, and task-list",
@@ -46,6 +68,14 @@ def test_each_line_of_a_document_keeps_its_number(secret):
 @pytest.mark.parametrize("secret", SECRETS)
 def test_a_secret_is_struck_out_and_what_stands_around_it_stays(secret):
     assert Redactor().text(f"Use ({secret}) soon.") in {f"Use ({REDACTED}) soon.", f"Use ({REDACTED}"}
+
+
+@given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, *PIECES]), max_size=8).map("".join))
+def test_law_no_pattern_is_passed_over_where_it_matches(text):
+    expected = text
+    for pattern in BUILTIN_PATTERNS:
+        expected = regex.sub(pattern, REDACTED, expected)
+    assert Redactor().text(text) == expected
 
 
 def test_what_introduces_a_secret_stays():

@@ -37,6 +37,34 @@ class TestSqliteStore(PersistentStoreContract):
         return [text for (text,) in resource.execute("SELECT text FROM x_notes_kept_rows ORDER BY id")]
 
 
+class TestCompressingStore(TestSqliteStore):
+    @pytest.fixture
+    def open_store(self, tmp_path):
+        return lambda: SqliteStore(tmp_path / "klaw.db", compress=True)
+
+
+def test_a_compressing_store_reads_both_kinds_and_notices_a_changed_byte(tmp_path):
+    path, long = tmp_path / "klaw.db", "the harbour at night, " * 20
+    put(SqliteStore(path), make_document("notes/plain.md", long + "plain"))
+    put(SqliteStore(path, compress=True), make_document("notes/packed.md", long), make_document("notes/short.md", "a"))
+    store = SqliteStore(path)
+    with store.read() as snapshot:
+        kinds = snapshot.resource.execute("SELECT typeof(content) FROM memory_chunks ORDER BY id").fetchall()
+        assert kinds == [("text",), ("blob",), ("text",)]
+        for name, text in (("plain", long + "plain"), ("packed", long), ("short", "a")):
+            (stored,) = snapshot.outline("memory", f"notes/{name}.md")
+            assert stored.chunk.text == text
+    with store.write() as transaction:
+        whole = transaction.resource.execute("SELECT content FROM memory_chunks WHERE id = 2").get
+        for position in range(len(whole)):
+            changed = bytes([*whole[:position], whole[position] ^ 16, *whole[position + 1 :]])
+            transaction.resource.execute("UPDATE memory_chunks SET content = ? WHERE id = 2", (changed,))
+            for stored in transaction.outline("memory", "notes/packed.md"):
+                assert stored.chunk.text == long  # the bit stands for nothing
+        transaction.resource.execute("UPDATE memory_chunks SET content = ? WHERE id = 2", (whole[:-3],))
+        assert transaction.damaged("memory") == [2]
+
+
 class TestIsolation(IsolationContract):
     @pytest.fixture
     def open_for(self, tmp_path):

@@ -10,11 +10,13 @@ class SqliteOptions:
     """Options of ``[memory.store] type = "sqlite"``.
 
     ``path`` is the database file, relative to the data directory. A writer waits ``busy_timeout_seconds``
-    for another one before it gives up.
+    for another one before it gives up. ``compress`` keeps the text of new chunks compressed with zlib: other programs
+    cannot read it in the column ``content`` then. Chunks that are there already stay as they are until a reindex.
     """
 
     path: str = "klaw.db"
     busy_timeout_seconds: float = field(default=5.0, validator=[validators.ge(0.0), validators.le(86_400.0)])
+    compress: bool = False
 
 
 @frozen

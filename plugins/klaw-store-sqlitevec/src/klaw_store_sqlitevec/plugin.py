@@ -31,7 +31,8 @@ def klaw_retrievers() -> Iterable[Component[VectorOptions, Index[apsw.Connection
 def _store(options: SqliteOptions, place: ComponentContext) -> Any:
     from klaw_store_sqlitevec.store import SqliteStore
 
-    return SqliteStore(place.data_dir / options.path, busy_timeout_seconds=options.busy_timeout_seconds)
+    path = place.data_dir / options.path
+    return SqliteStore(path, busy_timeout_seconds=options.busy_timeout_seconds, compress=options.compress)
 
 
 def _index(options: VectorOptions, _place: ComponentContext) -> Any:

@@ -20,6 +20,7 @@ from klaw_store_sqlitevec.limits import clamp
 from klaw_store_sqlitevec.metadata import from_json
 from klaw_store_sqlitevec.names import has_table
 from klaw_store_sqlitevec.schema import STANDARD_CHUNKS, ChunkTable, chunk_table
+from klaw_store_sqlitevec.text_codec import decompress_text
 from klaw_store_sqlitevec.timestamps import UNKNOWN, from_text
 from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
@@ -267,8 +268,10 @@ def _parsed(headings: str) -> tuple[str, ...]:
 def _stored(row: Any) -> StoredChunk | None:
     """Return the chunk of a row; None if it is not what was written."""
     key, chunk_id, content, start, end, first, last, headings, continues, context, written, *place = row
-    own = (content, chunk_id, start, end, first, last, headings, continues, context)
     try:
+        if type(content) is bytes:
+            content = decompress_text(content)
+        own = (content, chunk_id, start, end, first, last, headings, continues, context)
         if checksum(own) != written:
             return None
         heading = () if headings == "[]" else _parsed(headings)  # most have none, and parsing takes a while

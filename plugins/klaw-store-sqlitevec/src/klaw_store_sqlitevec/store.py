@@ -40,19 +40,21 @@ class SqliteStore:
     """Everything in one SQLite file.
 
     Readers see one snapshot each and never wait; writers follow one another. A commit is on the disk when
-    it returns. Raise StoreError if the file cannot be used.
+    it returns. With ``compress`` new chunks' texts are kept compressed; both kinds are read. Raise StoreError if the
+    file cannot be used.
     """
 
     offers = apsw.Connection
     #: A database belongs to one data directory, which is one agent's.
     isolates = True
 
-    def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0) -> None:
+    def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0, compress: bool = False) -> None:
         check_version()
         with store_errors(str(path)):
             _refuse_planted(path)
         self._path = path = path.resolve()  # through a link: SQLite keeps the log next to the file itself
         self._busy_timeout_seconds = busy_timeout_seconds
+        self._compress = compress
         self._indexes: dict[str, Index[apsw.Connection]] = {}
         self._connections = Connections(path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare)
         self._migrate(OwnedMigrations(OWNER, MIGRATIONS))
@@ -108,7 +110,7 @@ class SqliteStore:
         from klaw_store_sqlitevec.transaction import SqliteTransaction  # a search needs none
 
         with self._connections.writer() as connection:
-            transaction = SqliteTransaction(connection)
+            transaction = SqliteTransaction(connection, compress=self._compress)
             yield transaction
             if transaction.erasing:
                 _remove_database(self._rebuild_path)  # what a rebuild left; while this writes, none can be going on
@@ -170,7 +172,9 @@ class SqliteStore:
 
     def _open_rebuild(self) -> SqliteStore:
         """Open what this store is rebuilt in, new or left by a rebuild, with the same indexes."""
-        fresh = SqliteStore(self._rebuild_path, busy_timeout_seconds=self._busy_timeout_seconds)
+        fresh = SqliteStore(
+            self._rebuild_path, busy_timeout_seconds=self._busy_timeout_seconds, compress=self._compress
+        )
         try:
             for owner, index in self._indexes.items():
                 fresh.enlist(owner, index)

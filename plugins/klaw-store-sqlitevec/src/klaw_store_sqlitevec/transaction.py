@@ -15,6 +15,7 @@ from klaw_store_sqlitevec.checksums import COLUMNS, checksum
 from klaw_store_sqlitevec.metadata import add_entries, remove_entries, to_json
 from klaw_store_sqlitevec.schema import chunk_table, create_chunks
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
+from klaw_store_sqlitevec.text_codec import compress_text
 from klaw_store_sqlitevec.timestamps import to_text
 from klaw_store_sqlitevec.vector_codec import encode_vector
 
@@ -29,9 +30,11 @@ _CHUNK_COLUMNS = (*COLUMNS, "checksum")
 class SqliteTransaction(SqliteSnapshot):
     """A write transaction; what it has changed it also sees.
 
-    ``erasing`` is not empty once something is to leave no trace in the bytes of the files either.
+    ``erasing`` is not empty once something is to leave no trace in the bytes of the files either. With ``compress``
+    the texts of new chunks are compressed.
     """
 
+    compress: bool = False
     erasing: set[str] = field(factory=set, init=False)
     _written: set[str] = field(factory=set, init=False)
 
@@ -284,11 +287,16 @@ class SqliteTransaction(SqliteSnapshot):
         self.resource.executemany(
             sql,
             (
-                (key, *above, _written_at(chunk) or created, *table.own(chunk).values(), *_chunk_values(chunk))
+                (key, *above, _written_at(chunk) or created, *table.own(chunk).values(), *self._columns(chunk))
                 for key, chunk in keyed
             ),
         )
         return tuple(_stored(key, document, chunk) for key, chunk in keyed)
+
+    def _columns(self, chunk: Chunk) -> tuple[object, ...]:
+        """Return what the columns of a new chunk hold."""
+        text, *others = _chunk_values(chunk)
+        return (compress_text(chunk.text) if self.compress else text, *others)
 
 
 def _stored(key: int, document: Document, chunk: Chunk) -> StoredChunk:
