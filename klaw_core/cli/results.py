@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 import attrs
@@ -16,6 +17,9 @@ _MARK = "bold yellow"
 _NOTHING_FITS = "no good match; weak matches:"
 # Other chunks of a note that are named below its best.
 _ALSO = 5
+# So many weak matches are shown like others where nothing fits; the rest, and all where something fits, take a line.
+_SHOWN_WEAK = 3
+_GIST_CHARACTERS = 60
 _COLUMNS = (
     "rank",
     "score",
@@ -51,26 +55,37 @@ def place(result: SearchResult) -> str:
 
 
 def show(out: Output, results: Sequence[SearchResult], look: ResultStyle) -> None:
-    """Print results for people: where, under which headings, how good, and what it says."""
+    """Print results for people: where, under which headings, how good, and what it says. Weak matches take a line."""
+    fitting = [result for result in results if not result.is_weak]
+    weak = [result for result in results if result.is_weak]
     width = len(str(len(results)))
-    weak = sum(result.is_weak for result in results)
-    for rank, result in enumerate(sorted(results, key=_is_weak), start=1):
-        if rank > 1:
+    labels = (f"{rank:>{width}}. " for rank in count(1))
+    _show_whole(out, fitting, look, labels)
+    if not weak:
+        return
+    if fitting:
+        out.line()
+    out.line(StyledText("weak matches:" if fitting else _NOTHING_FITS, "dim"))
+    out.line()
+    whole = len(weak) if look.full or look.explain else 0 if fitting else _SHOWN_WEAK
+    _show_whole(out, weak[:whole], look, labels)
+    if 0 < whole < len(weak):
+        out.line()
+    for result in weak[whole:]:
+        out.line(*_first_line(result, look, next(labels)), StyledText(_gist(result, look), "dim"))
+
+
+def _show_whole(out: Output, results: Sequence[SearchResult], look: ResultStyle, labels: Iterator[str]) -> None:
+    for number, result in enumerate(results):
+        if number:
             out.line()
-        if weak and rank == len(results) - weak + 1:
-            out.line(StyledText("weak matches:" if weak < len(results) else _NOTHING_FITS, "dim"))
-            out.line()
-        show_one(out, result, look, f"{rank:>{width}}. ")
+        show_one(out, result, look, next(labels))
 
 
 def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = "") -> None:
     """Print one result; what follows the first line is indented by the label's width."""
     indent = len(label) or 2
-    out.line(
-        StyledText(label, "dim"),
-        StyledText(place(result), "bold cyan", _link(result, look.roots)),
-        StyledText(_how_good(result), "green"),
-    )
+    out.line(*_first_line(result, look, label))
     if result.heading:
         heading = neutral(" > ".join(result.heading))
         out.line(*_marked(heading, find_marks(heading, look.query), "dim"), indent=indent)
@@ -92,8 +107,19 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
         out.rows(_reasons(result), indent=indent, right=(2, 4, 6))
 
 
-def _is_weak(result: SearchResult) -> bool:
-    return result.is_weak
+def _first_line(result: SearchResult, look: ResultStyle, label: str) -> tuple[StyledText, ...]:
+    return (
+        StyledText(label, "dim"),
+        StyledText(place(result), "bold cyan", _link(result, look.roots)),
+        StyledText(_how_good(result), "green"),
+    )
+
+
+def _gist(result: SearchResult, look: ResultStyle) -> str:
+    """Return what a result is about, in a few words behind its place: its last heading, or what its snippet says."""
+    about = result.heading[-1] if result.heading else make_snippet(result.content, look.query).text
+    about = neutral(" ".join(about.split()))
+    return f"  {about}" if len(about) <= _GIST_CHARACTERS else f"  {about[: _GIST_CHARACTERS - 1].rstrip()}…"
 
 
 def _how_good(result: SearchResult) -> str:

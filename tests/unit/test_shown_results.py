@@ -1,0 +1,86 @@
+"""What results look like for a person: other places of a note, relevance, and weak matches."""
+
+from datetime import UTC, datetime
+
+import pytest
+from attrs import evolve
+
+from klaw_core.cli.results import ResultStyle, show, show_one
+from klaw_core.values.search import SearchResult
+
+
+class Lines:
+    def __init__(self):
+        self.shown = []
+
+    def line(self, *parts, indent=0):
+        self.shown.append(" " * indent + "".join(map(str, (getattr(part, "text", part) for part in parts))))
+
+    def rows(self, rows, **_options):
+        self.shown.extend(map(str, rows))
+
+
+def shown(places):
+    also = tuple(f"notes/a.md:{first}-{first + 3}" for first in range(10, 10 + 10 * places, 10))
+    when = datetime(2026, 2, 24, tzinfo=UTC)
+    result = SearchResult("harbour", "notes/a.md", 1, 2, (), 0.5, "a.md", when, "id", also=also)
+    out = Lines()
+    show_one(out, result, ResultStyle("harbour"))
+    return out.shown[-1].strip()
+
+
+def test_few_places_are_all_named():
+    assert shown(2) == "also in lines 10-13, 20-23"
+
+
+def test_of_many_places_five_are_named():
+    assert shown(8) == "also in lines 10-13, 20-23, 30-33, 40-43, 50-53 and 3 more places"
+
+
+def test_a_score_is_not_shown_as_a_relevance():
+    when = datetime(2026, 2, 24, tzinfo=UTC)
+    result = SearchResult("harbour", "notes/a.md", 1, 2, (), 0.0102, "a.md", when, "id")
+    lines = []
+    for relevance in (0.98, None):
+        out = Lines()
+        show_one(out, evolve(result, relevance=relevance), ResultStyle("harbour"))
+        lines.append(out.shown[0].strip())
+    assert lines == ["notes/a.md:1-2  0.98", "notes/a.md:1-2"]
+
+
+def all_shown(*relevances, **style):
+    when = datetime(2026, 2, 24, tzinfo=UTC)
+    results = [
+        SearchResult(
+            f"text {value}", f"{value}.md", 1, 2, (f"about {value}",), 0.5, "a.md", when, "id", relevance=value
+        )
+        for value in relevances
+    ]
+    out = Lines()
+    show(out, results, ResultStyle("harbour", **style))
+    return [line for line in out.shown if line]
+
+
+def test_weak_matches_take_a_line_each_behind_what_fits():
+    lines = all_shown(0.9, 0.01, 0.8, 0.02)
+    assert lines[:6] == [
+        "1. 0.9.md:1-2  0.90",
+        "   about 0.9",
+        "   text 0.9",
+        "2. 0.8.md:1-2  0.80",
+        "   about 0.8",
+        "   text 0.8",
+    ]
+    assert lines[6:] == ["weak matches:", "3. 0.01.md:1-2  0.01  about 0.01", "4. 0.02.md:1-2  0.02  about 0.02"]
+
+
+def test_where_nothing_fits_three_weak_matches_are_shown_like_others():
+    lines = all_shown(0.05, 0.04, 0.03, 0.02, 0.01)
+    assert lines[0] == "no good match; weak matches:"
+    assert [line for line in lines if "text" in line] == ["   text 0.05", "   text 0.04", "   text 0.03"]
+    assert lines[-2:] == ["4. 0.02.md:1-2  0.02  about 0.02", "5. 0.01.md:1-2  0.01  about 0.01"]
+
+
+@pytest.mark.parametrize("style", [{"full": True}, {"explain": True}])
+def test_whoever_asks_for_everything_sees_all_of_weak_matches(style):
+    assert sum("text" in line for line in all_shown(0.9, 0.01, 0.02, **style)) == 3
