@@ -36,7 +36,10 @@ class ContextItem:
     priority in the order in which they were offered. ``heading`` is the title of the group that the
     item appears under. ``source`` is its place, for people: a path with lines. ``created_at`` is the time when it was
     said or written, if known. ``newest_first``: the chosen items of a group are shown by that time, the latest first.
-    ``label`` is shown in brackets before the text, once for consecutive items with the same label.
+    ``label`` is shown in brackets before the text, once for consecutive items with the same label; ``note`` behind it.
+
+    With a ``share``, a text that takes more than this share of the budget of its part, and more than 80 tokens, is cut
+    to what the message asks for, and so is the text that just does not fit at the end. Without one it is never cut.
     """
 
     text: str
@@ -47,6 +50,8 @@ class ContextItem:
     created_at: datetime | None = None
     newest_first: bool = False
     label: str = ""
+    note: str = ""
+    share: float | None = None
 
 
 @frozen

@@ -106,6 +106,64 @@ def test_a_larger_budget_is_never_used_less(items, budget, more):
     assert packed(items, budget).tokens <= packed(items, budget + more).tokens
 
 
+_words = st.sampled_from(
+    ["harbour", "what", "pier,", "a", "kiln.", "12:30", "Ada:", "\n", "лодка", "码头", "supercalifragilistic"]
+)
+_chunks = st.lists(
+    st.tuples(st.lists(_words, min_size=1, max_size=400).map(" ".join), st.sampled_from([None, 0.4, 0.1])), max_size=12
+).map(
+    lambda told: [
+        ContextItem(text, source=str(place), share=share, label="abc"[place % 3])
+        for place, (text, share) in enumerate(told)
+    ]
+)
+
+
+@given(items=_chunks, budget=st.integers(0, 1500), more=st.integers(0, 500))
+def test_law_a_larger_budget_shows_no_fewer_of_the_items_that_may_be_cut(items, budget, more):
+    small, large = packed(items, budget), packed(items, budget + more)
+    assert small.tokens <= budget
+    sources = [[item.source for item in context.items] for context in (small, large)]
+    assert sources[0] == sources[1][: len(sources[0])]
+    assert sources[1] == [str(place) for place in range(len(sources[1]))]
+
+
+@given(items=_chunks, budget=st.integers(0, 1500))
+def test_law_an_item_is_cut_only_above_its_share_or_at_the_end(items, budget):
+    taken = packed(items, budget).items
+    for place, item in enumerate(taken):
+        whole = items[place]
+        if item.text != whole.text:
+            assert whole.share is not None
+            tokens = estimate_tokens([whole.text])[0]
+            assert tokens > max(80, int(whole.share * budget)) or place == len(taken) - 1
+            assert estimate_tokens([item.text])[0] < tokens
+
+
+def test_a_long_message_is_cut_to_what_is_asked_and_keeps_its_speaker_and_its_note():
+    filler = "It was a long day and there was much to do. " * 30
+    text = f"Ada: {filler}What matters: the kiln fires at 12:30. {filler}"
+    item = ContextItem(text, label="2026-02-24", note=" (perhaps outdated)", share=0.1)
+    context = build_context(
+        ContextQuestion("when does the kiln fire?", None, 500), [("o", Offering([item]))], lambda *_: SearchResults()
+    )
+    (line,) = (line for line in context.volatile.splitlines() if line.startswith("- "))
+    assert line.startswith("- [2026-02-24] Ada: …")
+    assert "the kiln fires at 12:30" in line
+    assert line.endswith("… (perhaps outdated)")
+    assert context.tokens < 120
+
+
+def test_a_chunk_that_is_larger_than_the_budget_is_shown_in_part(home, memory):
+    home.write(
+        "long.md", "# Kiln\n\n" + "The kiln is fired in the yard behind the house. " * 40 + "It needs 1,200 degrees.\n"
+    )
+    memory.index(home.notes)
+    context = memory.context("how many degrees does the kiln need", budget=100)
+    assert "1,200 degrees" in context.volatile
+    assert context.tokens <= 100
+
+
 def test_what_is_stable_takes_the_room_of_what_is_volatile():
     items = [ContextItem("s " * 150, "stable"), ContextItem("v " * 30, "volatile")]
     parts = [[item.part for item in packed(items, budget).items] for budget in (100, 180, 300)]

@@ -247,7 +247,7 @@ class _Asker:
 
 
 def _is_marked(item: ContextItem) -> bool:
-    return any(mark in item.text for mark in _MARKS)
+    return any(mark in item.text + item.note for mark in _MARKS)
 
 
 def _frac(context: Context, shown: Mapping[int, frozenset[str]], question: Question) -> float:

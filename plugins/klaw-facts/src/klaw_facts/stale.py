@@ -135,5 +135,4 @@ def _is_later(new: ContextItem, old: ContextItem) -> bool:
 
 def _marked(item: ContextItem, by: ContextItem) -> ContextItem:
     assert by.created_at is not None
-    note = f" (perhaps outdated: see {by.created_at.date().isoformat()})"
-    return item if item.text.endswith(note) else evolve(item, text=item.text + note)
+    return evolve(item, note=f" (perhaps outdated: see {by.created_at.date().isoformat()})")
