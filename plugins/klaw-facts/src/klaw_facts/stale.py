@@ -41,6 +41,7 @@ _ASKED: Mapping[str, re.Pattern[str]] = {
     ),
     _SHARE: re.compile(r"percent|\brate\b|accuracy|coverage|how much|процент|比例|率", re.IGNORECASE),
 }
+_DIGIT = re.compile(r"\d")  # every quantity has one
 _WORD = re.compile(r"[^\W\d_]{3,}|[\u4e00-\u9fff]")
 _CHANGE = re.compile(
     r"\b(?:now|instead|updated?|changed?|moved|extended|increased|decreased|improved|reduced|dropped|rescheduled|postponed|pushed|raised"
@@ -76,8 +77,9 @@ def mark_stale(items: Sequence[ContextItem], question: str) -> list[ContextItem]
     statements = [
         statement
         for index in dated[:_MOST_ITEMS]
+        if _DIGIT.search(items[index].text)
         for sentence in sentences(items[index].text)
-        if (statement := _statement(index, sentence.text, kinds, asked))
+        if _DIGIT.search(sentence.text) and (statement := _statement(index, sentence.text, kinds, asked))
     ]
     overtaken: dict[int, int] = {}
     for new in statements:
