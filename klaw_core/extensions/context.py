@@ -199,7 +199,8 @@ class _Packer:
 
     def _cut(self, item: ContextItem, most: int) -> ContextItem:
         """Return an item of at most so many tokens: its speaker, and the stretch that the message asks for."""
-        speaker = match[0] if (match := _SPEAKER.match(item.text)) else ""
+        said_so = item.source.startswith(f"{CONVERSATIONS}/") and _SPEAKER.match(item.text)
+        speaker = said_so[0] if said_so else ""
         said = item.text[len(speaker) :]
         most -= self.count_tokens(speaker)
         characters = len(said) * most // max(self.count_tokens(said), 1)

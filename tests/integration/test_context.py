@@ -143,7 +143,8 @@ def test_law_an_item_is_cut_only_above_its_share_or_at_the_end(items, budget):
 def test_a_long_message_is_cut_to_what_is_asked_and_keeps_its_speaker_and_its_note():
     filler = "It was a long day and there was much to do. " * 30
     text = f"Ada: {filler}What matters: the kiln fires at 12:30. {filler}"
-    item = ContextItem(text, label="2026-02-24", note=" (perhaps outdated)", share=0.1)
+    source = "conversations/c/2026-02-24.jsonl:1-1"
+    item = ContextItem(text, source=source, label="2026-02-24", note=" (perhaps outdated)", share=0.1)
     context = build_context(
         ContextQuestion("when does the kiln fire?", None, 500), [("o", Offering([item]))], lambda *_: SearchResults()
     )
