@@ -10,9 +10,6 @@ _PLACE = "memory.conversations"
 _ROLES = ("user", "assistant", "system", "tool")
 _SMALLEST_PASSAGE = 8
 
-#: The keys of the table.
-KEYS = ("include_roles", "redact", "redact_secrets", "redact_notes", "max_tokens", "packed_tokens", "context_tokens")
-
 
 def conversation_settings(table: Any, problems: list[str]) -> ConversationSettings:
     """Return the table as a value; append what is wrong with it, each with its place."""
@@ -75,3 +72,6 @@ _CHECKS: Mapping[str, Callable[[Any], str]] = {
     "packed_tokens": _whole(0),
     "context_tokens": _whole(0),
 }
+
+#: The keys of the table.
+KEYS = tuple(_CHECKS)

@@ -18,11 +18,6 @@ from klaw_core.builtin.walking import Patterns, file_state
 from klaw_core.builtin.workspace import Workspace
 from klaw_core.interfaces.store import RememberingTransaction
 
-NOTES_WHAT_IT_SAW = pytest.mark.skipif(
-    os.environ.get("KLAW_TEST_STORE") == "postgres",
-    reason="the store notes nothing of a document, and each run reads it",
-)
-
 
 @pytest.fixture
 def settled(monkeypatch):
@@ -70,7 +65,6 @@ class TestWhatIsRead:
         with home.open() as memory:
             yield memory
 
-    @NOTES_WHAT_IT_SAW
     @pytest.mark.usefixtures("settled")
     def test_an_unchanged_file_is_not_read(self, home, memory, reads):
         memory.index(home.notes)
@@ -87,7 +81,6 @@ class TestWhatIsRead:
         assert sorted(reads) == ["a.md", "b.md", "c.md"]
         assert dump(memory) == before
 
-    @NOTES_WHAT_IT_SAW
     def test_a_file_that_was_just_written_is_read_until_its_time_is_past(self, home, memory, reads, monkeypatch):
         monkeypatch.setattr(walking, "_TICK", 10**15)  # however slow the machine is
         memory.index(home.notes)
@@ -128,7 +121,6 @@ class TestWhatIsRead:
         assert found(memory, "heron") == ["notes/a.md"]
         check(memory)
 
-    @NOTES_WHAT_IT_SAW
     @pytest.mark.usefixtures("settled")
     def test_a_file_of_other_times_and_equal_bytes_is_read_and_not_parsed(self, home, memory, monkeypatch):
         home.write("dated.md", "---\ndate: 2024-02-29\n---\nthe text")
@@ -194,8 +186,7 @@ class TestWhatIsRead:
         return workspace
 
 
-@NOTES_WHAT_IT_SAW
-def test_both_stores_note_what_was_seen(home):
+def test_every_store_notes_what_was_seen(home):
     with home.open() as memory, memory._assembly.store.write() as transaction:
         assert isinstance(transaction, RememberingTransaction)
 

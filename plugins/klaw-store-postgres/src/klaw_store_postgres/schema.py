@@ -245,11 +245,17 @@ def _make_paths_unique(session: Session) -> None:
     session.run(_ONE_PATH)
 
 
+def _add_seen(session: Session) -> None:
+    """Add what an index run recognises a document by; it reads every document once more."""
+    session.run("ALTER TABLE documents ADD COLUMN seen text NOT NULL DEFAULT ''")
+
+
 #: Append-only: a step that has been released is never changed.
 MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0001-rows-cache-conversations-journals", _create),
     Migration("0002-words", _create_words),
     Migration("0003-one-document-a-path", _make_paths_unique),
+    Migration("0004-seen", _add_seen),
 )
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _OWN = "tenant = %s AND generation = %s"
 _IN = f"{_OWN} AND collection = %s"
 _MOST = 2**31 - 1
+# What an index run remembered of a document, nothing if its chunks are damaged: then it reads the file.
+_SEEN = "CASE WHEN content_hash <> '' THEN seen ELSE '' END"
 
 _CHUNKS = """
 SELECT chunk.key, chunk.chunk_id, chunk.content, chunk.start_offset, chunk.end_offset, chunk.start_line, chunk.end_line,
@@ -61,7 +63,7 @@ class PostgresSnapshot:
         """Return documents in order of path: those that begin with ``prefix``, behind ``after``."""
         begins, values = path_condition("documents", prefix)
         rows = self.resource.rows(
-            f"SELECT head, tail, origin, content_hash, created_at FROM documents "
+            f"SELECT head, tail, origin, content_hash, created_at, {_SEEN} FROM documents "
             f"WHERE {_IN} AND (head, tail) > (%s, %s) AND {begins} ORDER BY head, tail LIMIT %s",
             (*self._in(collection), *split_path(after), *values, min(max(limit, 0), _MOST)),
         )
@@ -70,19 +72,20 @@ class PostgresSnapshot:
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
         rows = self.resource.rows(
-            f"SELECT head, tail, content_hash, created_at FROM documents WHERE {_IN} AND origin = %s",
+            f"SELECT head, tail, content_hash, created_at, {_SEEN} FROM documents WHERE {_IN} AND origin = %s",
             (*self._in(collection), to_text(origin)),
         )
         paths = ((join_path(head, tail), row) for head, tail, *row in rows)
-        return {path: DocumentRecord(path, origin, row[0], from_milliseconds(row[1])) for path, row in paths}
+        return {path: _record(path, to_text(origin), *row) for path, row in paths}
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
         """Return what the manifest has of one path."""
         row = self.resource.row(
-            f"SELECT content_hash, created_at FROM documents WHERE {_IN} AND head = %s AND tail = %s AND origin = %s",
+            f"SELECT content_hash, created_at, {_SEEN} FROM documents "
+            f"WHERE {_IN} AND head = %s AND tail = %s AND origin = %s",
             (*self._in(collection), *split_path(path), to_text(origin)),
         )
-        return None if row is None else DocumentRecord(path, origin, row[0], from_milliseconds(row[1]))
+        return None if row is None else _record(path, to_text(origin), *row)
 
     def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
         """Return the chunks that pass the filters, as a condition that retrievers of this store join by."""
@@ -179,8 +182,8 @@ def read_key_digest(session: Session, table: str, collection: str) -> KeyDigest:
     return KeyDigest(*row)
 
 
-def _record(path: str, origin: str, digest: str, created: int) -> DocumentRecord:
-    return DocumentRecord(path, from_text(origin), digest, from_milliseconds(created))
+def _record(path: str, origin: str, digest: str, created: int, seen: str) -> DocumentRecord:
+    return DocumentRecord(path, from_text(origin), digest, from_milliseconds(created), from_text(seen))
 
 
 @lru_cache(maxsize=4096)

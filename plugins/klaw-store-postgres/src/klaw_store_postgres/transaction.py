@@ -104,6 +104,24 @@ class PostgresTransaction(PostgresSnapshot):
             sql = f"UPDATE chunks SET created_at = %s WHERE {_IN} AND document = %s AND created_at <> %s"
             self.resource.run(sql, (created, *self._in(collection), number, created))
 
+    def remember(self, collection: str, records: Sequence[DocumentRecord], /) -> None:
+        """Note how to recognise documents that are recorded so still."""
+        if not records:
+            return
+        rows = [
+            (*split_path(one.path), to_text(one.origin), one.content_hash, to_milliseconds(one.created_at),
+             to_text(one.seen))
+            for one in sorted(records, key=lambda one: one.path)  # two writers lock in the same order
+        ]  # fmt: skip
+        self.resource.run(
+            f"""UPDATE documents SET seen = new.seen
+                FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::text[])
+                    AS new (head, tail, origin, content_hash, created_at, seen)
+                WHERE {_IN} AND (documents.head, documents.tail, documents.origin, documents.content_hash,
+                    documents.created_at) = (new.head, new.tail, new.origin, new.content_hash, new.created_at)""",
+            (*_columns(rows), *self._in(collection)),
+        )
+
     def delete(self, collection: str, path: str, /) -> Sequence[int]:
         """Remove one document and its chunks; return their keys (none if it is not indexed)."""
         sql = f"DELETE FROM documents WHERE {_IN} AND head = %s AND tail = %s RETURNING id"
@@ -201,14 +219,14 @@ class PostgresTransaction(PostgresSnapshot):
         """Return the documents of these paths that there are, locked."""
         heads, tails = zip(*map(split_path, paths), strict=True) if paths else ((), ())
         rows = self.resource.rows(
-            f"""SELECT id, head, tail, origin, content_hash, created_at, title, metadata FROM documents
+            f"""SELECT id, head, tail, origin, content_hash, created_at, seen, title, metadata FROM documents
                 WHERE {_IN} AND head = ANY(%s) AND tail = ANY(%s) ORDER BY id FOR UPDATE""",
             (*self._in(collection), list(heads), sorted(set(tails))),
         )
         found = {}
-        for number, head, tail, origin, content_hash, created, title, metadata in rows:
+        for number, head, tail, origin, content_hash, created, seen, title, metadata in rows:
             path = join_path(head, tail)
-            record = DocumentRecord(path, from_text(origin), content_hash, from_milliseconds(created))
+            record = DocumentRecord(path, from_text(origin), content_hash, from_milliseconds(created), from_text(seen))
             found[path] = _Held(number, record, title, metadata)
         return found
 
@@ -236,7 +254,7 @@ class PostgresTransaction(PostgresSnapshot):
         place = self._in(check_collection_name(collection))
         columns = ", ".join(_LABELS)
         if old:
-            changes = ", ".join(f"{name} = new.{name}" for name in _LABELS)
+            changes = ", ".join(("seen = ''", *(f"{name} = new.{name}" for name in _LABELS)))
             self.resource.run(
                 f"""UPDATE documents SET {changes} FROM unnest(%s::bigint[], {_LABEL_ARRAYS}) AS new (id, {columns})
                     WHERE {_IN} AND documents.id = new.id""",
