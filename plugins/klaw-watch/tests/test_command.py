@@ -3,6 +3,8 @@
 import json
 import signal
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -60,6 +62,26 @@ def test_killed_at_any_moment_it_loses_nothing(home):
     with home.open() as memory:
         assert len(list(memory.documents(limit=1000))) == 1 + 2 * 30
         assert memory.doctor().healthy
+
+
+def test_what_did_not_fit_into_the_queue_of_the_kernel_is_found_once_it_goes_on(home):
+    fits = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text("ascii"))
+    if fits > 100_000:
+        pytest.skip("the queue is longer than a test can fill")
+    files = [home.write(f"busy{number}.md", "A heron.\n") for number in range(2)]
+    with home.process() as process:
+        until(process, "start")
+        process.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        for _ in range(fits // 4):  # two events each at least; of two files in turns, or they would count as one
+            for file in files:
+                with file.open("a") as opened:
+                    opened.write(".")
+        home.write("late.md", "A lantern.\n")
+        time.sleep(max(0.0, 3.5 - (time.monotonic() - began)))
+        process.send_signal(signal.SIGCONT)
+        until(process, "resume")
+        assert home.finds("lantern")
 
 
 def test_a_second_one_says_which_process_is_the_first(home):

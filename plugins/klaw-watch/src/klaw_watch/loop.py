@@ -16,6 +16,8 @@ from klaw_watch.triggers import Backlog, Requests
 
 # A shorter sleep of the machine leaves nothing behind.
 _SLEPT_SECONDS = 5.0
+# Changes are heard of every half second; after a longer pause this process was stopped.
+_STOPPED_SECONDS = 3.0
 
 
 @define(eq=False)
@@ -44,8 +46,11 @@ class Loop:
         looked = whole = time.monotonic()
         slept = self.get_slept()
         while not self.stop.is_set():
+            heard = time.monotonic()
             self._hear()
             now = time.monotonic()
+            if now - heard > _STOPPED_SECONDS:  # the kernel's queue may have run over meanwhile, and nothing says so
+                self.indexer.request(reason=RESUME)
             if now - looked < self.look_seconds:
                 continue
             looked = now
