@@ -11,6 +11,8 @@ from klaw_core.testing.language_model import ScriptedModel
 from klaw_facts import Fact, Facts, FactsOptions
 from klaw_facts.decay import freshness, score
 from klaw_facts.extracting.dates import resolve
+from klaw_facts.extracting.rules import THRESHOLD
+from klaw_facts.extracting.rules import score as worth
 from klaw_facts.extracting.slots import slot_of
 
 MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
@@ -45,6 +47,22 @@ MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
 )
 def test_a_slot_is_stated_or_there_is_none(text, slot):
     assert slot_of(text) == slot
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        ("I 100% agree, Mel.", False),
+        ("I totally agree with you, Caroline!", False),
+        ("I couldn’t agree more, Mel.", False),
+        ("Я на 100% согласна с тобой, Мел.", False),
+        ("我100%同意，李雷。", False),
+        ("I agree with Mel that we launch on March 5.", True),
+        ("I agree, we moved to Rome in 2020.", True),
+    ],
+)
+def test_agreement_alone_is_no_fact(text, is_kept):
+    assert (worth(text) >= THRESHOLD) == is_kept
 
 
 @pytest.mark.parametrize(

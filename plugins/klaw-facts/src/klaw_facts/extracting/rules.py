@@ -38,6 +38,14 @@ _ACKNOWLEDGEMENT = re.compile(
     r"|спасибо|хорошо|ладно|понятно|привет|пока|круто|отлично|好的?|嗯+|是的|谢谢|不客气|你好|再见|没问题|哈+)\b.{0,25}$",
     _FLAGS | re.DOTALL,
 )
+# Agreement with what somebody else said, and nothing besides but a name: "I 100% agree, Mel."
+_AGREEMENT = re.compile(
+    r"^(?:(?:i|we)(?: (?:\d+ ?%|also|too|so|really|totally|completely|fully|absolutely|definitely|wholeheartedly"
+    r"|couldn['’]t|could not))* agree(?: more)?(?: (?:with|on) (?:you|that|this)| completely| totally)*"
+    r"|(?:я|мы)(?: (?:тоже|полностью|совершенно|абсолютно|на \d+ ?%))* соглас(?:ен|на|ны)(?: с (?:тобой|вами|этим))?"
+    r"|我们?(?:也|完全|非常|很|\d+ ?[%％])*同意(?:你|您)?)(?:[,，]\s*[^\W\d_]+)?[\s.!…。！]*$",
+    _FLAGS,
+)
 _QUESTION = re.compile(r"[?？][\"'”’)]*$|[吗呢][。？?]?$")
 _SECOND_PERSON = re.compile(
     r"^(?:you|your|can you|could you|please|let me|let's|ты|вы|можешь|можете|пожалуйста|你|您|请)\b", _FLAGS
@@ -85,10 +93,10 @@ _IMPORTANCE: Mapping[str, float] = {
 
 
 def score(text: str) -> float:
-    """Return how much a sentence looks like a fact; what is asked, acknowledged or code scores below any threshold."""
+    """Return how much a sentence looks like a fact; questions, acknowledgements, agreement and code are below any threshold."""
     if _QUESTION.search(text) or _CODE.search(text):
         return -2.0
-    if _ACKNOWLEDGEMENT.match(text):
+    if _ACKNOWLEDGEMENT.match(text) or _AGREEMENT.match(text):
         return -1.0
     length = len(text) * (3 if _is_ideographic(text) else 1)
     return (
