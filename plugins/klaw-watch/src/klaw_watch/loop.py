@@ -16,7 +16,7 @@ from klaw_watch.triggers import Backlog, Requests
 
 # A shorter sleep of the machine leaves nothing behind.
 _SLEPT_SECONDS = 5.0
-# Changes are heard of every half second; after a longer pause this process was stopped.
+# A round of the loop takes half a second; after a longer one this process was stopped, or the machine is very busy.
 _STOPPED_SECONDS = 3.0
 
 
@@ -41,15 +41,14 @@ class Loop:
         self._requests = Requests(self.memory, self.indexer, backlog)
         self._look(first=True)
         backlog.begin(self._roots)
+        looked = whole = now = time.monotonic()
         if settings.on_start:  # what changes from now on is told, so between the two nothing is lost
             self.indexer.request(reason=START)
-        looked = whole = time.monotonic()
         slept = self.get_slept()
         while not self.stop.is_set():
-            heard = time.monotonic()
             self._hear()
-            now = time.monotonic()
-            if now - heard > _STOPPED_SECONDS:  # the kernel's queue may have run over meanwhile, and nothing says so
+            before, now = now, time.monotonic()
+            if now - before > _STOPPED_SECONDS:  # the kernel's queue may have run over meanwhile, and nothing says so
                 self.indexer.request(reason=RESUME)
             if now - looked < self.look_seconds:
                 continue
