@@ -1,0 +1,24 @@
+"""The options of the retriever ``lancedb``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen, validators
+
+
+@frozen
+class LanceOptions:
+    """Options of ``[[memory.retrieval]] type = "lancedb"``.
+
+    ``uri`` is the database: a directory, relative to the data directory, or an address on object storage
+    (``s3://bucket/prefix``, ``gs://``, ``az://``). ``storage`` has the options of the object storage by their LanceDB
+    names, such as ``region``; without them the environment decides (``AWS_ACCESS_KEY_ID`` and so on). Up to ``buffer``
+    new vectors of a collection wait in klaw.db before they are appended to its table. From ``approximate_from``
+    vectors on, a collection gets an approximate index; below that, a search compares every vector.
+    """
+
+    uri: str = field(default="lancedb", validator=validators.min_len(1))
+    storage: Mapping[str, str] = field(factory=dict, repr=False)
+    buffer: int = field(default=1_000, validator=[validators.ge(1), validators.le(100_000)])
+    approximate_from: int = field(default=20_000, validator=validators.ge(256))

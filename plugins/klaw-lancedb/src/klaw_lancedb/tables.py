@@ -1,0 +1,231 @@
+"""Tables of vectors in LanceDB: a row is a key, the number of the batch it came with, and the vector.
+
+Nothing here is undone when a transaction of SQLite is rolled back; :mod:`klaw_lancedb.rows` says what is alive.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import lancedb
+import numpy as np
+import pyarrow as pa
+from attrs import frozen
+from lancedb.table import LanceTable
+from numpy.typing import NDArray
+
+from klaw_core import Keys, Matrix, RetrievalError, Vector
+from klaw_lancedb.rows import TableRecord
+
+#: In the process that imported LanceDB its threads are alive; in a child of a fork they are not, and it would hang.
+_PROCESS = os.getpid()
+_DAY = timedelta(days=1)
+# So much of a table may lie outside of its approximate index: that part is compared row by row.
+_MOST_UNINDEXED = 0.2
+# The candidates of the approximate index, of which the whole vectors are compared, for each result.
+_REFINED = 10
+# RaBitQ, the codes of IVF_RQ, takes dimensions in groups of eight.
+_GROUP = 8
+_READ_AT_ONCE = 8_192
+#: A storage that is away must not hold up the writers of klaw.db for minutes, as LanceDB's own limits would.
+_PATIENCE = {"connect_timeout": "5s", "timeout": "30s", "client_max_retries": "3", "client_retry_timeout": "30"}
+
+
+@frozen(eq=False, repr=False)
+class Found:
+    """Rows of an answer, nearest first: keys and numbers of batches, int64 (n,), and cosine similarities (n,)."""
+
+    keys: Keys
+    batches: NDArray[np.int64]
+    scores: Vector
+
+
+class LanceTables:
+    """The tables of one data directory's memory in the database ``uri``. May be shared by threads."""
+
+    def __init__(self, uri: str, storage: Mapping[str, str], data_dir: Path, approximate_from: int) -> None:
+        remote = "://" in uri
+        self._uri = uri if remote else str(data_dir / uri)
+        self._storage = {**_PATIENCE, **storage} if remote else dict(storage)
+        self._approximate_from = approximate_from
+        # Only tables with this prefix are ever removed as orphans: other memories may share the database.
+        owner = f"{platform.node()}\0{data_dir.resolve()}"
+        self._prefix = f"klaw_{hashlib.sha256(owner.encode()).hexdigest()[:12]}_"
+        self._connection: lancedb.DBConnection | None = None
+        self._open: dict[str, LanceTable] = {}
+        self._lock = threading.Lock()
+
+    def new_name(self, collection: str) -> str:
+        """Return a name that no table has."""
+        return f"{self._prefix}{collection}_{secrets.token_hex(8)}"
+
+    def append(self, table: TableRecord, batch: int, keys: Keys, vectors: Matrix) -> int:
+        """Append a batch, row i for key i, making the table if there is none; return the version that has it."""
+        with self._translated("written"):
+            rows = _rows(batch, keys, vectors)
+            if not table.version:
+                self._keep(table.name, self._connect().create_table(table.name, rows))
+            else:
+                self._at_least(table).add(rows)
+            return self._maintain(table)
+
+    def rewrite(self, table: TableRecord, name: str, alive: Mapping[int, int]) -> int:
+        """Make a table ``name`` of those rows that are alive, by the batch of each key; return its version."""
+        with self._translated("written"):
+            source = self._at_least(table)
+            reader = source.search().select(["key", "batch", "vector"]).to_batches(_READ_AT_ONCE)
+            schema = _schema(table.dimension)
+            batches = (_only_alive(batch, alive).cast(schema) for batch in reader)
+            made = self._connect().create_table(name, pa.RecordBatchReader.from_batches(schema, batches))
+            self._keep(name, made)
+            return self._maintain(TableRecord(name, table.dimension, 1))
+
+    def count(self, table: TableRecord) -> int:
+        """Return how many rows there are, dead ones included."""
+        if not table.version:
+            return 0
+        with self._translated("read"):
+            return int(self._at_least(table).count_rows())
+
+    def nearest(self, table: TableRecord, vector: Vector, limit: int, keys: Keys | None, *, exact: bool) -> Found:
+        """Return the nearest rows, dead ones included; only those of ``keys``, if given.
+
+        ``exact`` compares every vector; otherwise the approximate index, if there is one, finds the candidates.
+        """
+        with self._translated("searched"):
+            query = self._at_least(table).search(vector, vector_column_name="vector").distance_type("cosine")
+            query = query.select(["key", "batch", "_distance"]).limit(limit)
+            if keys is not None:
+                query = query.where(f"key IN ({','.join(map(str, keys.tolist()))})", prefilter=True)
+            query = query.bypass_vector_index() if exact or keys is not None else query.refine_factor(_REFINED)
+            found = query.to_arrow()
+            scores = 1.0 - found["_distance"].to_numpy()
+            return Found(found["key"].to_numpy(), found["batch"].to_numpy(), scores.astype(np.float32))
+
+    def read_batches(self, table: TableRecord) -> Iterator[tuple[int, int]]:
+        """Yield the key and the number of the batch of every row, dead ones included."""
+        with self._translated("read"):
+            reader = self._at_least(table).search().select(["key", "batch"]).to_batches(_READ_AT_ONCE)
+            for batch in reader:
+                yield from zip(batch["key"].to_pylist(), batch["batch"].to_pylist(), strict=True)
+
+    def dimension(self, table: TableRecord) -> int:
+        """Return how many dimensions the vectors in the table have."""
+        with self._translated("read"):
+            return int(self._at_least(table).schema.field("vector").type.list_size)
+
+    def names(self) -> set[str]:
+        """Return the names of this memory's tables."""
+        with self._translated("read"):
+            return {name for name in _all_names(self._connect()) if name.startswith(self._prefix)}
+
+    def drop(self, name: str) -> None:
+        """Remove a table and its files. A table that is not there is none to remove."""
+        with self._translated("written"):
+            with self._lock:
+                self._open.pop(name, None)
+            self._connect().drop_table(name, ignore_missing=True)
+
+    def drop_orphans(self, known: set[str]) -> None:
+        """Remove what interrupted rebuilds have left: tables that klaw.db does not know, not written for a day."""
+        with self._translated("written"):
+            connection = self._connect()
+            for name in self.names() - known:
+                written = max(version["timestamp"] for version in connection.open_table(name).list_versions())
+                if datetime.now(UTC) - _aware(written) > _DAY:
+                    connection.drop_table(name, ignore_missing=True)
+
+    def _maintain(self, table: TableRecord) -> int:
+        """Build the approximate index where it pays, or again; return the version that has everything."""
+        opened = self._open[table.name]
+        rows = int(opened.count_rows())
+        if rows >= self._approximate_from and _unindexed(opened) > _MOST_UNINDEXED * rows:
+            opened.optimize(cleanup_older_than=_DAY)  # many small appends become few files
+            kind = "IVF_RQ" if table.dimension % _GROUP == 0 else "IVF_FLAT"
+            opened.create_index(metric="cosine", index_type=kind, vector_column_name="vector", replace=True)
+        return int(opened.version)
+
+    def _connect(self) -> lancedb.DBConnection:
+        if os.getpid() != _PROCESS:
+            raise RetrievalError(
+                "LanceDB was loaded before this process was forked, and cannot be used in it",
+                hint="start worker processes with the method spawn or forkserver",
+            )
+        with self._lock:
+            if self._connection is None:
+                self._connection = lancedb.connect(self._uri, storage_options=self._storage or None)
+            return self._connection
+
+    def _at_least(self, table: TableRecord) -> LanceTable:
+        """Return the open table, at the version that klaw.db names or a later one."""
+        connection = self._connect()
+        with self._lock:
+            opened = self._open.get(table.name)
+        if opened is None:
+            return self._keep(table.name, connection.open_table(table.name))
+        if opened.version < table.version:
+            opened.checkout_latest()
+        return opened
+
+    def _keep(self, name: str, opened: LanceTable) -> LanceTable:
+        with self._lock:
+            return self._open.setdefault(name, opened)
+
+    @contextmanager
+    def _translated(self, done: str) -> Iterator[None]:
+        """Turn every error of LanceDB, which has no class of its own for them, into a RetrievalError."""
+        try:
+            yield
+        except RetrievalError:
+            raise
+        except Exception as error:
+            said = str(error).partition("\n")[0]
+            message = f"the LanceDB database {self._uri} could not be {done}: {said}"
+            raise RetrievalError(message, hint="if its tables are lost: klaw reindex") from error
+
+
+def _schema(dimension: int) -> pa.Schema:
+    whole = pa.int64()
+    return pa.schema([("key", whole), ("batch", whole), ("vector", pa.list_(pa.float32(), dimension))])
+
+
+def _rows(batch: int, keys: Keys, vectors: Matrix) -> pa.Table:
+    flat = pa.array(np.ascontiguousarray(vectors, np.float32).reshape(-1))
+    columns = [pa.array(keys), pa.array(np.full(len(keys), batch, np.int64))]
+    columns.append(pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]))
+    return pa.Table.from_arrays(columns, schema=_schema(vectors.shape[1]))
+
+
+def _only_alive(batch: pa.RecordBatch, alive: Mapping[int, int]) -> pa.RecordBatch:
+    rows = zip(batch["key"].to_pylist(), batch["batch"].to_pylist(), strict=True)
+    return batch.filter(pa.array([alive.get(key) == number for key, number in rows], pa.bool_()))
+
+
+def _unindexed(opened: LanceTable) -> int:
+    """Return how many rows are outside of the approximate index."""
+    for index in opened.list_indices():
+        stats = opened.index_stats(index.name)
+        if stats is not None:
+            return int(stats.num_unindexed_rows)
+    return int(opened.count_rows())
+
+
+def _all_names(connection: lancedb.DBConnection) -> Iterator[str]:
+    token = None
+    while page := connection.list_tables(page_token=token, limit=1_000):
+        yield from page.tables
+        token = page.page_token
+        if not token:
+            return
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.astimezone()

@@ -1,0 +1,34 @@
+"""The index keeps the contract of every index, with everything in klaw.db, with everything in LanceDB, and between."""
+
+from collections.abc import Iterator
+
+import apsw
+import pytest
+
+from klaw_core.testing.checked import CheckedIndexContract
+from klaw_lancedb.index import LanceIndex
+from klaw_lancedb.options import LanceOptions
+
+NEVER = 10**9
+
+
+class TestLanceIndex(CheckedIndexContract[apsw.Connection]):
+    @pytest.fixture(
+        params=[(1, NEVER), (7, NEVER), (1_000, NEVER), (7, 300)],
+        ids=lambda param: f"buffer {param[0]}, approximate from {param[1]}",
+    )
+    def index(self, request, tmp_path) -> LanceIndex:
+        buffer, approximate_from = request.param
+        return LanceIndex(LanceOptions(buffer=buffer, approximate_from=approximate_from), tmp_path)
+
+    @pytest.fixture
+    def connection(self) -> Iterator[apsw.Connection]:
+        opened = apsw.Connection(":memory:")
+        yield opened
+        opened.close()
+
+    def begin(self, resource: apsw.Connection) -> None:
+        resource.execute("BEGIN IMMEDIATE")
+
+    def rollback(self, resource: apsw.Connection) -> None:
+        resource.execute("ROLLBACK")
