@@ -53,6 +53,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         {"migrate": "Copy a memory from SQLite to PostgreSQL, or back."},
     ),
     FirstParty("klaw-fts5", ("fts5",), (("retriever", "fts5"),), default=True),
+    FirstParty("klaw-lancedb", ("lancedb",), (("retriever", "lancedb"),)),
     FirstParty("klaw-llm-openai", ("llm-openai",), (("language model", "openai"),)),
     FirstParty("klaw-rerank-http", ("rerank-http",), (("reranker", "http"),)),
     FirstParty("klaw-rerank-onnx", ("rerank-onnx",), (("reranker", "onnx"),)),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
+from attrs import frozen
 
 from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, Vector, VectorSpace
 from klaw_lancedb import rows
@@ -31,6 +32,16 @@ _LEAST_ROOM = 1e-3
 # What is similar is less than what is said: the scale that words measure relevance on (docs/decisions/0030).
 _SIMILAR = 0.3
 _MORE = 4
+
+
+@frozen(eq=False, repr=False)
+class _Question:
+    """What is looked for: the ``limit`` nearest to ``vector`` among the ``allowed`` keys, None for all."""
+
+    collection: str
+    vector: Vector
+    limit: int
+    allowed: Keys | None
 
 
 class LanceIndex:
@@ -152,44 +163,27 @@ class LanceIndex:
             raise RetrievalError(message, hint="klaw doctor")
         self._drop_replaced(resource)
         allowed = None if query.within is None else query.within.keys()
-        found = self._waiting(resource, query.collection, table, query.vector, allowed)
+        asked = _Question(query.collection, query.vector, limit, allowed)
+        found = _waiting(resource, table, asked)
         if table.version:
-            found += self._in_lance(resource, query.collection, table, query.vector, limit, allowed)
+            found += self._in_lance(resource, table, asked)
         found.sort(key=lambda pair: (-pair[1], pair[0]))
         samples = rows.read_samples(resource, query.collection, table.dimension)
         return _judged(found[:limit], samples @ query.vector)
 
-    def _waiting(
-        self, resource: apsw.Connection, collection: str, table: TableRecord, vector: Vector, allowed: Keys | None
-    ) -> list[tuple[int, float]]:
-        """Return the keys and scores of all that waits in klaw.db."""
-        keys, vectors = rows.read_waiting(resource, collection, table.dimension)
-        scores = vectors @ vector
-        if allowed is not None:
-            chosen = np.isin(keys, allowed)
-            keys, scores = keys[chosen], scores[chosen]
-        return list(zip(keys.tolist(), scores.tolist(), strict=True))
-
-    def _in_lance(
-        self,
-        resource: apsw.Connection,
-        collection: str,
-        table: TableRecord,
-        vector: Vector,
-        limit: int,
-        allowed: Keys | None,
-    ) -> list[tuple[int, float]]:
+    def _in_lance(self, resource: apsw.Connection, table: TableRecord, asked: _Question) -> list[tuple[int, float]]:
         """Return the nearest in LanceDB that are alive and allowed, asking for more as long as others take places."""
+        allowed = asked.allowed
         named = allowed if allowed is not None and len(allowed) <= _MOST_NAMED else None
-        wanted, exact = limit, False
+        wanted, exact = asked.limit, False
         while True:
-            answer = self.tables.nearest(table, vector, wanted, named, exact=exact)
+            answer = self.tables.nearest(table, asked.vector, wanted, named, exact=exact)
             keys = answer.keys.tolist()
-            alive = rows.batches(resource, collection, keys)
+            alive = rows.batches(resource, asked.collection, keys)
             fits = [True] * len(keys) if allowed is None else np.isin(answer.keys, allowed).tolist()
             answered = zip(keys, answer.batches.tolist(), answer.scores.tolist(), fits, strict=True)
             found = [(key, score) for key, batch, score, fit in answered if fit and alive.get(key) == batch]
-            if len(found) >= limit or (len(keys) < wanted and (exact or named is not None)):
+            if len(found) >= asked.limit or (len(keys) < wanted and (exact or named is not None)):
                 return found
             if len(keys) < wanted:  # the approximate index looked into a part of its cells, and that was all
                 exact = True
@@ -209,10 +203,17 @@ class LanceIndex:
         except RetrievalError as error:
             self._problem = f"new vectors wait in klaw.db: {error}"
             return
-        self._problem = ""
+        table = TableRecord(table.name, table.dimension, version)
         rows.move_waiting(resource, collection, batch)
-        rows.write_table(resource, collection, TableRecord(table.name, table.dimension, version))
-        rows.remove_replaced(resource, [name for name in rows.replaced(resource) if name in self._dropped])
+        rows.write_table(resource, collection, table)
+        try:
+            self.tables.index(table)
+            if recorded := rows.replaced(resource):
+                rows.remove_replaced(resource, sorted(set(recorded) - self.tables.names()))
+        except RetrievalError as error:
+            self._problem = f"searches may take longer: {error}"
+        else:
+            self._problem = ""
 
     def _without_dead(self, resource: apsw.Connection, collection: str, table: TableRecord) -> TableRecord:
         """Return the table, written again if most of its rows are dead: they cost time in every search."""
@@ -239,6 +240,16 @@ class LanceIndex:
             if name not in self._dropped:
                 self.tables.drop(name)
                 self._dropped.add(name)
+
+
+def _waiting(resource: apsw.Connection, table: TableRecord, asked: _Question) -> list[tuple[int, float]]:
+    """Return the keys and scores of all that waits in klaw.db."""
+    keys, vectors = rows.read_waiting(resource, asked.collection, table.dimension)
+    scores = vectors @ asked.vector
+    if asked.allowed is not None:
+        chosen = np.isin(keys, asked.allowed)
+        keys, scores = keys[chosen], scores[chosen]
+    return list(zip(keys.tolist(), scores.tolist(), strict=True))
 
 
 def _judged(found: Sequence[tuple[int, float]], sampled: Vector) -> list[Hit]:

@@ -1,7 +1,7 @@
 """What klaw.db has of the vectors in LanceDB: which are alive, which still wait here, and a sample of them.
 
-A transaction that is rolled back undoes these rows, but nothing in LanceDB. So every append to LanceDB is a *batch* with
-a random number, and a vector there is alive only if klaw.db has its key with the number of its batch.
+A transaction that is rolled back undoes these rows, but nothing in LanceDB. So every append to LanceDB is a *batch*
+with a random number, and a vector there is alive only if klaw.db has its key with the number of its batch.
 """
 
 from __future__ import annotations

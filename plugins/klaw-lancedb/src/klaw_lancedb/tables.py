@@ -19,6 +19,7 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 from attrs import frozen
+from lancedb.index import IvfFlat, IvfRq
 from lancedb.table import LanceTable
 from numpy.typing import NDArray
 
@@ -75,7 +76,7 @@ class LanceTables:
                 self._keep(table.name, self._connect().create_table(table.name, rows))
             else:
                 self._at_least(table).add(rows)
-            return self._maintain(table)
+            return int(self._open[table.name].version)
 
     def rewrite(self, table: TableRecord, name: str, alive: Mapping[int, int]) -> int:
         """Make a table ``name`` of those rows that are alive, by the batch of each key; return its version."""
@@ -85,8 +86,18 @@ class LanceTables:
             schema = _schema(table.dimension)
             batches = (_only_alive(batch, alive).cast(schema) for batch in reader)
             made = self._connect().create_table(name, pa.RecordBatchReader.from_batches(schema, batches))
-            self._keep(name, made)
-            return self._maintain(TableRecord(name, table.dimension, 1))
+            return int(self._keep(name, made).version)
+
+    def index(self, table: TableRecord) -> None:
+        """Build the approximate index where it pays, or build it again."""
+        with self._translated("indexed"):
+            opened = self._at_least(table)
+            rows = int(opened.count_rows())
+            if rows < self._approximate_from or _unindexed(opened) <= _MOST_UNINDEXED * rows:
+                return
+            opened.optimize(cleanup_older_than=_DAY)  # many small appends become few files
+            kind = IvfRq if table.dimension % _GROUP == 0 else IvfFlat
+            opened.create_index("vector", config=kind(distance_type="cosine"), replace=True)
 
     def count(self, table: TableRecord) -> int:
         """Return how many rows there are, dead ones included."""
@@ -123,9 +134,9 @@ class LanceTables:
             return int(self._at_least(table).schema.field("vector").type.list_size)
 
     def names(self) -> set[str]:
-        """Return the names of this memory's tables."""
+        """Return the names of all tables."""
         with self._translated("read"):
-            return {name for name in _all_names(self._connect()) if name.startswith(self._prefix)}
+            return set(_all_names(self._connect()))
 
     def drop(self, name: str) -> None:
         """Remove a table and its files. A table that is not there is none to remove."""
@@ -139,19 +150,11 @@ class LanceTables:
         with self._translated("written"):
             connection = self._connect()
             for name in self.names() - known:
+                if not name.startswith(self._prefix):
+                    continue
                 written = max(version["timestamp"] for version in connection.open_table(name).list_versions())
                 if datetime.now(UTC) - _aware(written) > _DAY:
                     connection.drop_table(name, ignore_missing=True)
-
-    def _maintain(self, table: TableRecord) -> int:
-        """Build the approximate index where it pays, or again; return the version that has everything."""
-        opened = self._open[table.name]
-        rows = int(opened.count_rows())
-        if rows >= self._approximate_from and _unindexed(opened) > _MOST_UNINDEXED * rows:
-            opened.optimize(cleanup_older_than=_DAY)  # many small appends become few files
-            kind = "IVF_RQ" if table.dimension % _GROUP == 0 else "IVF_FLAT"
-            opened.create_index(metric="cosine", index_type=kind, vector_column_name="vector", replace=True)
-        return int(opened.version)
 
     def _connect(self) -> lancedb.DBConnection:
         if os.getpid() != _PROCESS:

@@ -1,0 +1,367 @@
+"""What is in LanceDB follows what is committed in klaw.db, whatever happens to either."""
+
+import os
+import shutil
+import sys
+from datetime import timedelta
+
+import apsw
+import numpy as np
+import pytest
+
+from klaw_core import KeySelection, Query, RetrievalError, VectorSpace
+from klaw_core.testing.index import stored
+from klaw_lancedb import tables
+from klaw_lancedb.index import LanceIndex
+from klaw_lancedb.options import LanceOptions
+from klaw_lancedb.rows import read_table
+
+SPACE = VectorSpace("made-up", "1", 16)
+
+
+class Memory:
+    """An index and a connection to klaw.db, as one process has them."""
+
+    def __init__(self, root, **options):
+        self.index = LanceIndex(LanceOptions(**options), root)
+        self.connection = apsw.Connection(str(root / "klaw.db"))
+        self.index.prepare(self.connection)
+
+    def make(self):
+        for migration in self.index.migrations():
+            migration.apply(self.connection)
+        self.index.reset(self.connection, "memory", SPACE)
+        return self
+
+    def add(self, keys):
+        keys = list(keys)
+        chunks = [stored(key, f"text {key}") for key in keys]
+        with self.connection:
+            self.index.add(self.connection, "memory", chunks, np.stack([vector(key) for key in keys]))
+
+    def remove(self, keys):
+        with self.connection:
+            self.index.remove(self.connection, "memory", list(keys))
+
+    def erase(self):
+        self.index.erase(self.connection, "memory")
+
+    def nearest(self, key, limit=5):
+        hits = self.index.search(self.connection, Query("", "memory", vector(key)), limit)
+        return [hit.key for hit in hits]
+
+    def check(self):
+        return list(self.index.check(self.connection, "memory", SPACE))
+
+    def close(self):
+        self.connection.close()
+
+
+def vector(key):
+    """Return the vector of a key, of unit length."""
+    row = np.random.default_rng(key).standard_normal(SPACE.dimension)
+    return (row / np.linalg.norm(row)).astype(np.float32)
+
+
+@pytest.fixture
+def process(tmp_path):
+    """Open the memory of this test as another process would; the first one makes it."""
+    opened = []
+
+    def open_memory(**options):
+        memory = Memory(tmp_path, **{"buffer": 5, **options})
+        if not opened:
+            memory.make()
+        opened.append(memory)
+        return memory
+
+    yield open_memory
+    for memory in opened:
+        memory.close()
+
+
+def folders(root):
+    """Return the names of the tables' directories."""
+    return sorted(path.name for path in (root / "lancedb").glob("*.lance"))
+
+
+def contains(root, data):
+    """Return whether any file of klaw.db or of LanceDB contains these bytes."""
+    return any(data in path.read_bytes() for path in root.rglob("*") if path.is_file())
+
+
+class TestTransactions:
+    def test_a_batch_that_was_rolled_back_is_never_found(self, process):
+        memory = process()
+        memory.add(range(1, 7))
+        memory.connection.execute("BEGIN IMMEDIATE")
+        memory.add(range(10, 20))
+        assert memory.nearest(12)[0] == 12
+        memory.connection.execute("ROLLBACK")
+        assert set(memory.nearest(12, 50)) == set(range(1, 7))
+        memory.add([12])
+        assert memory.nearest(12)[0] == 12
+        assert len(memory.nearest(12, 50)) == 7
+
+    def test_a_key_with_another_vector_is_found_by_the_new_one_only(self, process):
+        memory = process()
+        memory.add(range(1, 7))
+        memory.remove([3])
+        memory.index.add(memory.connection, "memory", [stored(3, "text 3")], vector(900)[None])
+        memory.add(range(20, 30))
+        assert memory.nearest(900)[0] == 3
+        hits = memory.index.search(memory.connection, Query("", "memory", vector(3)), 50)
+        assert {hit.key: hit.score for hit in hits}[3] == pytest.approx(float(vector(3) @ vector(900)), abs=1e-5)
+
+    def test_a_snapshot_from_before_an_append_still_finds_everything(self, process):
+        writer, reader = process(), process()
+        writer.connection.execute("PRAGMA journal_mode = WAL")
+        writer.add(range(1, 5))  # they wait
+        reader.connection.execute("BEGIN")
+        assert set(reader.nearest(1, 50)) == {1, 2, 3, 4}
+        writer.add(range(5, 10))  # they are in LanceDB
+        assert set(reader.nearest(1, 50)) == {1, 2, 3, 4}
+        reader.connection.execute("COMMIT")
+        assert set(reader.nearest(1, 50)) == set(range(1, 10))
+
+    def test_another_process_reads_what_was_appended_since(self, process):
+        writer, reader = process(), process()
+        for first in range(1, 60, 10):
+            writer.add(range(first, first + 10))
+            assert reader.nearest(first)[0] == first
+
+    def test_two_processes_that_write_in_turns_lose_nothing(self, process):
+        pair = process(), process()
+        for first in range(1, 81, 10):
+            pair[(first // 10) % 2].add(range(first, first + 10))
+        for memory in pair:
+            assert sorted(memory.nearest(1, 200)) == list(range(1, 81))
+            assert memory.check() == []
+
+
+class TestErasing:
+    def test_nothing_of_an_erased_vector_is_left_after_the_next_search(self, process, tmp_path):
+        memory = process()
+        memory.connection.execute("PRAGMA secure_delete = ON")
+        memory.add(range(1, 30))
+        assert contains(tmp_path, vector(7).tobytes())
+        memory.remove([7])
+        memory.erase()
+        memory.nearest(1)
+        assert not contains(tmp_path, vector(7).tobytes())
+        assert contains(tmp_path, vector(8).tobytes())
+        assert sorted(memory.nearest(1, 50)) == [*range(1, 7), *range(8, 30)]
+        assert memory.check() == []
+
+    def test_erasing_can_be_rolled_back(self, process):
+        memory = process()
+        memory.add(range(1, 30))
+        memory.connection.execute("BEGIN IMMEDIATE")
+        memory.remove([7])
+        memory.erase()
+        assert 7 not in memory.nearest(7, 50)
+        memory.connection.execute("ROLLBACK")
+        assert memory.nearest(7)[0] == 7
+        assert memory.check() == []
+
+    def test_the_old_table_is_dropped_by_another_process_as_well(self, process, tmp_path):
+        memory = process()
+        memory.add(range(1, 30))
+        memory.remove([7])
+        memory.erase()
+        memory.close()
+        assert len(folders(tmp_path)) == 2
+        other = process()
+        other.nearest(1)
+        assert len(folders(tmp_path)) == 1
+        other.add(range(40, 60))
+        assert other.connection.execute("SELECT COUNT(*) FROM lancedb_replaced").get == 0
+
+    def test_without_dead_rows_nothing_is_written(self, process, tmp_path):
+        memory = process()
+        memory.add(range(1, 30))
+        before = folders(tmp_path)
+        memory.erase()
+        assert folders(tmp_path) == before
+
+    def test_a_table_that_is_mostly_dead_is_written_again(self, process, tmp_path):
+        memory = process()
+        memory.add(range(1, 101))
+        before = folders(tmp_path)
+        memory.remove(range(1, 91))
+        memory.add(range(200, 206))
+        memory.nearest(1)
+        after = folders(tmp_path)
+        assert len(after) == 1
+        assert after != before
+        assert sorted(memory.nearest(1, 50)) == [*range(91, 101), *range(200, 206)]
+
+    def test_a_reset_drops_the_old_table(self, process, tmp_path):
+        memory = process()
+        memory.add(range(1, 30))
+        memory.index.reset(memory.connection, "memory", SPACE)
+        memory.add(range(50, 60))
+        assert sorted(memory.nearest(1, 50)) == list(range(50, 60))
+        assert len(folders(tmp_path)) == 1
+
+
+class TestLosses:
+    def test_lost_tables_are_an_error_that_says_what_to_do(self, process, tmp_path):
+        memory = process()
+        memory.add(range(1, 30))
+        memory.close()
+        shutil.rmtree(tmp_path / "lancedb")
+        memory = process()
+        with pytest.raises(RetrievalError, match="could not be searched") as caught:
+            memory.nearest(1)
+        assert "klaw reindex" in caught.value.hint
+        assert "could not be read" in memory.check()[0]
+
+    def test_rows_that_are_missing_in_lancedb_are_counted(self, process, tmp_path):
+        memory = process()
+        memory.add(range(1, 30))
+        memory.index.tables._connect().open_table(folders(tmp_path)[0].removesuffix(".lance")).delete("key < 4")
+        memory.close()
+        assert process().check() == ["3 vectors are not in LanceDB"]
+
+    def test_rows_that_are_missing_in_klaw_db_are_counted(self, process):
+        memory = process()
+        memory.add(range(1, 5))
+        memory.connection.execute("DELETE FROM lancedb_waiting WHERE key = 2")
+        assert memory.check() == ["1 vectors that should wait in klaw.db are not there"]
+
+    @pytest.mark.parametrize("value", ["text", b"short", None, 5])
+    @pytest.mark.parametrize("table", ["waiting", "samples"])
+    def test_damaged_vectors_in_klaw_db_are_told(self, process, table, value):
+        memory = process()
+        memory.add(range(1, 5))
+        memory.connection.execute("PRAGMA ignore_check_constraints = ON")
+        memory.connection.execute(f"CREATE TABLE copy AS SELECT * FROM lancedb_{table}")
+        memory.connection.execute("UPDATE copy SET vector = ? WHERE key = 2", (value,))
+        memory.connection.execute(f"DROP TABLE lancedb_{table}; ALTER TABLE copy RENAME TO lancedb_{table}")
+        assert "damaged" in memory.check()[0]
+        with pytest.raises(RetrievalError, match="damaged"):
+            memory.nearest(1)
+
+    def test_vectors_wait_while_the_storage_is_out_of_reach(self, process, tmp_path):
+        (tmp_path / "lancedb").write_text("in the way")
+        memory = process()
+        memory.add(range(1, 30))
+        assert "new vectors wait in klaw.db" in memory.index.limitation
+        assert memory.nearest(7)[0] == 7
+        (tmp_path / "lancedb").unlink()
+        memory.add([40])
+        assert memory.index.limitation == ""
+        assert sorted(memory.nearest(1, 50)) == [*range(1, 30), 40]
+        assert len(folders(tmp_path)) == 1
+
+    def test_orphans_of_interrupted_rebuilds_are_removed_after_a_day(self, process, tmp_path, monkeypatch):
+        memory = process()
+        memory.connection.execute("BEGIN IMMEDIATE")
+        memory.add(range(1, 30))
+        memory.connection.execute("ROLLBACK")
+        memory.add(range(1, 30))
+        assert len(folders(tmp_path)) == 1  # the name is the recorded one
+        stranger = memory.index.tables._connect()
+        prefix = memory.index.tables._prefix
+        for name in (f"{prefix}memory_0", "of_somebody_else"):
+            stranger.create_table(name, [{"key": 1}])
+        known = {folders(tmp_path)[0].removesuffix(".lance")}
+        memory.index.tables.drop_orphans(known)
+        assert f"{prefix}memory_0.lance" in folders(tmp_path)
+        monkeypatch.setattr(tables, "_DAY", timedelta(0))
+        memory.index.tables.drop_orphans(known)
+        assert folders(tmp_path) == sorted(f"{name}.lance" for name in (*known, "of_somebody_else"))
+
+
+class TestAnswers:
+    def test_a_large_collection_gets_an_approximate_index(self, process):
+        memory = process(buffer=500, approximate_from=1_000)
+        for first in range(1, 3_001, 500):
+            memory.add(range(first, first + 501 if first == 2_501 else first + 500))
+        opened = next(iter(memory.index.tables._open.values()))
+        assert [index.index_type for index in opened.list_indices()] == ["IvfRq"]
+        assert [memory.nearest(key, 10)[0] for key in range(1, 3_001, 100)] == list(range(1, 3_001, 100))
+
+    def test_an_approximate_index_that_cannot_be_built_stops_nobody(self, process, monkeypatch):
+        memory = process(buffer=500, approximate_from=1_000)
+        monkeypatch.setattr(tables, "IvfRq", None)
+        memory.add(range(1, 1_101))
+        assert "searches may take longer" in memory.index.limitation
+        assert memory.nearest(7)[0] == 7
+        assert memory.check() == []
+
+    @pytest.mark.parametrize("allowed", [3, 40, 5_500])
+    def test_filters_of_any_width_get_their_nearest(self, process, allowed):
+        memory = process(buffer=1_000)
+        for first in range(1, 6_001, 1_000):
+            memory.add(range(first, first + 1_000))
+        keys = np.sort(np.random.default_rng(1).choice(np.arange(1, 6_001), allowed, replace=False))
+        vectors = np.stack([vector(key) for key in keys])
+        asked = vector(77)
+        hits = memory.index.search(memory.connection, Query("", "memory", asked, KeySelection(keys)), 10)
+        assert [hit.key for hit in hits] == keys[np.argsort(-(vectors @ asked))[:10]].tolist()
+
+    def test_relevance_is_how_far_a_hit_stands_above_what_is_typical(self, process):
+        memory = process()
+        memory.add(range(1, 40))
+        hits = memory.index.search(memory.connection, Query("", "memory", vector(7)), 40)
+        assert hits[0].relevance == pytest.approx(0.3, abs=0.01)
+        assert hits[-1].relevance == 0.0
+
+    def test_the_sample_keeps_its_size_and_only_what_is_alive(self, process):
+        memory = process(buffer=1_000)
+        memory.add(range(1, 601))
+        held = "SELECT COUNT(*) FROM lancedb_samples"
+        assert memory.connection.execute(held).get == 256
+        memory.remove(range(1, 601))
+        assert memory.connection.execute(held).get == 0
+
+    def test_vectors_of_another_dimension_are_refused(self, process):
+        memory = process()
+        memory.add(range(1, 3))
+        with pytest.raises(RetrievalError, match="16 dimensions, not 3"):
+            memory.index.search(memory.connection, Query("", "memory", np.ones(3, np.float32)), 5)
+
+
+class TestPlaces:
+    def test_agents_on_object_storage_have_a_folder_each(self, tmp_path):
+        shared = LanceOptions(uri="s3://bucket/memory/")
+        uris = {LanceIndex(shared, tmp_path, agent).tables._uri for agent in ("", "ada", "bob")}
+        assert uris == {"s3://bucket/memory/", "s3://bucket/memory/ada", "s3://bucket/memory/bob"}
+
+    def test_a_directory_is_relative_to_the_data_directory(self, tmp_path):
+        assert LanceIndex(LanceOptions(), tmp_path, "ada").tables._uri == str(tmp_path / "lancedb")
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="no fork")
+    def test_a_forked_process_is_told_instead_of_hanging(self, process):
+        memory = process()
+        memory.add(range(1, 30))
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                memory.index.tables.count(read_table(memory.connection, "memory"))
+                said = "it worked"
+            except RetrievalError as error:
+                said = f"{error} {error.hint}"
+            os.write(write, said.encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        said = os.read(read, 1_000).decode()
+        os.close(read)
+        os.close(write)
+        assert "before this process was forked" in said
+        assert "spawn" in said
+
+
+def test_lancedb_that_cannot_be_imported_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "klaw_lancedb.tables", None)
+    index = LanceIndex(LanceOptions(), tmp_path)
+    connection = apsw.Connection(":memory:")
+    for migration in index.migrations():
+        migration.apply(connection)
+    with pytest.raises(RetrievalError, match="cannot be imported") as caught:
+        index.reset(connection, "memory", SPACE)
+    assert "pip install" in caught.value.hint
+    connection.close()
