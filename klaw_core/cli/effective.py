@@ -62,7 +62,9 @@ def masked(place: str, value: Any, config: Config, registry: Registry | None = N
     if isinstance(value, str) and _VARIABLES.fullmatch(value):
         return value
     registry = registry or discover(disabled=config.disabled_plugins)
-    return MASK if _SECRET_NAME.search(place) or place in _secret_places(config, registry) else value
+    secrets = _secret_places(config, registry)
+    secret = _SECRET_NAME.search(place) or any(place == other or place.startswith(f"{other}.") for other in secrets)
+    return MASK if secret else value
 
 
 def _secret_places(config: Config, registry: Registry) -> Iterator[str]:

@@ -77,15 +77,25 @@ def _no_arrays(table: Mapping[str, Any], options: type, place: str) -> Iterator[
 
 
 def secret_options(options: type) -> frozenset[str]:
-    """Return the keys of the options that are shown nowhere: those that an attrs class leaves out of its repr."""
+    """Return the keys of the options that are shown nowhere: those that an attrs class leaves out of its repr.
+
+    A secret is a string, or a table of strings that are all secret (declared as a ``Mapping``).
+    """
     return frozenset(field.alias or field.name for field in attrs.fields(options) if field.repr is False)
 
 
 def _no_secrets(table: Mapping[str, Any], options: type, place: str) -> Iterator[str]:
     """Yield a problem for each secret that is no string: any other message would show what it is."""
+    kinds = get_type_hints(options)
     for key in sorted(secret_options(options) & table.keys()):
-        if not isinstance(table[key], str):
-            yield f"{join(place, key)}: expected a string"
+        here, value = join(place, key), table[key]
+        if get_origin(kinds.get(key)) is not Mapping:
+            if not isinstance(value, str):
+                yield f"{here}: expected a string"
+        elif not isinstance(value, Mapping):
+            yield f"{here}: expected a table of strings"
+        else:
+            yield from (f"{join(here, name)}: expected a string" for name in value if not isinstance(value[name], str))
 
 
 def _is_array(origin: Any) -> bool:

@@ -1,5 +1,7 @@
 """A component's options: of the type that its class says, or a problem with its place; nothing is converted."""
 
+from collections.abc import Mapping
+
 import pytest
 from attrs import field, frozen, validators
 
@@ -113,3 +115,30 @@ class TestOptions:
 
         assert self.build(NotAttrs)[1]
         assert self.build(NotAttrs, x=1)[1]
+
+
+class TestSecrets:
+    @frozen
+    class Hidden:
+        key: str = field(default="", repr=False)
+        keys: Mapping[str, str] = field(factory=dict, repr=False)
+
+    def build(self, **values):
+        found: list[str] = []
+        component = Component("c", self.Hidden, lambda *_: None, API)
+        return build_options(component, Selection("embedder", "c", "memory.embedding", values), found), found
+
+    def test_a_table_of_strings_may_be_secret(self):
+        assert self.build(key="a", keys={"b": "c"}) == (self.Hidden("a", {"b": "c"}), [])
+
+    @pytest.mark.parametrize(
+        ("values", "problem"),
+        [
+            ({"key": 831}, "memory.embedding.key: expected a string"),
+            ({"keys": 831}, "memory.embedding.keys: expected a table of strings"),
+            ({"keys": ["831"]}, "memory.embedding.keys: expected a table of strings"),
+            ({"keys": {"a": 831}}, "memory.embedding.keys.a: expected a string"),
+        ],
+    )
+    def test_a_problem_never_shows_the_secret(self, values, problem):
+        assert self.build(**values) == (None, [problem])
