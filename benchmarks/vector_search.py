@@ -6,8 +6,9 @@ SOURCE is the directory that ``corpus.py`` makes real vectors of (beyond 100,000
 a real one and a neighbour of it, and noise), or a ``.npy`` file of unit vectors, float32, of which the last 200 are
 the questions.
 
-The 50 nearest are asked for, through the index ``sqlite-vec`` and the connections of the store, in a process with one
-thread. Each way answers a round of questions after the other, so that other work on the machine meets all of them.
+The 50 nearest are asked for, through the indexes ``sqlite-vec`` and ``lancedb`` and the connections of the store, in a
+process with one thread. Each way answers a round of questions after the other, so that other work on the machine meets
+all of them.
 Ratios are vec0's CPU without a filter by that of each way, of the means in a round: median and quartiles. *Cold* is
 a new connection and a new index object for each question: the first search of a program, less opening the database.
 Recall is against an exact scan in float32, of what the filter keeps if there is one; it keeps keys at random.
@@ -30,8 +31,10 @@ from corpus import Corpus
 from measuring import Spread, disk_megabytes, in_own_process, table, timed
 from numpy.typing import NDArray
 
-from klaw_core import Keys, KeySelection, Matrix, Query, Vector, VectorSpace
+from klaw_core import Index, Keys, KeySelection, Matrix, Query, Vector, VectorSpace
 from klaw_core.testing.index import stored
+from klaw_lancedb.index import LanceIndex
+from klaw_lancedb.options import LanceOptions
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.vectors import VectorIndex
 
@@ -55,16 +58,22 @@ def load(source: Path, cache: Path, count: int, questions: int) -> tuple[Matrix,
 
 @frozen
 class Database:
-    """A store of vectors in one of the index's forms; keys count from 1."""
+    """A store of vectors in one of the forms of ``sqlite-vec``, or in LanceDB; keys count from 1."""
 
     path: Path
     form: str
 
+    def index(self, memory_mb: int = 128) -> Index[Any]:
+        """Return the index."""
+        if self.form == "lancedb":
+            return LanceIndex(LanceOptions(), self.path.parent)
+        return VectorIndex(self.form, memory_mb=memory_mb)
+
     def build(self, vectors: Matrix) -> Mapping[str, float]:
         """Fill it; return the CPU and the size on disk."""
-        index = VectorIndex(self.form)
+        index = self.index()
         store = SqliteStore(self.path)
-        store.enlist("sqlite-vec", index)
+        store.enlist("vectors", index)
 
         def fill() -> None:
             with store.write() as transaction:
@@ -82,9 +91,9 @@ class Database:
     @contextmanager
     def open(self, memory_mb: int = 128) -> Iterator[Search]:
         """Open it for searches in one snapshot."""
-        index = VectorIndex(self.form, memory_mb=memory_mb)
+        index = self.index(memory_mb)
         store = SqliteStore(self.path)
-        store.enlist("sqlite-vec", index)
+        store.enlist("vectors", index)
         with store.read() as snapshot:
 
             def search(vector: Vector, within: Keys | None) -> Sequence[int]:
@@ -131,7 +140,7 @@ def run(source: Path, cache: Path, count: int, questions: int, rounds: int) -> M
     filters = {share: np.sort(random.choice(every, len(every) * share // 100, replace=False)) for share in _SHARES}
     sets: dict[str, Keys | None] = {"": None, **{f", {share} %": keys for share, keys in filters.items()}}
     with tempfile.TemporaryDirectory() as directory:
-        places = {form: Path(directory, form) for form in ("exact", "quantized")}
+        places = {form: Path(directory, form) for form in ("exact", "quantized", "lancedb")}
         built = {}
         for form, place in places.items():
             place.mkdir()
@@ -143,11 +152,13 @@ def run(source: Path, cache: Path, count: int, questions: int, rounds: int) -> M
             databases["exact"].open() as exact,
             databases["quantized"].open(memory_mb=count // 16_000 + 2) as codes,
             databases["quantized"].open(memory_mb=1024) as rows,
+            databases["lancedb"].open() as lance,
         ):
             ways: dict[str, Search] = {
                 "vec0 float32": exact,
                 "quantized, codes in RAM": codes,
                 "quantized, int8 in RAM too": rows,
+                "LanceDB in a directory": lance,
                 "numpy float32": lambda question, within: scan(matrix, question, within),
             }
             for search in ways.values():

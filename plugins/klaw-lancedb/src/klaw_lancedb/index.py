@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,8 +121,12 @@ class LanceIndex:
         if table is None or not table.version:
             return
         alive = rows.all_batches(resource, collection)
-        if self.tables.count(table) > len(alive):
-            self._rewrite(resource, collection, table, alive)
+        try:
+            if self.tables.count(table) > len(alive):
+                self._rewrite(resource, collection, table, alive)
+        except RetrievalError as error:
+            message = f"the vectors cannot be erased, so nothing was forgotten: {error}"
+            raise RetrievalError(message, hint="try again once the storage can be reached: klaw doctor") from error
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:
         """Return every key in the index, ascending."""
@@ -238,8 +243,9 @@ class LanceIndex:
             return
         for name in rows.replaced(resource):
             if name not in self._dropped:
-                self.tables.drop(name)
-                self._dropped.add(name)
+                with suppress(RetrievalError):  # then a later search drops it
+                    self.tables.drop(name)
+                    self._dropped.add(name)
 
 
 def _waiting(resource: apsw.Connection, table: TableRecord, asked: _Question) -> list[tuple[int, float]]:

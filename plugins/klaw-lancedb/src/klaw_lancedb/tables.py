@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import secrets
 import threading
 from collections.abc import Iterator, Mapping
@@ -36,6 +37,8 @@ _REFINED = 10
 # RaBitQ, the codes of IVF_RQ, takes dimensions in groups of eight.
 _GROUP = 8
 _READ_AT_ONCE = 8_192
+_MESSAGE = re.compile(r'\bmessage: "([^"]+)"')
+_LONGEST_REASON = 200
 #: A storage that is away must not hold up the writers of klaw.db for minutes, as LanceDB's own limits would.
 _PATIENCE = {"connect_timeout": "5s", "timeout": "30s", "client_max_retries": "3", "client_retry_timeout": "30"}
 
@@ -190,9 +193,14 @@ class LanceTables:
         except RetrievalError:
             raise
         except Exception as error:
-            said = str(error).partition("\n")[0]
-            message = f"the LanceDB database {self._uri} could not be {done}: {said}"
-            raise RetrievalError(message, hint="if its tables are lost: klaw reindex") from error
+            message = f"the LanceDB database {self._uri} could not be {done}: {_reason(error)}"
+            raise RetrievalError(message, hint="klaw doctor") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return why, without the structures of Rust around it: the innermost message, or the beginning."""
+    inner = _MESSAGE.findall(str(error))
+    return inner[-1] if inner else str(error).partition("\n")[0][:_LONGEST_REASON]
 
 
 def _schema(dimension: int) -> pa.Schema:
