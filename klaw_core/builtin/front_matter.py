@@ -25,6 +25,8 @@ _TOML_BLOCK = re.compile(r"\+\+\+[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])\+\+\+[ \t]
 _UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # A line of a block that was meant to be YAML: a key, an item of a list, a comment, or what is indented below a key.
 _FIELD_LINE = re.compile(r"[\w][\w .-]{0,60}:(?:\s|\Z)|-(?:\s|\Z)|#|\s")
+# A value in a value in a value: PyYAML refuses it, from version 6.0.4 on, if there are very many.
+_NESTED = ("[[[", "{{{")
 _SOLID = re.compile(r"[^\r\n]")
 # What notes call the day they were written on, in order of preference, in any case.
 _DATE_KEYS = ("date", "created", "created_at", "created at", "creation date", "published")
@@ -104,7 +106,8 @@ def _plain_values(block: str) -> dict[Any, Any] | None:
     if not lines or not lines[0][0].isalpha() or not all(map(_FIELD_LINE.match, lines)):
         return None
     pairs = (line.partition(":") for line in lines if not line[0].isspace() and line[0] not in "-#")
-    return {key.strip(): value.strip().strip("\"'").strip() for key, _, value in pairs if value.strip()}
+    values = ((key.strip(), value.strip()) for key, _, value in pairs)
+    return {key: value.strip("\"'").strip() for key, value in values if value and not value.startswith(_NESTED)}
 
 
 def _as_metadata(values: dict[Any, Any]) -> Metadata:
