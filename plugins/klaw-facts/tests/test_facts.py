@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core import LanguageModelError, Message
+from klaw_core import BadLine, LanguageModelError, Message
+from klaw_core.conversations.journal import Journal
 from klaw_core.testing.extension import ExtensionContract
 from klaw_core.testing.language_model import ScriptedModel
 from klaw_facts import Facts, FactsOptions, MemoryFactStore, inject
@@ -127,6 +128,86 @@ def test_a_message_that_is_forgotten_takes_its_facts_along(open_memory, say):
     memory.conversations.remove(Chat.of(META), [message.id])
     facts.drop_missing()
     assert facts.list(everything=True) == []
+
+
+def _forget(memory, message):
+    from klaw_core import Chat
+
+    assert memory.conversations.forget(Chat.of(META), message.id) == 1
+
+
+def _bytes(tmp_path):
+    return b"".join(file.read_bytes() for file in (tmp_path / "data").rglob("*") if file.is_file())
+
+
+def test_a_fact_that_another_message_confirms_no_longer_has_the_words_of_a_forgotten_one(open_memory, tmp_path, say):
+    memory = open_memory(extractor="rules")
+    message = say(memory, "I live in Lyon with my zanzibaroo cat.")
+    say(memory, "I live in Lyon.")
+    memory.index()
+    facts = memory.extension(Facts)
+    facts.keeper.pin(facts.list()[0].id)
+    _forget(memory, message)
+    (fact,) = facts.list()
+    assert (fact.text, fact.slot, fact.value, fact.is_pinned) == ("I live in Lyon.", "home", "Lyon", True)
+    assert facts.search("where is home, in Lyon") == [fact]
+    assert [finding for finding in facts.check() if finding.severity == "error"] == []
+    memory.close()
+    assert b"zanzibaroo" not in _bytes(tmp_path)
+
+
+def test_a_fact_that_the_same_words_confirm_stays_the_fact_that_it_is(open_memory, say):
+    memory = open_memory(extractor="rules")
+    message = say(memory, "I live in Lyon.")
+    say(memory, "I live in Lyon!")
+    memory.index()
+    facts = memory.extension(Facts)
+    (before,) = facts.list()
+    _forget(memory, message)
+    (after,) = facts.list()
+    assert (after.id, len(after.quotes)) == (before.id, 1)
+
+
+def test_what_a_person_made_of_a_fact_stays_without_the_words_of_a_forgotten_message(open_memory, tmp_path, say):
+    memory = open_memory(extractor="rules")
+    message = say(memory, "My favourite colour is vermillionish.")
+    memory.index()
+    facts = memory.extension(Facts)
+    facts.keeper.edit(facts.list()[0].id, text="My favourite colour is blue.")
+    _forget(memory, message)
+    assert [fact.text for fact in facts.list()] == ["My favourite colour is blue."]
+    memory.close()
+    assert b"vermillionish" not in _bytes(tmp_path)
+
+
+def test_an_undone_fact_goes_with_its_message(open_memory, tmp_path, say):
+    memory = open_memory(extractor="rules")
+    message = say(memory, "My favourite colour is vermillionish.")
+    memory.index()
+    facts = memory.extension(Facts)
+    facts.keeper.undo(facts.list()[0].batch)
+    _forget(memory, message)
+    memory.close()
+    assert b"vermillionish" not in _bytes(tmp_path)
+
+
+def test_facts_stay_while_their_messages_cannot_be_read(open_memory, tmp_path, say, monkeypatch):
+    memory = open_memory(extractor="rules")
+    say(memory, "I moved to Lyon in 2024.")
+    memory.index()
+    facts = memory.extension(Facts)
+    before = facts.list()
+    (file,) = (tmp_path / "data" / "conversations").rglob("*.jsonl")
+    sound = file.read_bytes()
+    file.write_bytes(sound.replace(b'"role"', b'"r\x01le"'))
+    memory.index()
+    assert facts.list() == before
+    file.write_bytes(sound)
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "read_file", lambda *_: iter([BadLine(str(file), 0, 0, "cannot be read")]))
+        facts.drop_missing(is_told=True)
+    memory.index()
+    assert facts.list() == before
 
 
 def test_what_a_person_wrote_is_only_proposed_to_end(open_memory, say):

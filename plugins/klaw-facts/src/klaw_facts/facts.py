@@ -250,6 +250,9 @@ class Facts:
         )
         self._changed(concerned)
 
+    def _replace(self, ids: Sequence[str]) -> None:
+        self._changed(self.keeper.forget(ids, lambda _fact: ()))
+
     def _changed(self, ids: Sequence[str]) -> tuple[str, ...]:
         try:
             self.index.put([name for name in ids if name in self.journal.state().facts])
@@ -268,7 +271,7 @@ class Facts:
 
     def _catch_up(self) -> Sequence[SkippedEntry]:
         """Drop the quotes of messages that are gone, and take facts from new ones; a failure waits for the next run."""
-        self.drop_missing()
+        self.drop_missing(is_told=False)
         if self.options.extractor == "none":
             return ()
         try:
@@ -277,18 +280,31 @@ class Facts:
             return (SkippedEntry(FACTS, f"nothing extracted: {error}", keep=True),)
         return (SkippedEntry(FACTS, f"not all extracted: {report.problem}", keep=True),) if report.problem else ()
 
-    def drop_missing(self) -> None:
-        """Forget facts of which every quote is of a message that is gone; take such quotes from the others."""
-        from klaw_facts.forgetting import drop_missing
+    def drop_missing(self, *, is_told: bool = True) -> None:
+        """Forget facts of which every quote is of a message that is gone; take such quotes from the others.
 
-        drop_missing(self.journal, self.pointers, self._forget, self.index)
+        ``is_told``: something was forgotten just now. Else facts stay whose messages may stand in damaged lines.
+        """
+        from klaw_facts.forgetting import Dropping
+
+        extraction = self.extraction
+        Dropping(
+            self.journal,
+            self.pointers,
+            self.index,
+            self._forget,
+            self._replace,
+            extraction.read_message,
+            lambda name: extraction.suppression("", name),
+        ).run(is_told=is_told)
 
     def on(self, event: Event, /) -> None:
         """Follow what was forgotten of conversations."""
         if isinstance(event, ForgetEvent) and self.journal.records.exists:
-            state = self.journal.state()
-            chats = {quote.chat for fact in state.facts.values() for quote in fact.quotes}
-            chats |= {"conversations", *(chat for chat, _ in state.digests)}
+            from klaw_facts.forgetting import quoted_chats
+
+            chats = {"conversations", *quoted_chats(self.journal.operations())}
+            chats |= {chat for chat, _ in self.journal.state().digests}
             if chats & {path.partition("/")[0] for path in event.paths}:
                 self.drop_missing()
 

@@ -175,10 +175,11 @@ class FactKeeper:
         """Remove facts and every operation on them from the journal; keyed hashes keep them from coming back.
 
         A merge says what its facts say: with one of them it goes, and the others are shown again; with a merge go all
-        of its facts. Return the ids of every fact that this concerned.
+        of its facts. The same holds for what was undone. Return the ids of every fact that this concerned.
         """
         with self.journal.turn():
-            facts = self.journal.state().facts
+            asserted = (line for line in self.journal.operations() if line["op"] == "assert")
+            facts = {line["id"]: parse_fact(line) for line in asserted} | self.journal.state().facts
             wanted = {name for name in names if name in facts}
             wanted |= {part for name in wanted for part in facts[name].supersedes if part in facts}
             if not wanted:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from attrs import field, frozen
 
-from klaw_core import Chat, Conversations, JournalEntry, Message, RecordError
+from klaw_core import BadLine, Chat, Conversations, JournalEntry, Message, RecordError
 from klaw_facts.values import Fact, Quote
 
 
@@ -41,6 +41,20 @@ class Pointers:
         return {
             line.message.id: line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate
         }
+
+    def is_readable(self, chat: str, *, whole: bool) -> bool:
+        """Return whether a message of a chat that is not found is gone, and not only unread.
+
+        ``whole``: neither may it stand in a damaged line. A line that a crash has torn was never acknowledged.
+        """
+        try:
+            place = Chat.parse(chat)
+        except RecordError:
+            return True
+        if any(item.keep for item in self.conversations.journal.files(place).skipped):
+            return False
+        bad = [line for line in self.conversations.read(place) if isinstance(line, BadLine)]
+        return not any(line.ends_reading or (whole and not (line.torn or line.cut)) for line in bad)
 
     def unsound(self, facts: Iterable[Fact]) -> list[Fact]:
         """Return the facts with a quote that does not stand in the journal, or a text that is none of their quotes."""
