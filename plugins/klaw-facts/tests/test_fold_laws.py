@@ -3,7 +3,9 @@
 import shutil
 import tempfile
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -71,6 +73,9 @@ class FactsMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self):
         self.directory = Path(tempfile.mkdtemp())
+        made = count()  # in order: facts are drawn by their ids
+        self.ids = patch("klaw_facts.keeper.secrets.token_hex", lambda _bytes: f"{next(made):064x}")
+        self.ids.start()
         self.clock = START
         self.open()
 
@@ -84,6 +89,7 @@ class FactsMachine(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "directory"):
+            self.ids.stop()
             shutil.rmtree(self.directory)
 
     @rule(hours=st.integers(0, 5))
