@@ -355,19 +355,28 @@ class Facts:
         check_operation(record.value["value"])
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
-        """Add operations; those that are here stay as they are."""
+        """Add operations, but for those on facts that are here and not in the import; what is here stays as it is."""
+        from klaw_facts.adding import Admission
+
         known = dict(self.journal.records.replay().records)
+        admission = Admission.over(known)
         counts = ImportCounts()
         batch: list[Any] = []
         for record in records:
             value = record.value["value"]
-            here = known.setdefault(value["id"], value)
-            if here is value:
-                batch.append(value)
-            elif here == value:
-                counts += ImportCounts(present=1)
-            else:
+            here = known.get(value["id"])
+            if here is not None and here != value:
                 counts += ImportCounts(kept=(f"{value['id']} differs from the stored one",))
+                continue
+            if here is not None:
+                counts += ImportCounts(present=1)
+            elif refusal := admission.refusal(value):
+                counts += ImportCounts(kept=(refusal,))
+                continue
+            else:
+                known[value["id"]] = value
+                batch.append(value)
+            admission.tell(value)
         for first in range(0, len(batch), _BATCH):
             self.journal.append(batch[first : first + _BATCH])
         return counts + ImportCounts(added=len(batch))

@@ -166,6 +166,10 @@ def check_operation(record: Mapping[str, Any]) -> None:
     op = record.get("op")
     if op not in OPERATIONS:
         raise RecordError(f"unknown operation {op!r:.40}")
+    if not _text(record, "id"):
+        raise RecordError("id is empty")
+    if record.get("batch") is not None:
+        _text(record, "batch")
     parse_ts(record.get("ts"))
     if op in _CHECKS:
         _CHECKS[op](record)

@@ -1,0 +1,70 @@
+"""Which operations of an export may be added: none on what is here and the export does not have.
+
+An export of this memory, or of one that grew from it, has the lines that its operations are on. Any other could name
+what is here only to change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, field
+
+from klaw_facts.records import FACT_OPERATIONS
+
+
+@define
+class Admission:
+    """Decides on the lines of an export in their order, by what was here before."""
+
+    _lines: dict[str, str] = field(factory=dict)  # the operation of each id
+    _batches: dict[str, set[str]] = field(factory=dict)
+    _digests: dict[tuple[str, str], str] = field(factory=dict)
+    _profile: str = ""
+    _told: set[str] = field(factory=set)  # ids of the export that are here as it has them
+    _told_batches: set[str] = field(factory=set)
+
+    @classmethod
+    def over(cls, known: Mapping[str, Mapping[str, Any]]) -> Admission:
+        """Return what decides where these lines are, by their ids."""
+        made = cls()
+        for name, line in known.items():
+            made._lines[name] = line["op"]
+            made._batches.setdefault(_batch(line), set()).add(name)
+            if line["op"] == "profile":
+                made._profile = name
+            elif line["op"] == "digest":
+                made._digests[line["chat"], line["day"]] = name
+        return made
+
+    def tell(self, line: Mapping[str, Any]) -> None:
+        """Take in a line that the export has and that is here, or was added."""
+        self._told.add(line["id"])
+        self._told_batches.add(_batch(line))
+
+    def refusal(self, line: Mapping[str, Any]) -> str:
+        """Return why a line that is not here may not be added; empty if it may."""
+        op = line["op"]
+        if op in FACT_OPERATIONS and self._is_ours(line["fact"]):
+            return f"{line['id']} would change {line['fact']}, which the import does not contain"
+        if op == "decide" and self._is_ours(line["proposal"]):
+            return f"{line['id']} would decide on {line['proposal']}, which the import does not contain"
+        if op == "undo" and self._is_not_told(line["batch"]):
+            return f"{line['id']} would undo {line['batch']}, which the import does not contain"
+        if op == "profile" and (self._is_ours(self._profile) or not self._told.issuperset(line["facts"])):
+            return f"{line['id']} is a profile of facts that the import does not contain, or there is another already"
+        if op == "digest" and self._is_ours(self._digests.get((line["chat"], line["day"]), "")):
+            return f"{line['chat']} already has another digest of {line['day']}"
+        return ""
+
+    def _is_not_told(self, batch: str) -> bool:
+        return batch not in self._told_batches or bool(self._batches.get(batch, set()) - self._told)
+
+    def _is_ours(self, name: str) -> bool:
+        return name in self._lines and name not in self._told
+
+
+def _batch(line: Mapping[str, Any]) -> str:
+    name: str = line["id"] if line["op"] == "batch" else line.get("batch") or ""
+    return name
