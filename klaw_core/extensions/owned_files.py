@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from klaw_core.errors import KlawError
+from klaw_core.files.atomic import require_own_link
 from klaw_core.values.findings import FIX, Finding, Severity, named
 from klaw_core.values.journals import BadLine, BrokenRecord
 
@@ -27,7 +28,8 @@ def make_private(paths: Iterable[Path]) -> None:
     """Restrict these files to their owner, as far as possible."""
     for path in paths:
         if _mode(path) & ~_PRIVATE:
-            with suppress(OSError):  # another's file, or a disk that cannot be written
+            with suppress(OSError):  # another's file or link, or a disk that cannot be written
+                require_own_link(path)
                 path.chmod(_PRIVATE)
 
 

@@ -80,6 +80,22 @@ def test_a_link_of_somebody_else_is_not_written_through(tmp_path, name):
     assert victim.read_bytes() == b""
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link to somebody else")
+@pytest.mark.parametrize("name", ["saved.jsonl", "core_memory.json", "workspaces.json", "klaw.db.lock"])
+def test_the_doctor_does_not_change_the_mode_of_what_a_planted_link_leads_to(tmp_path, name):
+    use(tmp_path)
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"")
+    victim.chmod(0o644)
+    planted = tmp_path / "data" / name
+    with open_memory(tmp_path) as memory:
+        planted.unlink()
+        planted.symlink_to(victim)
+        os.lchown(planted, 1234, 1234)
+        memory.doctor(fix=True)
+        assert stat.S_IMODE(victim.stat().st_mode) == 0o644
+
+
 @pytest.mark.parametrize("name", ["saved.jsonl", "core_memory.json", "workspaces.json", "klaw.db"])
 def test_a_link_of_ones_own_is_followed(tmp_path, name):
     data = tmp_path / "data"

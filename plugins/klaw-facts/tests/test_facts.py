@@ -357,3 +357,16 @@ def test_a_store_of_facts_keeps_finds_and_deletes(kind, open_memory):
     store.delete("1")
     with pytest.raises(NotFoundError):
         store.delete("1")
+
+
+def test_a_timeline_of_hostile_facts_is_well_formed_and_runs_nothing(open_memory):
+    from xml.etree import ElementTree as ET
+
+    from klaw_facts.timeline import draw_timeline
+
+    facts = open_memory().extension(Facts)
+    hostile = "\x00\x1b]0;x\x07 \x9b31m </title><script>alert(1)</script>"
+    facts.remember(f"I live in {hostile}", subject=hostile, slot="home", value=hostile)
+    drawn = draw_timeline(facts.list())
+    assert not ET.fromstring(drawn).findall(".//{*}script")
+    assert "\x9b" not in drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from html import escape
@@ -11,6 +12,7 @@ from klaw_facts.values import Fact
 _LEFT, _CHART, _RIGHT, _TOP, _ROW, _BAR = 230, 520, 50, 46, 34, 18
 _LABEL_CHARACTERS = 30
 _TICKS = 5
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 _STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#24292f}.d{font-size:11px;fill:#57606a}.g{stroke:#d0d7de}"
     ".now{fill:#1f6feb}.was{fill:#9aa4b0}.no{fill:none;stroke:#9aa4b0;stroke-dasharray:4 3}"
@@ -33,6 +35,11 @@ def draw_timeline(facts: Sequence[Fact], now: datetime | None = None) -> str:
     body = "\n".join(parts)
     background = f'<rect width="{width}" height="{height}" fill="#fff"/>'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {box}>\n<style>{_STYLE}</style>\n{background}\n{body}\n</svg>\n'
+
+
+def _escaped(text: str) -> str:
+    """Return a text as XML can hold it: there is no way to write control characters."""
+    return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def _begin(fact: Fact, now: datetime) -> datetime:
@@ -61,6 +68,6 @@ def _row(fact: Fact, begin: datetime, now: datetime, scale: tuple[datetime, time
     kind = "no" if fact.retracted_at or fact.is_archived else "now" if fact.is_valid_at(now) else "was"
     until = fact.valid_to.date().isoformat() if fact.valid_to else "now"
     told = f"{fact.subject}: {fact.text} ({begin.date().isoformat()} to {until}, {fact.id})"
-    yield f"<g><title>{escape(told)}</title>"
-    yield f'<text x="{_LEFT - 12}" y="{top + _BAR - 4}" text-anchor="end">{escape(short)}</text>'
+    yield f"<g><title>{_escaped(told)}</title>"
+    yield f'<text x="{_LEFT - 12}" y="{top + _BAR - 4}" text-anchor="end">{_escaped(short)}</text>'
     yield f'<rect class="{kind}" x="{left:.1f}" y="{top}" width="{width:.1f}" height="{_BAR}" rx="3"/></g>'

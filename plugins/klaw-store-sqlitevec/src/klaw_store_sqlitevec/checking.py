@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 
-from klaw_core import Finding
+from klaw_core import Finding, require_own_link
 from klaw_store_sqlitevec.errors import FIX_PAGES
 from klaw_store_sqlitevec.rebuild_lock import SIDE_FILES
 from klaw_store_sqlitevec.schema import chunk_table
@@ -30,6 +30,7 @@ def check_modes(database: Path, *, fix: bool) -> Iterator[Finding]:
         try:
             mode = stat.S_IMODE(path.stat().st_mode)
             if mode & ~_PRIVATE and fix:
+                require_own_link(path)
                 path.chmod(_PRIVATE)
                 continue
         except FileNotFoundError:
