@@ -269,6 +269,37 @@ def test_an_import_with_a_line_that_has_no_id_adds_nothing(open_memory, tmp_path
     assert memory.extension(Facts).list() == []
 
 
+def test_what_is_remembered_is_kept_word_for_word_where_its_slot_has_that_value(open_memory):
+    facts = open_memory().extension(Facts)
+    facts.remember("I live in Lyon")
+    stated = facts.remember("My flat in Lyon has door code 4711.", slot="home", value="Lyon")
+    assert stated.text == "My flat in Lyon has door code 4711."
+    assert {fact.text for fact in facts.list()} == {"I live in Lyon", stated.text}
+    facts.remember("I moved to Bergen", slot="home", value="Bergen")
+    assert [fact.value for fact in facts.list()] == ["Bergen"]
+
+
+def test_what_a_person_remembered_stays_when_the_message_that_said_it_is_forgotten(open_memory, say):
+    memory = open_memory(extractor="rules")
+    message = say(memory, "My favourite colour is mauve.")
+    memory.index()
+    facts = memory.extension(Facts)
+    facts.remember("My favourite colour is mauve.")
+    _forget(memory, message)
+    assert [fact.text for fact in facts.list()] == ["My favourite colour is mauve."]
+
+
+def test_what_is_remembered_again_gets_what_is_given_with_it(open_memory):
+    facts = open_memory().extension(Facts)
+    facts.remember("Tea is best at five", tags=["drink"], metadata={"where": "home"})
+    again = facts.remember(
+        "tea is best at five.", tags=["day"], importance=0.9, metadata={"how": "hot"}, is_pinned=True
+    )
+    assert (again.text, again.confirmations) == ("Tea is best at five", 2)
+    assert (again.tags, again.importance, again.is_pinned) == (("drink", "day"), 0.9, True)
+    assert again.metadata == {"where": "home", "how": "hot"}
+
+
 def test_what_a_person_wrote_is_only_proposed_to_end(open_memory, say):
     memory = open_memory(extractor="rules")
     facts = memory.extension(Facts)

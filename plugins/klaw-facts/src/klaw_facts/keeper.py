@@ -52,7 +52,8 @@ class FactKeeper:
     ) -> Fact:
         """Keep a fact that somebody states; it takes the place of the value that its slot had. Raise RecordError.
 
-        The same text about the same subject again confirms the fact that is there.
+        The same text about the same subject again confirms the fact that is there, which gets the tags, metadata,
+        importance and pin that are given with it.
         """
         stated = slot_of(text) if slot is None else None
         slot, value = stated or (slot, value)
@@ -84,16 +85,24 @@ class FactKeeper:
             is_pinned=is_pinned,
         )
         parse_fact(fact_record(fact, now))
-        return self._state_fact(fact, by, now)
+        return self._state_fact(fact, by, now, {} if importance is None else {"importance": importance})
 
-    def _state_fact(self, fact: Fact, by: str, now: datetime) -> Fact:
+    def _state_fact(self, fact: Fact, by: str, now: datetime, given: Mapping[str, Any]) -> Fact:
         with self.journal.turn():
             state = self.journal.state()
             batch = make_id("b", fact.id, format_ts(now))
-            resolver = Resolver(_without_person_guard(state, by), self.options, now, by, batch)
+            resolver = Resolver(_without_person_guard(state, by), self.options, now, by, batch, words_count=True)
             kept = resolver.add(fact)
-            confirm = operation("confirm", now, by=by, fact=kept.id)
-            self._append(resolver.finish() if resolver.asserted else [self.journal.renamed(confirm)])
+            if resolver.asserted:
+                self._append(resolver.finish())
+            else:
+                again = [operation("confirm", now, by=by, fact=kept.id)]
+                known = state.facts[kept.id]
+                if changes := _added(known, fact, by, given):
+                    again.append(operation("edit", now, by=by, fact=kept.id, changes=changes))
+                if fact.is_pinned and not known.is_pinned:
+                    again.append(operation("pin", now, by=by, fact=kept.id))
+                self._append([self.journal.renamed(line) for line in again])
             return self.get(kept.id)
 
     def get(self, name: str) -> Fact:
@@ -204,6 +213,19 @@ class FactKeeper:
         self.journal.append(operations)
         ids = [line["id"] if line["op"] == "assert" else line.get("fact") for line in operations]
         self.changed([*(name for name in ids if name), *also])
+
+
+def _added(known: Fact, stated: Fact, by: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a statement changes about a fact that says the same: what a person states is a person's from then."""
+    changes = {name: value for name, value in given.items() if getattr(known, name) != value}
+    if set(stated.tags) - set(known.tags):
+        changes["tags"] = list(dict.fromkeys((*known.tags, *stated.tags)))
+    if stated.metadata and {**known.metadata, **stated.metadata} != known.metadata:
+        metadata = {**known.metadata, **stated.metadata}
+        changes["metadata"] = {key: list(item) if isinstance(item, tuple) else item for key, item in metadata.items()}
+    if by == PERSON and not known.is_by_person:
+        changes["text"] = stated.text
+    return changes
 
 
 def find_fact(state: State, name: str) -> Fact:

@@ -25,6 +25,7 @@ class Resolver:
     """Makes operations of new facts, against the state before and what this batch has made of it.
 
     Ends are kept apart until the batch is complete: if there are more than ``max_ends``, all wait for review.
+    ``words_count``: a fact that says the value of a slot in other words is another fact, as where somebody stated it.
     """
 
     state: State
@@ -32,6 +33,7 @@ class Resolver:
     ts: datetime
     by: str
     batch: str
+    words_count: bool = field(default=False, kw_only=True)
     operations: list[dict[str, Any]] = field(factory=list)
     ends: list[dict[str, Any]] = field(factory=list)
     confirmed: int = 0
@@ -103,7 +105,7 @@ class Resolver:
         for known in same:  # one that had ended before this was said is no longer what is said
             if known.id not in ended and (known.valid_to is None or moment < known.valid_to):
                 return known
-        if not fact.slot or not self.options.is_single(fact.slot):
+        if self.words_count or not fact.slot or not self.options.is_single(fact.slot):
             return None
         live = [item for item in self._by_slot.get((fact.subject, fact.slot), ()) if item.valid_to is None]
         return next((item for item in live if same_value(item.value, fact.value)), None)
