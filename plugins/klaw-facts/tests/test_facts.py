@@ -192,6 +192,16 @@ def test_an_undone_fact_goes_with_its_message(open_memory, tmp_path, say):
     assert b"vermillionish" not in _bytes(tmp_path)
 
 
+def test_an_undone_fact_can_be_forgotten(open_memory, tmp_path):
+    memory = open_memory()
+    facts = memory.extension(Facts)
+    fact = facts.remember("The door code is ziggurat77")
+    facts.keeper.undo(fact.batch)
+    assert memory.forget(f"facts/{fact.id}").paths == (f"facts/{fact.id}",)
+    memory.close()
+    assert b"ziggurat77" not in _bytes(tmp_path)
+
+
 def test_facts_stay_while_their_messages_cannot_be_read(open_memory, tmp_path, say, monkeypatch):
     memory = open_memory(extractor="rules")
     say(memory, "I moved to Lyon in 2024.")

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote as quoted
 from urllib.parse import unquote
 
 from attrs import define, field, frozen
 
-from klaw_core import Condition, Document, Entry, Filters, Host, MetadataValue, SearchResults, SkippedEntry, format_ts
+from klaw_core import (
+    Condition,
+    Document,
+    Entry,
+    Filters,
+    ForgetReport,
+    Host,
+    MetadataValue,
+    SearchResults,
+    SkippedEntry,
+    format_ts,
+)
 from klaw_facts.fold import State
 from klaw_facts.journal import FactsJournal
 from klaw_facts.values import Fact
@@ -199,6 +210,26 @@ class FactSource:
     def forget(self, paths: Sequence[str], /) -> None:
         """Forget facts; their texts leave the journal's bytes, and they are not extracted again."""
         self.forget_facts([id_of(path) for path in paths])
+
+    def part(self, target: str, /) -> str | None:
+        """Return the text of a fact that was undone: it is no document, but its text is in the journal."""
+        line = self._undone(target)
+        return None if line is None else str(line["text"])
+
+    def forget_part(self, target: str, /) -> ForgetReport | None:
+        """Forget a fact that was undone. Raise StoreError."""
+        line = self._undone(target)
+        if line is None:
+            return None
+        self.forget_facts([line["id"]])
+        return ForgetReport((target,), 0)
+
+    def _undone(self, target: str) -> Mapping[str, Any] | None:
+        name = id_of(target)
+        if not target.startswith(f"{FACTS}/") or name in self.journal.state().facts:
+            return None
+        lines = self.journal.operations()
+        return next((line for line in lines if line["op"] == "assert" and line["id"] == name), None)
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
         """Return the facts that the journal does not have any more; none while a part of it is broken."""
