@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from klaw_core import Hit, KeyDigest, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, Vector, VectorSpace
 from klaw_lancedb import rows
@@ -208,11 +208,11 @@ class LanceIndex:
         except RetrievalError as error:
             self._problem = f"new vectors wait in klaw.db: {error}"
             return
-        table = TableRecord(table.name, table.dimension, version)
+        table = evolve(table, version=version)
         rows.move_waiting(resource, collection, batch)
         rows.write_table(resource, collection, table)
         try:
-            self.tables.index(table)
+            rows.write_table(resource, collection, evolve(table, version=self.tables.index(table)))
             if recorded := rows.replaced(resource):
                 rows.remove_replaced(resource, sorted(set(recorded) - self.tables.names()))
         except RetrievalError as error:

@@ -30,6 +30,8 @@ from klaw_lancedb.rows import TableRecord
 #: In the process that imported LanceDB its threads are alive; in a child of a fork they are not, and it would hang.
 _PROCESS = os.getpid()
 _DAY = timedelta(days=1)
+#: A version of a table may still be read for so long after another one is there.
+_LONGEST_SEARCH = timedelta(hours=1)
 # So much of a table may lie outside of its approximate index: that part is compared row by row.
 _MOST_UNINDEXED = 0.2
 # The candidates of the approximate index, of which the whole vectors are compared, for each result.
@@ -91,16 +93,16 @@ class LanceTables:
             made = self._connect().create_table(name, pa.RecordBatchReader.from_batches(schema, batches))
             return int(self._keep(name, made).version)
 
-    def index(self, table: TableRecord) -> None:
-        """Build the approximate index where it pays, or build it again."""
+    def index(self, table: TableRecord) -> int:
+        """Build the approximate index where it pays, or build it again; return the version that has it."""
         with self._translated("indexed"):
             opened = self._at_least(table)
             rows = int(opened.count_rows())
-            if rows < self._approximate_from or _unindexed(opened) <= _MOST_UNINDEXED * rows:
-                return
-            opened.optimize(cleanup_older_than=_DAY)  # many small appends become few files
-            kind = IvfRq if table.dimension % _GROUP == 0 else IvfFlat
-            opened.create_index("vector", config=kind(distance_type="cosine"), replace=True)
+            if rows >= self._approximate_from and _unindexed(opened) > _MOST_UNINDEXED * rows:
+                opened.optimize(cleanup_older_than=_LONGEST_SEARCH)  # many small appends become few files
+                kind = IvfRq if table.dimension % _GROUP == 0 else IvfFlat
+                opened.create_index("vector", config=kind(distance_type="cosine"), replace=True)
+            return int(opened.version)
 
     def count(self, table: TableRecord) -> int:
         """Return how many rows there are, dead ones included."""
