@@ -74,8 +74,9 @@ AGENT_FRAMEWORKS = {
 # What the examples of LangChain and LangGraph need.
 LANGCHAIN = ["langchain-openai>=1,<2", "langgraph>=1,<2"]
 # One worker for each processor; a file's tests stay together, and with them its fixtures. A test that hangs prints the
-# stacks of its threads and fails, also inside of a native library, which a Python timer or a signal would not end.
-HANGS = ["-o", "faulthandler_timeout=600", "-o", "faulthandler_exit_on_timeout=true", "--max-worker-restart=1"]
+# stacks of its threads and fails, also inside of a native library, which a Python timer or a signal would not end. It
+# takes its worker along, and with another in its place pytest-xdist may wait for ever, so there is none.
+HANGS = ["-o", "faulthandler_timeout=600", "-o", "faulthandler_exit_on_timeout=true", "--max-worker-restart=0"]
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", *HANGS]
 # What the model package is built from; its weights' own requirements are for another purpose.
 MODEL_TOOLS = ["hatchling>=1.25", "onnx>=1.17", "safetensors>=0.4", "gguf>=0.19"]

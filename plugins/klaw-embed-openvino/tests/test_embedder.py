@@ -182,6 +182,20 @@ def test_the_entry_point_leads_to_the_hook() -> None:
     assert point.load().klaw_embedders is klaw_embedders
 
 
+def test_threads_find_everything_prepared_that_may_be_prepared_by_one_only(tmp_path: Path) -> None:
+    """The first conversion of a tensor asks numpy for its version; two threads that do so at once lock each other."""
+    program = f"""
+import pathlib, numpy, klaw_core, klaw_embed_openvino.plugin
+(component,) = klaw_embed_openvino.plugin.klaw_embedders()
+place = klaw_core.ComponentContext(pathlib.Path({str(tmp_path)!r}), pathlib.Path({str(tmp_path)!r}))
+embedder = component.factory(component.options(), place)
+embedder._encoder.get()
+numpy.lib.NumpyVersion = None
+embedder.embed_documents(["harbour", "gulls cry at dawn"])
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_nothing_heavy_is_imported_before_the_first_text(tmp_path: Path) -> None:
     program = f"""
 import sys

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from threading import local
+from threading import Lock, local
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -25,6 +25,9 @@ _OTHER = "set memory.embedding.type to 'onnx'"
 #: Activations share a scale in groups of so many: OpenVINO's own choice, and x86 takes multiples of 16. For ARM it
 #: is the whole token, and only that.
 GROUP, WHOLE_TOKEN = 32, 2**64 - 1
+
+
+_FIRST_CONVERSION = Lock()
 
 
 @frozen(eq=False)
@@ -60,6 +63,7 @@ class OpenVinoSession:
             precision = best_precision(flags)
             if precision == INT8 and manifest.weight_only is None:
                 precision = "float32"  # OpenVINO computes in 8 bits what is stored in 8 bits
+        _convert_first()
         try:
             core = openvino.Core()
             model = core.read_model(path)
@@ -98,6 +102,19 @@ class OpenVinoSession:
             raise EmbeddingError(f"{self.manifest.name} failed: {error}") from error
         states: NDArray[Any] = outputs[self.output]
         return states
+
+
+def _convert_first() -> None:
+    """Convert a tensor to an array before several threads do.
+
+    The first conversion runs Python code of numpy while it initialises a static variable of C++. If another thread
+    converts then, one waits for that variable with the GIL, and the other for the GIL: for ever (seen with 2026.4).
+    """
+    import numpy as np
+    import openvino
+
+    with _FIRST_CONVERSION:
+        _ = openvino.Tensor(np.zeros(1, np.int64)).data
 
 
 def _checked(manifest: OnnxEmbedderManifest) -> Path:
