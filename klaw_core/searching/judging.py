@@ -33,7 +33,7 @@ _READ = 400
 # A logistic curve that tells questions whose document is in the index from those whose document is not: of the
 # relevance that words give, of the vectors', of the fifth best that words give (what all chunks share is the topic, not
 # the answer), and of how much the model knows. See docs/decisions/0031-relevance.md.
-_WORDS, _VECTORS, _TOPIC, _LEAST, _KNOWING = 12.0, 15.0, -5.0, -4.2, -2.0
+_WORDS, _VECTORS, _TOPIC, _LEAST, _KNOWING = 12.0, 15.0, -5.0, -4.0, -2.0
 _FIFTH = 5
 # By vectors alone.
 _ALONE, _ALONE_LEAST = 63.0, -8.5

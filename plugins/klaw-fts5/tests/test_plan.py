@@ -192,3 +192,27 @@ def test_relevance_is_the_part_of_a_question_that_a_chunk_holds(
     assert best("how are violin strings tuned") > 0.8
     assert best("violin of a famous collector sold in Vienna") < 0.4
     assert 0 <= best("stock") <= 1
+
+
+def test_what_was_only_guessed_tells_half_as_much(connection: apsw.Connection) -> None:
+    index = Fts5Index()
+    texts = [*(f"gulls number {number}" for number in range(50)), "it warrants bikeshedding", "a bicycle"]
+    index.add(connection, "memory", [stored(key, text) for key, text in enumerate(texts, 1)], None)
+
+    def relevance(text: str) -> float:
+        found = index.search(connection, Query(text), 5)[0].relevance
+        assert found is not None
+        return found
+
+    assert relevance("bikeshedding") > 0.7
+    assert 0.2 < relevance("bike") <= 0.5
+
+
+def test_words_for_who_asks_whom_tell_nothing(connection: apsw.Connection) -> None:
+    index = Fts5Index()
+    texts = [*(f"gulls number {number}" for number in range(50)), "my_macro my own", "the bicycle is in the cellar"]
+    index.add(connection, "memory", [stored(key, text) for key, text in enumerate(texts, 1)], None)
+    hits = index.search(connection, Query("where is my bicycle"), 5)
+    assert [hit.key for hit in hits] == [52]
+    (unknown, *_) = index.search(connection, Query("where is my xylophone"), 5)
+    assert unknown.relevance == 0.0

@@ -2,15 +2,16 @@
 
 Half of it is the share of the question's informative words that the chunk holds, each weighed by its inverse document
 frequency; the other half is BM25, over what a chunk could reach that is full of all of them. To this comes the share
-of the question's neighbouring words that the chunk holds side by side. A word that no chunk holds weighs the most: a
-question about what the index never mentions finds little of itself in any chunk.
+of the question's neighbouring words that the chunk holds side by side; less where it holds few of its words. A word
+that no chunk holds weighs the most: a question about what the index never mentions finds little of itself in any chunk.
+What was only guessed (another word that begins like the one that was asked) counts half.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
-from math import log
+from math import log, sqrt
 from typing import Protocol
 
 from klaw_core.words.query import Term
@@ -18,15 +19,15 @@ from klaw_core.words.query import Term
 # BM25's k1 + 1: what a term adds to a chunk that holds nothing else, in units of its inverse document frequency.
 _FULL = 2.2
 # What all of a question's neighbours count, in a chunk that holds them as they were asked.
-_SIDE_BY_SIDE = 0.25
+_SIDE_BY_SIDE = 0.3
 
 
 class Plan(Protocol):
     """What a question asks for."""
 
     @property
-    def informative(self) -> Mapping[Term, bool]:
-        """Return the terms that tell what is asked about, in order, and whether any chunk holds each."""
+    def informative(self) -> Mapping[Term, float]:
+        """Return the terms that tell what is asked about, in order, and how sure each is: 0 if no chunk holds it."""
 
     @property
     def pairs(self) -> tuple[Term, ...]:
@@ -49,29 +50,42 @@ def cover(plan: Plan, holders: Holders, scores: Mapping[int, float], /) -> dict[
     keys = sorted(scores)
     if not keys or not plan.informative:
         return {}
-    held = [term for term, is_held in plan.informative.items() if is_held]
+    certainties = list(plan.informative.values())
+    held = [term for term, certainty in plan.informative.items() if certainty]
     counted = iter(holders.held_by([*held, *plan.pairs], keys))
-    found = [next(counted) if is_held else (0, ()) for is_held in plan.informative.values()]
+    found = [next(counted) if certainty else (0, ()) for certainty in certainties]
     weights, chunks = _weigh(found, holders.rows)
     _join_grams(list(plan.informative), weights, chunks)
-    total = sum(weights)
-    words = _shares(keys, weights, chunks)
-    pairs = _shares(keys, *_weigh(list(counted), holders.rows))
+    asked = list(weights)
+    for place, certainty in enumerate(certainties):
+        if 0 < certainty < 1:  # what was asked for is in no chunk
+            asked[place] = _weight(0, holders.rows)
+            weights[place] *= certainty
+    total = sum(asked)
+    words = _shares(keys, weights, chunks, total)
+    weights, chunks = _weigh(list(counted), holders.rows)
+    pairs = _shares(keys, weights, chunks, sum(weights))
+    # Where no chunk holds a telling word, BM25 is that of words which tell nothing.
+    full = {key: min(scores[key] / (_FULL * total), words[key]) for key in keys}
     return {
-        key: min(1.0, 0.5 * (words[key] + scores[key] / (_FULL * total)) + _SIDE_BY_SIDE * pairs[key]) for key in keys
+        key: min(1.0, 0.5 * (words[key] + full[key]) + _SIDE_BY_SIDE * pairs[key] * sqrt(words[key])) for key in keys
     }
 
 
 def _weigh(found: Sequence[tuple[int, Collection[int]]], rows: int) -> tuple[list[float], list[Collection[int]]]:
     """Return each term's inverse document frequency, above 0, and which of the keys hold it."""
-    weights = [log(1 + (rows - count + 0.5) / (count + 0.5)) for count, _ in found]
-    return weights, [held for _, held in found]
+    return [_weight(count, rows) for count, _ in found], [held for _, held in found]
 
 
-def _shares(keys: Sequence[int], weights: Sequence[float], chunks: Sequence[Collection[int]]) -> dict[int, float]:
-    """Return which part of the weights each chunk holds."""
+def _weight(count: int, rows: int) -> float:
+    return log(1 + (rows - count + 0.5) / (count + 0.5))
+
+
+def _shares(
+    keys: Sequence[int], weights: Sequence[float], chunks: Sequence[Collection[int]], total: float
+) -> dict[int, float]:
+    """Return which part of ``total`` each chunk holds."""
     shares = dict.fromkeys(keys, 0.0)
-    total = sum(weights)
     for weight, held in zip(weights, chunks, strict=True):
         share = weight / total
         for key in held:

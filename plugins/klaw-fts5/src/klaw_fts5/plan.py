@@ -11,8 +11,9 @@ from attrs import field, frozen
 
 from klaw_core.words.query import MAX_TERMS, Term, read_terms
 
-# What makes an English sentence a question. Among short messages, which seldom ask, these words are rare and would
-# count as much as what was asked about. Russian and Chinese lists were tried and changed nothing.
+# What makes an English sentence a question, and who asks whom. Among short messages, which seldom ask, and among
+# documents, which speak of nobody, these words are rare and would count as much as what was asked about. Russian and
+# Chinese lists were tried and changed nothing.
 _ASKING = frozenset(
     (
         "what",
@@ -31,6 +32,17 @@ _ASKING = frozenset(
         "are",
         "was",
         "were",
+        "i",
+        "me",
+        "my",
+        "mine",
+        "we",
+        "us",
+        "our",
+        "ours",
+        "you",
+        "your",
+        "yours",
     )
 )
 
@@ -41,6 +53,11 @@ _RUSSIAN = """
 """
 _CHINESE = "什么 多少 哪些 哪个 哪里 哪一 哪种 哪位 何时 如何 怎么 怎样 为何 为什 是谁 几个 何种 何人"
 _ASKING_ELSEWHERE = frozenset((*_RUSSIAN.split(), *_CHINESE.split()))
+
+
+# How sure it is that a longer or shorter word is meant, where no chunk holds a word as it was asked: `bike` may be the
+# beginning of `bikeshedding`, and `archit` that of `architecture`.
+_GUESSED = 0.5
 
 
 class Counts(Protocol):
@@ -65,12 +82,13 @@ class Plan:
 
     ``steps`` are sets of terms, the most telling first: the first that finds anything is the answer. ``pairs`` are
     phrases of two neighbouring words: a chunk that holds them as they were asked ranks higher. ``informative`` says of
-    each term that tells what is asked about, in order, whether any chunk holds it.
+    each term that tells what is asked about, in order, how sure it is that a chunk which holds it holds what was meant:
+    1 as it was asked, less as it was guessed, 0 if no chunk holds it.
     """
 
     steps: tuple[tuple[Term, ...], ...] = ()
     pairs: tuple[Term, ...] = ()
-    informative: Mapping[Term, bool] = field(factory=dict)
+    informative: Mapping[Term, float] = field(factory=dict)
 
 
 def narrow(terms: Sequence[Term], counts: Counts, /) -> tuple[Term, ...]:
@@ -96,7 +114,7 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
     steps = tuple(step for step in dict.fromkeys((telling, content, chosen)) if step)
     tell = set(telling)
     informative = {
-        reading or term: reading is not None
+        reading or term: 0.0 if reading is None else 1.0 if reading == term else _GUESSED
         for term, reading in readings.items()
         if (reading is None or reading in tell) and not _asks_anywhere(term)
     }
