@@ -103,6 +103,17 @@ class TestTransactions:
         assert memory.nearest(12)[0] == 12
         assert len(memory.nearest(12, 50)) == 7
 
+    def test_a_first_batch_that_was_rolled_back_stands_in_nobodys_way(self, process):
+        memory = process()
+        memory.connection.execute("BEGIN IMMEDIATE")
+        memory.add(range(1, 10))
+        memory.connection.execute("ROLLBACK")
+        memory.add(range(1, 30))
+        assert memory.index.limitation == ""
+        assert sorted(memory.nearest(1, 50)) == list(range(1, 30))
+        assert sorted(process().nearest(1, 50)) == list(range(1, 30))
+        assert memory.connection.execute("SELECT COUNT(*) FROM lancedb_waiting").get == 0
+
     def test_a_key_with_another_vector_is_found_by_the_new_one_only(self, process):
         memory = process()
         memory.add(range(1, 7))

@@ -77,11 +77,13 @@ class LanceTables:
         """Append a batch, row i for key i, making the table if there is none; return the version that has it."""
         with self._translated("written"):
             rows = _rows(batch, keys, vectors)
-            if not table.version:
-                self._keep(table.name, self._connect().create_table(table.name, rows))
-            else:
-                self._at_least(table).add(rows)
-            return int(self._open[table.name].version)
+            if table.version:
+                opened = self._at_least(table)
+                opened.add(rows)
+            else:  # one that is there nevertheless is of a transaction that was rolled back
+                opened = self._connect().create_table(table.name, rows, mode="overwrite")
+                self._keep(table.name, opened)
+            return int(opened.version)
 
     def rewrite(self, table: TableRecord, name: str, alive: Mapping[int, int]) -> int:
         """Make a table ``name`` of those rows that are alive, by the batch of each key; return its version."""
@@ -91,7 +93,8 @@ class LanceTables:
             schema = _schema(table.dimension)
             batches = (_only_alive(batch, alive).cast(schema) for batch in reader)
             made = self._connect().create_table(name, pa.RecordBatchReader.from_batches(schema, batches))
-            return int(self._keep(name, made).version)
+            self._keep(name, made)
+            return int(made.version)
 
     def index(self, table: TableRecord) -> int:
         """Build the approximate index where it pays, or build it again; return the version that has it."""
@@ -178,14 +181,15 @@ class LanceTables:
         with self._lock:
             opened = self._open.get(table.name)
         if opened is None:
-            return self._keep(table.name, connection.open_table(table.name))
+            opened = connection.open_table(table.name)
+            self._keep(table.name, opened)
         if opened.version < table.version:
             opened.checkout_latest()
         return opened
 
-    def _keep(self, name: str, opened: LanceTable) -> LanceTable:
+    def _keep(self, name: str, opened: LanceTable) -> None:
         with self._lock:
-            return self._open.setdefault(name, opened)
+            self._open[name] = opened
 
     @contextmanager
     def _translated(self, done: str) -> Iterator[None]:
