@@ -208,6 +208,16 @@ def test_what_was_only_guessed_tells_half_as_much(connection: apsw.Connection) -
     assert 0.2 < relevance("bike") <= 0.5
 
 
+@pytest.mark.parametrize(("question", "key"), [("US tariffs", 51), ("gold mine tariffs", 52)])
+def test_words_that_are_names_of_things_as_well_tell_something(
+    connection: apsw.Connection, question: str, key: int
+) -> None:
+    index = Fts5Index()
+    texts = [*(f"tariffs number {number}" for number in range(50)), "tariffs of the US", "tariffs of a gold mine"]
+    index.add(connection, "memory", [stored(number, text) for number, text in enumerate(texts, 1)], None)
+    assert index.search(connection, Query(question), 5)[0].key == key
+
+
 def test_words_for_who_asks_whom_tell_nothing(connection: apsw.Connection) -> None:
     index = Fts5Index()
     texts = [*(f"gulls number {number}" for number in range(50)), "my_macro my own", "the bicycle is in the cellar"]
