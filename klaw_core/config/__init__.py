@@ -1,1 +1,1 @@
-"""Read the configuration: TOML files and the environment, checked strictly, every problem at once."""
+"""Read the configuration from TOML files and the environment, check it strictly, and report all problems at once."""

@@ -1,4 +1,4 @@
-"""The table ``memory.conversations``, checked."""
+"""Validation of the table ``memory.conversations``."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,11 +8,11 @@ from klaw_core.values.config import ConversationSettings
 
 _PLACE = "memory.conversations"
 _ROLES = ("user", "assistant", "system", "tool")
-_SMALLEST_PASSAGE = 8
+_MIN_CHUNK_TOKENS = 8
 
 
 def conversation_settings(table: Any, problems: list[str]) -> ConversationSettings:
-    """Return the table as a value; append what is wrong with it, each with its place."""
+    """Return the table as settings; append each problem, with its place, to ``problems``."""
     if not isinstance(table, Mapping):
         problems.append(f"{_PLACE}: expected a table, got {shown(table)}")
         return ConversationSettings()
@@ -32,13 +32,13 @@ def conversation_settings(table: Any, problems: list[str]) -> ConversationSettin
 
 
 def _pattern_problems(pattern: str) -> list[str]:
-    import regex  # type: ignore[import-untyped]  # it ships no types; only where a pattern is configured
+    import regex  # type: ignore[import-untyped]  # it ships no types; imported only if a pattern is configured
 
     try:
         compiled = regex.compile(pattern)
     except regex.error as error:
         return [f"not a regular expression: {error}"]
-    return ["the pattern matches the empty string, and therefore everywhere"] if compiled.fullmatch("") else []
+    return ["the pattern matches the empty string, so it would match everywhere"] if compiled.fullmatch("") else []
 
 
 def _strings(value: Any) -> str:
@@ -68,7 +68,7 @@ _CHECKS: Mapping[str, Callable[[Any], str]] = {
     "redact": _strings,
     "redact_secrets": _truth,
     "redact_notes": _truth,
-    "max_tokens": _whole(_SMALLEST_PASSAGE),
+    "max_tokens": _whole(_MIN_CHUNK_TOKENS),
     "packed_tokens": _whole(0),
     "context_tokens": _whole(0),
 }

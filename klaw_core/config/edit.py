@@ -1,6 +1,6 @@
-"""Changes to the user's configuration file that keep its comments, its order and its formatting.
+"""Edit the user's configuration file; its comments, order and formatting are preserved.
 
-A *place* is dotted as in every message of Klaw: ``memory.fusion.k``, ``memory.retrieval[0].weight``.
+A *place* is a dotted path, written as in Klaw's messages: ``memory.fusion.k``, ``memory.retrieval[0].weight``.
 """
 
 import re
@@ -23,9 +23,9 @@ _KEPT = {"type", "weight"}  # keys that belong to the table, not to the componen
 
 
 def parse_place(place: str, *, whole: bool = False) -> tuple[Step, ...]:
-    """Return the steps of a place: ``("memory", "retrieval", 0, "weight")``; of a table too, if ``whole``.
+    """Split a place into steps: ``("memory", "retrieval", 0, "weight")``.
 
-    Raise ConfigError.
+    With ``whole`` the place may also name an entry of an array of tables. Raise ConfigError for an invalid place.
     """
     steps: list[Step] = []
     for part in place.split("."):
@@ -41,7 +41,7 @@ def parse_place(place: str, *, whole: bool = False) -> tuple[Step, ...]:
 
 
 def parse_value(text: str) -> Any:
-    """Return what ``text`` means in TOML; text that means nothing there is a string."""
+    """Parse ``text`` as a TOML value; return it unchanged if it is not one."""
     try:
         parsed = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
@@ -50,11 +50,11 @@ def parse_value(text: str) -> Any:
 
 
 def with_value(source: str, place: str, value: Any) -> tuple[str, tuple[str, ...]]:
-    """Return TOML text in which ``place`` has the value, and the places that had to go for it.
+    """Set ``place`` to a value; return the new TOML text and the places that were removed.
 
-    A table that picks another ``type`` loses the options of the old one: they mean nothing to the new.
-    Missing tables are made, of an array the next one only; the retrievers, which have defaults as a whole, are
-    written out first. Raise ConfigError if the text is not TOML or the place runs through something that is no table.
+    Changing a table's ``type`` removes the options of the old component, because the new one does not know them.
+    Missing tables are created; an array of tables can grow by one entry. Before the first retriever is changed, the
+    default retrievers are written to the file. Raise ConfigError if the text is not TOML or a parent is not a table.
     """
     document = _parse(source)
     steps = parse_place(place)
@@ -72,15 +72,15 @@ def with_value(source: str, place: str, value: Any) -> tuple[str, tuple[str, ...
     is_new = not table
     table[key] = value
     if is_new and isinstance(table, tomlkit.items.Table):
-        table.add(tomlkit.nl())  # an empty line before what follows
+        table.add(tomlkit.nl())  # an empty line after the new table
     parent = place.rpartition(".")[0]
     return tomlkit.dumps(document), tuple(f"{parent}.{name}" for name in removed)
 
 
 def without_value(source: str, place: str) -> tuple[str, bool]:
-    """Return TOML text that says nothing about ``place`` (a key or a whole table), and whether it did before.
+    """Remove ``place`` (a key or a whole table); return the TOML text and whether the place was set.
 
-    A table that is left empty stays, with its comments. Raise ConfigError.
+    A parent table that becomes empty stays, with its comments. Raise ConfigError.
     """
     document = _parse(source)
     steps = parse_place(place, whole=True)
@@ -94,14 +94,14 @@ def without_value(source: str, place: str) -> tuple[str, bool]:
 
 
 def _at(table: Any, step: Step) -> Any:
-    """Return what stands at a step, None if nothing does."""
+    """Return the value at a step, or None."""
     if isinstance(step, int):
         return table[step] if isinstance(table, list) and step < len(table) else None
     return table.get(step) if isinstance(table, Mapping) else None
 
 
 def with_listed(source: str, key: str, directory: Path) -> str:
-    """Return TOML text whose top-level array ``key`` lists a directory. Raise ConfigError."""
+    """Add a directory to the top-level array ``key``; return the TOML text. Raise ConfigError."""
     document = _parse(source)
     listed = document.get(key)
     if listed is None:
@@ -114,7 +114,7 @@ def with_listed(source: str, key: str, directory: Path) -> str:
 
 
 def read_source(file: Path) -> str:
-    """Return the file's text, empty if there is no such file yet. Raise ConfigError if it cannot be read."""
+    """Return the file's text, or an empty string if the file does not exist. Raise ConfigError if it cannot be read."""
     try:
         return file.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -126,7 +126,7 @@ def read_source(file: Path) -> str:
 
 
 def write_source(file: Path, source: str) -> None:
-    """Replace the file's text at once, or not at all. A link is followed, not replaced. Raise StoreReadOnlyError."""
+    """Replace the file's text atomically. Symbolic links are followed, not replaced. Raise StoreReadOnlyError."""
     write_atomically(file.resolve(), source)
 
 
@@ -138,7 +138,7 @@ def _parse(source: str) -> tomlkit.TOMLDocument:
 
 
 def _descend(table: Any, step: Step, following: Step, place: str) -> Any:
-    """Return what stands at ``step``, making it if it is missing."""
+    """Return the table or array at ``step``; create it if it is missing."""
     if isinstance(step, int):
         return _entry(table, step, place)
     if not isinstance(table, MutableMapping):
@@ -160,12 +160,12 @@ def _entry(tables: Any, index: int, place: str) -> Any:
 
 
 def _written(steps: Sequence[Step]) -> str:
-    """Return the place that these steps lead to."""
+    """Format steps as a place, the inverse of :func:`parse_place`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
 
 
 def _default_type(steps: tuple[Step, ...], otherwise: Any) -> Any:
-    """Return the type that a table of the file has while it names none."""
+    """Return the default at these steps, or ``otherwise`` if there is none."""
     defaults: Any = DEFAULTS
     for step in steps:
         defaults = defaults.get(step) if isinstance(defaults, Mapping) else None
@@ -182,5 +182,5 @@ def _retrievers() -> tomlkit.items.AoT:
     tables = tomlkit.aot()
     for entry in DEFAULTS["memory"]["retrieval"]:
         tables.append(_table(entry))
-    tables[-1].add(tomlkit.nl())  # an empty line before what follows
+    tables[-1].add(tomlkit.nl())  # an empty line after the last table
     return tables

@@ -1,4 +1,4 @@
-"""The files that configure: where each stands, which of them count, and the data directory in force."""
+"""The configuration files: where they are, which of them apply, and which data directory is used."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from klaw_core.config.layers import PROJECT_MEMORY, Layer, Table, project_file, 
 from klaw_core.config.places import user_directory
 from klaw_core.errors import ConfigError
 
-#: The name of a configuration that concerns one data directory, in it.
+#: The name of the configuration file inside a data directory.
 DATA_CONFIG = "config.toml"
 
 
-# The environment is not a default argument: whatever shows a signature would show every key in it.
+# The environment is not a default argument: tools that print signatures would print its secrets.
 def user_config_file(environment: Mapping[str, str] | None = None) -> Path:
-    """Return where the user's configuration stands: ``KLAW_CONFIG``, or the platform's place. Raise ConfigError."""
+    """Return the path of the user's configuration: ``KLAW_CONFIG``, or the platform's default. Raise ConfigError."""
     named = (os.environ if environment is None else environment).get("KLAW_CONFIG")
     return _at_home(Path(named), "KLAW_CONFIG") if named else user_directory("config") / "config.toml"
 
 
 def _at_home(path: Path, name: str) -> Path:
-    """Return the path with ``~`` replaced. Raise ConfigError if it names a user that there is not."""
+    """Expand ``~`` in a path. Raise ConfigError if the named user does not exist."""
     try:
         return path.expanduser()
     except RuntimeError as error:
@@ -30,7 +30,10 @@ def _at_home(path: Path, name: str) -> Path:
 
 
 class ConfigFiles:
-    """The files that are read, and the data directory in force: named, a project's own, or the user's."""
+    """The configuration files to read and the data directory to use.
+
+    The data directory is the named one, else the project's own, else the user's.
+    """
 
     def __init__(
         self,
@@ -55,7 +58,7 @@ class ConfigFiles:
         if named := self._environment.get("KLAW_DATA_DIR"):
             return _at_home(Path(named), "KLAW_DATA_DIR")
         if self._memory is not None:
-            # A .klaw that came with a clone is a stranger's: a model would be told its facts as the user's.
+            # A cloned repository may contain a stranger's .klaw. Its facts would reach a model as the user's own.
             if _lists(self._own, "project_memories", self._memory.parent):
                 return self._memory
             self.notices = (
@@ -64,7 +67,7 @@ class ConfigFiles:
         return user_directory("data")
 
     def layers(self, problems: list[str]) -> list[Layer]:
-        """Return what was read, later layers over earlier ones; append what could not be read."""
+        """Return the layers, lowest precedence first; append a problem for each file that cannot be read."""
         problems.extend(self._user_problems)
         layers: list[Layer] = []
         if self._own is not None:
@@ -85,6 +88,6 @@ class ConfigFiles:
 
 
 def _lists(own: Table | None, key: str, directory: Path) -> bool:
-    """Return whether the user's own file lists this directory."""
+    """Return whether the user's configuration lists this directory under ``key``."""
     listed = (own or {}).get(key)
     return isinstance(listed, list) and os.path.realpath(directory) in listed

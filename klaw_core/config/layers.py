@@ -1,4 +1,4 @@
-"""Layers of tables: read them, refuse what an untrusted one may not set, and lay one over the other."""
+"""Configuration layers: read them, reject settings that an untrusted layer may not make, and merge them."""
 
 import json
 import os
@@ -11,30 +11,31 @@ from attrs import frozen
 
 Table = dict[str, Any]
 
-# Deeper than any option: what walks the tables below may recurse.
-_MOST_LEVELS = 20
-_LONGEST_SHOWN = 80
-# More than a configuration ever holds, and little enough to read: a project's klaw.toml is a stranger's.
-_LARGEST_FILE = 1024 * 1024
-# tomllib takes 250 MB for a key of 8,000 parts; a quoted part counts as one that is not.
+# Nested tables. No option is deeper, and the limit makes recursion over tables safe.
+_MAX_LEVELS = 20
+# Characters of a value in an error message.
+_MAX_SHOWN = 80
+# Bytes. A project's klaw.toml may come from a stranger, so its size is limited.
+_MAX_FILE_BYTES = 1024 * 1024
+# A dotted key with too many parts: tomllib needs 250 MB for a key of 8,000 parts.
 _QUOTED = re.compile(r""""[^"\n]*"|'[^'\n]*'""")
-_DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{_MOST_LEVELS}}}")
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{_MAX_LEVELS}}}")
 
-#: The data directory of a project that has a memory of its own.
+#: The name of a project's own data directory.
 PROJECT_MEMORY = ".klaw"
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
-# What a project's klaw.toml may set without being trusted: how rankings are merged. Anything else could load code, send
-# notes to a server, or write elsewhere; how text is cut concerns the index, which other directories share.
-_FREE = ("memory.fusion",)
-_FREE_IN_OWN_MEMORY = ("memory.chunking", *_FREE)
+# The tables that an untrusted klaw.toml may set. Other tables could load code, send notes to a server, or write to
+# other places. Chunking is allowed only if the project has its own index: other directories share the user's index.
+_UNTRUSTED_TABLES = ("memory.fusion",)
+_UNTRUSTED_TABLES_WITH_OWN_INDEX = ("memory.chunking", *_UNTRUSTED_TABLES)
 
 
 @frozen(eq=False, repr=False)
 class Layer:
-    """One source of settings: a file, or the environment. ``owns_index``: the index in force is the project's own."""
+    """One source of settings: a file or the environment. ``owns_index`` means that the project has its own index."""
 
     name: str
     table: Table
@@ -44,18 +45,21 @@ class Layer:
 
 
 def read_file(path: Path, problems: list[str]) -> Table | None:
-    """Read a TOML file, or return None if there is none; any other problem is appended, and the table is then empty."""
+    """Read a TOML file; return None if it does not exist.
+
+    Any other problem is appended to ``problems``, and an empty table is returned.
+    """
     table: Table = {}
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST_FILE + 1)
+            data = file.read(_MAX_FILE_BYTES + 1)
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
-        if len(data) > _LARGEST_FILE:
-            problems.append(f"{path}: larger than {_LARGEST_FILE:,} bytes")
+        if len(data) > _MAX_FILE_BYTES:
+            problems.append(f"{path}: larger than {_MAX_FILE_BYTES:,} bytes")
         elif _DEEP_KEY.search(_QUOTED.sub("q", text)):
             problems.append(f"{path}: nested too deeply")
         else:
-            import tomllib  # here, because most commands find one file or none
+            import tomllib  # imported late: many commands read no configuration file
 
             table = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
@@ -66,16 +70,16 @@ def read_file(path: Path, problems: list[str]) -> Table | None:
         problems.append(f"{path}: not valid UTF-8")
     except RecursionError:
         problems.append(f"{path}: nested too deeply")
-    except ValueError as error:  # not TOML; a number of more digits than Python reads; a NUL in the path
+    except ValueError as error:  # invalid TOML, an integer with too many digits, or a NUL in the path
         problems.append(f"{path}: not valid TOML: {error}")
-    if _levels(table) > _MOST_LEVELS:
+    if _levels(table) > _MAX_LEVELS:
         problems.append(f"{path}: nested too deeply")
         return {}
     return table
 
 
 def _levels(table: Table) -> int:
-    """Return how deep tables and arrays stand in each other, without recursion."""
+    """Return the nesting depth of tables and arrays, computed without recursion."""
     level, values = 0, list[Any]([table])
     while values:
         level += 1
@@ -85,10 +89,9 @@ def _levels(table: Table) -> int:
 
 
 def overlay(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Table:
-    """Lay ``upper`` over ``lower``: tables merge, anything else replaces.
+    """Merge ``upper`` into a copy of ``lower``: tables are merged, other values are replaced.
 
-    A table that picks another ``type`` replaces the whole table: the options of one component mean
-    nothing to another.
+    A table with another ``type`` replaces the whole table, because each component has its own options.
     """
     merged = dict(lower)
     for key, value in upper.items():
@@ -102,13 +105,13 @@ def overlay(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Table:
 
 
 def forbidden(layer: Layer) -> Iterator[str]:
-    """Yield a problem for each setting that this layer may not make because it is not trusted."""
+    """Yield a problem for each setting that this layer may not make; a trusted layer may make all."""
     if layer.trusted:
         return
     hint = "move it to your own configuration, or run `klaw config trust`"
-    free = _FREE_IN_OWN_MEMORY if layer.owns_index else _FREE
+    allowed = _UNTRUSTED_TABLES_WITH_OWN_INDEX if layer.owns_index else _UNTRUSTED_TABLES
     for place, value in leaves(layer.table):
-        if not place.startswith(tuple(f"{table}." for table in free)):
+        if not place.startswith(tuple(f"{table}." for table in allowed)):
             other = (
                 "; a project with a memory of its own may: `klaw init --here`"
                 if place.startswith("memory.chunking.")
@@ -132,7 +135,7 @@ def _strings_in(value: Any) -> Iterator[str]:
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value that is not a table, with its dotted place; arrays of tables by index."""
+    """Yield the dotted place and the value of everything that is not a table; places in arrays have an index."""
     for key, value in table.items():
         place = join(prefix, key)
         if isinstance(value, Mapping):
@@ -145,22 +148,25 @@ def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def join(place: str, key: str) -> str:
-    """Return the place of a key in the table at ``place``; a key that is not bare is quoted, as in TOML."""
+    """Return the place of a key in the table at ``place``; a key that is not a TOML bare key is quoted."""
     written = key if _BARE_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)
     return f"{place}.{written}" if place else written
 
 
 def shown(value: Any) -> str:
-    """Return a value as an error message shows it: on one line, and short."""
+    """Format a value for an error message: on one line, and short."""
     try:
         text = repr(value)
-    except ValueError:  # an integer of more digits than Python writes
+    except ValueError:  # an integer with too many digits for Python to format
         return "a very large number"
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 
 
 def expand(value: Any, place: str, environment: Mapping[str, str], unset: dict[str, str]) -> Any:
-    """Replace ``${VAR}`` in every string by the environment's value; ``unset`` gets a problem by place for others."""
+    """Replace ``${VAR}`` in every string with the variable's value.
+
+    For a variable that is not set, add a problem to ``unset``, with the place as key.
+    """
     if isinstance(value, str):
 
         def variable(match: re.Match[str]) -> str:
@@ -178,17 +184,17 @@ def expand(value: Any, place: str, environment: Mapping[str, str], unset: dict[s
 
 
 def project_file(start: Path) -> Path | None:
-    """Return the nearest ``klaw.toml`` in ``start`` or above it, not above the home directory."""
+    """Return the nearest ``klaw.toml`` in ``start`` or its parents; the search ends at the home directory."""
     return _nearest_above(start, "klaw.toml", os.path.isfile)
 
 
 def project_memory(start: Path) -> Path | None:
-    """Return the nearest directory ``.klaw`` in ``start`` or above it, not above the home directory."""
+    """Return the nearest directory ``.klaw`` in ``start`` or its parents; the search ends at the home directory."""
     return _nearest_above(start, PROJECT_MEMORY, os.path.isdir)
 
 
 def _nearest_above(start: Path, name: str, is_there: Callable[[Path], bool]) -> Path | None:
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111  # Path.home() raises where there is none
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111  # Path.home() raises if there is no home directory
     for directory in (start, *start.parents):
         candidate = directory / name
         if is_there(candidate):

@@ -1,6 +1,7 @@
-"""From files and environment to one frozen :class:`Config`.
+"""Load one frozen :class:`Config` from the configuration files and the environment.
 
-Later layers win: defaults, the user's file, the project's ``klaw.toml``, ``KLAW_*`` variables, options.
+Layers in order of precedence, lowest first: defaults, the user's file, the data directory's ``config.toml``, the
+project's ``klaw.toml``, ``KLAW_*`` variables, options.
 """
 
 import os
@@ -32,9 +33,9 @@ from klaw_core.values.config import CacheSettings, Config, Selection
 
 _TOP = ("memory", "extensions", "plugins", "trusted_projects", "project_memories")
 _MEMORY = (*COMPONENTS, *COMPONENT_ARRAYS, *OTHER_TABLES)
-# What is not one embedder: neither makes sense after another.
+# Types that do not name one embedder.
 _NO_FALLBACK = {AUTO, "none"}
-_MOST_ENTRIES = 2**63
+_MAX_CACHE_ENTRIES = 2**63
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"", "0", "false", "no", "off"}
 
@@ -50,12 +51,13 @@ def load_config(
 ) -> Config:
     """Read every layer and return the configuration.
 
-    ``config_file`` and ``data_dir`` replace the options of those names, ``directory`` is where the
-    search for a project's ``klaw.toml`` begins (None: no project), ``environment`` replaces that of the process,
+    ``config_file`` and ``data_dir`` correspond to the options of the same names. The search for a project's
+    ``klaw.toml`` starts in ``directory`` (None: no project). ``environment`` replaces that of the process, and
     ``overrides`` takes precedence over everything.
-    Options of components are checked when they are assembled. But if there is already a problem here, ``check`` is
-    called with the selections and the disabled plugins, so that all problems are reported together; it is not called if
-    the disabled plugins are not known. Raise ConfigError with every problem found.
+
+    Component options are normally checked later, at assembly. If there is a problem already, ``check`` is called with
+    the selections and the disabled plugins, so that all problems are reported together. It is not called if a layer or
+    the list of disabled plugins cannot be read. Raise ConfigError with every problem found.
     """
     environment = os.environ if environment is None else environment
     problems: list[str] = []
@@ -69,7 +71,7 @@ def load_config(
         problems.extend(_unknown_keys(layer))
         refused = list(forbidden(layer))
         problems.extend(refused)
-        if not refused:  # else a message about its values would show what ${VAR} stands for
+        if not refused:  # a message about a value would reveal the content of a ${VAR} in it
             table = overlay(table, layer.table)
     unset: dict[str, str] = {}
     expanded = expand(table, "", environment, unset)
@@ -122,7 +124,7 @@ def _unknown_keys(layer: Layer) -> list[str]:
 
 
 def nearest(key: str, known: tuple[str, ...]) -> str:
-    """Return ``; did you mean 'x'?`` for the known key nearest to ``key``, or the list of known keys."""
+    """Return ``; did you mean 'x'?`` with the known key most similar to ``key``, or else the list of known keys."""
     from difflib import get_close_matches
 
     match = get_close_matches(key, known, n=1)
@@ -158,19 +160,19 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
     chosen["sync"] = sync_settings(memory.get("sync"), problems)
     if not chosen.get("retrieval"):
         problems.append("memory.retrieval: at least one retriever is needed")
-    for key in ("retrieval", "reranking"):  # an explanation tells their parts in a score by name
+    for key in ("retrieval", "reranking"):  # an explanation of a score identifies components by name
         types = [selection.type for selection in chosen.get(key, ())]
         twice = sorted({name for name in types if name and types.count(name) > 1})
         problems.extend(f"memory.{key}: the {COMPONENT_ARRAYS[key]} {name!r} is listed twice" for name in twice)
     return chosen
 
 
-# Tables whose component everything else works without: an unset variable in one of them is its own problem.
+# Tables with optional components. An unset variable in one of them disables only that component.
 _DISPENSABLE = ("embedding", "reranking", "language_model")
 
 
 def _with_unset(chosen: dict[str, Any], unset: dict[str, str], problems: list[str]) -> dict[str, Any]:
-    """Return the selections, those with the problem of an unset variable that can be done without; append the rest."""
+    """Mark the optional components that use an unset variable; append all other unset variables to ``problems``."""
     dispensable = [place for key in _DISPENSABLE for item in _several(chosen.get(key)) for place in _places(item)]
 
     def marked(item: Selection) -> Selection:
@@ -197,13 +199,13 @@ def _places(item: Selection) -> Sequence[str]:
 
 
 def _owner(place: str, tables: Sequence[str]) -> str:
-    """Return the innermost of these tables that an option stands in, empty if none; ``type`` is no option."""
+    """Return the innermost of these tables that contains an option, or ``""``; ``type`` is not an option."""
     inside = [table for table in tables if place.startswith(f"{table}.") and place != f"{table}.type"]
     return max(inside, key=len, default="")
 
 
 def _by_name(kind: Kind[Any], place: str, tables: Any, problems: list[str]) -> dict[str, Selection]:
-    """Return components by the names of their tables; ``type`` may be left out where it is that name."""
+    """Return selections by the names of their tables; ``type`` defaults to that name."""
     if not isinstance(tables, Mapping):
         problems.append(f"{place}: expected tables, [{place}.NAME], got {shown(tables)}")
         return {}
@@ -258,7 +260,7 @@ def _selection(kind: str, place: str, table: Any, problems: list[str]) -> Select
 
 
 def _fallback(entries: Any, place: str, problems: list[str]) -> tuple[Selection, ...]:
-    """Return the embedders that serve where the first one does not work; each a table like its own."""
+    """Return the fallback embedders; each is a table with the same keys as ``memory.embedding``."""
     if not isinstance(entries, list):
         problems.append(f"{place}: expected an array of tables, [[{place}]]")
         return ()
@@ -276,14 +278,14 @@ def _cache(table: Any, problems: list[str]) -> CacheSettings:
         problems.append(f"memory.cache: expected a table, got {shown(table)}")
         return CacheSettings()
     entries = table.get("max_entries")
-    if isinstance(entries, bool) or not isinstance(entries, int) or not 0 <= entries < _MOST_ENTRIES:
+    if isinstance(entries, bool) or not isinstance(entries, int) or not 0 <= entries < _MAX_CACHE_ENTRIES:
         problems.append(f"memory.cache.max_entries: expected a whole number of at least 0, got {shown(entries)}")
         return CacheSettings()
     return CacheSettings(entries)
 
 
 def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...] | None:
-    """Return an array's strings; None, and a problem, if it is anything else."""
+    """Return an array of strings as a tuple; otherwise append a problem and return None."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(value)
     problems.append(f"{place}: expected an array of strings, got {shown(value)}")
@@ -291,14 +293,14 @@ def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...] | N
 
 
 def disabled_plugins(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the plugins that the environment disables, whatever the files say."""
+    """Return the plugins that ``KLAW_DISABLE_PLUGINS`` disables."""
     value = (os.environ if environment is None else environment).get("KLAW_DISABLE_PLUGINS", "")
     names = (name.strip() for name in value.split(","))
     return tuple(filter(None, names))
 
 
 def _disabled(plugins: Any, environment: Mapping[str, str], problems: list[str]) -> tuple[str, ...] | None:
-    """Return the plugins that are disabled; None, and a problem, if the files do not say which."""
+    """Return the plugins that the files and the environment disable; append a problem and return None on error."""
     if not isinstance(plugins, Mapping):
         problems.append(f"plugins: expected a table, got {shown(plugins)}")
         return None

@@ -1,4 +1,4 @@
-"""The configuration that ``Memory.open`` means by what it is given: a configuration, a database file, a directory."""
+"""The configuration for ``Memory.open``, which takes a configuration, a database file or a data directory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ Check = Callable[[Sequence[Selection], Collection[str]], Sequence[str]]
 def config_for(given: Config | str | Path | None, data_dir: str | Path | None, check: Check) -> Config:
     """Return the configuration to assemble a memory from.
 
-    A path with a suffix (``notes.db``) is the SQLite database; what people own of it stands next to it, in
-    ``notes.db-data``, unless ``data_dir`` names another directory. Any other path is a data directory.
-    Raise ConfigError.
+    A path with a suffix (``notes.db``) is the SQLite database; its data directory is ``notes.db-data`` next to it,
+    unless ``data_dir`` names another one. Any other path is a data directory. Raise ConfigError.
     """
     if given is None:
         return load_config(data_dir=data_dir, check=check)

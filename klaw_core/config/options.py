@@ -1,6 +1,6 @@
-"""From a table to a component's options: cattrs, strict, with errors a person can act on.
+"""Convert a table to a component's options with cattrs: strictly, and with actionable errors.
 
-cattrs is imported where a table says anything: most say nothing, and it takes as long to import as a search in them.
+Most tables set no options. cattrs is imported only for those that do, because the import takes as long as a search.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def _converter() -> cattrs.Converter:
     import cattrs
 
     converter = cattrs.Converter(forbid_extra_keys=True)
-    # cattrs converts ("8" to 8); a configuration should say what it means.
+    # By default cattrs converts "8" to 8; a configuration must use the right type.
     for kind, check in {int: _strict(int), float: _strict(float, int), str: _strict(str), bool: _strict(bool)}.items():
         converter.register_structure_hook(kind, check)
     return converter
 
 
 def build_options(component: Component[Any, Any], selection: Selection, problems: list[str]) -> Any:
-    """Structure the selection's options as the component's attrs class; append problems instead of raising.
+    """Convert the selection's options to the component's attrs class.
 
-    Return None if there was a problem.
+    Problems are appended, not raised; None is returned if there were any.
     """
     options = None
     try:
@@ -64,7 +64,7 @@ def _has_defaults(options: type) -> bool:
 
 
 def _no_arrays(table: Mapping[str, Any], options: type, place: str) -> Iterator[str]:
-    """Yield a problem for each key that should be an array and is not: cattrs would take a string letter by letter."""
+    """Yield a problem for each value that should be an array; cattrs would split a string into letters."""
     kinds = get_type_hints(options)
     for key, value in table.items():
         kind = kinds.get(key, object)
@@ -77,15 +77,15 @@ def _no_arrays(table: Mapping[str, Any], options: type, place: str) -> Iterator[
 
 
 def secret_options(options: type) -> frozenset[str]:
-    """Return the keys of the options that are shown nowhere: those that an attrs class leaves out of its repr.
+    """Return the keys of the secret options, which are never shown: the attrs fields with ``repr=False``.
 
-    A secret is a string, or a table of strings that are all secret (declared as a ``Mapping``).
+    A secret is a string, or a table of secret strings (a field of type ``Mapping``).
     """
     return frozenset(field.alias or field.name for field in attrs.fields(options) if field.repr is False)
 
 
 def _no_secrets(table: Mapping[str, Any], options: type, place: str) -> Iterator[str]:
-    """Yield a problem for each secret that is no string: any other message would show what it is."""
+    """Yield a problem for each secret of the wrong type; other messages would show its value."""
     kinds = get_type_hints(options)
     for key in sorted(secret_options(options) & table.keys()):
         here, value = join(place, key), table[key]
@@ -114,7 +114,7 @@ def _explain(error: BaseException, place: str) -> list[str]:
         return [f"{join(place, key)}: unknown key{nearest(key, known)}" for key in sorted(error.extra_fields)]
     if isinstance(error, KeyError):
         return [f"{place}: is required"]
-    # attrs' own validators put the attribute, the validator's argument and the value behind the message.
+    # The validators of attrs add the attribute, their argument and the value after the message; only show the message.
     return [f"{place}: {error.args[0] if error.args else type(error).__name__}"]
 
 

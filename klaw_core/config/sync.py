@@ -1,4 +1,4 @@
-"""The table ``memory.sync``, checked."""
+"""Validation of the table ``memory.sync``."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,14 +9,14 @@ from klaw_core.config.layers import shown
 from klaw_core.values.config import SyncSettings
 
 _PLACE = "memory.sync"
-_MOST = 2**31
+_MAX_VALUE = 2**31
 
 #: The keys of the table.
 KEYS = tuple(field.name for field in attrs.fields(SyncSettings))
 
 
 def sync_settings(table: Any, problems: list[str]) -> SyncSettings:
-    """Return the table as a value; append what is wrong with it, each with its place."""
+    """Return the table as settings; append each problem, with its place, to ``problems``."""
     if not isinstance(table, Mapping):
         problems.append(f"{_PLACE}: expected a table, got {shown(table)}")
         return SyncSettings()
@@ -27,8 +27,8 @@ def sync_settings(table: Any, problems: list[str]) -> SyncSettings:
 
 
 def _expected(key: str, value: Any) -> str:
-    """Return what a key should be, empty if it is that."""
+    """Return a description of the expected value, or ``""`` if the value is valid."""
     if isinstance(getattr(SyncSettings(), key), bool):
         return "" if isinstance(value, bool) else "true or false"
-    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
+    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_VALUE
     return "" if good else "a whole number of at least 0"

@@ -1,4 +1,4 @@
-"""Which tables a configuration has, and what an empty file means."""
+"""The tables of a configuration and their defaults."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from klaw_core.values.config import CacheSettings, ConversationSettings, Selecti
 
 
 def _table(settings: attrs.AttrsInstance) -> dict[str, Any]:
-    """Return settings as a table of TOML has them."""
+    """Return settings as a TOML table."""
     values = attrs.asdict(settings, recurse=False)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-#: What an empty file means. Component options are not repeated here: each component has its own defaults.
+#: The defaults. Component options are not repeated here: each component has its own defaults.
 DEFAULTS: Mapping[str, Any] = {
     "memory": {
         "store": {"type": "sqlite"},
@@ -39,19 +39,19 @@ DEFAULTS: Mapping[str, Any] = {
     "project_memories": [],
 }
 
-#: The ``type`` of an embedder that stands for the first that works among those installed.
+#: The embedder ``type`` that selects the first installed embedder that works.
 AUTO = "auto"
 
-#: The tables under ``memory`` that pick one component each, by name.
+#: The tables under ``memory`` that select one component each, by table name.
 COMPONENTS: Mapping[str, Kind[Any]] = {kind.table: kind for kind in KINDS.values() if kind.table and not kind.many}
 
-#: The arrays of tables under ``memory`` that pick one component each, by name.
+#: The arrays of tables under ``memory`` in which each table selects one component, by array name.
 COMPONENT_ARRAYS: Mapping[str, Kind[Any]] = {kind.table: kind for kind in KINDS.values() if kind.many}
 
-#: What else stands under ``memory``.
+#: The other tables under ``memory``.
 OTHER_TABLES = ("formats", "converters", "conversations", "cache", "sync")
 
 
 def extension_selection(name: str, options: Mapping[str, Any] | None = None) -> Selection:
-    """Return the selection of an extension, which is configured by its name."""
+    """Return the selection of an extension; its table is ``extensions.NAME``."""
     return Selection(EXTENSION.name, name, f"extensions.{name}", options or {})
