@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from klaw_core.core_memory.facts import CoreMemory
     from klaw_core.extensions.documents import DocumentsExtension, NewDocument
     from klaw_core.extensions.workspaces import WorkspacesExtension
-    from klaw_core.indexing.flow import ProgressCallback
+    from klaw_core.indexing.run_counts import ProgressCallback
     from klaw_core.maintenance.export import ExportReport
     from klaw_core.maintenance.importing import ImportReport
     from klaw_core.searching.flow import Duplicates, Mode

@@ -11,7 +11,7 @@ import click
 from klaw_core.cli.settings import Settings, common_options, pass_settings
 
 if TYPE_CHECKING:
-    from klaw_core.indexing.flow import ProgressCallback
+    from klaw_core.indexing.run_counts import ProgressCallback
     from klaw_core.memory import Memory
     from klaw_core.values.runs import IndexReport
 

@@ -1,142 +1,39 @@
-"""The index flow: a source in, an index that agrees with it out.
+"""The index flow: make a collection agree with a source.
 
-scan → unchanged by hash? skip → chunk → one transaction a batch: rows, words, the vectors that are cached →
-what the scan no longer found is removed → what lacks a vector gets one, unless that is left for later
+scan → skip unchanged documents → split into chunks → one transaction per batch for rows, words and cached vectors →
+remove documents that the scan did not find → embed the chunks that lack a vector
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
 from klaw_core.embedding.run import EmbeddingRun
-from klaw_core.errors import EmbeddingError, PluginError, StoreError
+from klaw_core.errors import EmbeddingError, PluginError
+from klaw_core.indexing.backfill import Backfill
 from klaw_core.indexing.chunking import FormatChunker, TokenMeter
 from klaw_core.indexing.collection import BATCH, Collection, Manifest
 from klaw_core.indexing.cutting import Cutter, seen_anew
 from klaw_core.indexing.redacting import DocumentRedactor
+from klaw_core.indexing.run_counts import ChunkedDocument, ProgressCallback, RunCounts
+from klaw_core.indexing.unchanged import UnchangedDocuments
 from klaw_core.interfaces.source import ForgetfulSource, Source
-from klaw_core.interfaces.store import Store
-from klaw_core.values.documents import Document, DocumentRecord, Entry, RecordedDocuments
+from klaw_core.values.documents import Document, Entry, RecordedDocuments
 from klaw_core.values.runs import VANISHED, IndexReport, Progress, SkippedEntry
-from klaw_core.values.text import Chunk
 from klaw_core.values.vectors import SpaceRecord
 
-ProgressCallback = Callable[[Progress], None]
-
-#: The name of the lock that a run holds while it embeds; see ``Store.lock``.
-EMBEDDING_LOCK = "embedding"
-
-# So often a document is read anew because another run has written it; the next run does what is left.
+# Attempts to read a document that another run keeps writing. The next run does the rest.
 _MOST_READINGS = 5
-
-# Documents that have not changed are counted to the caller so many at once: one takes less time than to tell of it.
-_REPORTED_AT_ONCE = 64
-
-# Of so many unchanged documents it is remembered at once how to recognise them.
-_REMEMBERED_AT_ONCE = 4096
-
-
-@frozen
-class _ChunkedDocument:
-    """A document that has changed, cut into chunks, and the entry of the scan that it was read from."""
-
-    document: Document
-    chunks: tuple[Chunk, ...]
-    entry: Entry
-    seen: str = ""
-
-
-@define
-class _RunCounts:
-    """What a run over a source has done so far: the one mutable thing of the flow."""
-
-    on_progress: ProgressCallback
-    total: int
-    skipped: list[SkippedEntry]
-    stage: str = "index"
-    bytes: int = 0
-    documents: int = 0
-    added: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    chunks: int = 0
-    seen: set[str] = field(factory=set)
-    overtaken: list[Entry] = field(factory=list)
-
-    def keep(self, entry: Entry) -> None:
-        """Note that an entry has not changed; tell the caller of every so many."""
-        self.seen.add(entry.path)
-        self.unchanged += 1
-        self.documents += 1
-        self.bytes += entry.size
-        if not self.unchanged % _REPORTED_AT_ONCE:
-            self.report()
-
-    def report(self) -> None:
-        """Tell the caller."""
-        self.on_progress(Progress(self.stage, min(self.bytes, self.total), self.total, self.documents, self.chunks))
-
-    def report_part(self, batch: Sequence[_ChunkedDocument], done: int, total: int) -> None:
-        """Tell the caller that ``done`` of ``total`` texts of a batch are dealt with; a batch may take minutes."""
-        if done < total:
-            share = done / total
-            size, chunks = sum(cut.entry.size for cut in batch), sum(len(cut.chunks) for cut in batch)
-            done_bytes = min(self.bytes + int(share * size), self.total)
-            self.on_progress(
-                Progress(self.stage, done_bytes, self.total, self.documents, self.chunks + int(share * chunks))
-            )
-
-    def count(self, batch: Sequence[_ChunkedDocument]) -> None:
-        """Note that a batch is dealt with, and tell the caller."""
-        self.chunks += sum(len(cut.chunks) for cut in batch)
-        self.bytes += sum(cut.entry.size for cut in batch)
-        self.documents += len(batch)
-        self.report()
-
-
-class _TakenError(Exception):
-    """Ends an attempt to take a lock that another run holds."""
-
-
-@contextmanager
-def turn_to_embed(
-    store: Store[Any], data_dir: Path, run: EmbeddingRun, on_progress: ProgressCallback, *, patient: bool
-) -> Iterator[bool]:
-    """Let one run at a time embed: what another is about to be answered must not be asked, and paid for, twice.
-
-    Give True when it is this run's turn. A run that will not embed needs no turn, nor does one where nothing can be
-    written. One that is not ``patient`` does not wait: it is given False while another run embeds.
-    """
-    if run.stopped or not os.access(data_dir, os.W_OK):
-        yield True
-        return
-
-    def wait() -> None:
-        on_progress(Progress("wait" if patient else "left", 0, 0))
-        if not patient:
-            raise _TakenError
-
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(store.lock(EMBEDDING_LOCK, wait))
-        except _TakenError:
-            yield False
-        else:
-            yield True
 
 
 @frozen
 class Indexer:
-    """Makes a collection agree with its sources. ``chunker_of`` gives the chunker of a ``Document.format``."""
+    """Makes a collection agree with its sources. ``chunker_of`` returns the chunker of a ``Document.format``."""
 
     collection: Collection
     chunker_of: Callable[[str], FormatChunker]
@@ -145,7 +42,7 @@ class Indexer:
     def sync(
         self, source: Source, *, force: bool = False, on_progress: ProgressCallback = lambda _: None
     ) -> IndexReport:
-        """Write what has changed, then embed whatever has no vector yet; see :meth:`write` and :meth:`embed`."""
+        """Write changed documents, then embed the chunks without a vector; see :meth:`write` and :meth:`embed`."""
         run = EmbeddingRun()
         return self.write(source, run, force=force, on_progress=on_progress) + self.embed(run, on_progress=on_progress)
 
@@ -158,15 +55,14 @@ class Indexer:
         verify: bool = False,
         on_progress: ProgressCallback = lambda _: None,
     ) -> IndexReport:
-        """Store what is new or changed, to be found by words at once, and remove what is gone. Nothing is embedded.
+        """Store new and changed documents, which words find at once, and remove deleted ones. Embed nothing.
 
-        ``force`` cuts and writes every document again, changed or not; ``verify`` reads every document, whatever the
-        fingerprint of its entry says. What lies below a place that could not be looked at stays. A document that
-        another run writes meanwhile is read again: of two texts the one that was read last is indexed. Raise
-        WorkspaceError, StoreError.
+        ``force`` splits and writes every document again; ``verify`` reads every document, even if its fingerprint is
+        unchanged. Documents below a directory that could not be read stay. A document that another run has written
+        in the meantime is read again, so that the text that was read last is indexed. Raise WorkspaceError, StoreError.
         """
         started = time.monotonic()
-        # Read before the scan: what another process adds in between is then not taken for something deleted.
+        # Read the manifest before the scan. Otherwise a document that another process adds in between looks deleted.
         before = manifest = self._manifest(source)
         counts, entries = self._begin(source, on_progress)
         cached = run.cached
@@ -176,7 +72,7 @@ class Indexer:
             entries, counts.overtaken = counts.overtaken, []
             if not entries:
                 break
-            manifest = self._manifest(source)  # before the entries are read, as before the scan
+            manifest = self._manifest(source)  # before the entries are read, for the same reason
         counts.skipped += [
             SkippedEntry(entry.path, "is being indexed by another process", keep=True) for entry in entries
         ]
@@ -195,13 +91,13 @@ class Indexer:
     def embed(
         self, run: EmbeddingRun, *, limit: int | None = None, on_progress: ProgressCallback = lambda _: None
     ) -> IndexReport:
-        """Give chunks that have none their vector, in order of their keys, at most ``limit`` of them.
+        """Embed the chunks without a vector, in the order of their keys, at most ``limit`` of them.
 
-        Where the embedder fails the report says how many lack one, and why. Raise StoreError.
+        If the embedder fails, the report says how many chunks lack a vector, and why. Raise StoreError.
         """
         started, embedded, cached = time.monotonic(), run.embedded, run.cached
-        lacking = self.collection.backfill(
-            run, lambda done, total: on_progress(Progress("embed", done, total)), limit=limit
+        lacking = Backfill(self.collection, run).fill(
+            lambda done, total: on_progress(Progress("embed", done, total)), limit=limit
         )
         return IndexReport(
             embedded=run.embedded - embedded,
@@ -220,11 +116,11 @@ class Indexer:
         alone: Callable[[], AbstractContextManager[None]] = nullcontext,
         on_progress: ProgressCallback = lambda _: None,
     ) -> None:
-        """Cut every document and put the vectors of its chunks into the cache, writing nothing else.
+        """Put the vectors of every chunk, in the space of ``record``, into the cache, and change nothing else.
 
-        This is how the vectors of another space, that of ``record``, are made while the index goes on answering in
-        its own. Each batch is looked up and embedded ``alone``, so that of two runs at once one finds what the other
-        has paid for. A text that the embedder refuses is left out. Raise what stopped it, WorkspaceError, StoreError.
+        A reindex into another space calls this while the index still answers in its own space. Each batch is looked
+        up and embedded inside ``alone``, so that the second of two runs finds what the first has paid for. A text
+        that the embedder refuses is left out. Raise the error that stopped the run, WorkspaceError, StoreError.
         """
         counts, entries = self._begin(source, on_progress)
         counts.stage = "ahead"
@@ -233,25 +129,25 @@ class Indexer:
                 found = partial(counts.report_part, batch)
                 cuts = {cut.document.path: cut for cut in batch}
                 documents = {path: cut.chunks for path, cut in cuts.items()}
-                self.collection.cache(documents, run, record, found, gone=partial(_gone, source, cuts))
+                Backfill(self.collection, run).cache(documents, record, found, gone=partial(_gone, source, cuts))
             if run.failing and run.error is not None:
                 raise run.error
             counts.count(batch)
 
     def put(self, documents: Sequence[Document], run: EmbeddingRun) -> IndexReport:
-        """Index documents now; the report says how many chunks could not be embedded, and why.
+        """Index documents now. The report says how many chunks could not be embedded, and why.
 
-        Words find them at once in any case, and the next run tries again to embed them. Raise StoreError.
+        Words find these chunks too, and the next run tries to embed them again. Raise StoreError.
         """
         started, embedded = time.monotonic(), run.embedded
         cutter = self.cutter()
         report = IndexReport()
         for first in range(0, len(documents), BATCH):
             cuts = [cutter.cut(document) for document in documents[first : first + BATCH]]
-            for batch in _batches(_ChunkedDocument(*cut, Entry(cut[0].path)) for cut in cuts):
+            for batch in _batches(ChunkedDocument(*cut, Entry(cut[0].path)) for cut in cuts):
                 written = self.collection.replace([(cut.document, cut.chunks) for cut in batch])
                 lacking = self.collection.lacking_of(written)
-                self.collection.embed(lacking, run)
+                Backfill(self.collection, run).embed(lacking)
                 report += IndexReport(
                     added=written.new,
                     changed=len(batch) - written.new,
@@ -277,16 +173,16 @@ class Indexer:
         *,
         on_progress: ProgressCallback = lambda _: None,
     ) -> IndexReport:
-        """Store single documents of a source, without scanning it, and remove others. Nothing is embedded.
+        """Store some documents of a source without scanning it, and remove those in ``gone``. Embed nothing.
 
         Raise WorkspaceError, StoreError.
         """
         started = time.monotonic()
         manifest = self._records(source, [*(entry.path for entry in entries), *gone])
-        counts = _RunCounts(on_progress, 0, [])
+        counts = RunCounts(on_progress, 0, [])
         for batch in _batches(self._changed(source, entries, manifest, counts, force=False)):
             self._write(batch, manifest, counts, run)
-        # A file that vanishes while it is read is gone like one that was not there before.
+        # A file that vanishes while it is read is a deleted file.
         vanished = [item.path for item in counts.skipped if item.reason == VANISHED]
         missing = [path for path in (*gone, *vanished) if path in manifest]
         forget = bool(getattr(source, "forgets_missing", False))
@@ -308,10 +204,10 @@ class Indexer:
         return {path: record for path, record in found.items() if record is not None}
 
     def cutter(self) -> Cutter:
-        """Return how the collection's documents are cut: the chunkers, their options, and whose tokens they count."""
+        """Return the cutter of the collection: chunkers, their options, and the model whose tokens they count."""
         try:
             model = self.collection.counted_by()
-        except (EmbeddingError, PluginError):  # nothing is embedded yet, and no model can be asked its name
+        except (EmbeddingError, PluginError):  # nothing is embedded yet, and the embedder cannot name its model
             model = "unknown"
         meter = TokenMeter(self.collection.embedder)
         return Cutter(self.chunker_of, model, meter, self.redactor)
@@ -323,11 +219,11 @@ class Indexer:
     def _call_size(self, run: EmbeddingRun) -> int:
         return max(BATCH, run.call_size(self.collection.embedder))
 
-    def _begin(self, source: Source, on_progress: ProgressCallback) -> tuple[_RunCounts, list[Entry]]:
+    def _begin(self, source: Source, on_progress: ProgressCallback) -> tuple[RunCounts, list[Entry]]:
         scanned = list(source.scan())
         entries = [item for item in scanned if isinstance(item, Entry)]
         skipped = [item for item in scanned if isinstance(item, SkippedEntry)]
-        counts = _RunCounts(on_progress, sum(entry.size for entry in entries), skipped)
+        counts = RunCounts(on_progress, sum(entry.size for entry in entries), skipped)
         counts.report()
         return counts, entries
 
@@ -336,18 +232,18 @@ class Indexer:
         source: Source,
         entries: Sequence[Entry],
         manifest: Manifest,
-        counts: _RunCounts,
+        counts: RunCounts,
         *,
         force: bool,
         verify: bool = False,
-    ) -> Iterator[_ChunkedDocument]:
-        """Yield the documents whose text is not what the manifest says, cut into chunks.
+    ) -> Iterator[ChunkedDocument]:
+        """Yield the documents whose text differs from the manifest, with their chunks.
 
-        An entry whose fingerprint the last run has seen is not read, but for ``verify``.
+        An entry with an unchanged fingerprint is not read, except with ``verify``.
         """
         cutter = self.cutter()
         read_changed = getattr(source, "read_changed", None)
-        unchanged = _Unchanged(self.collection, manifest, counts)
+        unchanged = UnchangedDocuments(self.collection, manifest, counts)
         seen_of = manifest.seen if isinstance(manifest, RecordedDocuments) else partial(_seen, manifest)
         for entry in entries:
             seen = "" if force else seen_of(entry.path)
@@ -370,7 +266,7 @@ class Indexer:
             known = None if record is None else cutter.recognise(document, record)
             if record is None or known is None:
                 cut, chunks = cutter.cut(document)
-                yield _ChunkedDocument(cut, chunks, entry, cutter.note(cut, entry))
+                yield ChunkedDocument(cut, chunks, entry, cutter.note(cut, entry))
             elif record.created_at != known.created_at:
                 unchanged.date(known, entry, cutter.note(known, entry))
             else:
@@ -380,9 +276,9 @@ class Indexer:
         counts.report()
 
     def _write(
-        self, batch: Sequence[_ChunkedDocument], manifest: Manifest, counts: _RunCounts, run: EmbeddingRun
+        self, batch: Sequence[ChunkedDocument], manifest: Manifest, counts: RunCounts, run: EmbeddingRun
     ) -> None:
-        """Replace a batch of documents in one transaction, but for those that another run has written meanwhile."""
+        """Replace a batch of documents in one transaction, except those that another run has written since."""
         seen = {cut.document.path: cut.seen for cut in batch if cut.seen}
         written = self.collection.replace([(cut.document, cut.chunks) for cut in batch], manifest, seen)
         run.cached += written.cached
@@ -394,12 +290,12 @@ class Indexer:
         counts.changed += len(kept) - new
         counts.count(kept)
 
-    def _remove_missing(self, manifest: Manifest, counts: _RunCounts, *, forget: bool) -> None:
+    def _remove_missing(self, manifest: Manifest, counts: RunCounts, *, forget: bool) -> None:
         missing = [path for path in manifest if path not in counts.seen and not stays(path, counts.skipped)]
         self._remove({path: manifest[path] for path in missing}, counts, forget=forget)
 
-    def _remove(self, missing: Manifest, counts: _RunCounts, *, forget: bool) -> None:
-        """Remove documents, but for those that another run has written meanwhile."""
+    def _remove(self, missing: Manifest, counts: RunCounts, *, forget: bool) -> None:
+        """Remove documents, except those that another run has written in the meantime."""
         if missing:
             self.collection.remove(list(missing), forget=forget, manifest=missing)
             with self.collection.store.read() as snapshot:
@@ -414,47 +310,8 @@ def _seen(manifest: Manifest, path: str) -> str:
     return "" if record is None else record.seen
 
 
-@define
-class _Unchanged:
-    """What is to be written of documents whose text is unchanged, many in one transaction."""
-
-    collection: Collection
-    manifest: Manifest
-    counts: _RunCounts
-    _records: list[DocumentRecord] = field(factory=list, init=False)
-    _dated: dict[str, tuple[Document, Entry, str]] = field(factory=dict, init=False)
-
-    def note(self, record: DocumentRecord, seen: str) -> None:
-        """Note how to recognise a document that is recorded so. It is written if it can be: otherwise it is read."""
-        if seen and seen != record.seen:
-            self._records.append(evolve(record, seen=seen))
-            if len(self._records) >= _REMEMBERED_AT_ONCE:
-                self.write()
-
-    def date(self, document: Document, entry: Entry, seen: str) -> None:
-        """Note that a document has another date, and how to recognise it."""
-        self._dated[document.path] = document, entry, seen
-        if len(self._dated) >= BATCH:
-            self.write()
-
-    def write(self) -> None:
-        """Write what was noted. Raise StoreError if dates cannot be written."""
-        dated, self._dated = self._dated, {}
-        if dated:
-            seen = {path: note for path, (_, _, note) in dated.items() if note}
-            refused = self.collection.touch([document for document, _, _ in dated.values()], self.manifest, seen)
-            for path, (_, entry, _) in dated.items():
-                if path in refused:
-                    self.counts.overtaken.append(entry)
-                else:
-                    self.counts.keep(entry)
-        records, self._records = self._records, []
-        with suppress(StoreError):
-            self.collection.remember(records)
-
-
-def _gone(source: Source, cuts: Mapping[str, _ChunkedDocument], paths: Sequence[str]) -> set[str]:
-    """Return the documents that were forgotten, or have another text, since they were read."""
+def _gone(source: Source, cuts: Mapping[str, ChunkedDocument], paths: Sequence[str]) -> set[str]:
+    """Return the paths of documents that were forgotten, or have another text, since they were read."""
     gone = set(source.forgotten(paths)) if isinstance(source, ForgetfulSource) else set()
     for path in paths:
         now = source.read(cuts[path].entry)
@@ -464,14 +321,14 @@ def _gone(source: Source, cuts: Mapping[str, _ChunkedDocument], paths: Sequence[
 
 
 def stays(path: str, skipped: Iterable[SkippedEntry]) -> bool:
-    """Return whether what was indexed at a path before stays, because it, or a place above it, could not be read."""
+    """Return whether the document at a path stays indexed because it, or a directory above it, could not be read."""
     kept = (item.path for item in skipped if item.keep)
     return any(path == place or path.startswith(f"{place}/") for place in kept)
 
 
-def _batches(cuts: Iterator[_ChunkedDocument], size: int = BATCH) -> Iterator[list[_ChunkedDocument]]:
-    """Group documents until a batch holds ``size`` chunks; one document is never divided."""
-    batch: list[_ChunkedDocument] = []
+def _batches(cuts: Iterator[ChunkedDocument], size: int = BATCH) -> Iterator[list[ChunkedDocument]]:
+    """Group documents into batches of about ``size`` chunks; a document is never divided."""
+    batch: list[ChunkedDocument] = []
     held = 0
     for cut in cuts:
         batch.append(cut)

@@ -18,6 +18,7 @@ from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import KlawError, as_klaw_error
 from klaw_core.extensions.host import Extensions, build_extensions, having
 from klaw_core.extensions.owned_files import check_directory, make_directory_private
+from klaw_core.indexing.backfill import Backfill
 from klaw_core.interfaces.extension import CheckedExtension, Extension
 from klaw_core.interfaces.index import Index
 from klaw_core.maintenance.checks.indexes import check_indexes, check_model, check_space, damaged_indexes
@@ -124,7 +125,7 @@ class Doctor:
         collection = self.assembly.collection(name)
         for index in damaged_indexes(collection):
             _attempt(self._empty, index, name)
-        collection.backfill(EmbeddingRun())
+        Backfill(collection, EmbeddingRun()).fill()
 
     def _empty(self, index: Index[Any], name: str) -> None:
         with self.assembly.store.write() as transaction:

@@ -19,7 +19,9 @@ from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import PROBE, SAME_WEIGHTS, EmbeddingRun, agreement, make_space_record
 from klaw_core.errors import ConfigError
 from klaw_core.indexing.collection import Collection
-from klaw_core.indexing.flow import EMBEDDING_LOCK, ProgressCallback, stays
+from klaw_core.indexing.flow import stays
+from klaw_core.indexing.run_counts import ProgressCallback
+from klaw_core.indexing.turns import EMBEDDING_LOCK
 from klaw_core.interfaces.components import Embedder
 from klaw_core.interfaces.store import Store
 from klaw_core.plugins.isolation import IsolatedSource

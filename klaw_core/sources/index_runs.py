@@ -13,7 +13,9 @@ from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import KlawError, NotFoundError, PluginContractError, WorkspaceError
 from klaw_core.files.layout import DataDirectory
-from klaw_core.indexing.flow import Indexer, ProgressCallback, turn_to_embed
+from klaw_core.indexing.flow import Indexer
+from klaw_core.indexing.run_counts import ProgressCallback
+from klaw_core.indexing.turns import turn_to_embed
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
 from klaw_core.sources.forgetting import drop_forgotten

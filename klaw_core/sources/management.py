@@ -12,7 +12,7 @@ from attrs import frozen
 from klaw_core.builtin.workspace import count_kinds
 from klaw_core.errors import NotFoundError, WorkspaceError
 from klaw_core.indexing.collection import Collection
-from klaw_core.indexing.flow import ProgressCallback
+from klaw_core.indexing.run_counts import ProgressCallback
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.index_runs import IndexRuns, no_progress
 from klaw_core.sources.workspaces import Workspaces, is_gone

@@ -6,7 +6,7 @@ import pytest
 
 from klaw_core import StoredChunk
 from klaw_core.embedding.run import PROBE
-from klaw_core.indexing.collection import POOL
+from klaw_core.indexing.backfill import POOL
 
 
 @pytest.fixture

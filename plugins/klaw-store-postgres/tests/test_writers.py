@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from klaw_core.embedding.run import EmbeddingRun
+from klaw_core.indexing.backfill import Backfill
 from klaw_core.indexing.collection import Collection
 from klaw_core.testing.store import put
 from klaw_core.testing.values import cut_lines, make_document
@@ -67,7 +68,7 @@ def test_rows_and_indexes_agree_after_many_writers(collections):
             gone = f"notes/{chance.randrange(6)}.md"
             collection.remove([gone], forget=turn % 6 == 0)
             if turn % 4 == 0:
-                collection.backfill(EmbeddingRun())
+                Backfill(collection, EmbeddingRun()).fill()
 
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(write, range(WRITERS)))
@@ -83,7 +84,7 @@ def test_rows_and_indexes_agree_after_many_writers(collections):
                 assert set(held) <= set(keys), name
                 if name == "pgwords":
                     assert held == keys
-        collection.backfill(EmbeddingRun())
+        Backfill(collection, EmbeddingRun()).fill()
     with collection.store.read() as snapshot:
         for _, index in collection.indexes:
             assert index.keys(snapshot.resource, "memory").tolist() == keys
