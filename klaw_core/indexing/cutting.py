@@ -100,7 +100,7 @@ class Cutter:
         return f"{found.recipe} {self.model}{' estimated' if estimated else ''}{self.redactor.recipe(document)}"
 
 
-def seen_anew(entry: Entry, seen: str) -> str:
+def with_fingerprint(entry: Entry, seen: str) -> str:
     """Return what to note of a document whose digest is the one that was noted."""
     recipe, _, digest, kind = _parts(seen)
     return f"{recipe}\n{entry.fingerprint}\n{digest}\n{kind}"

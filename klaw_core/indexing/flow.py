@@ -18,7 +18,7 @@ from klaw_core.errors import EmbeddingError, PluginError
 from klaw_core.indexing.backfill import Backfill
 from klaw_core.indexing.chunking import FormatChunker, TokenMeter
 from klaw_core.indexing.collection import BATCH, Collection, Manifest
-from klaw_core.indexing.cutting import Cutter, seen_anew
+from klaw_core.indexing.cutting import Cutter, with_fingerprint
 from klaw_core.indexing.redacting import DocumentRedactor
 from klaw_core.indexing.run_counts import ChunkedDocument, ProgressCallback, RunCounts
 from klaw_core.indexing.unchanged import UnchangedDocuments
@@ -260,7 +260,7 @@ class Indexer:
             if document is None:
                 assert record is not None
                 counts.keep(entry)
-                unchanged.note(record, seen_anew(entry, seen))
+                unchanged.note(record, with_fingerprint(entry, seen))
                 continue
             counts.seen.add(document.path)
             known = None if record is None else cutter.recognise(document, record)
