@@ -93,8 +93,8 @@ class PluginError(KlawError):
 class PluginNotFoundError(PluginError):
     """No installed plugin provides the component that the configuration names.
 
-    ``extras`` are those of the distribution ``klaw`` that bring it; none where it is not one of the project's own.
-    ``near`` is the name that was probably meant, empty if no known name is close.
+    ``extras`` are the extras of the distribution ``klaw`` that install it, empty for a third party's component.
+    ``near`` is the most similar known name, empty if none is similar.
     """
 
     def __init__(self, message: str, *, hint: str = "", extras: Sequence[str] = (), near: str = "") -> None:
@@ -108,7 +108,7 @@ class PluginConflictError(PluginError):
 
 
 class PluginContractError(PluginError):
-    """A component returned what its Protocol forbids (a wrong shape, NaN, a span out of bounds)."""
+    """A component violated its Protocol (a wrong shape, NaN, a span out of bounds)."""
 
 
 class StoreError(KlawError):
@@ -136,7 +136,7 @@ class StoreCorruptError(StoreError):
 
 
 class VectorSpaceError(KlawError):
-    """The index has vectors of another model than the configured embedder."""
+    """The vectors in the index and the configured embedder belong to different models."""
 
 
 class EmbeddingError(KlawError):
@@ -174,7 +174,7 @@ class RecordError(KlawError):
 class ConversionError(KlawError):
     """A file could not be converted to text; the message is the reason, such as ``is encrypted``.
 
-    ``keep``: this may be different next time (it took too long, say), so that what was indexed of the file stays.
+    ``keep``: the next attempt may succeed (it took too long, for example), so the indexed text of the file stays.
     """
 
     def __init__(self, message: str, *, hint: str = "", keep: bool = False) -> None:
@@ -190,12 +190,12 @@ class WorkspaceError(KlawError):
     """A source cannot be indexed: a directory of notes, or a plugin's."""
 
 
-# Longer than any sentence of ours; what a plugin raises may carry a whole document.
+# Characters of a plugin's message that are shown; it may contain a whole document.
 _LONGEST_REASON = 500
 
 
 def reason(error: BaseException) -> str:
-    """Return the type and the first line of what a plugin raised, whatever its text is, or does when it is asked."""
+    """Return the type and the first line of an exception, even if its ``__str__`` raises."""
     name = type(error).__name__
     try:
         line = str(error).strip().partition("\n")[0]
@@ -205,16 +205,13 @@ def reason(error: BaseException) -> str:
 
 
 def as_klaw_error(error: BaseException) -> KlawError:
-    """Return the error itself if it is Klaw's, or a PluginError that says what a plugin raised."""
+    """Return the error itself if it is a KlawError, otherwise a PluginError that describes it."""
     return error if isinstance(error, KlawError) else PluginError(reason(error))
 
 
 @contextmanager
 def isolated(who: str) -> Iterator[None]:
-    """Raise as a PluginError that names ``who`` whatever is raised inside and is not Klaw's own.
-
-    A plugin that calls ``sys.exit`` does not end the program.
-    """
+    """Convert exceptions other than KlawError, including SystemExit, into a PluginError that names ``who``."""
     try:
         yield
     except KlawError:
@@ -224,7 +221,7 @@ def isolated(who: str) -> Iterator[None]:
 
 
 def _module(error: BaseException) -> str:
-    """Return the module that raised it: the plugin's, where it is not a library's that the plugin uses."""
+    """Return the module that raised it; prefer a plugin's module to that of a library it uses."""
     from traceback import walk_tb
 
     *_, (frame, _line) = walk_tb(error.__traceback__)

@@ -1,1 +1,1 @@
-"""Texts become vectors: call by call, with fallbacks, long texts in windows."""
+"""Embedding: calls, fallback embedders, and windows for long texts."""

@@ -1,23 +1,23 @@
-"""What an embedder can say of itself beyond what each must."""
+"""Read the optional attributes of an embedder."""
 
 from __future__ import annotations
 
 from klaw_core.interfaces.components import BatchingEmbedder, Embedder, NamedEmbedder
 
-#: Texts of a call for an embedder that does not say how many it takes.
+#: Texts per call for an embedder that does not declare a number.
 TEXTS_PER_CALL = 64
 
 
 def is_remote(embedder: Embedder) -> bool:
-    """Return whether an embedder asks a server."""
-    return bool(getattr(embedder, "remote", False))  # to check the Protocol takes some dozens of times as long
+    """Return whether an embedder calls a server."""
+    return bool(getattr(embedder, "remote", False))  # an isinstance check of the Protocol is dozens of times slower
 
 
 def texts_per_call(embedder: Embedder) -> int:
-    """Return how many texts an embedder takes at once."""
+    """Return how many texts an embedder accepts per call."""
     return embedder.texts_per_call if isinstance(embedder, BatchingEmbedder) else TEXTS_PER_CALL
 
 
 def model_name(embedder: Embedder) -> str:
-    """Return the name of an embedder's model, where it is known without asking; otherwise empty."""
+    """Return the name of an embedder's model; empty if it is not known without loading it or calling a server."""
     return embedder.model if isinstance(embedder, NamedEmbedder) else ""

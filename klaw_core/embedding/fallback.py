@@ -1,9 +1,8 @@
-"""Several embedders as one: the first that works serves, and only in the vector space that the index is in.
+"""Several embedders behind one: the first that works in the vector space of the index is used.
 
-Whoever holds a :class:`FallbackEmbedder` holds an embedder. It takes the place of a single one as well, so that a
-model that is missing is met where a vector is needed, not where a memory is opened. The law is that what ``space``
-says is true of every vector that comes out, for the life of the object.
-Reasons: docs/decisions/0017-embedders-and-spaces.md.
+:class:`FallbackEmbedder` also wraps a single embedder, so that a missing model fails when a vector is needed, and not
+when a memory is opened. Invariant: every vector that the object returns is in the space that ``space`` returns.
+See docs/decisions/0017-embedders-and-spaces.md.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from klaw_core.values.vectors import Matrix, SpaceRecord, Vector, VectorSpace
 
 T = TypeVar("T")
 
-# How long an embedder that failed is left alone while another one serves.
+# Seconds before an embedder that has failed is tried again, while another one is in use.
 _ASIDE_SECONDS = 60.0
 
 
 @frozen(eq=False, repr=False)
 class Option:
-    """An embedder that may serve: what the configuration calls it, and what builds it, or gives what it has built."""
+    """An embedder to choose from: its name in the configuration, and a function that returns it, built once."""
 
     name: str
     build: Callable[[], Embedder]
@@ -48,7 +47,7 @@ class Option:
 
 @frozen(eq=False, repr=False)
 class _Serving:
-    """The embedder that serves, and the space that its vectors count as of."""
+    """The embedder in use, and the vector space that its vectors are recorded under."""
 
     option: Option
     embedder: Embedder
@@ -56,10 +55,10 @@ class _Serving:
 
 
 def auto_types(installed: Iterable[Component[Any, Embedder]], environment: Mapping[str, str]) -> list[str]:
-    """Return the names of the embedders that ``auto`` chooses among, in order of rank.
+    """Return the names of the embedders that ``auto`` chooses from, by rank.
 
-    A provider is one of them only if one of its keys is in the environment: with the key, the person who chooses
-    ``auto`` has agreed that notes go there.
+    A provider that needs a key takes part only if the key is in the environment. Setting the key is the consent to
+    send notes to that provider.
     """
     choices = [(component.auto, component.name) for component in installed if component.auto is not None]
     found = [(auto.rank, name) for auto, name in choices if not auto.keys or any(map(environment.get, auto.keys))]
@@ -67,7 +66,7 @@ def auto_types(installed: Iterable[Component[Any, Embedder]], environment: Mappi
 
 
 def _serving(option: Option) -> _Serving:
-    """Build the embedder and ask what space it is in. Raise EmbeddingError, PluginError."""
+    """Build the embedder and read its vector space. Raise EmbeddingError, PluginError."""
     with isolated(f"embedder {option.name}"):
         embedder = option.build()
         space: Any = embedder.space
@@ -77,7 +76,7 @@ def _serving(option: Option) -> _Serving:
 
 
 def _counts(option: Option, counts: Iterable[Any], expected: int) -> Sequence[int]:
-    """Return an embedder's counts of tokens. Raise PluginContractError unless there is one for each text."""
+    """Check an embedder's token counts. Raise PluginContractError unless there is one count per text."""
     found = [index(count) for count in counts]
     if len(found) != expected or any(count < 0 for count in found):
         raise PluginContractError(f"embedder {option.name}: {expected} texts have the token counts {found!r:.80}")
@@ -85,12 +84,12 @@ def _counts(option: Option, counts: Iterable[Any], expected: int) -> Sequence[in
 
 
 class FallbackEmbedder:
-    """The first of several embedders that works; implements ``Embedder``. Safe to use from several threads.
+    """The first of several embedders that works. Implements ``Embedder``, and is safe to use from several threads.
 
-    ``get_records`` reads the spaces of the index, none if it has none yet. Where there are several, one that cannot be
-    served must not keep the next from being. An embedder serves if its space is a recorded one, or if dimension, metric
-    and its vector of the probe sentence agree with it. If none does, none serves: the right one may only be away, and
-    is asked again later. A single option is taken as it is, and not probed.
+    ``get_records`` returns the vector spaces of the index, if it has any. An embedder is used if its space is among
+    them, or if its dimension, metric and vector of the probe sentence agree with one of them. If no embedder fits,
+    every call fails: the right one may be temporarily unavailable, and is tried again later. If there is only one
+    option, it is used without a probe.
     """
 
     def __init__(self, options: Sequence[Option], get_records: Callable[[], Sequence[SpaceRecord]]) -> None:
@@ -103,32 +102,32 @@ class FallbackEmbedder:
 
     @property
     def space(self) -> VectorSpace:
-        """Return what these vectors may be compared with. Raise EmbeddingError or PluginError if none works."""
+        """Return the vector space of all returned vectors. Raise EmbeddingError or PluginError if no embedder works."""
         return self._serve().space
 
     @property
     def max_tokens(self) -> int:
-        """Return how many tokens the model reads at once."""
+        """Return the size of the model's window in tokens."""
         return self._serve().embedder.max_tokens
 
     @property
     def texts_per_call(self) -> int:
-        """Return how many texts the one that serves takes at once."""
+        """Return how many texts the embedder in use accepts per call."""
         return texts_per_call(self._serve().embedder)
 
     @property
     def remote(self) -> bool:
-        """Return whether the one that serves, or will be tried first, asks a server. None is asked for that."""
+        """Return whether the embedder in use, or the first option, calls a server. This makes no call."""
         serving = self._serving
         try:
             embedder = self._options[0].build() if serving is None else serving.embedder
-        except Exception:  # noqa: BLE001  # an embedder may raise anything; whoever needs a vector is told
+        except Exception:  # noqa: BLE001  # an embedder may raise anything; the next call for a vector reports it
             return False
         return is_remote(embedder)
 
     @property
     def model(self) -> str:
-        """Return the name of the model that is tried first, where it is known; otherwise empty. No server is asked."""
+        """Return the model name of the first option; empty if it is not known. This makes no call."""
         try:
             return model_name(self._options[0].build())
         except Exception:  # noqa: BLE001  # as above
@@ -136,11 +135,11 @@ class FallbackEmbedder:
 
     @property
     def serving(self) -> Embedder:
-        """The one that serves."""
+        """The embedder in use."""
         return self._serve().embedder
 
     def embed_documents(self, texts: Sequence[str], /) -> Matrix:
-        """Return one vector a text. Raise EmbeddingError."""
+        """Return one vector per text. Raise EmbeddingError."""
         return self._try(lambda embedder: embedder.embed_documents(texts))
 
     def embed_query(self, text: str, /) -> Vector:
@@ -148,7 +147,10 @@ class FallbackEmbedder:
         return self._try(lambda embedder: embedder.embed_query(text))
 
     def count_tokens(self, texts: Sequence[str], /) -> Sequence[int]:
-        """Return each text's tokens, by the first tokenizer there is: whichever model serves, texts are cut alike."""
+        """Return each text's token count, by the first option that has a tokenizer.
+
+        Chunks must not depend on which embedder is in use.
+        """
         failure: KlawError | None = None
         for option in self._options:
             try:
@@ -159,22 +161,22 @@ class FallbackEmbedder:
         raise failure or self._none_works()
 
     def name(self) -> str:
-        """Return which one serves, empty if none does."""
+        """Return the name of the option in use; empty if no embedder works."""
         try:
             return self._serve().option.name
-        except Exception:  # noqa: BLE001  # an embedder may raise anything; `problems` says what
+        except Exception:  # noqa: BLE001  # an embedder may raise anything; `problems` reports it
             return ""
 
     def problems(self) -> list[str]:
-        """Return why others than the one that serves do not, each in one line. Servers are asked; no note is sent."""
+        """Return why the other options are not in use, one line each. This may call servers, but sends no notes."""
         name = self.name()
         with self._lock:
             return [f"embedder {option}: {error}" for option, (error, _) in self._aside.items() if option != name]
 
     def _try(self, work: Callable[[Embedder], T]) -> T:
-        """Ask the one that serves; if it is out of order, the next one of the same space. Each has one try."""
+        """Call the embedder in use; if it fails, the next one in the same space. Each option is tried once."""
         failure: KlawError | None = None
-        for _ in self._options:  # bounded: one may take longer to fail than the others stay aside
+        for _ in self._options:  # bounded, because one option may take longer to fail than the pause of the others
             try:
                 serving = self._serve()
             except KlawError as error:
@@ -196,7 +198,7 @@ class FallbackEmbedder:
             return self._serving
 
     def _choose(self) -> _Serving:
-        """Return the first that works in the space that is wanted. Raise KlawError if there is none."""
+        """Return the first option that works in a wanted space. Raise KlawError if there is none."""
         if len(self._options) == 1:
             return _serving(self._options[0])
         records = self._get_records()
@@ -215,7 +217,7 @@ class FallbackEmbedder:
         raise self._none_works(first)
 
     def _working(self) -> Iterator[_Serving]:
-        """Yield what can be built and says what space it is in, leaving out what failed a moment ago."""
+        """Yield the options that can be built and have a vector space, without those that failed a moment ago."""
         now = time.monotonic()
         for option in self._options:
             if self._aside.get(option.name, (None, now))[1] > now:
@@ -228,7 +230,7 @@ class FallbackEmbedder:
                 self._aside.pop(option.name, None)
 
     def _agrees(self, found: _Serving, record: SpaceRecord) -> bool:
-        """Return whether vectors of another name are of the recorded space."""
+        """Return whether vectors of a model with another name belong to the recorded space."""
         problem: Exception
         own = found.space
         if (own.dimension, own.metric) != (record.space.dimension, record.space.metric):
@@ -254,7 +256,7 @@ class FallbackEmbedder:
                 self._serving = None
 
     def _none_works(self, wanted: VectorSpace | None = None) -> KlawError:
-        """Return the error that names all that failed, and the vector space that one is needed for."""
+        """Return the error that names each failed option and the wanted vector space."""
         reasons = "; ".join(f"{name}: {error}" for name, (error, _) in self._aside.items())
         where, hint = "", "see [memory.embedding], and `klaw plugins`"
         if wanted is not None:

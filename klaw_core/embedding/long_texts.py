@@ -1,8 +1,8 @@
-"""Texts longer than a model's window: cut into windows, each embedded as a text of its own, pooled to one vector.
+"""Embed texts that are longer than a model's window: split them into windows, embed each, and pool the vectors.
 
-For embedders that are given texts, not token ids: remote ones, and local runtimes with a tokenizer of their own.
-Why windows are pooled and nothing is cut off: ``docs/decisions/0004-embedding-long-texts.md``. The recipe decides
-a long text's vector, so it belongs to the vector space: ``VectorSpace(pooling=f"mean/{max_tokens}")``.
+This is for embedders that take texts and not token ids: remote ones, and local runtimes with their own tokenizer.
+``docs/decisions/0004-embedding-long-texts.md`` says why windows are pooled instead of truncating the text. The pooling
+determines the vector of a long text, so it is part of the vector space: ``VectorSpace(pooling=f"mean/{max_tokens}")``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from klaw_core.values.vectors import Matrix, Vector
 if TYPE_CHECKING:
     import numpy as np
 
-# Where a cut hurts least, best first.
+# Separators to split at, in order of preference.
 _JOINTS = ("\n\n", "\n", ". ", "。", " ")
 
 
@@ -31,9 +31,9 @@ def embed_in_windows(
 ) -> Matrix:
     """Embed texts of any length; return float32 of shape (n, d), row i for text i, each of unit length.
 
-    ``embed`` is called once, with the distinct windows of at most ``max_tokens`` each, and returns a row for each,
-    of unit length; it adds prefixes, if the model wants them. Equal texts, and windows that texts share, are
-    embedded once; windows of white space are left out. ``texts`` must not be empty.
+    ``embed`` is called once, with distinct windows of at most ``max_tokens`` each. It returns one row of unit length
+    per window, and adds the prefixes that the model needs. Equal texts, and windows that several texts share, are
+    embedded once. Windows of white space are left out. ``texts`` must not be empty.
     Raise EmbeddingError if the windows of a text cancel out.
     """
     import numpy as np
@@ -57,10 +57,10 @@ def embed_in_windows(
 
 
 def cut_windows(text: str, max_tokens: int, count_tokens: TokenCounter = estimate_tokens) -> list[str]:
-    """Return the text in pieces of at most ``max_tokens``, in order and nothing left out.
+    """Split a text into consecutive pieces of at most ``max_tokens`` each.
 
-    Halving keeps the pieces of similar size, so that a short end does not count as much as a page. A single character
-    is never split, regardless of its tokens.
+    The text is halved repeatedly, which keeps the pieces of similar size: a short last piece would otherwise weigh as
+    much as a page. A single character is never split, regardless of its token count.
     """
     if len(text) < 2 or count_tokens([text])[0] <= max_tokens:  # noqa: PLR2004  # one character cannot be cut
         return [text]
@@ -68,7 +68,7 @@ def cut_windows(text: str, max_tokens: int, count_tokens: TokenCounter = estimat
 
 
 def halves(text: str) -> tuple[str, str]:
-    """Cut a text of two characters or more near its middle: between paragraphs, lines, sentences or words."""
+    """Split a text of at least two characters near its middle, between paragraphs, lines, sentences or words."""
     middle, reach = len(text) // 2, len(text) // 4
     for joint in _JOINTS:
         before = text.rfind(joint, middle - reach, middle)
@@ -81,7 +81,7 @@ def halves(text: str) -> tuple[str, str]:
 
 
 def pool_windows(vectors: Matrix, tokens: Sequence[int]) -> Vector:
-    """Return the mean of the windows' unit vectors, shape (n, d), weighted by their tokens, at unit length.
+    """Return the mean of unit vectors of shape (n, d), weighted by token counts and scaled to unit length.
 
     Raise EmbeddingError if they cancel out.
     """
@@ -95,8 +95,8 @@ def pool_windows(vectors: Matrix, tokens: Sequence[int]) -> Vector:
 def unit_rows(vectors: Matrix, source: str) -> Matrix:
     """Return the rows as float32 of unit length.
 
-    Raise EmbeddingError, which names the ``source``, for a row that holds NaN or an infinity, or only zeros:
-    an index would take such a row and answer wrongly later.
+    Raise EmbeddingError, with the name ``source``, for a row with NaN, an infinity, or only zeros. An index would
+    accept such a row and return wrong results later.
     """
     import numpy as np
 
@@ -107,7 +107,7 @@ def unit_rows(vectors: Matrix, source: str) -> Matrix:
 
 
 def _scaled(wide: np.ndarray[tuple[int, ...], np.dtype[np.float64]], message: str) -> Matrix:
-    """Scale each row to length 1, in double precision: a float32 square may overflow or vanish."""
+    """Scale each row to length 1 in double precision, because a float32 square may overflow or underflow."""
     import numpy as np
 
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)

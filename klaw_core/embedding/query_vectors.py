@@ -1,4 +1,4 @@
-"""Vectors of questions: each computed once, and never waited for without end."""
+"""Vectors of questions: computed once each, with a time limit."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from klaw_core.errors import EmbedderUnavailableError, KlawError, as_klaw_error
 from klaw_core.interfaces.components import Embedder
 from klaw_core.values.vectors import SpaceRecord, Vector
 
-#: A person who waits for results rephrases and comes back; more than the last few hundred questions do not come again.
+#: Cached vectors. People rephrase and return to recent questions; older ones rarely come again.
 MOST_KEPT = 256
-# Threads that may wait for an embedder at once. Python cannot stop one that hangs, so there must be an end to them.
+# The maximum number of threads that wait for an embedder. Python cannot stop a thread that hangs.
 _MOST_WAITING = 8
 
-#: How long a question waits: for an embedder on a server, for one that loads its model, and for one that has.
+#: Seconds that a question waits for a server, for a local embedder that loads its model, and for one that is loaded.
 REMOTE_SECONDS, LOADING_SECONDS, LOADED_SECONDS = 60.0, 300.0, 60.0
 
-#: How long a thread that has embedded a question waits for the next.
+#: Seconds that a thread waits for the next question.
 IDLE_SECONDS = 5.0
 
 _NOBODY = 0
 
-# A recorded space, by name and by weights, and a text.
+# The identity of a recorded space, and a text.
 _Key = tuple[tuple[str, bytes], str]
 
 
 def record_identity(record: SpaceRecord) -> tuple[str, bytes]:
-    """Return what two records of one space and the same weights share: a name may come to stand for other weights."""
+    """Return a key for a space and its weights. The name alone is not enough, because its weights may change."""
     return record.space.identity, record.probe.tobytes()
 
 
 @define(eq=False, repr=False)
 class _PendingVector:
-    """A question on its way: several threads may wait for one answer."""
+    """A question that is being embedded. Several threads may wait for it."""
 
     answered: threading.Event = field(factory=threading.Event)
     vector: Vector | None = None
@@ -49,11 +49,11 @@ class _PendingVector:
 
 
 class QueryVectors:
-    """Embeds questions in threads of their own, and keeps the last answers. Safe to use from several threads.
+    """Embeds questions in separate threads, and caches the last vectors. Safe to use from several threads.
 
-    An embedder that takes longer than it may is left behind: the search goes on with words, and the vector, if it
-    comes after all, is there for the same question asked again. While too many are left behind none is added.
-    ``limits`` are the seconds that a question waits; see ``REMOTE_SECONDS`` and its neighbours.
+    If an embedder exceeds its time limit, the search continues with words. If the vector arrives later, it is cached
+    for the same question. While too many threads hang, no new one is started. ``limits`` are the seconds that a
+    question waits; see ``REMOTE_SECONDS`` and the constants after it.
     """
 
     def __init__(self, limits: tuple[float, float, float] = (REMOTE_SECONDS, LOADING_SECONDS, LOADED_SECONDS)) -> None:
@@ -62,14 +62,14 @@ class QueryVectors:
         self._waiting: dict[_Key, _PendingVector] = {}
         self._answered = False
         self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._idle = _NOBODY  # or the process in which a thread waits
+        self._idle = _NOBODY  # or the id of the process in which a thread is idle
         self._lock = threading.Lock()
 
     def embed(self, text: str, embedder: Embedder, record: SpaceRecord, collection: str) -> Vector:
-        """Return the vector of a question in the space that the collection is recorded to be in.
+        """Return the vector of a question in the recorded space of the collection.
 
-        Raise VectorSpaceError if the embedder's is another, EmbedderUnavailableError if no answer comes in time, else
-        what the embedder raises.
+        Raise VectorSpaceError if the embedder is in another space, EmbedderUnavailableError if no vector comes in
+        time, or what the embedder raises.
         """
         key = (record_identity(record), text)
         with self._lock:
@@ -84,7 +84,7 @@ class QueryVectors:
                     )
                 asked = _PendingVector()
                 self._hand_over(partial(self._ask, key, asked, embedder, record, collection))
-                self._waiting[key] = asked  # only now: there may be no room for another thread
+                self._waiting[key] = asked  # only after _hand_over, which raises if there are too many threads
         seconds = self._limit(embedder)
         if not asked.answered.wait(seconds):
             raise EmbedderUnavailableError(
@@ -97,19 +97,19 @@ class QueryVectors:
         return asked.vector
 
     def _hand_over(self, work: Callable[[], None]) -> None:
-        """Let a thread that waits for work do it, or a new one. The lock is held."""
-        if self._idle == os.getpid():  # a process that was forked has none of its parent's threads
+        """Give the work to an idle thread, or to a new one. The caller holds the lock."""
+        if self._idle == os.getpid():  # a forked process does not have its parent's threads
             self._idle = _NOBODY
             self._work.put(work)
         else:
             threading.Thread(target=self._serve, args=([work],), name="klaw-query", daemon=True).start()
 
     def _serve(self, first: list[Callable[[], None]]) -> None:
-        """Do the work, then wait a while for more, unless another thread does: starting one costs more than waiting.
+        """Do the work, then wait for more unless another thread is idle: starting a thread costs more than waiting.
 
-        What is done is let go of: it holds the embedder, and so a model that nobody may want any more.
+        Drop the reference to finished work: it holds the embedder, and so a loaded model.
         """
-        work = first.pop()  # a thread keeps its arguments as long as it runs
+        work = first.pop()  # pop, because a thread keeps its arguments alive as long as it runs
         while True:
             work()
             del work
@@ -124,11 +124,11 @@ class QueryVectors:
                     if self._idle:
                         self._idle = _NOBODY
                         return
-                work = self._work.get()  # which came at the last moment
+                work = self._work.get()  # work that arrived at the last moment
 
     def _ask(self, key: _Key, asked: _PendingVector, embedder: Embedder, record: SpaceRecord, collection: str) -> None:
         try:
-            require_same_space(record, embedder.space, collection)  # here, because a server may have to be asked
+            require_same_space(record, embedder.space, collection)  # in this thread, because it may call a server
             asked.vector = embed_question(key[1], embedder)
         except BaseException as error:  # noqa: BLE001  # raised in the thread that waits, which is not to wait for ever
             asked.error = as_klaw_error(error)

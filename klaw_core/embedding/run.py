@@ -1,4 +1,4 @@
-"""Vectors for texts: computed call by call, never taken unchecked, and left for later where an embedder fails."""
+"""Compute vectors of texts call by call, check each vector, and continue after failed calls."""
 
 from __future__ import annotations
 
@@ -24,44 +24,44 @@ from klaw_core.errors import (
 from klaw_core.interfaces.components import Embedder
 from klaw_core.values.vectors import Matrix, SpaceRecord, Vector, VectorSpace
 
-#: Embedded once, when an index is made; its vector proves later that an embedder is still in the same space.
+#: The probe sentence. Its vector is stored with a new index, and proves later that an embedder is in the same space.
 PROBE = "The quick brown fox jumps over the lazy dog; Съешь ещё этих мягких французских булок; 天地玄黄，宇宙洪荒。"
 
-#: What helps where an index is of another model than the configured one; to embed what lacks a vector does not.
+#: The hint when an index was built with another model than the configured one.
 ALL_ANEW = "`klaw reindex` embeds everything again"
 
-#: The least cosine of two probe vectors of one model; why it is this: docs/decisions/0017-embedders-and-spaces.md.
+#: The lowest cosine of two probe vectors of one model; see docs/decisions/0017-embedders-and-spaces.md.
 SAME_MODEL = 0.98
 
-#: The same under one set of weights, in any runtime and precision that serves them: 8 bits in one and float32 in
-#: another agree to .997 (docs/decisions/0054-openvino.md).
+#: The lowest cosine of two probe vectors of the same weights, in any runtime and precision: int8 in one runtime and
+#: float32 in another agree to .997 (docs/decisions/0054-openvino.md).
 SAME_WEIGHTS = 0.99
 
-#: How many characters one call to a local model holds at most, 64 ordinary chunks: calls of equal work, whatever the
-#: lengths, so that a kill costs little, Ctrl-C is heard soon and the time left is a fair guess.
+#: Characters per call to a local model, about 64 ordinary chunks. Calls of equal size lose little when they are
+#: killed, react to Ctrl-C soon, and make the remaining time predictable.
 CHARACTERS_PER_CALL = 80_000
 
-#: A commit has a price: what a local model answers in so many seconds is kept together.
+#: Seconds of a local model's work per commit, because a commit has a fixed cost.
 SECONDS_PER_COMMIT = 1.0
 
-#: After these an embedder is not asked again in the same run: the next call would meet the same.
+#: Errors after which a run does not call the embedder again, because the next call would fail too.
 UNUSABLE = (EmbedderUnavailableError, ModelNotFoundError, ModelCorruptError, PluginError, VectorSpaceError)
 
-# Of other failures so many in a row: one text may be at fault, which halving finds, or a server that has fallen ill.
+# Consecutive failures of other kinds before a run stops. A single bad text causes fewer: halving the call isolates it.
 _MOST_FAILURES = 16
 _UNIT_TOLERANCE = 1e-3
-# Revisions that do not identify any weights.
+# Revisions that do not identify the weights.
 _UNKNOWN_WEIGHTS = {"", "unknown"}
 
 
 @define
 class EmbeddingRun:
-    """What one run asked of an embedder, what it cost, and what went wrong: the mutable part of embedding.
+    """The state of one run of an embedder: its counts, its failures, and the chunks that wait for a vector.
 
-    ``error`` is the last failure; once the run has ``stopped``, nothing more is sent. ``texts_per_call`` takes the
-    place of the embedder's own. ``embedded`` counts texts answered, ``cached`` those that were found in the cache.
-    ``waiting`` are the keys of chunks that were written in this run and have no vector yet, by collection.
-    ``proven`` is the record whose probe the model has last agreed with: each collection has one of its own.
+    ``error`` is the last failure. Once ``stopped`` is set, the run makes no more calls. ``texts_per_call`` overrides
+    the embedder's own value. ``embedded`` counts embedded texts, ``cached`` those whose vector was in the cache.
+    ``waiting`` maps a collection to the keys of chunks that this run has written without a vector. ``proven`` is the
+    record whose probe vector the model has confirmed last.
     """
 
     texts_per_call: int | None = None
@@ -74,22 +74,22 @@ class EmbeddingRun:
     _failures: int = 0
 
     def call_size(self, embedder: Embedder) -> int:
-        """Return how many texts one call holds, one at least. Raise what the embedder raises if it cannot say."""
+        """Return the number of texts per call, at least one. Raise what the embedder raises."""
         return max(1, self.texts_per_call or texts_per_call(embedder))
 
     def fail(self, error: Exception) -> None:
-        """Note a failure; stop if the next call would fail too."""
+        """Record a failure; stop the run if the next call would fail too."""
         self.error = as_klaw_error(error)
         self._failures += 1
         self.stopped = self.stopped or isinstance(self.error, UNUSABLE) or self._failures >= _MOST_FAILURES
 
     @property
     def failing(self) -> bool:
-        """Whether the last calls failed, more than one: then no single text is at fault."""
+        """Whether more than one call in a row has failed, so that the cause is not a single text."""
         return self.stopped or self._failures > 1
 
     def succeed(self, texts: int) -> None:
-        """Note that so many texts were answered."""
+        """Record a successful call."""
         self.embedded += texts
         self._failures = 0
 
@@ -97,17 +97,17 @@ class EmbeddingRun:
 def embed_chunk_texts(
     chunk_texts: Mapping[str, str], embedder: Embedder, run: EmbeddingRun, record: SpaceRecord | None = None
 ) -> Iterator[dict[str, Vector]]:
-    """Embed texts by their hash; yield the vectors of one call at a time.
+    """Embed texts, given by hash; yield the vectors of one call at a time.
 
-    A call that fails is noted, and its halves are tried, so that one text that is refused costs only itself.
+    A failed call is recorded, and its two halves are tried, so that one refused text does not affect the others.
 
-    Of a model on a server, or one whose revision does not identify its weights, the first call of a run takes the
-    probe along, and its vector must agree with the one in ``record``.
+    If the model is on a server, or its revision does not identify its weights, the first call of a run includes the
+    probe, whose vector must agree with the one in ``record``.
     """
-    # Similar lengths side by side waste no padding; the hash makes the order independent of the files'.
+    # Texts of similar length in one call need little padding; the hash makes the order independent of the files.
     digests = deque(sorted(chunk_texts, key=lambda digest: (len(chunk_texts[digest]), digest)))
     longest = True
-    halves: list[list[str]] = []  # of calls that failed: one text may be at fault; the next call is the last of them
+    halves: list[list[str]] = []  # of failed calls; the last one is tried next
     while (digests or halves) and not run.stopped:
         part: list[str] = []
         try:
@@ -117,7 +117,7 @@ def embed_chunk_texts(
                 part = halves.pop()
             else:
                 part = _take(digests, chunk_texts, run.call_size(embedder) - len(proof), embedder, longest=longest)
-                longest = not longest  # in turn, so that the texts a second so far foretell the rest
+                longest = not longest  # alternate, so that the rate so far predicts the remaining time
             matrix = _embed([*proof, *(chunk_texts[digest] for digest in part)], embedder)
             if record is not None and proof:
                 require_same_weights(record, matrix[0])
@@ -136,7 +136,7 @@ def embed_chunk_texts(
 def _take(
     waiting: deque[str], chunk_texts: Mapping[str, str], most: int, embedder: Embedder, *, longest: bool
 ) -> list[str]:
-    """Take the texts of one call from one end of ``waiting``, which is in order of length."""
+    """Take the texts of one call from one end of ``waiting``, which is sorted by length."""
     room = math.inf if is_remote(embedder) else CHARACTERS_PER_CALL
     part: list[str] = []
     while waiting and len(part) < most:
@@ -148,10 +148,10 @@ def _take(
 
 
 def gathered(answers: Iterable[Mapping[str, Vector]], embedder: Embedder) -> Iterator[Mapping[str, Vector]]:
-    """Join the answers of several calls to what is to be kept in one transaction.
+    """Merge the vectors of several calls into parts; the caller commits each part in one transaction.
 
-    Only a local model's: what a server was asked may have been paid for, and is kept before it is asked again. What
-    Ctrl-C, or an error, leaves behind comes before that is raised.
+    Vectors from a server are not merged: they may have been paid for, and are committed before the next call. On
+    Ctrl-C or an error, yield the vectors collected so far before it is raised again.
     """
     part: dict[str, Vector] = {}
     began = time.monotonic()
@@ -171,7 +171,7 @@ def gathered(answers: Iterable[Mapping[str, Vector]], embedder: Embedder) -> Ite
 
 
 def embed_question(text: str, embedder: Embedder) -> Vector:
-    """Embed a query. Raise EmbeddingError, or PluginContractError if the embedder breaks its Protocol."""
+    """Embed a question. Raise EmbeddingError, or PluginContractError if the embedder violates its Protocol."""
     import numpy as np
 
     space = embedder.space
@@ -184,7 +184,7 @@ def embed_question(text: str, embedder: Embedder) -> Vector:
 def check_vectors(matrix: Matrix, count: int, space: VectorSpace) -> None:
     """Raise PluginContractError unless ``matrix`` is float32, (count, dimension), with rows of unit length.
 
-    vec0 accepts NaN and zero vectors and answers wrongly later; here the embedder can still be named.
+    vec0 accepts NaN and zero vectors, and returns wrong results later. Here the error can still name the embedder.
     """
     import numpy as np
 
@@ -203,12 +203,12 @@ def check_vectors(matrix: Matrix, count: int, space: VectorSpace) -> None:
 
 
 def make_space_record(embedder: Embedder) -> SpaceRecord:
-    """Embed the probe and return the record that an index keeps of its vector space. Raise EmbeddingError."""
+    """Embed the probe; return the record of the vector space that is stored with an index. Raise EmbeddingError."""
     return SpaceRecord(embedder.space, _embed([PROBE], embedder)[0])
 
 
 def agreement(first: Vector, second: Vector) -> float:
-    """Return the cosine of two unit vectors; 0 if they are not of one dimension, or not numbers."""
+    """Return the cosine of two unit vectors; 0 if their dimensions differ or the result is NaN."""
     if first.shape != second.shape:
         return 0.0
     cosine = float(first @ second)
@@ -236,7 +236,7 @@ def require_same_weights(record: SpaceRecord, probe: Vector) -> None:
 
 
 class ModelChangedError(VectorSpaceError):
-    """The name of a model stands for other weights than when the index was made."""
+    """The weights behind a model's name have changed since the index was built."""
 
 
 def stack(digests: Sequence[str], vectors: Mapping[str, Vector]) -> Matrix:

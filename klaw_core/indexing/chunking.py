@@ -1,4 +1,4 @@
-"""From a chunker's spans to chunks: the core slices the text, numbers the lines and derives the ids."""
+"""Turn a chunker's spans into chunks: slice the text, count lines, derive ids."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -21,13 +21,13 @@ _ID_LENGTH = 32  # hexadecimal digits, 128 bits
 
 @frozen
 class FormatChunker:
-    """The chunker of one document format. ``recipe`` names it and its options."""
+    """The chunker of one document format. ``recipe`` identifies the chunker and its options."""
 
     chunker: Chunker
     recipe: str
 
     def variant(self, name: str) -> "FormatChunker":
-        """Return the chunker of a variant of the format; itself if it has none. Raise PluginError."""
+        """Return the chunker for a variant of the format, or this one if it has no variants. Raise PluginError."""
         if not isinstance(self.chunker, VariantChunker):
             return self
         with isolated(f"the chunker {type(self.chunker).__name__}"):
@@ -36,17 +36,17 @@ class FormatChunker:
 
 @define
 class TokenMeter:
-    """Counts tokens with an embedder's tokenizer, and by estimate from the moment that it has none to offer.
+    """Counts tokens with an embedder's tokenizer, or by estimate once the tokenizer has failed.
 
-    A text must be kept and found by words though no model is there. What was cut while ``estimated`` is set is cut
-    again when there is one.
+    Texts must be stored and found by words even without a model. Documents that were split while ``estimated`` is set
+    are split again when a tokenizer is available.
     """
 
     embedder: Embedder
     estimated: bool = False
 
     def __call__(self, texts: Sequence[str], /) -> Sequence[int]:
-        """Return each text's number of tokens."""
+        """Return the token count of each text."""
         if not self.estimated:
             try:
                 return self.embedder.count_tokens(texts)
@@ -56,10 +56,10 @@ class TokenMeter:
 
 
 def make_chunks(document: Document, chunker: Chunker, count_tokens: TokenCounter) -> tuple[Chunk, ...]:
-    """Cut a document into chunks, in order of position.
+    """Split a document into chunks, in order of position.
 
-    Raise PluginError if the chunker raises, PluginContractError if it yields what is no span, or one that is out of
-    bounds or out of order, or whose context is not before it.
+    Raise PluginError if the chunker raises. Raise PluginContractError if it yields something other than a Span, a span
+    out of bounds or out of order, or one whose context does not end before it.
     """
     text = document.text
     starts = line_starts(text)
@@ -94,13 +94,13 @@ def make_chunks(document: Document, chunker: Chunker, count_tokens: TokenCounter
 
 
 def _written_at(document: Document, line: int) -> datetime | None:
-    """Return when a line was written, None if the document does not say of its parts."""
+    """Return when a line was written; None if the document has no times for its parts."""
     index = bisect_right(document.times, line, key=itemgetter(0))
     return document.times[index - 1][1] if index else None
 
 
 def _spans(document: Document, chunker: Chunker, count_tokens: TokenCounter) -> Iterator[Span]:
-    """Yield the chunker's spans, each checked. Raise PluginError, PluginContractError."""
+    """Yield the chunker's spans after checking each. Raise PluginError, PluginContractError."""
     who = f"the chunker {type(chunker).__name__}"
     length = len(document.text)
     previous = (-1, -1)

@@ -1,4 +1,4 @@
-"""Which converter reads a file, and what it made of the file: each conversion checked, isolated and cached."""
+"""Convert files to text: choose the converter, isolate its errors, check and cache its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from klaw_core.values.text import text_hash
 
 @frozen(eq=False)
 class NamedConverter:
-    """A converter that was built, with its name; ``recipe`` has its options and its version."""
+    """A converter and its name. ``recipe`` contains its options and version."""
 
     name: str
     converter: Converter
@@ -32,7 +32,7 @@ class NamedConverter:
 
     @classmethod
     def of(cls, name: str, converter: Converter, options: object) -> NamedConverter:
-        """Ask a converter what it reads. Raise PluginError, PluginContractError."""
+        """Read a converter's patterns and version. Raise PluginError, PluginContractError."""
         who = f"the converter {name!r}"
         with isolated(who):
             patterns: Any = converter.patterns
@@ -50,7 +50,7 @@ class NamedConverter:
         return cls(name, converter, f"{name} {options!r} {version}", lowered, on_request, max_bytes)
 
     def convert(self, data: bytes, name: str) -> Conversion:
-        """Convert a file, and check what comes of it. Raise ConversionError, PluginError."""
+        """Convert a file, and check the result. Raise ConversionError, PluginError."""
         who = f"the converter {self.name!r}, reading {name!r:.80}"
         with isolated(who):
             made: Any = self.converter.convert(data, name)
@@ -64,9 +64,9 @@ class NamedConverter:
 
 @define(eq=False, slots=False)
 class InstalledConverters:
-    """Every installed converter. ``build`` is called at the first question about a file that is not a note.
+    """All installed converters. ``build`` is called for the first file that is not a note.
 
-    Where two converters read files of one name, the first of them counts.
+    If several converters match a file name, the first one is used.
     """
 
     build: Callable[[], Sequence[NamedConverter]]
@@ -75,7 +75,7 @@ class InstalledConverters:
 
     @cached_property
     def all(self) -> Sequence[NamedConverter]:
-        """Every converter that works."""
+        """All converters that work."""
         return self.build()
 
     @cached_property
@@ -87,7 +87,7 @@ class InstalledConverters:
         return found
 
     def _of(self, name: str) -> NamedConverter | None:
-        """Return the converter of a file."""
+        """Return the converter for a file name; None if there is none."""
         if not self.all:
             return None
         lowered = name.lower()
@@ -99,17 +99,17 @@ class InstalledConverters:
         return next(matching, None)
 
     def reads(self, name: str, /, *, requested: bool = True) -> bool:
-        """Return whether a file of this name is converted; ``requested``: a person has named such files."""
+        """Return whether a file of this name is converted. ``requested`` says that the user has named such files."""
         found = self._of(name)
         return found is not None and (requested or not found.on_request)
 
     def recipe(self, name: str, /) -> str:
-        """Return what the text of a file of this name depends on besides its bytes; empty if nothing converts it."""
+        """Return what determines the text of such a file apart from its bytes; empty if nothing converts it."""
         found = self._of(name)
         return "" if found is None else found.recipe
 
     def max_bytes(self, name: str, /) -> int:
-        """Return how large a file of this name may be; 0 if its converter does not say."""
+        """Return the maximum size in bytes of such a file; 0 if its converter declares none."""
         found = self._of(name)
         return 0 if found is None else found.max_bytes
 
@@ -132,16 +132,16 @@ class InstalledConverters:
         return made
 
     def forget(self, paths: Iterable[str], /) -> None:
-        """Drop what the cache holds of these documents. Raise StoreError."""
+        """Remove these documents from the cache. Raise StoreError."""
         self.cache.drop(paths)
 
     def keep_only(self, origin: str, get_paths: Callable[[], Iterable[str]], /) -> None:
-        """Drop what the cache holds of other documents of a source than these. Raise StoreError."""
+        """Remove all other documents of this origin from the cache. Raise StoreError."""
         self.cache.keep_only(origin, get_paths)
 
 
 def _is_suffix(pattern: str) -> bool:
-    """Return whether a pattern is a star and the ending of a name: ``*.pdf``, not ``*.tar.gz`` or ``README*``."""
+    """Return whether a pattern is a star and one suffix: ``*.pdf``, but not ``*.tar.gz`` or ``README*``."""
     return pattern.startswith("*.") and pattern.count(".") == 1 and not set(pattern[2:]) & set("*?[")
 
 
@@ -152,7 +152,7 @@ def _digest(recipe: str, data: bytes) -> str:
 
 
 def _problem(made: Any) -> str:
-    """Return what is wrong with what a converter returned, empty if nothing is."""
+    """Return what is wrong with a converter's result; empty if nothing is."""
     if not isinstance(made, Conversion):
         return f"{type(made).__name__}, expected a Conversion"
     names: Any = (made.text, made.format)

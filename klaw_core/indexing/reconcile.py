@@ -1,4 +1,4 @@
-"""What the indexes of a collection lack, and what they hold for chunks that are gone."""
+"""Compare the keys of indexes with those of the chunks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from klaw_core.interfaces.index import Index, KeyDigestIndex, OutdatedIndex
 from klaw_core.interfaces.store import Snapshot
 from klaw_core.values.key_digest import KeyDigest
 
-#: An index, the keys that are to be added to it, and those that it holds for chunks that are gone; both ascending.
+#: An index, the keys to add to it, and the keys to remove because their chunks no longer exist; both ascending.
 Difference: TypeAlias = tuple[Index[Any], Sequence[int], Sequence[int]]
 
 
 @frozen
 class KeyComparison:
-    """What an index lacks, what it finds in another form than the configured one, and what it holds in vain."""
+    """Keys that an index lacks, keys that it holds in an outdated form, and keys whose chunks no longer exist."""
 
     missing: Sequence[int]
     outdated: Sequence[int]
@@ -27,10 +27,10 @@ class KeyComparison:
 def compare_keys(
     snapshot: Snapshot[Any], collection: str, indexes: Sequence[Index[Any]], waiting: Sequence[int]
 ) -> list[Difference]:
-    """Compare every index with the chunks; ``waiting`` are keys that an index of vectors is expected to lack.
+    """Compare every index with the chunks. ``waiting`` are keys that an index of vectors is expected to lack.
 
-    Where an index can tell its key digest, keys are listed only if it is not the one expected: so a run over a large
-    collection that changes little, or nothing, does not read every key there is.
+    If an index has a key digest, its keys are listed only when the digest differs from the expected one. So a run that
+    changes little in a large collection does not read every key.
     """
     wanted = snapshot.key_digest(collection) if any(isinstance(index, KeyDigestIndex) for index in indexes) else None
     found: list[Difference] = []
@@ -47,7 +47,7 @@ def compare_keys(
 
 
 def count_lacking(snapshot: Snapshot[Any], collection: str, indexes: Sequence[Index[Any]]) -> int:
-    """Return how many chunks the index lacks that lacks most."""
+    """Return how many chunks are missing in the least complete index."""
     held = [_count(snapshot, collection, index) for index in indexes]
     return snapshot.key_digest(collection).count - min(held) if held else 0
 
@@ -64,7 +64,7 @@ def _key_digest(keys: Sequence[int]) -> KeyDigest:
 
 
 def compare(snapshot: Snapshot[Any], collection: str, index: Index[Any]) -> KeyComparison:
-    """List the keys of an index and those of the chunks, and say in what they differ."""
+    """Compare all keys of an index with all keys of the chunks."""
     import numpy as np
 
     chunks, keys = snapshot.keys(collection), index.keys(snapshot.resource, collection)

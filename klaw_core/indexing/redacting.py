@@ -1,4 +1,4 @@
-"""Secrets are struck out of documents before they are cut, whatever source they come from."""
+"""Redact secrets in documents of every source before they are split."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from klaw_core.values.metadata import Metadata
 
 @frozen
 class DocumentRedactor:
-    """Strikes secrets out of documents, and out of a person's own notes only if ``notes`` says so.
+    """Redacts secrets in documents; in a person's own notes only if ``notes`` is set.
 
-    Conversations are left as they are: their source has struck out what is to be struck out.
+    Conversations are not changed here, because their source has already redacted them.
     """
 
     redactor: Redactor
     notes: bool = False
 
     def recipe(self, document: Document) -> str:
-        """Return what identifies how a document is treated, empty if it is left as it is."""
+        """Return a string that identifies the redaction of a document; empty if it is not redacted."""
         return self.recipe_of(document.origin, is_note=document.is_note)
 
     def recipe_of(self, origin: str, *, is_note: bool) -> str:
-        """Return what identifies how a person's notes, or other documents, of an origin are treated."""
+        """Return the same for notes, or for other documents, of an origin."""
         return f" redacted {self.redactor.recipe}" if self._treats(origin, is_note=is_note) else ""
 
     def redact_labels(self, document: Document) -> Document:
@@ -43,7 +43,7 @@ class DocumentRedactor:
         )
 
     def text_of(self, document: Document) -> str:
-        """Return the document's text without secrets, each line at its number."""
+        """Return the document's text without secrets. Line numbers do not change."""
         return (
             self.redactor.lines(document.text)
             if self._treats(document.origin, is_note=document.is_note)

@@ -1,4 +1,4 @@
-"""What turns text into vectors, cuts it, fuses rankings and reranks them."""
+"""Protocols of the components of a pipeline: embedder, chunker, fusion, reranker."""
 
 from __future__ import annotations
 

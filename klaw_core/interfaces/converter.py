@@ -1,4 +1,4 @@
-"""What turns the bytes of a file into text: PDF, office documents, web pages, source code."""
+"""The Protocol of converters, which turn files into text: PDF, office documents, web pages, source code."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 class Converter(Protocol):
-    """Turns the bytes of files of some kinds into text.
+    """Turns the bytes of certain kinds of files into text.
 
-    Constructing one is cheap: a parser is imported at its first file. Equal bytes give equal text. A file may be
-    hostile: a converter bounds its time and memory, and parses in a process of its own what can hang or take more
-    memory than there is.
+    Constructing one is cheap: it imports its parser for the first file. Equal bytes give equal text. A file may be
+    hostile: a converter limits its time and memory, and uses a separate process for a parser that can hang or exhaust
+    the memory.
     """
 
     @property
@@ -23,7 +23,7 @@ class Converter(Protocol):
 
     @property
     def version(self) -> str:
-        """Return what changes whenever equal bytes give another text: the cached text is then made again."""
+        """Return a version that changes whenever equal bytes give another text. It invalidates the cached texts."""
 
     def convert(self, data: bytes, name: str, /) -> Conversion:
         """Return the text of a file; ``name`` is its name without directories. Raise ConversionError."""
@@ -31,7 +31,7 @@ class Converter(Protocol):
 
 @runtime_checkable
 class RequestedConverter(Protocol):
-    """A converter that does not convert every file that it could. Optional."""
+    """A converter that converts files only on request. Optional."""
 
     @property
     def on_request(self) -> bool:
@@ -44,23 +44,23 @@ class LargeFileConverter(Protocol):
 
     @property
     def max_bytes(self) -> int:
-        """Return how large a file may be."""
+        """Return the maximum size of a file in bytes."""
 
 
 class Converters(Protocol):
-    """Every installed converter, and the cache of what they made. Sources are given it in their ``ComponentContext``.
+    """All installed converters, with the cache of their results. Sources get it in their ``ComponentContext``.
 
     ``path`` is the path of a document, which begins with the origin of its source.
     """
 
     def reads(self, name: str, /, *, requested: bool = True) -> bool:
-        """Return whether a file of this name is converted; ``requested``: a person has named such files."""
+        """Return whether a file of this name is converted. ``requested`` says that the user has named such files."""
 
     def recipe(self, name: str, /) -> str:
-        """Return what the text of a file of this name depends on besides its bytes: converter, options, version."""
+        """Return what determines the text of such a file apart from its bytes: converter, options, version."""
 
     def max_bytes(self, name: str, /) -> int:
-        """Return how large a file of this name may be; 0 if its converter does not say."""
+        """Return the maximum size in bytes of such a file; 0 if its converter declares none."""
 
     def convert(self, path: str, data: bytes, /) -> Conversion:
         """Return the text of a file, from the cache if it was converted before. Raise ConversionError, PluginError."""

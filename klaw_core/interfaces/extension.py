@@ -63,7 +63,7 @@ class Host(Protocol):
 
     @property
     def converters(self) -> Converters:
-        """Return what turns files into text: the converters of plugins, and their cache."""
+        """Return the converters of all plugins, with their cache."""
 
     @property
     def conversations(self) -> Conversations:
@@ -161,7 +161,7 @@ class TabledExtension(Protocol[R]):
         """Return the type of resource that the tables need, as a retriever does."""
 
     def migrations(self) -> Sequence[Migration[R]]:
-        """Return the steps that make the tables, oldest first; append-only."""
+        """Return the migrations that create the tables, oldest first; append-only."""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""What a reranking stage is given and what it answers, and when the order is clear enough to need none."""
+"""The input and output of a reranking stage, and the rule that skips it for a clear winner."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a store keeps of conversations: rows that mirror the journal, each with its place there.
+"""Conversations in a store: rows that copy the journal, each with its position there.
 
-A chat is named as its directory is (``telegram_123456``, see :class:`klaw_core.conversations.chat.Chat`), and that
-name is the ``chat_id`` of every row: a chat's id alone is unique only in its channel.
+The ``chat_id`` of a row is the name of the chat's directory (``telegram_123456``, see
+:class:`klaw_core.conversations.chat.Chat`), because a bare chat id is unique only within its channel.
 """
 
 from collections.abc import Mapping
@@ -66,9 +66,9 @@ class Summary:
 
 @frozen
 class JournalFileState:
-    """How far a file of the journal is mirrored: up to byte ``end``, by a ``recipe`` (what was redacted).
+    """How much of a journal file the rows contain: bytes up to ``end``, redacted according to ``recipe``.
 
-    ``checksum`` is that of the bytes up to there; None if it is not known.
+    ``checksum`` is the checksum of these bytes; None if it is not known.
     """
 
     chat_id: str

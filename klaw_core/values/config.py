@@ -12,20 +12,20 @@ from attrs import field, frozen
 
 @frozen
 class CacheSettings:
-    """The table ``memory.cache``: how many vectors the embedding cache keeps, the least recently used leaving first."""
+    """The table ``memory.cache``: the maximum number of cached vectors. The least recently used are removed first."""
 
     max_entries: int = 250_000
 
 
 @frozen
 class SyncSettings:
-    """The table ``memory.sync``: when the index is brought up to date without being told to.
+    """The table ``memory.sync``: when the index is updated automatically.
 
-    ``on_search``: before each search, the sources of the collections that it searches. The others count where a watcher
-    runs (klaw-watch). ``on_start``: everything, when it starts. ``watch``: each file, so many milliseconds
-    (``debounce_ms``) after its last change. Messages of conversations wait until there are ``conversation_messages``
-    of them, or they have ``conversation_bytes`` together; where both are 0, for nothing. ``interval_minutes``:
-    everything, so often; 0 is never.
+    ``on_search`` updates the sources of the searched collections before each search. The other keys are for a watcher
+    (klaw-watch). ``on_start``: update everything when it starts. ``watch``: update a file ``debounce_ms`` after its
+    last change. New messages are indexed once there are ``conversation_messages`` of them or they have
+    ``conversation_bytes``; immediately if both are 0. ``interval_minutes``: update everything at this interval; 0 is
+    never.
     """
 
     on_search: bool = False
@@ -39,13 +39,13 @@ class SyncSettings:
 
 @frozen
 class ConversationSettings:
-    """The table ``memory.conversations``: what of the journals reaches klaw.db.
+    """The table ``memory.conversations``: how messages are indexed, and what is redacted.
 
-    Chunks are made of messages whose role is in ``include_roles``, of at most ``max_tokens`` each. Messages share one
-    while together they have at most ``packed_tokens``, and each is also found by the ``context_tokens`` said before
-    it. Text that matches a pattern in ``redact`` (of the library ``regex``) is struck out of everything, and so are
-    keys and tokens of known shapes while ``redact_secrets`` is true: of conversations, saved memories and whatever
-    other sources bring, and of notes if ``redact_notes`` is true.
+    Messages with a role in ``include_roles`` become chunks of at most ``max_tokens``. Consecutive messages share a
+    chunk if they have at most ``packed_tokens`` together. Each chunk is also found by the ``context_tokens`` before it.
+    Text that matches a pattern in ``redact`` (syntax of the library ``regex``) is redacted, and so are keys and tokens
+    of known forms if ``redact_secrets`` is true: in conversations, saved memories and documents of other sources, and
+    in notes only if ``redact_notes`` is true.
     """
 
     include_roles: tuple[str, ...] = ("user", "assistant")
@@ -59,24 +59,24 @@ class ConversationSettings:
 
 @frozen
 class Selection:
-    """One table that picks a component: its ``type``, its options as written, and where it stands.
+    """A table that selects a component: its ``type``, its options as written, and its place in the file.
 
-    ``problem`` says why it cannot be used here (a ``${VAR}`` that is not set), where everything else works without it.
+    ``problem`` says why it cannot be used (a ``${VAR}`` that is not set) if the rest works without it.
     """
 
     kind: str
     type: str
     place: str  # dotted, as in the file: memory.embedding, memory.retrieval[0]
-    options: Mapping[str, Any] = field(factory=dict, repr=False)  # keys among them, with ${VAR} expanded
+    options: Mapping[str, Any] = field(factory=dict, repr=False)  # may contain keys, because ${VAR} is expanded
     weight: float = 1.0
-    fallback: tuple[Selection, ...] = ()  # of an embedder: what serves in its place, in this order
+    fallback: tuple[Selection, ...] = ()  # for an embedder: the ones to use if it fails, in this order
     problem: str = ""
 
 
 def named_embedding(text: str, current: Selection) -> Selection:
-    """Return the selection that ``TYPE`` or ``TYPE:MODEL`` means where ``current`` is configured.
+    """Return the selection that ``TYPE`` or ``TYPE:MODEL`` means if ``current`` is configured.
 
-    Other options of the same type stay as they are; those of another type mean nothing to it.
+    If the type is the same, its other options stay; otherwise they are dropped.
     """
     kind, _, model = text.partition(":")
     kept = kind == current.type

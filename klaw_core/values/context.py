@@ -1,4 +1,4 @@
-"""What ``Memory.context`` is asked, what extensions offer for it, and the block that comes out."""
+"""The question, the items and the result of ``Memory.context``."""
 
 from __future__ import annotations
 

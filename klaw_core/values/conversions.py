@@ -1,4 +1,4 @@
-"""What a converter makes of a file: the text that is indexed, and what else the file says of itself."""
+"""The result of a converter: the text of a file, and its metadata."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ class Conversion:
 
     ``format`` names the chunker of the text; ``code:python`` is the variant ``python`` of the chunker ``code``.
     ``metadata`` is what searches can filter by; its ``title`` becomes part of the document's. ``created_at`` (aware) is
-    when the file says that it was written. ``is_original``: the text is the file's own, only decoded, so that it need
-    not be kept in the cache.
+    the date that the file itself states. ``is_original``: the text is the decoded file, so it is not cached.
     """
 
     text: str = field(repr=False)

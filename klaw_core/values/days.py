@@ -14,12 +14,12 @@ _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 
 
 def named_day(day: date) -> str:
-    """Return a day as people may ask for it: ``2026-02-24, Tuesday, 24 February 2026``. The same in every locale."""
+    """Return a day in the forms that people search for: ``2026-02-24, Tuesday, 24 February 2026``, in every locale."""
     return f"{day.isoformat()}, {_WEEKDAYS[day.weekday()]}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def leading_day(text: str) -> date | None:
-    """Return the day that a text begins with, ``2026-02-24``; None if it begins with none."""
+    """Return the day at the beginning of a text, such as ``2026-02-24``; None if there is none."""
     match = _ISO.match(text)
     if match is None:
         return None

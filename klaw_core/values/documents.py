@@ -1,4 +1,4 @@
-"""Documents: a source's :class:`Entry` is read into a :class:`Document`, of which the manifest keeps a record."""
+"""Documents: a source finds an :class:`Entry` and reads it as a :class:`Document`; the manifest has its record."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from klaw_core.values.text import DEFAULT_FORMAT, StoredChunk, text_hash
 
 @frozen
 class Entry:
-    """What a source's scan found: a document that can be read. ``size`` is in bytes (for progress only).
+    """A document that a scan has found and that can be read. ``size`` is in bytes (for progress only).
 
-    ``fingerprint`` is another whenever reading would give another document, and costs less than reading: of a file its
-    inode, size and times. Empty if the source cannot promise that; then each index run reads the document.
+    ``fingerprint`` changes whenever the document changes, and is cheaper than reading: for a file its inode, size and
+    times. It is empty if the source cannot promise that; then each index run reads the document.
     """
 
     path: str
@@ -27,7 +27,7 @@ class Entry:
 
 
 def is_path_of(path: str, origin: str) -> bool:
-    """Return whether a document's path begins with its origin: so that no source's document displaces another's."""
+    """Return whether a path begins with its origin, so that no source can replace another source's document."""
     return len(path) > len(origin) + 1 and path.startswith(f"{origin}/")
 
 
@@ -44,7 +44,7 @@ class Document:
     by words finds every chunk by it, and a chunk without a heading is embedded with it. ``times`` are pairs of a line
     and the moment when the text from that line on was written, in order of lines, if known. ``is_note``: it is a
     person's own file, in which secrets are redacted only if that is configured. ``digest``
-    tells the bytes that it was read from, for ``DigestingSource``.
+    identifies the bytes that it was read from, for ``DigestingSource``.
     """
 
     path: str
@@ -67,7 +67,7 @@ class Document:
     def content_hash(self) -> str:
         """SHA-256, in hex, of the recipe and all that chunks are made from; it shows whether the document changed."""
         above = "".join(f"{heading}\0" for heading in self.heading)
-        # What a document does not have leaves the hash as it was before there was such a thing.
+        # An absent field does not change the hash, so that documents from before that field keep theirs.
         above += f"\x1d{self.title}\0" if self.title else ""
         above += "".join(f"\x1e{line} {moment.isoformat()}\0" for line, moment in self.times)
         described = f"{json.dumps(self.metadata, sort_keys=True)}\0" if self.metadata else ""
@@ -78,7 +78,7 @@ class Document:
 class DocumentRecord:
     """What a store records of an indexed document: a row of the manifest.
 
-    ``seen`` is what an index run noted to recognise the document without reading it; see ``RememberingTransaction``.
+    ``seen`` is what an index run stored to recognise the document without reading it; see ``RememberingTransaction``.
     """
 
     path: str
@@ -90,9 +90,9 @@ class DocumentRecord:
 
 @frozen(eq=False)
 class RecordedDocuments(Mapping[str, DocumentRecord]):
-    """Records by path, each made when it is asked for: most are only looked at for what an index run has noted.
+    """Records by path, built on access: an index run needs only :meth:`seen` of most.
 
-    ``rows`` are what ``make`` makes records of, given the path as well; the last item of each is ``seen``.
+    ``make`` builds a record from a path and its row in ``rows``, whose last item is ``seen``.
     """
 
     rows: Mapping[str, Sequence[Any]]
@@ -116,7 +116,7 @@ class RecordedDocuments(Mapping[str, DocumentRecord]):
     __hash__ = None  # type: ignore[assignment]  # as of every mapping that is compared by what it holds
 
     def seen(self, path: str) -> str:
-        """Return what an index run has noted of a document, empty if nothing, or if there is none of this path."""
+        """Return the ``seen`` of a document; empty if there is none."""
         row = self.rows.get(path)
         return row[-1] if row is not None and isinstance(row[-1], str) else ""
 
@@ -125,8 +125,8 @@ class RecordedDocuments(Mapping[str, DocumentRecord]):
 class Replacement:
     """The result of replacing one document: removed keys and new chunks; ``kept`` are the other keys.
 
-    ``renewed`` are also kept, but the document's title has changed: indexes must add them again. ``is_new``: there was
-    no such document. ``refused``: it is recorded otherwise than was expected, and nothing was changed.
+    ``renewed`` are also kept, but the document's title has changed: indexes must add them again. ``is_new``: the
+    document did not exist. ``refused``: its record was not the expected one, and nothing was changed.
     """
 
     removed: tuple[int, ...] = ()

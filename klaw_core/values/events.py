@@ -1,6 +1,6 @@
-"""What happens in a memory, as values: listening extensions and callbacks of ``Memory.on_change`` are given these.
+"""Events, which listening extensions and callbacks of ``Memory.on_change`` receive.
 
-An event is sent after what it reports is durable. It is sent in the thread that caused it, by this process only.
+An event is sent after the change is durable, in the thread that caused it, and only within this process.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class MessageEvent:
 
 @frozen
 class IndexEvent:
-    """An index run ended. ``origins`` are the sources that it looked at.
+    """An index run ended. ``origins`` are the sources that it scanned.
 
-    ``trigger`` is ``search`` for a run before a search, ``forced`` for one that cut everything again.
+    ``trigger`` is ``search`` for a run before a search, ``forced`` for one that split everything again.
     """
 
     report: IndexReport
@@ -51,7 +51,7 @@ class SearchEvent:
 
 @frozen
 class ForgetEvent:
-    """Documents were forgotten: they are gone from the index, and from what their source keeps."""
+    """Documents were removed from the index and from the data of their source."""
 
     paths: tuple[str, ...]
 

@@ -1,14 +1,14 @@
-"""What a check-up found, as values: each finding with the command that fixes it."""
+"""Findings of ``klaw doctor``, each with the command that fixes it."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from attrs import field, frozen
 
-#: ``error``: something is lost, wrong or switched off; ``warning``: it will be, or is not up to date; ``note``: a fact.
+#: ``error``: something is lost, wrong or disabled; ``warning``: it will be, or is out of date; ``note``: information.
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
-#: The command that fixes what ``klaw doctor --fix`` can.
+#: The hint of findings that ``klaw doctor --fix`` fixes.
 FIX = "klaw doctor --fix"
 
 _NAMED = 3

@@ -1,4 +1,4 @@
-"""What journals hold."""
+"""Contents of journals."""
 
 from __future__ import annotations
 

@@ -139,12 +139,12 @@ def _checked_value(key: str, value: Any) -> MetadataValue:
 
 
 def to_value(value: Any) -> MetadataValue | None:
-    """Return a value of YAML or JSON as metadata; None for what has no place there (an object, null, mixed lists).
+    """Return a YAML or JSON value as metadata; None if metadata cannot contain it (an object, null, a mixed list).
 
     A date or time becomes its ISO 8601 string, other scalars in a list become strings.
     """
     if isinstance(value, list | tuple):
-        items = [_scalar(item) for item in value]  # not deeper: a stranger's YAML is as deep as it likes
+        items = [_scalar(item) for item in value]  # one level only, because untrusted YAML may be nested deeply
         return tuple(str(item) for item in items) if all(_is_single(item) for item in items) else None
     result: MetadataValue = _scalar(value)
     return result if _is_single(result) else None

@@ -1,4 +1,4 @@
-"""What a language model is asked, and what it answers."""
+"""The prompt and the completion of a language model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the methods of ``Memory`` report: progress, counts, what was skipped and forgotten."""
+"""Reports of the methods of ``Memory``: progress, counts, skipped entries, forgotten documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import field, fields, frozen
 
 from klaw_core.values.vectors import VectorSpace
 
-#: The reason of an entry whose document is not there any more.
+#: The reason for an entry whose document no longer exists.
 VANISHED = "vanished"
 
 
@@ -31,9 +31,9 @@ class Progress:
     """The progress of a run.
 
     In the stages ``index`` and ``ahead`` (vectors for another index than the one in use), ``done`` and ``total`` are
-    bytes of the documents found by the scan; in the stage ``embed`` they are chunks. The stage ``wait`` is for another
-    run that embeds, and has no end that is known; ``left`` says that what lacks a vector is left to that run.
-    ``documents`` and ``chunks`` count what has been dealt with so far.
+    bytes of the documents found by the scan; in the stage ``embed`` they are chunks. In the stage ``wait`` the run
+    waits, for an unknown time, for another one that embeds; ``left`` means that the missing vectors are left to that
+    run. ``documents`` and ``chunks`` count what is done so far.
     """
 
     stage: str
@@ -93,7 +93,7 @@ class ForgetReport:
 
 @frozen
 class SourceStatus:
-    """A source of documents. ``root`` is its directory, None if it is not one.
+    """A source of documents. ``root`` is its directory, None if it has none.
 
     ``can_forget``: single documents can be forgotten. ``configured``: it is in ``[[memory.sources]]``.
     """
@@ -109,9 +109,9 @@ class SourceStatus:
 class Status:
     """What is indexed, the model in use, and any problems.
 
-    By origin: ``origins`` counts (documents, chunks), ``collections`` names the collections, ``workspaces`` the
-    directory, ``excluded`` counts what a workspace leaves out: notes that were forgotten, and patterns; ``skipped`` is
-    what the last run over a directory could not index.
+    These map an origin: ``origins`` to the numbers of documents and chunks, ``collections`` to names of collections,
+    ``workspaces`` to a directory, ``excluded`` to the numbers of forgotten notes and of patterns, ``skipped`` to the
+    entries that the last run could not index.
     """
 
     location: str

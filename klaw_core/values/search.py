@@ -34,7 +34,7 @@ class Filters:
     metadata: tuple[Condition, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether anything is left out: every path begins with an empty one, but no chat is called so."""
+        """Whether anything is filtered. An empty path matches every document; an empty chat id matches none."""
         given = (self.source, self.chat_id, self.since, self.until)
         return bool(self.path) or bool(self.metadata) or any(value is not None for value in given)
 
@@ -56,13 +56,13 @@ class ChunkSelection(Protocol):
 
 @runtime_checkable
 class TellingSelection(ChunkSelection, Protocol):
-    """A selection that can tell which of some keys are selected without listing all. Optional.
+    """A selection that can test single keys without listing all of them. Optional.
 
-    What a retriever returned is checked by it; without it only a :class:`KeySelection` is.
+    The core uses it to check what a retriever returned; otherwise it can only check a :class:`KeySelection`.
     """
 
     def among(self, keys: Sequence[int], /) -> Sequence[int]:
-        """Return those of these keys that are selected, in any order."""
+        """Return the selected ones of these keys, in any order."""
 
 
 @frozen
@@ -119,15 +119,15 @@ class Ranking:
 
 @frozen
 class SearchResult:
-    """A chunk that was found, with its place and the reason for its rank.
+    """A found chunk, with its place and the reason for its rank.
 
     ``origin`` is the source of the text, which the text itself cannot set: the name of a workspace, ``saved``,
     ``conversations``, ``documents``; for a saved text, ``source`` is the label given by its writer.
     ``context`` is the text just before the chunk. ``similarity`` is the raw score of the retriever of vectors (for the
     default metric the cosine of question and chunk), None if that retriever did not return the chunk.
     ``relevance`` is how likely the chunk answers the question, from 0 to 1 and comparable between questions; None if no
-    retriever provides it. ``score`` is comparable only within one search. ``also`` are the places of other chunks of
-    the same document that were found and left out.
+    retriever provides it. ``score`` is comparable only within one search. ``also`` are the places of other found
+    chunks of the same document, which were left out.
     """
 
     content: str
@@ -197,7 +197,7 @@ class KeySelection:
 
 
 def check_filters(filters: Filters) -> None:
-    """Raise QueryError if a filter is a text that nothing can be named by."""
+    """Raise QueryError if a filter contains text that no name can contain."""
     for name in ("source", "path", "chat_id"):
         value: str | None = getattr(filters, name)
         if value is not None and has_surrogates(value):

@@ -1,4 +1,4 @@
-"""Lines of a document, named in one string: as results show them, and as people type them."""
+"""Targets: a path with lines in one string, as results show it and as people type it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 
 from klaw_core.errors import QueryError
 
-# path, path:40 (from there on), path:40:20 (line and count) or path:40-60 (as search prints it)
+# path, path:40 (from line 40 to the end), path:40:20 (line and count) or path:40-60 (as search prints it)
 _TARGET = re.compile(
     r"(?P<path>.+?)(?::(?P<first>[0-9]{1,15})(?::(?P<count>[0-9]{1,15})|-(?P<last>[0-9]{1,15}))?)?", re.DOTALL
 )
 
 
 def parse_target(target: str) -> tuple[str, int, int | None]:
-    """Return path, first line and number of lines (None: to the end). Raise QueryError if it names no lines."""
+    """Return path, first line and number of lines (None: to the end). Raise QueryError for an invalid range."""
     match = _TARGET.fullmatch(target)
     if match is None:
         raise QueryError("the path is empty", hint="give a path such as notes/a.md:40:20")

@@ -1,4 +1,4 @@
-"""Spans, chunks and what identifies them: how a text becomes what is embedded, indexed and found."""
+"""Spans, chunks and their identifiers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from attrs import field, frozen
 
 from klaw_core.values.metadata import Metadata
 
-#: The format of a note, cut by the chunker that ``[memory.chunking]`` configures.
+#: The format of a note. ``[memory.chunking]`` configures its chunker.
 DEFAULT_FORMAT = "markdown"
 
 #: The format of text without markup.
 PLAIN_FORMAT = "plain"
 
-#: The format of a conversation: one message a line.
+#: The format of a conversation: one message per line.
 TRANSCRIPT_FORMAT = "transcript"
 
 #: Counts the tokens of each text, without the model's special tokens; one call for many texts.
@@ -28,9 +28,9 @@ TokenCounter: TypeAlias = Callable[[Sequence[str]], Sequence[int]]
 class Span:
     """A part of a text: ``text[start:end]``, in characters, with the headings above it, outermost first.
 
-    ``continues`` names the element (``"code"``, ``"table"``, ``"list item"``, ``"paragraph"`` …) that was
-    larger than the bound and of which this span is not the first piece; otherwise None. ``context`` is the start of the
-    text that a reader needs before the span, and that ends where the span starts; None if the span needs none.
+    ``continues`` names the element (``"code"``, ``"table"``, ``"list item"``, ``"paragraph"`` …) if it was larger than
+    the limit and this span is not its first piece; otherwise None. ``context`` is the offset where the text begins that
+    a reader needs before the span; that text ends at ``start``. It is None if the span needs none.
     """
 
     start: int
@@ -61,10 +61,10 @@ class Chunk:
     continues: str | None = None
     context: str = field(default="", repr=False)
     title: str = ""
-    created_at: datetime | None = field(default=None, eq=False)  # a store gives it to the row, not back
+    created_at: datetime | None = field(default=None, eq=False)  # a store writes it into the row and does not return it
 
     def says_the_same(self, other: Chunk) -> bool:
-        """Return whether another chunk has the same text, heading and context, as it should if it has the same id."""
+        """Return whether another chunk has the same text, heading and context, as chunks with the same id should."""
         return (self.text, self.heading, self.context) == (other.text, other.heading, other.context)
 
     @property
@@ -102,6 +102,6 @@ class StoredChunk:
 
 def text_hash(text: str) -> str:
     """Return the SHA-256 of ``text`` in UTF-8, in hex."""
-    from hashlib import sha256  # loads OpenSSL, of which a search has no need
+    from hashlib import sha256  # imported here because it loads OpenSSL, which a search does not need
 
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

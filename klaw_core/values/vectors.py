@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     Vector = Matrix = Keys = Any  # so that `Matrix | None` can be evaluated without importing numpy
 
-# A revision of this form is recognised by its beginning; any other, a server's address say, is not.
+# A revision of this form may be shown by its first characters; any other, such as a server's address, may not.
 _DIGEST = re.compile(r"(sha256:)?[0-9a-f]{32,}")
 
 

@@ -1,4 +1,4 @@
-"""What a word is: how texts are treated before they are indexed, and how a question becomes terms to look for.
+"""Words: how texts are normalised before they are indexed, and how a question becomes search terms.
 
-The word index and the store's index of messages share it, so that both find the same by the same question.
+The full-text index and the store's index of messages share these rules, so that both find the same.
 """

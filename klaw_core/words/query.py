@@ -1,9 +1,9 @@
-"""From what a person typed to what FTS5 is asked: compile, select, render.
+"""Turn a question into an FTS5 query: compile, select, render.
 
-Text is never passed through: FTS5's own query language is not reachable, whatever is typed. Words are
-joined by OR, so that a natural question finds what holds any of them, and BM25 puts what holds the rare
-ones first. The work is bounded: 10,000 characters are read, of which at most 1,024 terms are made, each of at
-most 32 words, and at most 16 of them prefixes. The 64 that tell the most are searched for.
+The text is never passed through, so no input reaches FTS5's query language. Terms are joined by OR: a question in
+natural language finds chunks with any of its words, and BM25 ranks those with rare words first. The work is bounded:
+10,000 characters are read, which become at most 1,024 terms of at most 32 words each, at most 16 of them prefixes.
+The 64 most informative terms are searched for.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ _ASCII_WORD = re.compile(r'(?P<word>[^ .*"]+)(?P<star>\*?)')
 
 @frozen(cache_hash=True)
 class Term:
-    """One thing to look for: a word, or several in a row; ``prefix`` leaves the last one open-ended.
+    """A search term: one word or several consecutive ones; with ``prefix`` the last one may continue.
 
-    ``literal`` is for what must be found as it stands or not at all: quoted phrases, and characters of
-    scripts without spaces.
+    ``literal`` terms are found exactly or not at all: quoted phrases, and characters of scripts without spaces.
     """
 
     words: tuple[str, ...]
@@ -49,11 +48,11 @@ class Term:
     literal: bool = False
 
     def readings(self, *, widen: bool) -> Iterator[Term]:
-        """Yield how this term may be understood, strictest first; ``widen`` allows the open-ended ones.
+        """Yield the readings of this term, strictest first; ``widen`` allows prefixes.
 
-        A word that is found nowhere is taken for the beginning of one (``archit``). If no word begins so,
-        the stemmer may have cut the ending off that the person had begun to type (``importa`` of
-        ``importance``, whose stem is ``import``): then the longest beginning that is a word itself.
+        A word that occurs nowhere is read as a prefix (``archit``). If no word has that prefix, the stemmer may have
+        removed the ending of which a part was typed (``importa`` of ``importance``, stem ``import``): then the longest
+        prefix that is itself a word is used.
         """
         yield self
         if self.literal or self.prefix or not widen or len(self.words[-1]) < _MIN_PARTIAL:
@@ -84,14 +83,14 @@ def compile_query(text: str, /) -> tuple[Term, ...]:
 
 
 def select(terms: Iterable[Term], matches: Callable[[Term], bool], /) -> tuple[Term, ...]:
-    """Return the terms to search for: each in its strictest reading that ``matches`` something, or not at all."""
+    """Return the terms to search for, each in its strictest reading for which ``matches`` is true; drop the others."""
     return tuple(dict.fromkeys(reading for reading in read_terms(terms, matches).values() if reading is not None))
 
 
 def read_terms(terms: Iterable[Term], matches: Callable[[Term], bool], /) -> dict[Term, Term | None]:
-    """Return for each term its strictest reading that ``matches`` something, None where there is none.
+    """Map each term to its strictest reading for which ``matches`` is true, or to None.
 
-    At most ``MAX_PREFIXES`` terms are widened. Literal and prefix terms are taken as they are.
+    At most ``MAX_PREFIXES`` terms are widened. Literal and prefix terms have only one reading.
     """
     chosen: dict[Term, Term | None] = {}
     widened = 0
@@ -113,15 +112,15 @@ def render(terms: Iterable[Term], /) -> str:
 
 
 def match_expression(text: str, matches: Callable[[Term], bool], /) -> str:
-    """Return what FTS5 is to look for to answer any text, empty for nothing; ``matches`` says what finds anything.
+    """Return the FTS5 expression for a text; empty if no term matches. ``matches`` says whether a term occurs.
 
-    Of a word that is not there as it stands the beginning of one is looked for, as :func:`select` says.
+    See :func:`select` for words that do not occur.
     """
     return render(select(compile_query(text), matches)[:MAX_TERMS])
 
 
 def _plain(text: str) -> str:
-    """Return ``text`` with nothing in it but words, quotation marks, stars, spaces and full stops."""
+    """Reduce ``text`` to words, quotation marks, stars, spaces and full stops."""
     return text.translate(_PLAIN)
 
 
@@ -147,7 +146,7 @@ def _phrase(quoted: str) -> Iterator[Term]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield the words of ``text`` in the order in which the tokenizer will number them."""
+    """Yield the words of ``text`` in the order of the tokenizer."""
     for match in _matches(text):
         if match["word"] is None:
             yield from match[0]
@@ -156,13 +155,13 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _matches(text: str) -> Iterator[re.Match[str]]:
-    """Find words, and runs of scripts without spaces, in text that ``_plain`` has left."""
+    """Find words, and runs of scripts without spaces, in the result of ``_plain``."""
     return (_ASCII_WORD if text.isascii() else _any_word()).finditer(text)
 
 
 @cache
 def _any_word() -> re.Pattern[str]:
-    return re.compile(  # at first use: it takes milliseconds
+    return re.compile(  # compiled at first use, because it takes milliseconds
         rf'(?P<syllables>[{SYLLABLES}]+)|(?P<letters>[{LETTERS}]+)|(?P<word>[^ .*"{SYLLABLES}{LETTERS}]+)(?P<star>\*?)'
     )
 

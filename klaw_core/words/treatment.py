@@ -1,15 +1,15 @@
-"""How text becomes words: the same treatment for what is indexed and for what is asked.
+"""Normalise text for the full-text index. Indexed texts and questions get the same treatment.
 
-SQLite's own tokenizer (``porter unicode61``) reads the result, so that any SQLite can use the file; a
-tokenizer written in Python could be used from Python alone. What that tokenizer lacks is done here:
+SQLite's own tokenizer (``porter unicode61``) reads the result, so that any SQLite can use the file; a tokenizer
+written in Python would only work from Python. This module adds what that tokenizer lacks:
 
 - compatibility forms and case, after Unicode's NFKC_Casefold (UAX #44): ``ＡＢＣ`` and ``abc``, ``ﬁ`` and ``fi``;
-- marks that a reader may leave out: Russian stress and ``ё``, Hebrew and Arabic vowel points;
-- what a word is made of: the tokenizer knows Unicode 6.1, and takes ``₽`` and the newer emoji for letters;
-- scripts written without spaces: one character, one word; queries put them together again as phrases;
+- optional marks are removed: Russian stress and ``ё``, Hebrew and Arabic vowel points;
+- word characters: the tokenizer knows Unicode 6.1, and treats ``₽`` and newer emoji as letters;
+- scripts without spaces: each character becomes a word; queries join them again as phrases;
 - Russian inflection: Snowball's stems.
 
-Changing any of this changes the words of every index: it takes a migration that empties the tables.
+Changing any of this changes the words of every index, and needs a migration that empties the tables.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from threading import Lock
 
-#: Chinese characters, Japanese kana, Bopomofo and Korean syllables: one is a syllable or more. Korean has
-#: spaces, but its particles are written onto the noun, as Japanese ones are.
+#: Chinese characters, Japanese kana, Bopomofo and Korean syllables: each is at least one syllable. Korean has
+#: spaces, but attaches particles to the noun, as Japanese does.
 SYLLABLES = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
     "\u30fc-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c\uac00-\ud7a3"
     "\uf900-\ufaff\U0001aff0-\U0001b16f\U00020000-\U0003fffd"
 )
-#: Thai, Lao, Myanmar and Khmer letters and vowel signs: it takes several for one syllable.
+#: Thai, Lao, Myanmar and Khmer letters and vowel signs: a syllable has several.
 LETTERS = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
     "\ua9e0-\ua9fe\uaa60-\uaa7f"
 )
 
-# Lone surrogates, which UTF-8 cannot say; default ignorable code points (soft hyphens, joiners, variation
-# selectors); accents that NFKC left on their own; Hebrew points, Arabic vowel signs and the tatweel.
+# Lone surrogates, which UTF-8 cannot encode; default ignorable code points (soft hyphens, joiners, variation
+# selectors); accents that NFKC did not combine; Hebrew points, Arabic vowel signs and the tatweel.
 _DROPPED = (
     "[\ud800-\udfff"
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
@@ -46,17 +46,17 @@ _DROPPED = (
 )
 _UNSPACED = f"[{SYLLABLES}{LETTERS}]"
 _CYRILLIC = "[\u0400-\u052f]+"
-# Letters and digits that touch anything outside ASCII: NFKC joins an "e" and the accent after it. The
-# look-behind keeps long runs of ASCII linear.
+# Letters and digits next to a character outside ASCII, because NFKC combines an "e" with the accent after it. The
+# look-behind keeps the time linear on long runs of ASCII.
 _RUN = r"(?<![0-9A-Za-z])[0-9A-Za-z]*+[^\x00-\x7f][0-9A-Za-z\x80-\U0010ffff]*"
 
-# Words repeat and sentences do not: longer runs would only fill the cache.
+# The longest run that is cached: words repeat, sentences do not.
 _CACHED_LENGTH = 32
 _stemming = Lock()
 
 
 def _renew_lock() -> None:
-    """In a child of a fork: a thread of the parent may have held it."""
+    """Replace the lock in a forked child, because a thread of the parent may have held it."""
     global _stemming  # noqa: PLW0603  # of this process
     _stemming = Lock()
 
@@ -65,7 +65,7 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 
 class CharacterTable(dict[int, str]):
-    """A table for ``str.translate`` that works each character out once, when it first occurs."""
+    """A table for ``str.translate`` that computes each character's entry when it first occurs."""
 
     def __init__(self, rule: Callable[[str], str]) -> None:
         super().__init__()
@@ -76,42 +76,42 @@ class CharacterTable(dict[int, str]):
 
 
 def index_text(text: str, /) -> str:
-    """Return ``text`` as SQLite's tokenizer should read it; ASCII is left as it is, case included."""
+    """Return ``text`` as SQLite's tokenizer should read it; ASCII is unchanged, including its case."""
     if text.isascii():
         return text
-    # No run goes across a space. To look for runs in all of the text takes longer than to set the other words aside.
+    # No run crosses a space. Splitting at spaces first is faster than searching the whole text for runs.
     return " ".join([word if word.isascii() else _treat(word) for word in text.split(" ")])
 
 
 def fold(text: str, /) -> str:
-    """Return ``text`` without the differences that a search should not see: case, forms, optional marks."""
+    """Return ``text`` without differences that a search ignores: case, compatibility forms, optional marks."""
     return text.lower() if text.isascii() else _nfkc_casefold(text).translate(_FOLDING)
 
 
 def is_word_character(character: str, /) -> bool:
-    """Return whether words are made of this: letters, numbers, and the marks that are Indic vowels.
+    """Return whether a character is part of a word: a letter, a number, or a mark that is an Indic vowel.
 
-    Private-use characters are not: in notes they are the icons of a terminal's font.
+    Private-use characters are not, because in notes they are icons of a terminal font.
     """
     category = unicodedata.category(character)
     return category[0] in "LN" or category in {"Mn", "Mc"}
 
 
 def is_unspaced(text: str, /) -> bool:
-    """Return whether this is one character of a script without spaces."""
+    """Return whether ``text`` is one character of a script without spaces."""
     return len(text) == 1 and _pattern(_UNSPACED).match(text) is not None
 
 
 def stem(folded: str, /) -> str:
-    """Return folded text with every Cyrillic word in it cut to its stem.
+    """Replace each Cyrillic word of a folded text by its stem.
 
-    Other Cyrillic languages go through the Russian rules as well: queries and text lose the same endings.
+    Words of other Cyrillic languages get the Russian rules too; questions and texts lose the same endings.
     """
     return folded if folded.isascii() else _pattern(_CYRILLIC).sub(_stem_of, folded)
 
 
 def _stem_of(word: re.Match[str]) -> str:
-    with _stemming:  # Snowball's stemmer keeps the word it works on
+    with _stemming:  # Snowball's stemmer is not thread-safe: it stores the current word
         return _russian()(word[0]) or word[0]
 
 
@@ -132,7 +132,7 @@ def _stem_run(run: str) -> str:
     return stem(_nfkc_casefold(run).translate(_INDEXING))
 
 
-# By what stands between spaces, and, as a comma may follow it, by the run in it.
+# Keys are the parts between spaces and, because a comma may follow a word, the runs inside them.
 _treat_word = lru_cache(maxsize=65_536)(_treat_runs)
 _stem_word = lru_cache(maxsize=65_536)(_stem_run)
 
@@ -156,15 +156,15 @@ def _indexed(character: str) -> str:
     return f" {folded} " if _pattern(_UNSPACED).match(folded) else folded
 
 
-# Compiled at first use: classes of many characters take milliseconds, and a question in English none of them.
+# Compiled at first use: large character classes take milliseconds, and a question in English needs none of them.
 _pattern = cache(re.compile)
 _FOLDING, _INDEXING = CharacterTable(_folded), CharacterTable(_indexed)
 
 
 @cache
 def _russian() -> Callable[[str], str]:
-    # Imported at the first Cyrillic word: the package loads every language. Its `stemmer()` would prefer
-    # whatever version of PyStemmer is installed, and an index must not depend on that.
+    # Imported at the first Cyrillic word, because the package loads every language. Its `stemmer()` would prefer
+    # PyStemmer, of whatever version is installed, and an index must not depend on that.
     from snowballstemmer.russian_stemmer import RussianStemmer  # type: ignore[import-untyped]  # has no types
 
     stemmer: Callable[[str], str] = RussianStemmer().stemWord
