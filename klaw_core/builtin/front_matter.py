@@ -3,8 +3,7 @@
 A note may begin with a block of YAML between two lines of ``---``, as Obsidian, Hugo and Jekyll write it
 (https://jekyllrb.com/docs/front-matter/), or of TOML between two lines of ``+++``, as Hugo and Zola do
 (https://gohugo.io/content-management/front-matter/). Its values become the document's metadata. In the text that is
-chunked the block is replaced by spaces, so that it is never searched as prose and every offset and line number stays
-true.
+chunked, spaces replace the block: it is not searched as prose, and offsets and line numbers stay correct.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from typing import Any
 from klaw_core.errors import RecordError
 from klaw_core.values.metadata import MAX_KEYS, Metadata, check_metadata, to_value
 
-# More than any real note has; parsing YAML takes a microsecond a byte.
+# The longest block that is parsed, longer than in any real note: parsing YAML takes a microsecond per byte.
 _MAX_CHARACTERS = 20_000
 _BLOCK = re.compile(r"---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:(?:\r\n|\r|\n)|\Z)", re.DOTALL)
 _TOML_BLOCK = re.compile(r"\+\+\+[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])\+\+\+[ \t]*(?:(?:\r\n|\r|\n)|\Z)", re.DOTALL)
-# What PyYAML raises for values that are not what their tag or form says, such as `!!bool maybe`.
+# Exceptions that PyYAML raises for values that contradict their tag or form, such as `!!bool maybe`.
 _UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-# A line of a block that was meant to be YAML: a key, an item of a list, a comment, or what is indented below a key.
+# A line of a block that is meant to be YAML: a key, a list item, a comment, or an indented line below a key.
 _FIELD_LINE = re.compile(r"[\w][\w .-]{0,60}:(?:\s|\Z)|-(?:\s|\Z)|#|\s")
-# A value in a value in a value: PyYAML refuses it, from version 6.0.4 on, if there are very many.
+# Deeply nested values; PyYAML 6.0.4 and later refuse them.
 _NESTED = ("[[[", "{{{")
 _SOLID = re.compile(r"[^\r\n]")
-# What notes call the day they were written on, in order of preference, in any case.
+# Keys for the day on which a note was written, in order of preference; case is ignored.
 _DATE_KEYS = ("date", "created", "created_at", "created at", "creation date", "published")
-# Hugo's and Zola's tables of a page's own parameters and its terms.
+# The tables in which Hugo and Zola keep a page's own parameters and terms.
 _TOML_TABLES = ("params", "extra", "taxonomies")
 # A list in one string: `tags: a, b`.
 _LISTS = ("tags", "aliases")
@@ -39,9 +38,8 @@ _LISTS = ("tags", "aliases")
 def read_front_matter(text: str) -> tuple[Metadata, str]:
     """Return the metadata of a note, and its text with the front matter blanked out.
 
-    A block that is not a YAML mapping is text like any other, unless each of its lines looks like one of a mapping: a
-    template or a slip of the pen is no prose either. Values that metadata cannot hold (nested mappings, nulls) are
-    left out.
+    A block that is not a YAML mapping is ordinary text, unless every line looks like a line of a mapping: a template
+    or a block with a typo is not prose. Values that metadata cannot contain (nested mappings, nulls) are left out.
     """
     if text.startswith("+++"):
         return _read_toml(text)
@@ -59,7 +57,7 @@ def read_front_matter(text: str) -> tuple[Metadata, str]:
 
 
 def written_date(metadata: Metadata, keys: Sequence[str] = _DATE_KEYS) -> datetime | None:
-    """Return the day or time that the metadata says a note was written, in UTC; None if it does not say."""
+    """Return the time in UTC at which a note was written according to its metadata; None if it has none."""
     found = {key.casefold(): value for key, value in metadata.items()}
     for key in keys:
         value = found.get(key)
@@ -69,7 +67,7 @@ def written_date(metadata: Metadata, keys: Sequence[str] = _DATE_KEYS) -> dateti
 
 
 def _read_toml(text: str) -> tuple[Metadata, str]:
-    """Return what a block of TOML says; tables that Hugo and Zola keep the writer's own keys in count as well."""
+    """Read a block of TOML, including the tables in which Hugo and Zola keep the writer's own keys."""
     match = _TOML_BLOCK.match(text[:_MAX_CHARACTERS])
     if match is None:
         return {}, text
@@ -101,7 +99,7 @@ def _parsed(block: str) -> dict[Any, Any] | None:
 
 
 def _plain_values(block: str) -> dict[Any, Any] | None:
-    """Return the plain values of a block that is no YAML; None if one of its lines looks like prose."""
+    """Return the plain values of a block that is not valid YAML; None if one of its lines looks like prose."""
     lines = [line for line in block.splitlines() if line.strip()]
     if not lines or not lines[0][0].isalpha() or not all(map(_FIELD_LINE.match, lines)):
         return None

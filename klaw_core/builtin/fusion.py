@@ -9,15 +9,15 @@ from attrs import field, frozen, validators
 
 from klaw_core.values.search import Contribution, Hit, Ranking
 
-# What is found counts a little, whatever its retriever believes: the next result is a hit and not a tie.
+# The smallest weight of a hit, whatever its relevance, so that it ranks before chunks that were not found.
 _LEAST_RELEVANCE = 0.0004
-# What a hit counts for that the other retrievers could not have found: its own part and theirs.
+# The factor for a hit that the other retriever could not have found: its own contribution and the other's.
 _UNREACHED = 2.8
 
 
 @frozen(eq=False, repr=False)
 class _WeightedRanking:
-    """One retriever's hits, best first: what each counts, and what it adds to the score of its key."""
+    """One retriever's hits, best first, each with its weight and its contribution to the score of its key."""
 
     retriever: str
     hits: Sequence[Hit]
@@ -29,16 +29,16 @@ class _WeightedRanking:
 class ReciprocalRankFusion:
     """Score a key by the sum of ``weight * confidence / (k + rank)`` over the retrievers that found it.
 
-    Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009) with a weight a retriever, and a confidence a hit.
-    Ranks alone cannot tell a retriever that knows the answer from one that guesses: a model that never learned the
-    question's language still ranks fifty chunks, but scores them all alike. So a hit counts by how far it stands
-    above the end of its retriever's pool, ``min_confidence`` for what is no better than the fiftieth, and by how much
-    its retriever believes in it at all: the square root of its relevance, where the retriever gives one. What the other
-    retrievers could not have found counts as if they had.
+    Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009) with a weight per retriever and a confidence per
+    hit. Ranks alone do not show whether a retriever knows the answer or guesses: a model that never learned the
+    question's language still ranks fifty chunks, but gives them all similar scores. So the confidence of a hit is its
+    distance in score from the last hit of its retriever's pool, at least ``min_confidence``, times the square root of
+    its relevance if the retriever provides one. A hit that the other retrievers could not have found counts as if they
+    had found it.
 
-    ``pool`` is how many hits of a retriever make up this background; what comes after them has the least confidence. A
-    retriever that found fewer is measured from 0, the score of what it did not find. ``min_confidence = 1`` is the
-    plain formula. Where only one retriever answered, its order stands.
+    ``pool`` is the number of hits per retriever that define this scale; later hits have the lowest confidence. If a
+    retriever found fewer, the scale begins at 0, the score of a chunk that it did not find. ``min_confidence = 1`` is
+    the plain formula. If only one retriever returned hits, their order is kept.
     """
 
     k: int = field(default=60, validator=validators.ge(1))
@@ -46,7 +46,7 @@ class ReciprocalRankFusion:
     min_confidence: float = field(default=0.3, validator=validators.and_(validators.gt(0.0), validators.le(1.0)))
 
     def depth(self, limit: int, /) -> int:
-        """Return the pool, or ``limit`` if more is wanted than the pool holds."""
+        """Return the larger of the pool and ``limit``."""
         return max(limit, self.pool)
 
     def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
@@ -65,22 +65,22 @@ class ReciprocalRankFusion:
         return _WeightedRanking(ranking.retriever, ranking.hits, weights, values)
 
     def _standings(self, hits: Sequence[Hit], *, believed: bool) -> Sequence[float]:
-        """Return how high each hit stands over its pool: 0 at its end, at most 1, the same at any scale.
+        """Return each hit's height above the end of the pool, from 0 to 1, independent of the scale of the scores.
 
-        Where all that is known of a ranking are its scores, a pool that hardly rises is not believed. Relevance says
-        that better, and then the first hit stands at 1.
+        If a ranking has only scores, a pool with similar scores gets a low height. If it has relevance, that tells
+        more, and the first hit gets height 1.
         """
         if not hits:
             return ()
         best, last = hits[0].score, hits[: self.pool][-1].score
         floor = last if len(hits) >= self.pool else min(0.0, last)
-        # A cosine may be negative: then the distance itself is the scale.
+        # A cosine may be negative; then the range itself is the scale.
         span = best - floor if believed else max(abs(best), best - floor)
         return [max(hit.score - floor, 0.0) / span if span > 0 else 1.0 for hit in hits]
 
 
 def _belief(hit: Hit) -> float:
-    """Return what a hit counts for by its relevance. A square root: twice the words are not twice the answer."""
+    """Return the weight of a hit by its relevance. The square root, because twice the words is not twice the answer."""
     relevance = hit.relevance
     belief = math.sqrt(relevance if relevance is not None and relevance > _LEAST_RELEVANCE else _LEAST_RELEVANCE)
     return belief * _UNREACHED if hit.unreached else belief
@@ -91,20 +91,20 @@ class WeightedFusion:
     """Score a key by the weighted mean of its scores, each retriever's scaled to 0..1 by its own range.
 
     Min-max convex combination (Bruch, Gai and Ingber, *An Analysis of Fusion Functions for Hybrid
-    Retrieval*, TOIS 2023). The range of a retriever is that of the hits it fetched, ``multiplier`` times the
-    limit; the worst of them counts 0, a retriever with one distinct score counts 1, and a key that a retriever did not
-    find gets nothing from it. Weights are divided by their sum, so a score lies in 0..1.
+    Retrieval*, TOIS 2023). The range of a retriever is that of its fetched hits, ``multiplier`` times the limit. The
+    last of them gets 0; if all scores are equal, each gets 1; a key that a retriever did not find gets nothing from it.
+    Weights are divided by their sum, so a score lies in 0..1.
     """
 
     multiplier: int = field(default=4, validator=validators.ge(1))
 
     def depth(self, limit: int, /) -> int:
-        """Return ``multiplier`` times ``limit``: the range should not hang on the last hit shown."""
+        """Return ``multiplier`` times ``limit``, so that the range does not depend on the last hit shown."""
         return self.multiplier * limit
 
     def fuse(self, rankings: Sequence[Ranking], limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, ties by key."""
-        # fsum: the same total, whatever order the retrievers come in
+        # fsum gives the same total for every order of retrievers
         total = math.fsum(ranking.weight for ranking in rankings if ranking.hits) or 1.0
         return _combine((_weigh(ranking, ranking.weight / total) for ranking in rankings), limit)
 
@@ -118,7 +118,7 @@ def _weigh(ranking: Ranking, weight: float) -> _WeightedRanking:
 
 
 def _combine(retrievers: Iterable[_WeightedRanking], limit: int) -> Sequence[Hit]:
-    """Add up what each key has from the retrievers, in order of name; explain those that are returned."""
+    """Add up each key's contributions, in the order of the retrievers' names; return the best with contributions."""
     ordered = sorted(retrievers, key=_by_retriever)
     scores: dict[int, float] = {}
     for weighted in ordered:

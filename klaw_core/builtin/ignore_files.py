@@ -1,7 +1,7 @@
-"""What ``.gitignore`` and ``.klawignore`` leave out of a workspace: the patterns of git, as git reads them.
+"""Apply ``.gitignore`` and ``.klawignore`` to a workspace, with the rules of gitignore(5).
 
-In a directory that has both, the lines of ``.klawignore`` come after those of ``.gitignore``, so that ``!pattern``
-takes back what git ignores. A file deeper down decides before one above it; a directory that is ignored is not entered.
+In a directory with both files, the lines of ``.klawignore`` come after those of ``.gitignore``, so that ``!pattern``
+includes what git ignores. A file in a subdirectory takes precedence; an ignored directory is not entered.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 IGNORE_FILES = (".gitignore", ".klawignore")
 
 _MAX_BYTES = 1_000_000
-# The parts of a pattern; what is none of these stands for itself.
+# The special parts of a pattern; all other characters are literal.
 _PART = re.compile(
     r"(?P<any_depth>/\*\*(?=/))|(?P<inside>/\*\*\Z)|(?P<above>\A\*\*/)|(?P<stars>\*+)|(?P<one>\?)"
     r"|\[(?P<not>[!^]?)(?P<set>\]?(?:\\.|[^\]\\])*)\]|\\(?P<escaped>.)",
@@ -41,26 +41,26 @@ class _Rule:
 
 @define(eq=False)
 class IgnoreRules:
-    """The ignore files of a directory and of all below it, each read when it first matters."""
+    """The ignore files of a directory and its subdirectories, each read when it is first needed."""
 
     root: Path = field(converter=Path)
     _rules: dict[str, list[_Rule]] = field(factory=dict, init=False)
 
     def ignores(self, relative: str, *, is_directory: bool) -> bool:
-        """Return whether a path below the root is ignored; the directories above it are taken not to be."""
+        """Return whether a path below the root is ignored, assuming that its parent directories are not."""
         decide = self.below(relative.rpartition("/")[0])
         return decide is not None and decide(relative, is_directory)
 
     def below(self, directory: str) -> Callable[[str, bool], bool] | None:
-        """Return what tells of the children of a directory whether they are ignored; None if no rule is about them.
+        """Return a function that says whether a child of a directory is ignored; None if no rule applies to children.
 
-        It is given the path of a child below the root, and whether that is a directory. ``""`` is the root.
+        Its arguments are the child's path relative to the root, and whether it is a directory. ``""`` is the root.
         """
         above = [place for place, _ in _places(f"{directory}/" if directory else "")]
         rules = [(rule, len(place) + 1 if place else 0) for place in above for rule in self._of(place)]
         if not rules:
             return None
-        # Most files are about no rule: one search tells that, however many rules there are.
+        # No rule matches most files: one search with the union of all rules finds that out.
         may_match = _union(rules)
 
         def ignores(relative: str, is_directory: bool) -> bool:  # noqa: FBT001  # called for every file
@@ -74,13 +74,13 @@ class IgnoreRules:
         return ignores
 
     def ignores_file(self, relative: str) -> bool:
-        """Return whether a file is ignored, or a directory above it."""
+        """Return whether a file, or a directory above it, is ignored."""
         return self.ignores(relative, is_directory=False) or any(
             self.ignores(directory, is_directory=True) for directory, _ in _places(relative) if directory
         )
 
     def _of(self, directory: str) -> list[_Rule]:
-        """Return the rules of a directory's own files, the last line first: it decides before those above it."""
+        """Return the rules of a directory's own files, last line first, because a later line takes precedence."""
         if directory not in self._rules:
             place = f"{self.root}/{directory}" if directory else str(self.root)
             lines = [line for name in IGNORE_FILES for line in _lines(f"{place}/{name}")]
@@ -89,7 +89,7 @@ class IgnoreRules:
 
 
 def _union(rules: Iterable[tuple[_Rule, int]]) -> Callable[[str], re.Match[str] | None]:
-    """Return what matches every path that one of the rules may be about, where each looks from its own start on."""
+    """Return a matcher for every path to which a rule may apply. Each rule matches from its own start index."""
     parts = []
     for rule, start in rules:
         before = f".{{{start}}}" if rule.anchored else "(?:.*/)?"
@@ -98,7 +98,7 @@ def _union(rules: Iterable[tuple[_Rule, int]]) -> Callable[[str], re.Match[str] 
 
 
 def _places(relative: str) -> Iterator[tuple[str, str]]:
-    """Yield each directory above a path, the nearest first, and the path from there; the root is ``""``."""
+    """Yield each directory above a path, nearest first, with the path relative to it; the root is ``""``."""
     parts = relative.split("/")
     for depth in range(len(parts) - 1, -1, -1):
         yield "/".join(parts[:depth]), "/".join(parts[depth:])
@@ -109,12 +109,12 @@ def _lines(file: str) -> list[str]:
         if not os.path.isfile(file) or os.path.getsize(file) > _MAX_BYTES:  # noqa: PTH113, PTH202  # a FIFO would not end
             return []
         return Path(file).read_text("utf-8-sig", errors="replace").splitlines()
-    except (OSError, ValueError):  # not readable: as if it were not there
+    except (OSError, ValueError):  # an unreadable file counts as missing
         return []
 
 
 def _parse(line: str) -> _Rule | None:
-    """Return what a line means (gitignore(5)); None for a comment, an empty line and one that is no pattern."""
+    """Parse a line (gitignore(5)); return None for a comment, an empty line and an invalid pattern."""
     pattern = re.sub(r"(?<!\\) +\Z", "", line)
     if pattern.startswith("#"):
         return None

@@ -23,9 +23,9 @@ def _usable(_instance: object, attribute: Any, factors: Mapping[str, float]) -> 
 class ImportanceOptions:
     """Options of the stage ``importance``.
 
-    ``factors``: what a score is multiplied by, by source label (``MEMORY.md``, ``manual``) or by the beginning of a
-    path (``notes/archive/``). A path's factor goes before a label's, and a longer path before a shorter; what no
-    mark means counts 1.
+    ``factors`` maps a source label (``MEMORY.md``, ``manual``) or the beginning of a path (``notes/archive/``) to a
+    factor for the score. A path takes precedence over a label, and a longer path over a shorter one. Other chunks
+    have the factor 1.
     """
 
     factors: Mapping[str, float] = field(

@@ -1,6 +1,6 @@
 """Two indexes of the in-memory store: exact cosine similarity, and BM25 over whole words.
 
-Plain and complete rather than fast: they answer small collections and check the real ones.
+They are simple and complete rather than fast: for small collections, and as a reference in tests.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from klaw_core.values.vectors import Keys, Matrix, VectorSpace
 
 _WORD = re.compile(r"\w+")
 _UNIT_TOLERANCE = 1e-3
-_K1, _B = 1.2, 0.75  # the usual constants, those of FTS5
+_K1, _B = 1.2, 0.75  # the constants of FTS5
 
 
 class _MemoryIndex:
-    """What both share: rows by key in the store's tables, under the owner's name."""
+    """Rows by key in the store's tables, under the owner's name."""
 
     owner: str
     joins = Tables
@@ -70,17 +70,17 @@ class CosineIndex(_MemoryIndex):
     needs_vectors = True
 
     def add(self, resource: Tables, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /) -> None:
-        """Keep each chunk's vector."""
+        """Add the vectors of these chunks."""
         if vectors is not None:
             keys = (stored.key for stored in chunks)
             self._put(resource, collection, dict(zip(keys, np.array(vectors), strict=True)))
 
     def check(self, resource: Tables, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
-        """Return how many vectors are not of the space's dimension and of unit length."""
+        """Report how many vectors have a wrong dimension or are not of unit length."""
         rows = self._rows(resource, collection).values()
         wrong = sum(
             (space is not None and vector.shape != (space.dimension,))
-            or not abs(float(np.linalg.norm(vector)) - 1.0) <= _UNIT_TOLERANCE  # so that NaN counts
+            or not abs(float(np.linalg.norm(vector)) - 1.0) <= _UNIT_TOLERANCE  # also true for NaN
             for vector in rows
         )
         return (f"{wrong:,} of {len(rows):,} vectors are not unit vectors of the collection's space",) if wrong else ()
@@ -102,19 +102,19 @@ class WordIndex(_MemoryIndex):
     needs_vectors = False
 
     def add(self, resource: Tables, collection: str, chunks: Sequence[StoredChunk], _vectors: Matrix | None, /) -> None:
-        """Count each chunk's words, those of its headings and of its context included."""
+        """Count the words of each chunk, including its headings and its context."""
         texts = {stored.key: (*stored.chunk.heading, stored.chunk.text, stored.chunk.context) for stored in chunks}
         rows = {key: Counter(_words(" ".join(parts))) for key, parts in texts.items()}
         self._put(resource, collection, rows)
 
     def check(self, resource: Tables, collection: str, _space: VectorSpace | None, /) -> Sequence[str]:
-        """Return how many chunks have counts that cannot be counts."""
+        """Report how many chunks have invalid counts."""
         rows: Mapping[int, Counter[str]] = self._rows(resource, collection)
         wrong = sum(any(count < 1 for count in row.values()) for row in rows.values())
         return (f"{wrong:,} chunks have words that are not counted",) if wrong else ()
 
     def search(self, resource: Tables, query: Query, limit: int, /) -> Sequence[Hit]:
-        """Return the chunks that hold any of the query's words, by BM25."""
+        """Return the chunks with any of the query's words, ranked by BM25."""
         everything: Mapping[int, Counter[str]] = self._rows(resource, query.collection)
         wanted = dict.fromkeys(_words(query.text))
         if not everything or not wanted:

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 @frozen
 class MemoryMessages:
-    """The messages of the tables as they were; in a transaction, of those that it is changing."""
+    """The messages of a snapshot's or a transaction's tables."""
 
     tables: Tables
 
@@ -32,7 +32,7 @@ class MemoryMessages:
         return tuple(sorted(own, key=lambda message: message.place))
 
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
-        """Return the messages that hold the most words of ``text``."""
+        """Return the messages with the most words of ``text``."""
         own = [(message, _words(message.content)) for message in self.tables.messages.values()]
         wanted = select(compile_query(text), lambda term: any(_holds(words, term) for _, words in own))
         found = [
@@ -44,7 +44,7 @@ class MemoryMessages:
         return tuple(message for words, message in found if words)[: max(limit, 0)]
 
     def chats(self) -> Sequence[str]:
-        """Return every chat of which anything is mirrored."""
+        """Return the names of the chats that have rows."""
         tables = self.tables
         return sorted(
             {chat for chat, _ in tables.messages}
@@ -53,7 +53,7 @@ class MemoryMessages:
         )
 
     def session(self, chat_id: str, /) -> Session | None:
-        """Return where a chat stands, or None if it has no messages."""
+        """Return the state of a chat; None if it has no messages."""
         messages = self.all(chat_id)
         if not messages:
             return None
@@ -71,11 +71,11 @@ class MemoryMessages:
         return self.tables.summaries.get(chat_id, ())
 
     def files(self, chat_id: str, /) -> Mapping[date, JournalFileState]:
-        """Return how far each file of a chat is mirrored."""
+        """Return how much of each journal file of a chat the rows contain."""
         return {day: file for (chat, day), file in self.tables.message_files.items() if chat == chat_id}
 
     def insert(self, messages: Sequence[StoredMessage], /) -> int:
-        """Add messages; of two with one id in a chat, the one at the earlier place stays."""
+        """Add messages. Of two messages with the same id in a chat, the one at the earlier place stays."""
         new = 0
         for message in messages:
             if message.role not in _ROLES or message.type not in _TYPES:
@@ -88,15 +88,15 @@ class MemoryMessages:
         return new
 
     def put_file(self, file: JournalFileState, /) -> None:
-        """Record how far a file is mirrored."""
+        """Record how much of a journal file the rows contain."""
         self.tables.message_files[file.chat_id, file.day] = file
 
     def put_summaries(self, chat_id: str, summaries: Sequence[Summary], /) -> None:
-        """Make these the chat's summaries."""
+        """Replace the chat's summaries."""
         self.tables.summaries[chat_id] = tuple(summaries)
 
     def purge(self, chat_id: str, /) -> int:
-        """Remove everything of a chat."""
+        """Remove all rows of a chat."""
         keys = [key for key in self.tables.messages if key[0] == chat_id]
         for key in keys:
             del self.tables.messages[key]
@@ -107,7 +107,7 @@ class MemoryMessages:
 
 
 def _words(text: str) -> str:
-    """Return the words of a text, each between spaces."""
+    """Return the words of a text, each surrounded by spaces."""
     return f" {' '.join(_WORD.findall(fold(index_text(text))))} "
 
 

@@ -1,7 +1,7 @@
-"""The store ``memory``: everything in dictionaries, gone when the process ends. Also the tests' oracle.
+"""The store ``memory``: everything in dictionaries, lost when the process ends. It is also the oracle of tests.
 
-A transaction works on a copy of the tables and replaces them at commit, so a snapshot keeps what it saw
-and a failed block leaves nothing behind. That costs time linear in the number of rows a transaction.
+A transaction works on a copy of the tables and replaces them at commit. So snapshots do not change, and a failed
+block has no effect; each transaction costs time linear in the number of rows.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from klaw_core.values.search import ChunkSelection, Filters, KeySelection
 from klaw_core.values.text import Chunk, StoredChunk
 from klaw_core.values.vectors import Keys, SpaceRecord, Vector, VectorSpace
 
-# What the owner of an extension's steps is recorded with: an index may have the same name.
+# Prefix of the owner of an extension's migrations, because an index may have the same name.
 _EXTENSION = "extension:"
 _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 
 
 @frozen
 class MemorySnapshot:
-    """A view of the tables as they were; in a transaction, the tables that it is changing."""
+    """A view of the tables at one moment; in a transaction, of the tables that it changes."""
 
     resource: Tables
 
@@ -46,7 +46,7 @@ class MemorySnapshot:
         return MemoryMessages(self.resource)
 
     def collections(self) -> Sequence[str]:
-        """Return the names of the collections that were ever written to, in order of name."""
+        """Return the names of the collections that were ever written to, sorted."""
         return sorted(self.resource.collections)
 
     def is_empty(self, collection: str, /) -> bool:
@@ -54,7 +54,7 @@ class MemorySnapshot:
         return not self.resource.chunks.get(collection)
 
     def documents(self, collection: str, prefix: str, after: str, limit: int, /) -> Sequence[DocumentRecord]:
-        """Return documents in order of path: those that begin with ``prefix``, behind ``after``."""
+        """Return documents sorted by path: those that begin with ``prefix`` and come after ``after``."""
         found = (path for owner, path in self.resource.documents if owner == collection and path > after)
         paths = sorted(path for path in found if path.startswith(prefix))[: max(limit, 0)]
         return tuple(self._record(collection, path) for path in paths)
@@ -68,7 +68,7 @@ class MemorySnapshot:
         }
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
-        """Return what the manifest has of one path."""
+        """Return the manifest's record of one path."""
         document = self.resource.documents.get((collection, path))
         if document is None or document.origin != origin:
             return None
@@ -148,7 +148,7 @@ class MemoryTransaction(MemorySnapshot):
         *,
         expected: Mapping[str, DocumentRecord] | None = None,
     ) -> Replacement:
-        """Make these the document's chunks; a chunk whose id stays keeps its key."""
+        """Replace the document's chunks. A chunk whose id is unchanged keeps its key."""
         record = self.record(collection, document.origin, document.path)
         if expected is not None and record != expected.get(document.path):
             return Replacement(refused=True)
@@ -183,7 +183,7 @@ class MemoryTransaction(MemorySnapshot):
         return Replacement(removed, tuple(added), tuple(renewed), tuple(sorted(stay)), record is None)
 
     def touch(self, collection: str, document: Document, /) -> None:
-        """Record that an unchanged document's date or labels are now these."""
+        """Update the date and labels of an unchanged document."""
         held = self._open(collection)
         self.resource.documents[collection, document.path] = document
         self.resource.seen.pop((collection, document.path), None)
@@ -207,7 +207,7 @@ class MemoryTransaction(MemorySnapshot):
         return keys
 
     def remember(self, collection: str, records: Sequence[DocumentRecord], /) -> None:
-        """Note how to recognise documents that are recorded so still."""
+        """Store the ``seen`` of documents whose record is otherwise unchanged."""
         for record in records:
             if self.record(collection, record.origin, record.path) == record:
                 self.resource.seen[collection, record.path] = record.seen
@@ -224,7 +224,7 @@ class MemoryTransaction(MemorySnapshot):
         self.use_vectors(space, list(vectors))
 
     def retire_space(self, space: VectorSpace, /) -> None:
-        """Give a space another revision, ``replaced-…``; its cached vectors go."""
+        """Change the revision of a space to ``replaced-…``, and remove its cached vectors."""
         tables = self.resource
         for collection, record in list(tables.spaces.items()):
             if record.space == space:
@@ -234,15 +234,15 @@ class MemoryTransaction(MemorySnapshot):
             del tables.vectors[entry]
 
     def use_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> None:
-        """Move these cached vectors to the end, which is the last to leave."""
+        """Move these cached vectors to the end, so that they are removed last."""
         vectors = self.resource.vectors
         for entry in [(space.identity, digest) for digest in hashes]:
             if entry in vectors:
                 vectors[entry] = vectors.pop(entry)
 
     def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
-        """Leave the ``max_entries`` vectors of the collections' spaces that were used last."""
-        del found, computed  # nobody asks for statistics of what is gone with the process
+        """Keep the ``max_entries`` most recently used vectors of the collections' spaces."""
+        del found, computed  # statistics of a store that ends with the process are not needed
         spaces = {record.space.identity for record in self.resource.spaces.values()}
         held = [entry for entry in self.resource.vectors if entry[0] in spaces]
         gone = held[: max(len(held) - max_entries, 0)]
@@ -251,13 +251,13 @@ class MemoryTransaction(MemorySnapshot):
         return len(gone)
 
     def note_documents(self, space: VectorSpace, documents: Mapping[tuple[str, str], Sequence[str]], /) -> None:
-        """Note which cached vectors were computed for which documents."""
+        """Record which cached vectors were computed for which documents."""
         for place, hashes in documents.items():
             held = self.resource.noted.get(place, frozenset())
             self.resource.noted[place] = held | {(space.identity, digest) for digest in hashes}
 
     def forget_documents(self, collection: str, paths: Sequence[str], /) -> None:
-        """Remove the cached vectors that were noted for these documents."""
+        """Remove the cached vectors that were recorded for these documents."""
         for path in paths:
             for entry in self.resource.noted.pop((collection, path), frozenset()):
                 self.resource.vectors.pop(entry, None)
@@ -273,7 +273,7 @@ class MemoryTransaction(MemorySnapshot):
             del self.resource.vectors[entry]
 
     def _open(self, collection: str) -> dict[int, StoredChunk]:
-        """Return the collection's chunks; it comes into being with the first that is written to it."""
+        """Return the collection's chunks; create the collection if it does not exist."""
         self.resource.collections.add(check_collection_name(collection))
         return self.resource.chunks.setdefault(collection, {})
 
@@ -282,7 +282,7 @@ class MemoryStore:
     """Keeps everything in this process."""
 
     offers = Tables
-    #: The rows are this object's, and a memory's store is no other's.
+    #: Each memory has its own store object with its own rows.
     isolates = True
     location = "memory"
 
@@ -293,13 +293,13 @@ class MemoryStore:
         self._locks: dict[str, threading.Lock] = {}
 
     def enlist(self, owner: str, index: Index[Tables], /) -> None:
-        """Apply the index's migrations that were not applied yet."""
+        """Apply the index's migrations that are not applied yet."""
         index.prepare(self._tables)
         self._indexes[owner] = index
         self._migrate(owner, index.migrations())
 
     def migrate(self, owner: str, migrations: Sequence[Migration[Tables]], /) -> None:
-        """Apply the migrations of an extension that were not applied yet."""
+        """Apply the migrations of an extension that are not applied yet."""
         self._migrate(f"{_EXTENSION}{owner}", migrations)
 
     def _migrate(self, owner: str, migrations: Sequence[Migration[Tables]]) -> None:
@@ -312,7 +312,7 @@ class MemoryStore:
 
     @contextmanager
     def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Hold the lock of this name. Raise StoreError for a name that there is not."""
+        """Hold the lock of this name. Raise StoreError for an unknown name."""
         if not _LOCK_NAME.fullmatch(name):
             raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
         lock = self._locks.setdefault(name, threading.Lock())
@@ -339,7 +339,7 @@ class MemoryStore:
 
     @contextmanager
     def rebuild(self) -> Iterator[Store[Tables]]:
-        """Give an empty store that takes this one's place at the end of the block."""
+        """Yield an empty store that replaces this one at the end of the block."""
         with self._writing:
             fresh = MemoryStore()
             for owner, index in self._indexes.items():
@@ -356,20 +356,20 @@ class MemoryStore:
             self._tables = fresh._tables
 
     def statistics(self) -> Mapping[str, int | str]:
-        """Return nothing: there is no file to speak of."""
+        """Return nothing, because there is no file."""
         return {}
 
     def check(self, *, fix: bool = False) -> Sequence[Finding]:
-        """Return nothing: there is no file that could be damaged."""
+        """Return nothing, because there is no file that could be damaged."""
         del fix
         return ()
 
     def close(self) -> None:
-        """Keep the tables: they go with the object."""
+        """Do nothing: the tables are freed with the object."""
 
 
 def _used_vectors(tables: Tables, left: Container[str]) -> dict[tuple[str, str], Vector]:
-    """Return the cached vectors of texts that a chunk has, and those of spaces that an interrupted move was building.
+    """Return the cached vectors that some chunk uses, and those of spaces that an interrupted reindex was filling.
 
     ``left`` are the spaces that the collections were in before.
     """

@@ -1,4 +1,4 @@
-"""The stage ``mmr``: what repeats a better result stands further down."""
+"""The stage ``mmr``: chunks that repeat a better result rank lower."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ if TYPE_CHECKING:
 
     Similarities = NDArray[np.float64]  # shape (n,), 0..1
 
-# Between two spaces stands a sentence where a script has no spaces: there each character counts as a word.
+# In scripts without spaces, each character counts as a word.
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
-_WORD = rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+"  # compiled at its first use: that takes longer than the rest of the import
+_WORD = (
+    rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+"  # compiled at first use, because that takes longer than the rest of the import
+)
 
 
 @frozen
 class MmrOptions:
     """Options of the stage ``mmr``.
 
-    ``relevance``: how much relevance counts against novelty, the lambda of the paper; 1 changes nothing.
+    ``relevance``: the weight of relevance against novelty, the lambda of the paper; 1 changes nothing.
     """
 
     relevance: float = field(default=0.7, validator=[validators.gt(0), validators.le(1)])
@@ -34,14 +36,14 @@ class MmrOptions:
 
 @frozen
 class MaximalMarginalRelevance:
-    """Picks, one after another, the chunk of the best score less what it repeats of those picked before.
+    """Picks chunks one after another, each time the one with the best score minus a penalty for repetition.
 
     Carbonell and Goldstein, *The Use of MMR, Diversity-Based Reranking for Reordering Documents and Producing
     Summaries* (SIGIR 1998): the largest ``lambda * relevance - (1 - lambda) * nearest``, where relevance is the score
-    scaled to 0..1 by the range of what was found. Divided by lambda and brought back to the scale of the scores, that
-    is a score less a penalty: the order is the paper's, the first result keeps its score, and none rises.
-    ``nearest``, which is also raw, is the largest cosine to a chunk picked before, at least 0; where any chunk
-    has no vector, all are compared by the words they share (Jaccard).
+    scaled to 0..1 by the range of all scores. Dividing by lambda and scaling back gives a score minus a penalty: the
+    order is the paper's, the first result keeps its score, and no score rises. ``nearest``, which is also raw, is the
+    largest cosine to a chunk picked before, at least 0. If any chunk has no vector, all are compared by shared words
+    (Jaccard).
     """
 
     options: MmrOptions = MmrOptions()
@@ -71,7 +73,7 @@ class MaximalMarginalRelevance:
 
 
 def _comparer(candidates: Sequence[Candidate]) -> Callable[[int], Similarities]:
-    """Return what compares the candidate at a place with all of them."""
+    """Return a function that compares the candidate at an index with all candidates."""
     import numpy as np
 
     vectors = [candidate.vector for candidate in candidates if candidate.vector is not None]

@@ -1,4 +1,4 @@
-"""The embedder ``none``: no vectors at all; words alone answer."""
+"""The embedder ``none``: no vectors; searches use words alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from klaw_core.values.vectors import Matrix, Vector, VectorSpace
 
 @frozen
 class NoEmbedder:
-    """Counts tokens by estimate and refuses to embed; the retrievers that need vectors are left out."""
+    """Estimates token counts and refuses to embed. Retrievers that need vectors are not used."""
 
     @property
     def space(self) -> VectorSpace:
@@ -22,7 +22,7 @@ class NoEmbedder:
 
     @property
     def max_tokens(self) -> int:
-        """Return a window that no text exceeds."""
+        """Return a window larger than any text."""
         return 2**31
 
     def embed_documents(self, _texts: Sequence[str], /) -> Matrix:

@@ -1,4 +1,4 @@
-"""The chunker ``plain``: cuts any text at paragraphs, lines and words, without knowing its format."""
+"""The chunker ``plain``: splits any text at paragraphs, lines and words, without knowing its format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attrs import Attribute, field, frozen
 from klaw_core.values.text import Span, TokenCounter
 
 _MIN_CHUNK_TOKENS = 8
-# A chunk has at most this many characters per token: to some tokenizers a megabyte of base64 is one token.
+# A chunk has at most this many characters per token, because some tokenizers count a megabyte of base64 as one token.
 _CHARACTERS_PER_TOKEN = 16
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _WORD = re.compile(r"\s*\S+\s*")
@@ -32,8 +32,8 @@ def _check_overlap(options: PlainOptions, _attribute: Attribute[int], value: int
 class PlainOptions:
     """Sizes in tokens of the embedder. Raise ValueError if one is out of range.
 
-    ``max_tokens`` bounds a chunk (at least 8), ``overlap_tokens`` what it repeats of the chunk before it (at most
-    half of ``max_tokens``).
+    ``max_tokens`` limits a chunk (at least 8), ``overlap_tokens`` the text it repeats from the previous chunk (at
+    most half of ``max_tokens``).
     """
 
     max_tokens: int = field(default=400, validator=_check_max)
@@ -42,10 +42,10 @@ class PlainOptions:
 
 @frozen
 class _Atom:
-    """A part of the text that is not cut further, and its size. Atoms cover the text without gaps.
+    """A part of the text that is not split further, and its size. Atoms cover the text without gaps.
 
-    ``closed``: part of a single long word. Tokens of such parts do not add up to those of the word, so a closed atom
-    is a chunk of its own. ``blank``: white space only; a chunk neither begins nor ends with it.
+    ``closed``: part of a single long word. The token counts of such parts do not add up to that of the word, so each
+    closed atom is a separate chunk. ``blank``: white space only; a chunk neither begins nor ends with it.
     """
 
     start: int
@@ -111,7 +111,7 @@ def _next_solid(atoms: Sequence[_Atom], index: int) -> int:
 
 
 def _atoms(text: str, count_tokens: TokenCounter, max_tokens: int) -> Iterator[_Atom]:
-    """Yield lines, the words of lines that are too long, and the parts of words that are too long."""
+    """Yield lines; if they are too long, their words; if those are too long, parts of words."""
     lines = [match.span() for match in _LINE.finditer(text)]
     for start, end, tokens in _measure(text, lines, count_tokens):
         if tokens <= max_tokens or text[start:end].isspace():
@@ -129,7 +129,7 @@ def _atoms(text: str, count_tokens: TokenCounter, max_tokens: int) -> Iterator[_
 def _measure(
     text: str, bounds: Sequence[tuple[int, int]], count_tokens: TokenCounter
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield the bounds, each with its size in tokens, by characters where those say more."""
+    """Yield the bounds, each with its size in tokens, computed from characters if that is larger."""
     counts = count_tokens([text[start:end] for start, end in bounds]) if bounds else ()
     for (start, end), tokens in zip(bounds, counts, strict=True):
         yield start, end, max(tokens, -(-(end - start) // _CHARACTERS_PER_TOKEN))
@@ -143,7 +143,7 @@ def _clusters() -> Any:
 
 
 def _at_cluster_boundaries(text: str, bounds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join neighbours whose border lies inside a grapheme cluster: a space can carry a combining mark."""
+    """Join adjacent parts whose border lies inside a grapheme cluster; a combining mark may follow a space."""
     if not bounds:
         return []
     inside = {
@@ -157,7 +157,7 @@ def _at_cluster_boundaries(text: str, bounds: Sequence[tuple[int, int]]) -> list
 
 
 def _parts(text: str, start: int, end: int, count_tokens: TokenCounter, max_tokens: int) -> Iterator[tuple[int, int]]:
-    """Cut one long word into parts that fit, between grapheme clusters while those fit."""
+    """Split one long word into parts that fit, between grapheme clusters if these fit."""
     pending = [(start, end)]
     while pending:
         first, last = pending.pop()
@@ -176,7 +176,7 @@ def _parts(text: str, start: int, end: int, count_tokens: TokenCounter, max_toke
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the bounds without outer white space; the indentation of the first line stays."""
+    """Return the bounds without outer white space, but with the indentation of the first line."""
     part = text[start:end]
     solid = len(part) - len(part.lstrip())
     line = max(part.rfind("\n", 0, solid), part.rfind("\r", 0, solid)) + 1

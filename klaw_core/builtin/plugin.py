@@ -1,6 +1,6 @@
-"""The hooks of what ships with the core. Like any plugin's: light here, heavy in the factories.
+"""The hooks of the components that ship with the core.
 
-What a kind of component needs its hook imports: a hook is asked only if its kind is configured.
+Imports are inside the hooks and factories: a hook is called only if its kind is configured.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 @frozen
 class NoOptions:
-    """Options of a component that has none."""
+    """The options of a component without options."""
 
 
 @hookimpl
 def klaw_embedders() -> Iterable[Component[Any, Embedder]]:
-    """Yield the embedder that does not embed, and the name of the one that is chosen among those installed."""
+    """Yield ``none`` and ``auto``."""
     from klaw_core.builtin.none_embedder import NoEmbedder
 
     yield Component("none", NoEmbedder, lambda options, _: options, API, "no vectors: search by words alone")
     summary = "the first embedder that works: local ones, then configured servers and APIs"
-    # Which that is only the assembly can tell, which knows what is installed, and asks it in this one's place.
+    # The assembly, which knows what is installed, replaces ``auto`` by the embedders to choose from.
     yield Component("auto", NoOptions, lambda _options, _place: NoEmbedder(), API, summary)
 
 
 @hookimpl
 def klaw_chunkers() -> Iterable[Component[Any, Chunker]]:
-    """Yield the chunker of any text."""
+    """Yield the chunker ``plain``."""
     from klaw_core.builtin.plain_chunker import PlainChunker, PlainOptions
 
     summary = "any text, split at paragraphs, lines and words"
@@ -56,7 +56,7 @@ def klaw_fusions() -> Iterable[Component[Any, Fusion]]:
 
 @hookimpl
 def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
-    """Yield the three stages that need no model."""
+    """Yield the three reranking stages that need no model."""
     from klaw_core.builtin.importance import Importance, ImportanceOptions
     from klaw_core.builtin.mmr import MaximalMarginalRelevance, MmrOptions
     from klaw_core.builtin.recency import Recency, RecencyOptions
@@ -72,7 +72,7 @@ def klaw_rerankers() -> Iterable[Component[Any, Reranker]]:
 
 @hookimpl
 def klaw_sources() -> Iterable[Component[Any, Source]]:
-    """Yield the directory of notes."""
+    """Yield the source ``workspace``."""
     from klaw_core.builtin.workspace import WorkspaceOptions
 
     yield Component("workspace", WorkspaceOptions, _workspace, API, "a directory of Markdown notes")
@@ -80,7 +80,7 @@ def klaw_sources() -> Iterable[Component[Any, Source]]:
 
 @hookimpl
 def klaw_stores() -> Iterable[Component[Any, Store[Any]]]:
-    """Yield the store that keeps nothing."""
+    """Yield the store ``memory``."""
     yield Component(
         "memory",
         NoOptions,

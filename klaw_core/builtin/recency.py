@@ -1,4 +1,4 @@
-"""The stage ``recency``: what is old counts a little less."""
+"""The stage ``recency``: older chunks get a lower score."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,10 +18,10 @@ _SECONDS_A_DAY = 86_400.0
 class RecencyOptions:
     """Options of the stage ``recency``.
 
-    ``half_life_days``: the age at which half of what age can take is gone.
+    ``half_life_days``: the age at which a chunk has lost half of what age can take.
     ``floor``: the share of its score that the oldest chunk keeps; 1 makes age irrelevant.
-    ``evergreen``: source labels (``MEMORY.md``, ``manual``), or beginnings of paths (``notes/reference/``), that
-    never age.
+    ``evergreen``: source labels (``MEMORY.md``, ``manual``) or beginnings of paths (``notes/reference/``) of chunks
+    that never age.
     """
 
     half_life_days: float = field(default=30.0, validator=[validators.gt(0), validators.lt(float("inf"))])
@@ -53,7 +53,7 @@ class Recency:
         return weigh(zip(candidates, map(self.factor, ages), ages, strict=True), limit)
 
     def factor(self, age_days: float) -> float:
-        """Return what a score is multiplied by: 1 for today, falling to ``floor``."""
+        """Return the factor for a score: 1 for today, falling to ``floor``."""
         floor = self.options.floor
         return floor + (1.0 - floor) * math.exp2(-age_days / self.options.half_life_days)
 

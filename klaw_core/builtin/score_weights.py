@@ -1,4 +1,4 @@
-"""What the stages that weigh a chunk by its nature share: which chunks a mark means, and how a score is weighted."""
+"""Shared by the stages that weight a score by its chunk's source or age."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,15 +7,14 @@ from klaw_core.values.text import StoredChunk
 
 
 def is_marked(stored: StoredChunk, mark: str) -> bool:
-    """Return whether ``mark`` means this chunk: a path's beginning if there is a ``/`` in it, else a source label."""
+    """Return whether ``mark`` matches this chunk: the beginning of its path if it contains ``/``, else its label."""
     return stored.path.startswith(mark) if "/" in mark else stored.source == mark
 
 
 def weigh(weighted: Iterable[tuple[Candidate, float, float]], limit: int) -> Sequence[RerankScore]:
-    """Multiply each candidate's score by a factor; given are (candidate, factor, raw).
+    """Multiply scores by factors, given triples of candidate, factor and raw.
 
-    Return at most ``limit`` scores, best first, ties in the order given. A fusion may give negative scores: a factor
-    below 1 lowers those too.
+    Return at most ``limit`` scores, best first, ties in the order given. A factor below 1 also lowers a negative score.
     """
     scored = [
         RerankScore(candidate.key, candidate.hit.score + (factor - 1.0) * abs(candidate.hit.score), raw)

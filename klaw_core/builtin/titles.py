@@ -1,6 +1,6 @@
-"""What a note is called outside its text: its folders, the name of its file, the title and aliases in its front matter.
+"""The title of a note: its folders, its file name, and the title and aliases in its front matter.
 
-In Obsidian the name of the file is the title, and most notes have no other.
+In Obsidian the file name is the title, and most notes have no other.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from pathlib import PurePosixPath
 from klaw_core.values.days import leading_day, named_day
 from klaw_core.values.metadata import Metadata
 
-_LONGEST = 200  # characters: of more than this no person made a name
+_LONGEST = 200  # characters; a longer name was not written by a person
 _JOINTS = re.compile(r"[\s_-]+")
 _ALIASES = ("aliases", "alias")
 _ISO_LENGTH = len("2026-02-24")
 
 
 def note_title(relative: str, metadata: Metadata) -> str:
-    """Return what a note is called: ``Recipes / Borscht (Beet soup)``.
+    """Return the title of a note: ``Recipes / Borscht (Beet soup)``.
 
-    Hyphens and underscores in names become spaces, and a day at the beginning is named as people ask for it.
+    Hyphens and underscores become spaces, and a date at the beginning is written in the forms that people search for.
     """
     path = PurePosixPath(relative)
     stem = _spoken(path.stem)
@@ -41,7 +41,7 @@ def _aliases(metadata: Metadata) -> list[str]:
 
 
 def _spoken(name: str) -> str:
-    """Return a name as it would be said."""
+    """Return a name with spaces for hyphens and underscores, and its date written out."""
     day = leading_day(name)
     rest = name if day is None else name[_ISO_LENGTH:]
     words = _JOINTS.sub(" ", rest).strip()

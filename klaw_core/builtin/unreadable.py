@@ -1,7 +1,7 @@
-"""What stands in a note and nobody wrote to be read: encoded files, and the addresses of links that the text uses.
+"""Blank the parts of a note that nobody reads: encoded files, and link definitions.
 
-In the text that is chunked it is replaced by spaces, as front matter is, so that it is neither found nor embedded, and
-every offset and line number stays true. ``klaw get`` reads the file, where it stands as ever.
+Spaces replace them in the text that is chunked, so that they are neither found nor embedded, and offsets and line
+numbers stay correct. ``klaw get`` reads the file itself and shows them.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import re
 from collections.abc import Iterator, Sequence
 
 _WIDTH_OF_ROWS = 60
-# So long is no word, and a path or an address has other characters in it.
+# Longer than any word; paths and addresses contain other characters.
 _SHORTEST_RUN = 120
 _RUN = re.compile(r"(?<![\w+/-])[A-Za-z0-9+/_-]{120,}+={0,2}")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]+")
-_SHORTEST_HEXADECIMAL = 256  # of 128 digits is a hash, which somebody may look for
+_SHORTEST_HEXADECIMAL = 256  # 128 digits may be a hash, which somebody may search for
 _DATA_ADDRESS = re.compile(r"data:[\w.+-]{1,80}/[\w.+-]{1,80}(?:;[\w=.+-]{1,80}){0,5}?;base64,[A-Za-z0-9+/=%_-]{16,}+")
-# Three lines or more of one width, as MIME and PEM have them, and the rest below.
+# At least three lines of equal width, as in MIME and PEM, and the shorter last line.
 _ROWS = re.compile(
     r"^[ \t]*[A-Za-z0-9+/]{60,80}[ \t]*(?:\r\n?|\n)(?:[ \t]*[A-Za-z0-9+/]{60,80}[ \t]*(?:\r\n?|\n)){2,}+"
     r"(?:[ \t]*[A-Za-z0-9+/]{1,80}={0,2}[ \t]*$)?",
     re.MULTILINE,
 )
 _ROW, _FEWEST_ROWS = re.compile(r"[A-Za-z0-9+/]{60,80}"), 3
-# Of random bits these shares are .41, .41 and .16; words and identifiers have hardly ever all three.
+# In random base64 these shares are .41, .41 and .16. Words and identifiers hardly ever reach all three minimums.
 _LEAST_LETTERS, _LEAST_DIGITS = 0.15, 0.05
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -37,10 +37,10 @@ _SOLID = re.compile(r"[^\r\n]")
 
 
 def blank_unreadable(text: str) -> str:
-    """Return the text with spaces in place of what nobody wrote to be read. Time is linear in the text."""
+    """Return the text with spaces in place of encoded files and link definitions. Time is linear in the text."""
     if "base64," in text:
         text = _DATA_ADDRESS.sub(_blank, text)
-    # To look at every word is a fraction of the work of looking for the patterns at every character.
+    # Looking at every word is much faster than searching for the patterns at every character.
     words = text.split()
     if max(map(len, words), default=0) >= _WIDTH_OF_ROWS:
         text = _without_codes(text, [word for word in words if len(word) >= _WIDTH_OF_ROWS])
@@ -48,7 +48,7 @@ def blank_unreadable(text: str) -> str:
 
 
 def _without_codes(text: str, words: Sequence[str]) -> str:
-    """Blank encoded files; ``words`` are the long ones of the text, of which each run is one, and each row."""
+    """Blank encoded files. ``words`` are the long words of the text: each encoded run and each encoded line is one."""
     if any(_RUN.search(word) for word in words if len(word) >= _SHORTEST_RUN):
         text = _RUN.sub(_blank_code, text)
     if sum(_ROW.fullmatch(word) is not None for word in words) >= _FEWEST_ROWS:
@@ -61,7 +61,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _blank_code(match: re.Match[str]) -> str:
-    """Blank a run of characters that looks random; a row of words in capitals, say, stays."""
+    """Blank a run of characters if it looks random; words in capitals, for example, stay."""
     run = "".join(match[0].split())
     if _HEXADECIMAL.fullmatch(run) and not run.isdigit():
         return _blank(match) if len(run) >= _SHORTEST_HEXADECIMAL else match[0]
@@ -71,7 +71,7 @@ def _blank_code(match: re.Match[str]) -> str:
 
 
 def _without_definitions(text: str) -> str:
-    """Blank the lines that say where a link of the text leads; one that nothing refers to was written to be read."""
+    """Blank the link definitions that the text refers to; a definition without a reference is ordinary text."""
     lines = text.splitlines(keepends=True)
     found = dict(_definitions(lines))
     if not found:
@@ -87,7 +87,7 @@ def _without_definitions(text: str) -> str:
 
 
 def _definitions(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the number and the label of each line that is a link's definition, outside of fenced code."""
+    """Yield the number and the label of each link definition outside fenced code."""
     fence = ""
     for number, line in enumerate(lines):
         if line[:1] not in _BEGINNINGS:

@@ -1,4 +1,4 @@
-"""The walk over a workspace: every directory once, and of each file what the system says of it without opening it."""
+"""Walk a workspace: visit every directory once, and read each file's status without opening the file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from klaw_core.builtin.ignore_files import IgnoreRules
 from klaw_core.values.documents import Entry
 from klaw_core.values.runs import SkippedEntry
 
-# A change that comes so soon after another may leave every time of the file as it was: the coarsest clock of a file
-# system in use (FAT) has ticks of two seconds, the others of some milliseconds.
+# Two changes within this time may leave all times of a file equal. The coarsest clock of a file system in use (FAT)
+# has ticks of two seconds; others have ticks of some milliseconds.
 _TICK = 2_000_000_000  # nanoseconds
 _LITERAL = re.compile(r"\[([*?[])\]")
 _SPECIAL = re.compile(r"[*?[]")
@@ -28,7 +28,7 @@ _name_of = attrgetter("name")
 
 @frozen
 class Patterns:
-    """Patterns of the shell's kind, as ``fnmatch`` has them; what has no wildcard costs nothing, however many."""
+    """Shell patterns, as in ``fnmatch``. Patterns without wildcards are looked up in a set."""
 
     patterns: tuple[str, ...]
     literals: frozenset[str]
@@ -36,15 +36,15 @@ class Patterns:
 
     @classmethod
     def of(cls, patterns: Sequence[str]) -> Patterns:
-        """Compile patterns once for all that are matched with them."""
+        """Compile patterns."""
         return _compiled(tuple(patterns))
 
     def match(self, text: str) -> bool:
-        """Return whether any of them matches the whole text."""
+        """Return whether any pattern matches the whole text."""
         return text in self.literals or (self.expression is not None and self.expression.match(text) is not None)
 
     def first(self, text: str) -> str:
-        """Return the first that matches, empty if none does."""
+        """Return the first pattern that matches; empty if none does."""
         return next((pattern for pattern in self.patterns if fnmatch(text, pattern)), "") if self.match(text) else ""
 
 
@@ -58,7 +58,7 @@ def _compiled(patterns: tuple[str, ...]) -> Patterns:
 
 @frozen
 class Linked:
-    """A file that a link leads to, and where it really is."""
+    """A symbolic link to a file, and the real path of the file."""
 
     entry: Entry
     real: str
@@ -66,11 +66,11 @@ class Linked:
 
 @frozen
 class Walk:
-    """What there is below a directory: files that ``includes`` accepts by name, and what cannot be one of them.
+    """The files below a directory whose name ``includes`` accepts, and the entries that cannot be read as files.
 
-    Paths begin with ``origin``. ``excludes`` are patterns of paths relative to ``root``. Of each file up to
-    ``max_bytes`` the entry has a fingerprint that begins with ``reading``, unless it was changed just now. ``kind_of``
-    gives both by name, where they are not the same for all files.
+    Paths begin with ``origin``. ``excludes`` are patterns of paths relative to ``root``. The entry of a file up to
+    ``max_bytes`` has a fingerprint that begins with ``reading``, unless the file was changed just now. ``kind_of``
+    returns both for a file name, if they differ between files.
     """
 
     root: str
@@ -82,7 +82,7 @@ class Walk:
     kind_of: Callable[[str], tuple[str, int]] | None = None
 
     def __iter__(self) -> Iterator[Entry | Linked | SkippedEntry]:
-        """Walk the directories, each real one once, however many links lead to it; links come after the rest."""
+        """Walk the directories, each real one once even if several links lead to it; yield links last."""
         top = real_path(self.root)
         pending, links = [("", top)], list[tuple[str, str]]()
         seen: set[str] = set()
@@ -99,13 +99,13 @@ class Walk:
             except OSError as error:
                 yield SkippedEntry(self._name(relative), f"cannot be read: {error.strerror}", keep=True)
                 continue
-            now = time.time_ns()  # before any file is looked at
+            now = time.time_ns()  # before the status of any file is read
             for child, path, is_directory in self._children(children, relative, rules):
                 is_link = child.is_symlink()
                 if not (is_link or is_directory or is_linked):
                     yield self._file(child, path, now)
                     continue
-                # Only a link leads elsewhere: what a real directory holds is in it.
+                # Only links can lead outside; the children of a real directory are inside.
                 place = real_path(child.path) if is_link else f"{real.rstrip('/')}/{child.name}"
                 if is_link and not is_below(place, top):
                     yield self._outside(child, path)
@@ -118,7 +118,7 @@ class Walk:
     def _children(
         self, children: Sequence[os.DirEntry[str]], directory: str, rules: IgnoreRules
     ) -> Iterator[tuple[os.DirEntry[str], str, bool]]:
-        """Yield what belongs to the workspace of a directory, its path from the root, and whether it is a directory."""
+        """Yield the children of a directory that belong to the workspace: entry, relative path, is it a directory."""
         ignores = rules.below(directory)
         excludes = self.excludes.match if self.excludes.patterns else None
         above = f"{directory}/" if directory else ""
@@ -133,7 +133,7 @@ class Walk:
             yield child, path, is_directory
 
     def _outside(self, child: os.DirEntry[str], relative: str) -> SkippedEntry:
-        """Say what is wrong with a link: that it leads outside, or nowhere."""
+        """Return the reason for skipping a link: it leads outside the workspace, or to nothing."""
         return self._unusable(child, relative) or SkippedEntry(
             self._name(relative), "points outside the workspace", keep=False
         )
@@ -167,16 +167,16 @@ class Walk:
         return Entry(name, status.st_size, reading + state)
 
     def _name(self, relative: str) -> str:
-        r"""Return the document path of a file; what is not UTF-8 in it becomes ``\udcff``, so that it can be shown."""
+        r"""Return the document path of a file; bytes that are not UTF-8 become ``\udcff``, so that it can be shown."""
         shown = relative.encode("utf-8", "backslashreplace").decode()
         return f"{self.origin}/{shown}" if relative else self.origin
 
 
 def file_state(status: os.stat_result, now: int) -> str:
-    """Return what is another text as soon as a file's bytes are others, given what the system says of it.
+    """Return a string, computed from a file's status, that changes whenever its bytes change.
 
-    Empty if the file was changed so shortly before ``now`` (nanoseconds, read before ``status``) that it may be changed
-    again and look the same.
+    It is empty if the file was changed so shortly before ``now`` (nanoseconds, read before ``status``) that another
+    change could leave the same status.
     """
     modified, changed = status.st_mtime_ns, status.st_ctime_ns
     settled = now - _TICK
@@ -191,7 +191,7 @@ def is_hidden(name: str) -> bool:
 
 
 def real_path(path: str) -> str:
-    """Return where a path leads; the path itself if that cannot be said, as of a file that becomes a link just now."""
+    """Resolve a path; return it unchanged if that fails, for example because a file was just replaced by a link."""
     try:
         return os.path.realpath(path)
     except OSError:
@@ -199,12 +199,12 @@ def real_path(path: str) -> str:
 
 
 def is_below(real: str, root: str) -> bool:
-    """Return whether a path that was resolved is, or lies below, one that was resolved too, and does not loop."""
+    """Return whether a resolved path is another resolved path or lies below it, and is not a loop of links."""
     return (real == root or real.startswith(root.rstrip("/") + "/")) and not _loops(real)
 
 
 def _loops(real: str) -> bool:
-    """Return whether a path that was resolved leads in circles: then it is still one of links."""
+    """Return whether a resolved path is a loop of links, which resolving does not change."""
     try:
         os.stat(real)  # noqa: PTH116  # a fraction of the time
     except OSError as error:
@@ -215,5 +215,5 @@ def _loops(real: str) -> bool:
 def _is_directory(child: os.DirEntry[str]) -> bool:
     try:
         return child.is_dir()
-    except OSError:  # a loop of links: no directory that could be entered
+    except OSError:  # a loop of links cannot be entered
         return False

@@ -1,7 +1,7 @@
 """The source ``workspace``: a directory of notes, Markdown and plain text.
 
-Everything odd that a directory can hold is a named, counted :class:`SkippedEntry`, never an exception and never
-a way out of the directory: links that lead outside, FIFOs, devices, loops, unreadable, binary and huge files.
+Everything unusual becomes a :class:`SkippedEntry` with a reason, and never an exception or a way out of the directory:
+links that lead outside, FIFOs, devices, loops, and files that are unreadable, binary or too large.
 """
 
 import codecs
@@ -33,32 +33,32 @@ from klaw_core.values.text import DEFAULT_FORMAT, PLAIN_FORMAT, text_hash
 if TYPE_CHECKING:
     from klaw_core.interfaces.converter import Converters
 
-# The two files that agents' memory conventions read first.
+# The two files that agents read first by convention.
 _FIRST = ("MEMORY.md", "memory.md")
 
 
-#: The names of files that are read unless others are chosen.
+#: The default of ``include``.
 DEFAULT_INCLUDE = ("*.md", "*.markdown", "*.txt")
-# What the configured chunker cuts; files of other names are cut as plain text.
+# Files for the configured chunker; other files are split as plain text.
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
 
-# Part of what an index run remembers of a note: raise it whenever `read` makes another document of the same bytes.
+# Part of a note's fingerprint. Increase it whenever `read` returns another document for the same bytes.
 _READING = 1
 _DIGEST_CHARACTERS = 32  # 128 bits
-_RECIPE_CHARACTERS = 8  # it tells a converter's version from those that were there before
-_NOTES = (*_MARKDOWN, ".txt")  # which no converter reads
+_RECIPE_CHARACTERS = 8  # enough to distinguish a converter's version from earlier ones
+_NOTES = (*_MARKDOWN, ".txt")  # these are never converted
 
-#: The reason of a file without text.
+#: The reason for a file without text.
 EMPTY = "is empty"
 
 
 def can_name(name: str) -> bool:
-    """Return whether documents can be named after a workspace of this name: ``NAME/relative/path.md``."""
+    """Return whether a workspace may have this name, with which its paths begin: ``NAME/relative/path.md``."""
     return bool(name) and "/" not in name and not name.startswith(".") and name.isprintable()
 
 
 def _absolute(_options: object, attribute: Any, value: str) -> None:
-    if not value.startswith(("/", "~")):  # another directory in each place that Klaw is started from
+    if not value.startswith(("/", "~")):  # a relative path would depend on the current directory
         raise ValueError(f"{attribute.name}: expected an absolute path, or one that begins with ~, got {value!r}")
 
 
@@ -84,7 +84,7 @@ class WorkspaceOptions:
 
     @property
     def origin(self) -> str:
-        """The name that paths of its documents begin with."""
+        """The name with which the paths of its documents begin."""
         return self.name or self.root.name or "root"
 
 
@@ -92,11 +92,11 @@ class WorkspaceOptions:
 class Workspace:
     """The notes below ``root``, named ``origin/relative/path.md``.
 
-    ``include`` are patterns of file names, in any case; ``exclude`` patterns of relative paths. Hidden files and
-    directories, ``node_modules``, and what ``.gitignore`` and ``.klawignore`` name are never entered. Files over
-    ``max_bytes`` are skipped. ``collection`` is where the documents belong, ``version`` that of the software which
-    documentation describes. ``converters`` turn files into text that are not notes; with the default ``include`` those
-    that they read are included.
+    ``include`` are patterns of file names, matched in any case; ``exclude`` are patterns of relative paths. Hidden
+    files and directories, ``node_modules``, and paths in ``.gitignore`` and ``.klawignore`` are never entered. Files
+    over ``max_bytes`` are skipped. ``collection`` is the collection of the documents, ``version`` the version of the
+    software that they describe. ``converters`` turn other files into text; with the default ``include`` the files that
+    they can read are included.
     """
 
     root: Path
@@ -124,7 +124,7 @@ class Workspace:
         if first:
             files = [*first, *(entry for entry in files if entry.path not in early)]
         if linked:
-            # Of several names of one file the first in this order stands for it: MEMORY.md, though a link, before all.
+            # If a file has several names, the first in this order is used: MEMORY.md before all, even if it is a link.
             top = real_path(walk.root).rstrip("/")
             distinct: dict[str, Entry] = {}
             for entry in files:
@@ -138,7 +138,7 @@ class Workspace:
         return found if isinstance(found, SkippedEntry) else self._document(entry.path, *found)
 
     def read_changed(self, entry: Entry, digest: str, /) -> Document | SkippedEntry | None:
-        """Read one note, as :meth:`read` does, or return None if its bytes are those of a document's ``digest``."""
+        """Read one note as :meth:`read` does, or return None if its bytes have the given digest."""
         found = self._loaded(entry.path)
         if isinstance(found, SkippedEntry):
             return found
@@ -173,12 +173,12 @@ class Workspace:
     def _converted(
         self, converters: "Converters", path: str, data: bytes, modified: datetime
     ) -> Document | SkippedEntry:
-        """Return the document that a converter makes of a file."""
+        """Convert a file; return its document."""
         try:
             made = converters.convert(path, data)
         except ConversionError as error:
             return SkippedEntry(path, str(error), keep=error.keep)
-        except PluginError as error:  # this file's alone: the others can be read
+        except PluginError as error:  # affects only this file
             return SkippedEntry(path, str(error), keep=True)
         relative = path.removeprefix(f"{self.origin}/")
         dated, undated = self._digests(path, data, modified)
@@ -197,7 +197,7 @@ class Workspace:
         )
 
     def file_text(self, path: str, /) -> str | SkippedEntry:
-        """Return the text of a note's file as it is now, front matter and all, or the text it is converted to."""
+        """Return the present text of a note's file, including front matter, or the text that it is converted to."""
         found = self._loaded(path)
         if isinstance(found, SkippedEntry):
             return found
@@ -212,7 +212,7 @@ class Workspace:
             return SkippedEntry(path, str(error), keep=False)
 
     def _loaded(self, path: str) -> tuple[bytes, datetime] | SkippedEntry:
-        """Return the bytes of a note's file, and when it was modified."""
+        """Return the bytes of a note's file, and its time of modification."""
         try:
             return self._bytes(self.root / path.removeprefix(f"{self.origin}/"))
         except OSError as error:
@@ -222,31 +222,31 @@ class Workspace:
             return SkippedEntry(path, str(error), keep=False)
 
     def holds(self, relative: str) -> bool:
-        """Return whether this is the relative path of a note that a scan would find: not hidden, not outside."""
+        """Return whether a scan would find the note at this relative path: it is neither hidden nor outside."""
         if self._left_out(relative):
             return False
         path = self.root / relative
         try:
             return path.is_file() and self._contains(path)
-        except (OSError, ValueError):  # a name too long, or with a NUL
+        except (OSError, ValueError):  # the name is too long, or contains a NUL
             return False
 
     def unread(self) -> Mapping[str, int]:
-        """Count the files of other kinds than those that are read, by the ending of their names, the most first."""
+        """Count the files that are not read because of their kind, by suffix, most frequent first."""
         found = evolve(self, include=("*",))._walk()  # noqa: SLF001  # of the same class
         entries = (item.entry if isinstance(item, Linked) else item for item in found)
         names = (PurePosixPath(entry.path).name for entry in entries if isinstance(entry, Entry))
         return count_kinds(name for name in names if not self._includes(name))
 
     def why_left_out(self, path: str) -> str:
-        """Return why a scan does not find the file of a document path, and what changes that; empty if it does.
+        """Return why a scan leaves out the file of a document path, and what to change; empty if it does not.
 
-        A file that is not there at all is left out for no reason.
+        It is also empty if the file does not exist.
         """
         relative = path.removeprefix(f"{self.origin}/")
         try:
             there = (self.root / relative).is_file()
-        except (OSError, ValueError):  # a name too long, or with a NUL
+        except (OSError, ValueError):  # the name is too long, or contains a NUL
             there = False
         return self._left_out(relative) if there else ""
 
@@ -264,17 +264,17 @@ class Workspace:
         return ""
 
     def locate(self, path: str, /) -> str | None:
-        """Return the document of the note at ``path`` in the file system, None if it is none of this workspace."""
+        """Return the document path of the file at ``path``; None if the file does not belong to this workspace."""
         try:
             named = Path(path).expanduser().absolute()
             places = (named, named.resolve())
-        except (OSError, ValueError, RuntimeError):  # no such user, a loop of links, a NUL
+        except (OSError, ValueError, RuntimeError):  # an unknown user, a loop of links, a NUL
             return None
         below = (place.relative_to(self.root).as_posix() for place in places if place.is_relative_to(self.root))
         return next((f"{self.origin}/{relative}" for relative in below if self.holds(relative)), None)
 
     def file_of(self, path: str, /) -> Path | None:
-        """Return the file of a document, None if a scan would not find it."""
+        """Return the file of a document; None if a scan would not find it."""
         origin, _, relative = path.partition("/")
         return self.root / relative if origin == self.origin and self.holds(relative) else None
 
@@ -294,14 +294,14 @@ class Workspace:
         """Return a file's bytes and when it was modified, to the second. Raise OSError or _NotANoteError."""
         if not self._contains(path):
             raise _NotANoteError("points outside the workspace")
-        # Not blocking: between scan and read a file may have become a FIFO that nobody writes to.
+        # Non-blocking, because since the scan the file may have become a FIFO without a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor, not a path
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise _NotANoteError("is not a regular file")
             _, most = self._kind_of(path.name)
-            # Of a file that is too large nothing is read.
+            # A file that is too large is not read.
             data = b"" if status.st_size > most else file.read(most + 1)
         if max(len(data), status.st_size) > most:
             raise _NotANoteError(f"is larger than {most:,} bytes ({status.st_size:,})")
@@ -325,13 +325,13 @@ class Workspace:
         )
 
     def _converters_of(self, name: str) -> "Converters | None":
-        """Return what converts a file, given its name or its path; None for a note, which is read as it is."""
+        """Return the converters if they read this file (name or path); None for a note, which is read directly."""
         if self.converters is None or name.lower().endswith(_NOTES):
             return None
         return self.converters if self.converters.reads(PurePosixPath(name).name) else None
 
     def _kind_of(self, name: str) -> tuple[str, int]:
-        """Return what a document depends on besides its file, given its name or its path, and its largest size."""
+        """Return, for a name or path, what the document depends on besides its file, and the file's maximum size."""
         if (converters := self._converters_of(name)) is None:
             return self._reading, self.max_bytes
         name = PurePosixPath(name).name
@@ -340,11 +340,11 @@ class Workspace:
 
     @property
     def _reading(self) -> str:
-        """What a document depends on besides its file."""
+        """A string for everything that a note depends on besides its file."""
         return f"{_READING}.{text_hash(self.version)[:8]}." if self.version else f"{_READING}."
 
     def _digests(self, path: str, data: bytes, modified: datetime) -> tuple[str, str]:
-        """Return what tells a note's bytes from others: of one that says its date itself, and of any other."""
+        """Return two digests of a note's bytes: for a note that states its own date, and for any other."""
         digest = f"{self._kind_of(path)[0]}{sha256(data).hexdigest()[:_DIGEST_CHARACTERS]}"
         return digest, f"{digest}.{int(modified.timestamp()):x}"
 
@@ -352,7 +352,7 @@ class Workspace:
         return self._includes_of()(name)
 
     def _includes_of(self) -> Callable[[str], bool]:
-        """Return what tells by its name whether a file is read."""
+        """Return a function that says whether a file of a given name is read."""
         include = Patterns.of(tuple(pattern.lower() for pattern in self.include))
         converters = self.converters if self.include == DEFAULT_INCLUDE else None
         if converters is None:
@@ -364,17 +364,17 @@ class Workspace:
 
 
 def count_kinds(names: Iterable[str]) -> Mapping[str, int]:
-    """Count files by the ending of their names, in small letters, the most first."""
+    """Count files by lower-case suffix, most frequent first."""
     counts = Counter(PurePosixPath(name).suffix.lower() or name for name in names)
     return dict(sorted(counts.items(), key=lambda kind: (-kind[1], kind[0])))
 
 
 class _NotANoteError(Exception):
-    """The file holds nothing that can be indexed; the message says why."""
+    """The file contains nothing to index; the message is the reason."""
 
 
 def decode(data: bytes) -> str:
-    """Decode a note: UTF-8, or UTF-16 or -32 where a byte order mark says so. Raise _NotANoteError otherwise."""
+    """Decode a note: UTF-8, or UTF-16 or UTF-32 with a byte order mark. Raise _NotANoteError otherwise."""
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         encoding = "utf-32"
     elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -394,7 +394,7 @@ def decode(data: bytes) -> str:
 
 
 def _moment(seconds: float) -> datetime:
-    """Return when a file was modified, to the second; the epoch where the file system says what no calendar does."""
+    """Return a time of modification in whole seconds; the epoch if it is outside the range of datetime."""
     try:
         return datetime.fromtimestamp(int(seconds), UTC)
     except (OverflowError, ValueError, OSError):
@@ -402,9 +402,10 @@ def _moment(seconds: float) -> datetime:
 
 
 def _written_at(relative: str, metadata: Metadata) -> datetime | None:
-    """Return when a note says that it was written: its ``date``, the day in its name, or when it was created.
+    """Return when a note was written according to itself: its ``date``, the day in its name, or its ``created``.
 
-    A note of a day may well have been created on another. A clone or a copy resets the file's own times.
+    The day in the name comes before ``created``, because the note of a day may be created on another day. The file's
+    own times are not used, because a clone or a copy resets them.
     """
     if (moment := written_date(metadata, ("date",))) is not None:
         return moment
