@@ -1,6 +1,6 @@
-"""From a configuration to working parts: pick components, build options, check that they fit together.
+"""Assemble a configuration: select components, check their options, build them, and check that they fit together.
 
-This is the only place where hooks are asked. Afterwards everything is a plain call on a typed object.
+Hooks are called only here. After that, everything is a plain call on a typed object.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from klaw_core.values.lazy import Lazy
 from klaw_core.values.text import DEFAULT_FORMAT, TRANSCRIPT_FORMAT, text_hash
 from klaw_core.values.vectors import SpaceRecord
 
-if TYPE_CHECKING:  # what a search for words does without is imported where it is used
+if TYPE_CHECKING:  # a search by words does not need these; they are imported where they are used
     from klaw_core.embedding.fallback import FallbackEmbedder
     from klaw_core.indexing.chunking import FormatChunker
     from klaw_core.indexing.collection import Collection
@@ -49,16 +49,16 @@ if TYPE_CHECKING:  # what a search for words does without is imported where it i
     from klaw_core.plugins.isolation import IsolatedSource
     from klaw_core.searching.reranking import Stage
 
-# Embedders, by what the configuration calls them, and what builds each at its first call.
+# The names of embedders in the configuration, and the functions that build them at their first call.
 _Embedders: TypeAlias = "Sequence[tuple[str, Callable[[], Embedder]]]"
 _CACHE_DIGITS = 16
 
 
 class Assembly:
-    """Everything a ``Memory`` works with.
+    """The components of a ``Memory``.
 
-    What a command may not need (the embedder, the chunker) is built at first use. All options are checked
-    at once, here; raise ConfigError with every problem, PluginError if a plugin is missing or does not fit.
+    Components that a command may not need (embedder, chunker) are built at first use. All options are checked here.
+    Raise ConfigError with every problem, PluginError if a plugin is missing or does not fit.
     """
 
     def __init__(self, config: Config, registry: Registry) -> None:
@@ -67,8 +67,8 @@ class Assembly:
         self._context = ComponentContext(config.data_dir, config.cache_dir, config.offline, config.agent)
         self._problems: list[str] = []
         self._missing: list[PluginError] = []
-        self._later: list[PluginError] = []  # what only some calls miss
-        #: Rerankers and language models that cannot be built. Embedders say themselves what keeps them from working.
+        self._later: list[PluginError] = []  # of components that only some calls need
+        #: Rerankers and language models that cannot be built. Embedders report their own problems.
         self.unusable: list[PluginError] = []
         self._lock = threading.RLock()
         self._chunkers: dict[str, FormatChunker] = {}
@@ -109,11 +109,11 @@ class Assembly:
 
     @cached_property
     def embedder(self) -> FallbackEmbedder:
-        """The embedder, in the space of the index where it can be; built at its first use, as its model is loaded."""
+        """The embedder, in the vector space of the index if possible. The model is loaded at its first call."""
         return _fallback(self._embedders, self._records)
 
     def embedder_for_new_index(self, selection: Selection | None = None) -> FallbackEmbedder:
-        """Return an embedder (default: the configured one) that serves in its own space, whatever the index is in.
+        """Return an embedder (default: the configured one) in its own vector space, regardless of the index.
 
         Raise ConfigError, PluginError.
         """
@@ -122,7 +122,7 @@ class Assembly:
         return _fallback(embedders, lambda: ())
 
     def move_to(self, embedder: FallbackEmbedder, selection: Selection | None) -> None:
-        """Go on with another embedder, whose space the index is in from now on."""
+        """Replace the embedder after a reindex has moved the index to its space."""
         self.embedder = embedder
         if selection is not None:
             self._embedders = self._embedders_of(selection)
@@ -135,18 +135,18 @@ class Assembly:
 
     @cached_property
     def converters(self) -> InstalledConverters:
-        """What turns files into text; each converter is built when the first file is met that is not a note."""
+        """The converters; they are built for the first file that is not a note."""
         from klaw_core.files.conversions import ConversionCache
         from klaw_core.indexing.converting import InstalledConverters
 
-        # Several memories share a cache directory, and each may have an origin of the same name.
+        # Several memories share a cache directory, and may have origins of the same name.
         own = text_hash(str(self.config.data_dir))[:_CACHE_DIGITS]
         return InstalledConverters(self._build_converters, ConversionCache(self.config.cache_dir / "conversions" / own))
 
     def _build_converters(self) -> Sequence[NamedConverter]:
         """Build every converter: the configured ones in order, then the others by name.
 
-        One that cannot be built is named by `klaw plugins` and `klaw doctor`; the files of the others are read.
+        `klaw plugins` and `klaw doctor` report a converter that cannot be built; the others work.
         """
         from klaw_core.indexing.converting import NamedConverter
 
@@ -165,9 +165,9 @@ class Assembly:
     def chunker_of(self, document_format: str) -> FormatChunker:
         """Return the chunker of documents of a format.
 
-        That is the component of the format's name, or the configured one: for ``markdown``, and for a format that no
-        installed chunker is named for. What follows a colon in a format is a variant: ``code:python``. Raise
-        PluginError, ConfigError.
+        It is the component with the format's name. For ``markdown``, and for a format without such a component, it is
+        the configured chunker. The part of a format after a colon is a variant: ``code:python``. Raise PluginError,
+        ConfigError.
         """
         with self._lock:
             if document_format not in self._chunkers:
@@ -217,7 +217,7 @@ class Assembly:
         return Collection(store or self.store, embedder or self.embedder, self.indexes(), name)
 
     def indexer(self, name: str, *, store: Store[Any] | None = None, embedder: Embedder | None = None) -> Indexer:
-        """Return what brings a collection up to date; parameters as for :meth:`collection`."""
+        """Return the indexer of a collection; parameters as for :meth:`collection`."""
         from klaw_core.conversations.redaction import redactor_of
         from klaw_core.indexing.flow import Indexer
         from klaw_core.indexing.redacting import DocumentRedactor
@@ -235,12 +235,12 @@ class Assembly:
         )
 
     def _records(self) -> Sequence[SpaceRecord]:
-        """Return the vector spaces that the collections are in, each collection's own: as a rule they are one."""
+        """Return the vector space of each collection; usually they are the same."""
         with self.store.read() as snapshot:
             return [record for record in map(snapshot.space, snapshot.collections()) if record is not None]
 
     def _stages_of(self, selections: Sequence[Selection]) -> Sequence[Stage]:
-        """Return what reranks, in order."""
+        """Return the reranking stages, in order."""
         if not selections:
             return ()
         from klaw_core.searching.reranking import Stage
@@ -248,7 +248,7 @@ class Assembly:
         return tuple(Stage(selection.type, self._prepare(selection, or_else=True)) for selection in selections)
 
     def _embedders_of(self, selection: Selection) -> _Embedders:
-        """Return what may serve where this is configured, in order."""
+        """Return the embedders to choose from for this selection, in order."""
         first = [(selection.type, self._prepare(selection, or_else=True))]
         if selection.type == AUTO:
             from klaw_core.embedding.fallback import auto_types
@@ -259,7 +259,7 @@ class Assembly:
         return (*first, *others)
 
     def _raise_problems(self) -> None:
-        """Raise what was found while preparing, all of it. Raise PluginError or ConfigError."""
+        """Raise all collected problems as one PluginError or ConfigError."""
         missing, self._missing = self._missing, []
         later, self._later = self._later, []
         problems, self._problems = self._problems, []
@@ -270,9 +270,9 @@ class Assembly:
             raise _together([*missing, *later])
 
     def _prepare(self, selection: Selection, *, or_else: bool = False) -> Callable[[], Any]:
-        """Look the component up and check its options now; return what builds it later, once.
+        """Look up the component and check its options; return a function that builds it once, later.
 
-        One that is missing is a problem now, or with ``or_else`` when it is built: what does without it works on.
+        A missing component is a problem now, or with ``or_else`` only when it is built.
         """
         try:
             component = self.registry.component(selection.kind, selection.type)
@@ -298,7 +298,7 @@ class Assembly:
     def _prepare_retrievers(
         self, selections: Sequence[Selection]
     ) -> list[tuple[Selection, Callable[[], Any] | PluginError]]:
-        """Prepare the retrievers, or say what keeps one from being built: a problem only where no other is there."""
+        """Prepare the retrievers. One that cannot be built is a problem only if there is no other."""
         prepared: list[tuple[Selection, Callable[[], Any] | PluginError]] = []
         for selection in selections:
             before = len(self._later)
@@ -311,14 +311,14 @@ class Assembly:
         return prepared
 
     def _postpone(self, selection: Selection, error: PluginError) -> Callable[[], Any]:
-        """Note what cannot be built; return what says so when it is asked for it."""
+        """Record a component that cannot be built; return a function that raises the error."""
         self._later.append(error)
         if selection.kind in {RERANKER.name, LANGUAGE_MODEL.name}:
             self.unusable.append(error)
         return partial(_refuse, error)
 
     def _configured(self, selection: Selection, retriever: Retriever[Any]) -> ConfiguredRetriever | None:
-        """Return the retriever as it takes part, with what keeps it from that; None if it is not to."""
+        """Return the retriever with the problem that disables it, if any; None if it is not used."""
         problem = ""
         try:
             if not join(self.store, retriever, selection, self.config):
@@ -329,7 +329,7 @@ class Assembly:
 
 
 def build_store(config: Config, registry: Registry) -> Store[Any]:
-    """Build the configured store alone. Raise ConfigError, PluginError, StoreError."""
+    """Build only the configured store. Raise ConfigError, PluginError, StoreError."""
     problems: list[str] = []
     component = registry.component(STORE, config.store.type)
     options = build_options(component, config.store, problems)
@@ -341,9 +341,9 @@ def build_store(config: Config, registry: Registry) -> Store[Any]:
 
 
 def build(component: Component[Any, Any], options: Any, selection: Selection, context: ComponentContext) -> Any:
-    """Call the factory, and check that what it gives has the methods of its kind.
+    """Call the factory, and check that the component has the methods of its kind.
 
-    What a plugin raises there, or gives instead of a component, is named as its fault. Raise KlawError.
+    Raise KlawError; an error of the plugin, or a wrong return value, becomes a PluginError that names it.
     """
     try:
         built = component.factory(options, context)
@@ -374,7 +374,7 @@ def retrieval_of(config: Config, registry: Registry) -> Sequence[Selection]:
         return config.retrieval
     try:
         names = registry.component(STORE, config.store.type).retrievers
-    except PluginError:  # named when the store itself is prepared
+    except PluginError:  # reported when the store itself is prepared
         return config.retrieval
     if not names:
         return config.retrieval
@@ -382,10 +382,10 @@ def retrieval_of(config: Config, registry: Registry) -> Sequence[Selection]:
 
 
 def join(store: Store[Any], retriever: Retriever[Any], selection: Selection, config: Config) -> bool:
-    """Check that the retriever fits the store, and let it enlist if it keeps rows.
+    """Check that the retriever fits the store, and enlist it if it keeps rows.
 
-    Return whether it takes part: one that needs vectors does not where nothing is to be embedded. Raise PluginError if
-    it does not fit, RetrievalError if it alone cannot be used, StoreError.
+    Return whether it is used: a retriever that needs vectors is not used with the embedder ``none``. Raise PluginError
+    if it does not fit, RetrievalError if only this retriever cannot be used, StoreError.
     """
     who = f"{selection.place}: the retriever {selection.type!r}"
     with isolated(who):
@@ -419,7 +419,7 @@ def _refuse(error: PluginError) -> Any:
 
 
 def option_problems(selections: Sequence[Selection], disabled: abc.Collection[str] = ()) -> list[str]:
-    """Return which components are missing, and what is wrong with the options of the others."""
+    """Return the missing components, and the problems in the options of the others."""
     from klaw_core.plugins.discover import discover
 
     registry = discover(disabled=disabled)
@@ -438,7 +438,7 @@ def option_problems(selections: Sequence[Selection], disabled: abc.Collection[st
 
 
 def _together(errors: Sequence[PluginError]) -> PluginError:
-    """Return one error that says everything that is missing, and one command that installs what a command can."""
+    """Merge errors about missing components into one, with one command that installs all first-party ones."""
     if len(errors) == 1:
         return errors[0]
     from klaw_core.plugins.catalogue import install_command

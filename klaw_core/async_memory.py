@@ -32,12 +32,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S", CoreMemory, Conversations, WorkspaceManager)
 
-#: How many calls run at once; searches are fast, so more threads than these only wait for each other.
+#: Threads. Searches are fast, so more threads would only wait for each other.
 THREADS = 4
 
 
-class _Cancelled(BaseException):  # like KeyboardInterrupt it is no error: nothing may catch it on its way
-    """Ends a run in its thread once the task that waits for it is cancelled."""
+class _Cancelled(BaseException):  # like KeyboardInterrupt, so that no `except Exception` catches it
+    """Ends a run in its thread after the task that waits for it was cancelled."""
 
 
 def _in_thread(
@@ -113,7 +113,7 @@ def _apply(method: Callable[..., T], arguments: Sequence[Any], options: dict[str
 
 
 class _Part(Generic[S]):
-    """A part of a memory; what it is asked runs in a thread, where the part is also built."""
+    """A part of a memory. Its calls run in a thread, where the part is also built."""
 
     def __init__(self, memory: AsyncMemory, get: Callable[[Memory], S]) -> None:
         self._owner = memory
@@ -213,7 +213,7 @@ class AsyncMemory:
         await self.close()
 
     async def close(self) -> None:
-        """Wait for the calls that run, cancel those that have not started, release the store; twice is allowed."""
+        """Wait for running calls, cancel the others, and release the store. Closing twice is allowed."""
         if self._closed:
             return
         self._closed = True
@@ -328,7 +328,7 @@ class OpeningMemory(Awaitable[AsyncMemory]):
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            opening.add_done_callback(_close_unused)  # nobody else would
+            opening.add_done_callback(_close_unused)  # no other code has a reference to it
             raise
 
     async def __aenter__(self) -> AsyncMemory:

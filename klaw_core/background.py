@@ -1,4 +1,4 @@
-"""An index that keeps up by itself: at the start, and a moment after whatever has changed."""
+"""Update the index in the background: at the start, and shortly after each change."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("klaw")
 
-# So long after it was put off, embedding is tried again if nothing asks for a run before; and so is a run that found
-# the store locked or full.
+# Seconds until postponed embedding is tried again, if no run is requested before, and until a run is repeated that
+# found the store locked or full.
 _RETRY_SECONDS = 5.0
-# Requests that never stop are one run after so many times the debounce.
+# Requests that never pause start a run after this many times the debounce.
 _LONGEST_BURST = 10
-# So long a run that is to stop may go on writing words; then it stops between two transactions.
+# Seconds that a run may continue to write words after it was told to stop; then it stops between two transactions.
 _CLOSING_SECONDS = 0.5
 
 
@@ -41,7 +41,7 @@ class BackgroundRun:
 
 @define
 class _Wanted:
-    """What was asked for and is not done."""
+    """The requests that have not run yet, merged."""
 
     everything: bool = False
     force: bool = False
@@ -53,7 +53,7 @@ class _Wanted:
         return self.everything or bool(self.origins) or bool(self.paths)
 
     def add(self, other: _Wanted) -> None:
-        """Ask for what another asks for as well."""
+        """Merge another set of requests into this one."""
         self.everything |= other.everything
         self.force |= other.force
         self.origins |= other.origins
@@ -94,7 +94,7 @@ class BackgroundIndexer:
         self._changed = threading.Condition()
         self._wanted = _Wanted(everything=at_start)
         self._at_once = at_start
-        self._requests = 0  # that ever were
+        self._requests = 0  # in total
         self._running = False
         self._put_off = False
         self._failed = False
@@ -151,7 +151,7 @@ class BackgroundIndexer:
         return (self._failed or not self._wanted) and not self._running
 
     def close(self, timeout_seconds: float | None = None) -> bool:
-        """Stop when words are written, or soon, or when the embedder has responded; return whether it did in time.
+        """Stop after the words are written, or soon after, or after the embedder's response; return if it was in time.
 
         Closing twice is allowed.
         """
@@ -171,7 +171,7 @@ class BackgroundIndexer:
             with self._changed:
                 self._running = False
                 self._put_off = isinstance(ended.error, _PutOffError)
-                if isinstance(ended.error, StoreError):  # it is locked, or full: later it may not be
+                if isinstance(ended.error, StoreError):  # the store is locked or full, perhaps temporarily
                     self._wanted.add(wanted)
                     self._failed = True
                 self._changed.notify_all()

@@ -47,7 +47,7 @@ STORE: Kind[Store[Any]] = Kind(
     "store", "klaw_stores", "store", required=True, methods=("enlist", "read", "write", "close")
 )
 CHUNKER: Kind[Chunker] = Kind("chunker", "klaw_chunkers", "chunking", required=True, methods=("split",))
-# An embedder and a reranker are checked when they answer: to look at one may load its model.
+# Embedders and rerankers are checked when they are called, because looking up an attribute may load the model.
 EMBEDDER: Kind[Embedder] = Kind("embedder", "klaw_embedders", "embedding", required=True)
 RETRIEVER: Kind[Retriever[Any]] = Kind(
     "retriever", "klaw_retrievers", "retrieval", many=True, required=True, methods=("search",)

@@ -1,4 +1,4 @@
-"""``Memory``: what users of Klaw hold. It is assembled from a configuration, then delegates."""
+"""``Memory``, the facade for programs: assembled from a configuration, it delegates every call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from klaw_core.values.collections import MEMORY, check_collection_name
 from klaw_core.values.config import Selection
 from klaw_core.values.search import Filters, SearchResults
 
-# What only some methods need they import: a search in a fresh process should not wait for it.
+# Methods import what only they need, so that a search in a fresh process does not load it.
 if TYPE_CHECKING:
     from klaw_core.conversations.archive import Conversations
     from klaw_core.core_memory.facts import CoreMemory
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def _several(ids: Iterable[str]) -> list[str]:
-    """Return the ids. Raise QueryError for a single string, which would be read as one id a character."""
+    """Return the ids as a list. Raise QueryError for a single string, whose characters would be read as ids."""
     if isinstance(ids, str):
         raise QueryError(f"expected a list of ids, got the string {ids!r:.80}", hint="pass a list of ids")
     return list(ids)
@@ -389,9 +389,9 @@ class Memory(OpenMemory):
         return call(self, name, arguments, allow)
 
     def on_change(self, callback: Callable[[Event], None]) -> Callable[[], None]:
-        """Call back at every event of this memory in this process; return what ends that.
+        """Call ``callback`` for every event of this memory in this process; return a function that ends that.
 
-        The callback runs in the thread that caused the event; what it raises is logged.
+        The callback runs in the thread that caused the event. Its exceptions are logged.
         """
         return self.extensions.on_change(callback)
 

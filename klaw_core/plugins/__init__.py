@@ -1,1 +1,1 @@
-"""Find plugins, keep what they offer, and say what is wrong with the others."""
+"""Plugins: discovery, the registry of components, and problems of broken plugins."""

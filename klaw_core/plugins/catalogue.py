@@ -1,6 +1,6 @@
-"""The first-party distributions: what each provides and what installs it. Used for hints only, never to find plugins.
+"""The first-party distributions: what each provides, and how to install it.
 
-Adding a distribution to the project means a row here and its directory in ``plugins/``.
+This is used only for hints, never to find plugins. A new distribution is a row here and a directory in ``plugins/``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from attrs import frozen
 
 @frozen
 class FirstParty:
-    """One distribution. ``extras`` of ``klaw`` install it; ``components`` are (kind, name), ``commands`` name: summary.
+    """A distribution. ``extras`` of ``klaw`` install it; ``components`` are (kind, name), ``commands`` name: summary.
 
-    ``default``: the extra is one of those that ``klaw[default]`` stands for. ``reads``: the endings of files that it
-    makes readable.
+    ``default``: its extra is part of ``klaw[default]``. ``reads``: the suffixes of files that it can read.
     """
 
     distribution: str
@@ -99,12 +98,12 @@ CATALOGUE: tuple[FirstParty, ...] = (
     ),
 )
 
-#: The extras that ``klaw[default]`` stands for.
+#: The extras in ``klaw[default]``.
 DEFAULT_EXTRAS = frozenset(extra for row in CATALOGUE if row.default for extra in row.extras)
 
 
 def provider_of(kind: str, name: str) -> FirstParty | None:
-    """Return the first-party distribution that provides a component, None if there is none."""
+    """Return the first-party distribution that provides a component; None if there is none."""
     return next((row for row in CATALOGUE if (kind, name) in row.components), None)
 
 
@@ -114,14 +113,14 @@ def provided_names(kind: str) -> list[str]:
 
 
 def first_party_commands() -> Mapping[str, tuple[str, str]]:
-    """Return the commands of first-party distributions: the extra that brings each, and its line in ``klaw --help``."""
+    """Return the commands of first-party distributions: by name, the extra to install, and the line in the help."""
     return {name: (row.extras[0], summary) for row in CATALOGUE for name, summary in sorted(row.commands.items())}
 
 
 def install_command(extras: Collection[str]) -> str:
-    """Return the command that installs these extras of ``klaw``; all the default ones go by one name."""
+    """Return the command that installs these extras of ``klaw``; the default ones together become ``default``."""
     if set(extras) >= DEFAULT_EXTRAS:
         extras = ["default", *(extra for extra in extras if extra not in DEFAULT_EXTRAS)]
-    from klaw_core.plugins.installing import install_extras  # a hint is seldom needed
+    from klaw_core.plugins.installing import install_extras  # imported here because hints are rare
 
     return install_extras(extras)

@@ -1,4 +1,4 @@
-"""Load plugins through their entry points, each behind a wall: one that is broken never stops Klaw."""
+"""Load plugins through their entry points. A broken plugin never stops Klaw."""
 
 from __future__ import annotations
 
@@ -28,28 +28,27 @@ _HOOKS = {kind.hook for kind in KINDS.values()}
 
 
 class EntryPointLike(Protocol):
-    """An entry point: ``importlib.metadata``'s, or one that is remembered."""
+    """An entry point of ``importlib.metadata``, or a cached one."""
 
     @property
     def name(self) -> str:
-        """Return what the entry point is called."""
+        """Return the name of the entry point."""
 
     @property
     def value(self) -> str:
-        """Return the module it names."""
+        """Return the name of the module."""
 
     def load(self) -> Any:
-        """Import that module. Raise whatever it raises."""
+        """Import the module. Raise what it raises."""
 
 
 def discover(*, disabled: Collection[str] = (), points: Iterable[EntryPoint] | None = None) -> Registry:
-    """Load every installed plugin and return what they offer.
+    """Load every installed plugin; return the registry of their components.
 
-    ``disabled`` names entry points or distributions that must not be loaded, compared as package indexes do;
-    ``points`` replaces the installed entry points (tests). Nothing a plugin raises escapes: it becomes
-    the plugin's ``problem``.
+    ``disabled`` names entry points or distributions that are not loaded; names are compared as package indexes do.
+    ``points`` replaces the installed entry points (tests). An exception of a plugin becomes its ``problem``.
     """
-    from importlib.metadata import entry_points  # takes as long as half of everything else that a search imports
+    from importlib.metadata import entry_points  # as slow as half of all other imports of a search
 
     found = entry_points(group=GROUP) if points is None else points
     return load_plugins(((point, *_distribution(point)) for point in found), disabled=disabled)
@@ -62,11 +61,10 @@ def load_plugins(
     kinds: Mapping[Any, Collection[str]] = MappingProxyType({}),
     whole: Callable[[], Registry] | None = None,
 ) -> Registry:
-    """Load these plugins, each with its distribution's name and version, and return what they offer.
+    """Load these plugins, given with their distributions' names and versions; return the registry of their components.
 
-    ``disabled`` names entry points or distributions that are not to be loaded, compared as package indexes do.
-    Nothing a plugin raises escapes: it becomes the plugin's ``problem``. A point that ``kinds`` has is asked for
-    components of these kinds only; ``whole`` finds what is left out, by that or because it is not among these plugins.
+    ``disabled`` and errors are as in :func:`discover`. ``kinds`` restricts an entry point to hooks of these kinds;
+    ``whole`` returns the complete registry.
     """
     refused = {_normalized(name) for name in disabled}
     manager = pluggy.PluginManager(GROUP)
@@ -80,7 +78,7 @@ def load_plugins(
             continue
         try:
             components = _load(manager, point, distribution, kinds.get(point, _ALL_KINDS))
-        except KeyboardInterrupt as interrupt:  # what hangs here has no other way to be named
+        except KeyboardInterrupt as interrupt:  # otherwise nothing would name the plugin that hangs
             interrupt.add_note(f"while loading {distribution}; set KLAW_DISABLE_PLUGINS={distribution} to skip it")
             raise
         except BaseException as error:  # noqa: BLE001  # a plugin may raise anything at all; panics of Rust are no Exception
@@ -98,13 +96,13 @@ def load_plugins(
 def _load(
     manager: pluggy.PluginManager, point: EntryPointLike, distribution: str, kinds: Collection[str]
 ) -> list[tuple[str, Component[Any, Any]]]:
-    """Import one plugin, register it, and collect what its hooks of these kinds yield."""
+    """Import and register one plugin; collect the components that its hooks of these kinds yield."""
     name = f"{distribution}:{point.name}"
-    with redirect_stdout(sys.stderr):  # standard output is for data; a plugin may greet whom it likes, elsewhere
+    with redirect_stdout(sys.stderr):  # standard output is for data; a plugin may print to standard error
         module = point.load()
     manager.register(module, name)
     _check_hooks(manager, module)
-    # Each implementation is called by itself: pluggy's own call stops at the first one that raises.
+    # Each implementation is called separately, because a pluggy call stops at the first one that raises.
     components = [
         (kind.name, component)
         for kind in KINDS.values()
@@ -119,7 +117,7 @@ def _load(
 
 
 def _check_hooks(manager: pluggy.PluginManager, module: object) -> None:
-    """Raise TypeError if a module implements a hook that does not exist: pluggy would never call it."""
+    """Raise TypeError if a module implements an unknown hook, which pluggy would never call."""
     unknown = sorted({caller.name for caller in manager.get_hookcallers(module) or ()} - _HOOKS)
     if not unknown:
         return
@@ -132,10 +130,10 @@ def _check_hooks(manager: pluggy.PluginManager, module: object) -> None:
 
 
 def _check(found: object) -> None:
-    """Raise TypeError unless what a hook yielded is a component whose fields are of their types."""
+    """Raise TypeError unless a hook yielded a component with fields of the right types."""
     if not isinstance(found, Component):
         raise TypeError(f"a hook yielded {found!r}, not a Component")
-    component: Any = found  # what its annotations say is what is checked here
+    component: Any = found  # Any, because its annotations are what is checked here
     if not isinstance(component.name, str) or not component.name:
         raise TypeError(f"a component has the name {component.name!r}, not a string")
     if not isinstance(component.api, int) or not isinstance(component.summary, str):
@@ -157,7 +155,7 @@ def _misfit(component: Component[Any, Any]) -> str:
 
 
 def _distribution(point: EntryPoint) -> tuple[str, str]:
-    """Return the name and the version; a broken installation may lack either."""
+    """Return name and version; either may be missing in a broken installation."""
     dist = point.dist
     return (point.value, "") if dist is None else (dist.name or point.value, dist.version or "")
 

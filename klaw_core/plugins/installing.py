@@ -1,7 +1,7 @@
-"""The commands that install, update and repair Klaw's own packages, as they work where Klaw runs.
+"""The commands that install, update and repair Klaw's own packages in the present environment.
 
-A clone is installed from its directory: there the packages are found, while a public index may have nobody's packages
-under their names, or somebody else's.
+If Klaw was installed from a clone, the commands install from that directory: on a public index, the names may be free
+or belong to somebody else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Checkout:
     editable: bool
 
     def install(self, extras: str = "", *options: str) -> str:
-        """Return the command that installs it again, for the Python that runs."""
+        """Return the command that installs it into the running Python's environment."""
         active = os.environ.get("VIRTUAL_ENV", "") == sys.prefix
         words = ["uv pip install", *([] if active else ["-p", shlex.quote(sys.executable)]), *options]
         return " ".join([*words, *(["-e"] if self.editable else []), shlex.quote(f"{self.directory}{extras}")])
@@ -62,7 +62,7 @@ def reinstall_command(name: str, *, dependencies: bool = True) -> str:
 
 
 def _checkout(name: str) -> _Checkout | None:
-    """Return the directory that a distribution comes from, if it is still there."""
+    """Return the directory that a distribution was installed from, if it still exists."""
     origin = _origin(name)
     url = urlsplit(str(origin.get("url", "")))
     info = origin.get("dir_info")
@@ -73,7 +73,7 @@ def _checkout(name: str) -> _Checkout | None:
 
 
 def _requirement(name: str, extras: str = "") -> str:
-    """Return a distribution as pip takes it: with the repository that it was installed from, or its name alone."""
+    """Return a requirement for pip: with the repository that the distribution was installed from, or only its name."""
     origin = _origin(name)
     info = origin.get("vcs_info")
     if not isinstance(info, dict):
@@ -83,8 +83,8 @@ def _requirement(name: str, extras: str = "") -> str:
 
 
 def _origin(name: str) -> dict[str, Any]:
-    """Return what the installer recorded of where a distribution comes from (PEP 610); nothing if from an index."""
-    from importlib.metadata import PackageNotFoundError, distribution  # takes a while; a hint is seldom needed
+    """Return the recorded origin of a distribution (PEP 610); empty if it comes from an index."""
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to import, and hints are rare
 
     try:
         text = distribution(re.sub(r"[-_.]+", "-", name)).read_text("direct_url.json")

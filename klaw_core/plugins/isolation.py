@@ -1,6 +1,6 @@
-"""A source, isolated: it raises only Klaw's errors, what it yields is checked, optional features have defaults.
+"""Isolate a source: convert its errors, check its results, and give its optional features defaults.
 
-The core handles sources in this form only, its own as well as those of plugins, and never asks for a class.
+The core handles every source in this form, its own as well as those of plugins, and never checks its class.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from klaw_core.values.runs import ForgetReport, SkippedEntry
 
 @frozen(eq=False)
 class IsolatedSource:
-    """A source with all optional features. What it raises becomes a WorkspaceError that names it.
+    """A source with all optional features. Its exceptions become WorkspaceErrors that name it.
 
-    ``owner`` is the component or the extension that it belongs to. ``configured``: it comes from
-    ``[[memory.sources]]``, so that only the configuration can remove it.
+    ``owner`` is the component or extension that it belongs to. ``configured``: it is in ``[[memory.sources]]``, so only
+    the configuration can remove it.
     """
 
     source: Source
@@ -52,7 +52,7 @@ class IsolatedSource:
 
     @classmethod
     def of(cls, source: Source, name: str, *, configured: bool = False) -> IsolatedSource:
-        """Wrap a source. Raise PluginError if it cannot say what its origin or its collection is."""
+        """Wrap a source. Raise PluginError if its origin or its collection is invalid."""
         who = f"the source {name!r}"
         with isolated(who):
             origin: Any = source.origin
@@ -68,12 +68,12 @@ class IsolatedSource:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Its name in errors."""
         return f"the source {self.owner!r}"
 
     @property
     def version(self) -> str:
-        """The version of the software that the documents describe; empty unless the source says so."""
+        """The version of the software that the documents describe; empty if the source has none."""
         return str(getattr(self.source, "version", ""))
 
     @property
@@ -84,11 +84,11 @@ class IsolatedSource:
 
     @property
     def excluded(self) -> int:
-        """How many patterns a person excluded from the source."""
+        """The number of patterns that a person has excluded from the source."""
         return int(getattr(self.source, "excluded", 0))
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Return what is there now. Raise WorkspaceError."""
+        """Return the present entries. Raise WorkspaceError."""
         with self._alone():
             found: list[Any] = list(self.source.scan())
             for item in found:
@@ -105,7 +105,9 @@ class IsolatedSource:
 
     def read_changed(self, entry: Entry, digest: str, /) -> Document | SkippedEntry | None:
         """Read one entry, or return None if the document has this digest. Raise WorkspaceError."""
-        read = getattr(self.source, "read_changed", None)  # a Protocol is slow to ask for, and this is for every file
+        read = getattr(
+            self.source, "read_changed", None
+        )  # not isinstance with a Protocol, which is slow, because this runs for every file
         if read is None:
             return self.read(entry)
         with self._alone():
@@ -113,7 +115,7 @@ class IsolatedSource:
             return None if document is None else self._checked(entry, document)
 
     def _checked(self, entry: Entry, document: Any) -> Document | SkippedEntry:
-        """Return what was read. Raise PluginContractError if it is no document of this source."""
+        """Return the document. Raise PluginContractError if it is not a document of this source."""
         if isinstance(document, SkippedEntry):
             return document
         what = f"{self.name} read {entry.path!r:.80} as"
@@ -126,14 +128,14 @@ class IsolatedSource:
         return sound
 
     def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
-        """Let the source do what it must before an index run. Raise StoreError, WorkspaceError."""
+        """Run the source's preparation for an index run. Raise StoreError, WorkspaceError."""
         if not isinstance(self.source, PreparedSource):
             return ()
         with self._alone():
             return tuple(self.source.prepare(store))
 
     def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
-        """Copy the source's own rows of what a reindex had to skip. Raise StoreError, WorkspaceError."""
+        """Copy the source's own rows for entries that a reindex had to skip. Raise StoreError, WorkspaceError."""
         if isinstance(self.source, RowSource):
             with self._alone():
                 self.source.carry_over(old, new, skipped)
@@ -171,14 +173,14 @@ class IsolatedSource:
         )
 
     def part(self, target: str, /) -> str | None:
-        """Return the text of a part of a document that has a name of its own. Raise WorkspaceError."""
+        """Return the text of a part of a document that has its own path. Raise WorkspaceError."""
         if not isinstance(self.source, DivisibleSource):
             return None
         with self._alone():
             return self.source.part(target)
 
     def forget_part(self, target: str, /) -> ForgetReport | None:
-        """Forget a part of a document that has a name of its own. Raise StoreError, WorkspaceError."""
+        """Forget a part of a document that has its own path. Raise StoreError, WorkspaceError."""
         if not isinstance(self.source, DivisibleSource):
             return None
         with self._alone():
@@ -190,13 +192,13 @@ class IsolatedSource:
         return isinstance(self.source, RemovableSource)
 
     def remove(self) -> None:
-        """Be no source any more. Raise StoreError, WorkspaceError."""
+        """Remove the source. Raise StoreError, WorkspaceError."""
         if isinstance(self.source, RemovableSource):
             with self._alone():
                 self.source.remove()
 
     def why_left_out(self, path: str) -> str:
-        """Return why the source does not have the document of a file that is there; empty if it cannot say."""
+        """Return why the source leaves out an existing file; empty if it cannot say."""
         explain = getattr(self.source, "why_left_out", None)
         if explain is None:
             return ""
@@ -204,7 +206,7 @@ class IsolatedSource:
             return str(explain(path))
 
     def watch_paths(self) -> Sequence[Path]:
-        """Return the files and directories whose changes concern this source. Raise WorkspaceError."""
+        """Return the files and directories to watch for this source. Raise WorkspaceError."""
         if not isinstance(self.source, WatchableSource):
             return ()
         with self._alone():
@@ -212,18 +214,18 @@ class IsolatedSource:
 
     @property
     def can_locate(self) -> bool:
-        """Whether the documents are files, which can be named."""
+        """Whether the documents are files, so that a path in the file system can mean one."""
         return isinstance(self.source, LocatingSource)
 
     def locate(self, path: str, /) -> str | None:
-        """Return the document that a path in the file system means, None if it is none of this source."""
+        """Return the document path of a path in the file system; None if it does not belong to this source."""
         if not isinstance(self.source, LocatingSource):
             return None
         with self._alone():
             return self.source.locate(path)
 
     def documents_of(self, path: str, /) -> Sequence[str]:
-        """Return the documents that a file makes, none if it is none of this source's. Raise WorkspaceError."""
+        """Return the documents of a file; none if it does not belong to this source. Raise WorkspaceError."""
         if isinstance(self.source, PartedSource):
             with self._alone():
                 return tuple(self.source.documents_of(path))
@@ -231,14 +233,14 @@ class IsolatedSource:
         return () if located is None else (located,)
 
     def file_of(self, path: str, /) -> Path | None:
-        """Return the file of a document, None if it has none now."""
+        """Return the file of a document; None if it has none."""
         if not isinstance(self.source, LocatingSource):
             return None
         with self._alone():
             return self.source.file_of(path)
 
     def file_text(self, path: str, /) -> str | SkippedEntry:
-        """Return the text of a document as a person sees it: its file's, or what :meth:`read` gives."""
+        """Return the text of a document as a person sees it: that of its file, or of :meth:`read`."""
         if isinstance(self.source, LocatingSource):
             with self._alone():
                 return self.source.file_text(path)
@@ -247,7 +249,7 @@ class IsolatedSource:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Raise what fails inside as a WorkspaceError: it is this source's alone, and the others can be indexed."""
+        """Convert errors to WorkspaceError, which affects only this source: the others can be indexed."""
         try:
             with isolated(self.name):
                 yield
@@ -256,7 +258,7 @@ class IsolatedSource:
 
 
 def _problem(document: Any, entry: Entry, origin: str) -> str:
-    """Return what is wrong with a document, empty if nothing is."""
+    """Return what is wrong with a document; empty if nothing is."""
     texts = (document.path, document.text, document.source, document.origin, document.format, *document.heading)
     if not all(isinstance(text, str) for text in (*texts, document.digest)):
         return "whose path, text, source, origin, format, heading or digest is not a string"

@@ -1,4 +1,4 @@
-"""What the installed plugins offer: (kind, name) to component, and how each plugin fared."""
+"""The registry: components of the installed plugins by kind and name, and each plugin's problem, if any."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Plugin:
 
 @frozen(eq=False, repr=False)
 class Offer:
-    """A component and the distribution that offers it. ``problem`` says why it cannot be used."""
+    """A component and its distribution. ``problem`` says why it cannot be used."""
 
     component: Component[Any, Any]
     distribution: str
@@ -38,7 +38,7 @@ class Offer:
 
 
 def _kind(kind: Kind[Any] | str) -> Kind[Any]:
-    """Return the kind of that name. Raise PluginError if there is none."""
+    """Return the kind with this name. Raise PluginError if there is none."""
     found = KINDS.get(kind) if isinstance(kind, str) else kind
     if found is None:
         raise PluginError(f"unknown kind of component {kind!r:.80}", hint=f"known: {', '.join(KINDS)}")
@@ -63,7 +63,7 @@ class LiveComponent:
 
 @frozen
 class _NoOptions:
-    """Options of a live component: it is configured already."""
+    """The options of a live component, which is configured already."""
 
 
 @frozen(eq=False, repr=False)
@@ -76,7 +76,7 @@ class Registry:
 
     @cached_property
     def whole(self) -> Registry:
-        """Everything that is installed."""
+        """The registry of everything that is installed."""
         return self if self.discover is None else self.discover()
 
     def with_live(self, live: Sequence[LiveComponent]) -> Registry:
@@ -101,9 +101,9 @@ class Registry:
         return sorted(name for offered, name in self.whole.offers if offered == str(kind))
 
     def loaded_names(self, kind: Kind[Any]) -> list[str]:
-        """Return the names of this kind among the plugins that are loaded already, in the order of loading.
+        """Return the names of this kind among the loaded plugins, in the order of loading.
 
-        For extensions and converters these are all that are installed: whoever loads plugins selectively loads those.
+        For extensions and converters these are all installed ones, because their plugins are always loaded.
         """
         return [name for offered, name in self.offers if offered == kind.name]
 
@@ -122,7 +122,7 @@ class Registry:
     @overload
     def component(self, kind: str, name: str) -> Component[Any, Any]: ...
     def component(self, kind: Kind[Any] | str, name: str) -> Component[Any, Any]:
-        """Return the one component of this kind and name.
+        """Return the component of this kind and name.
 
         Raise PluginNotFoundError (with what to install) or PluginConflictError (with what to disable).
         """
