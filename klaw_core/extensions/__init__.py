@@ -1,1 +1,1 @@
-"""Extensions: the host that builds them and gives them the memory, and those that ship with the core."""
+"""Extensions: the host that builds them and connects them to the memory, and those that ship with the core."""

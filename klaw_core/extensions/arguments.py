@@ -1,4 +1,4 @@
-"""Arguments that a model gives a tool: adapted to the schema where the meaning is plain, then checked against it."""
+"""Arguments from a model for a tool: adapt them to the schema if their meaning is clear, then check them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def snake_case(name: str) -> str:
-    """Return a name as tools write names: ``memory.search`` and ``memorySearch`` are ``memory_search``."""
+    """Return a name in the style of tools: ``memory.search`` and ``memorySearch`` become ``memory_search``."""
     return _NOT_A_WORD.sub("_", _HUMP.sub("_", name)).strip("_").lower()
 
 
 def adapted(arguments: object, tool: Tool) -> Any:
-    """Return the arguments under the names and in the types of the tool's schema, where it is clear what is meant.
+    """Convert arguments to the names and types of the tool's schema if their meaning is clear.
 
-    Models call arguments by the names that other tools have (``aliases``, ``camelCase``), write numbers as strings,
-    put a single value into a list, give null for what they leave out, and send the whole object as a string of JSON.
-    What stays unclear is left as it is, for the check to name.
+    Models use the argument names of other tools (``aliases``, ``camelCase``), write numbers as strings, put a single
+    value into a list, pass null for an argument that they omit, and send the whole object as a JSON string. Unclear
+    arguments are not changed, so that the check reports them.
     """
     if isinstance(arguments, str):
         with suppress(ValueError, RecursionError):
@@ -48,14 +48,14 @@ def adapted(arguments: object, tool: Tool) -> Any:
 
 
 def _own_name(name: str, tool: Tool) -> str | None:
-    """Return the tool's name for an argument that a model calls otherwise, None if it has none."""
+    """Return the tool's own name for an argument that a model has named differently; None if there is none."""
     snake = snake_case(name)
     aliased = tool.aliases.get(name) or tool.aliases.get(snake)
     return aliased or (snake if snake in tool.properties else None)
 
 
 def _as_type(value: Any, wanted: object) -> Any:
-    """Return a value in the type that a schema wants, or as it is if that would be a guess."""
+    """Convert a value to the type of a schema; return it unchanged if that would be a guess."""
     if isinstance(value, list) and len(value) == 1 and wanted not in {"array", None}:
         value = value[0]
     if isinstance(value, float) and wanted == "integer" and value.is_integer():
@@ -79,10 +79,12 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {"integer": _whole, "number": flo
 
 
 def problems_of(arguments: object, schema: Json) -> Sequence[str]:
-    """Return what keeps arguments from matching a tool's schema; all of it, so that a model can fix it at once."""
+    """Return all violations of a tool's schema, so that a model can fix them at once."""
     if not isinstance(arguments, Mapping):
         return [f"arguments must be an object, not {shown(arguments)}"]
-    from jsonschema import Draft202012Validator  # takes a third of a search to import; only calls of tools need it
+    from jsonschema import (
+        Draft202012Validator,
+    )  # importing it takes a third of a search's time, and only tool calls need it
 
     found = sorted(
         Draft202012Validator(schema).iter_errors(arguments), key=lambda error: list(map(str, error.absolute_path))
@@ -94,7 +96,7 @@ _TYPES = {"integer": "a whole number", "string": "a string", "number": "a number
 
 
 def _described(error: Any, schema: Json, given: Mapping[str, Any]) -> Sequence[str]:
-    """Return a violation in lines that a model can act on, with what it said in short."""
+    """Describe a violation in lines that a model can act on, with a short form of the value."""
     name = ".".join(map(str, error.absolute_path))
     value, rule = error.instance, error.validator_value
     if error.validator == "required":
@@ -116,6 +118,6 @@ def _described(error: Any, schema: Json, given: Mapping[str, Any]) -> Sequence[s
 
 
 def shown(value: object) -> str:
-    """Return a value as a message quotes it: in ASCII, and short."""
+    """Return a value in ASCII and shortened, for a message."""
     text = ascii(value)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

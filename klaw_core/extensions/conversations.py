@@ -1,4 +1,4 @@
-"""The extension ``conversations``: what was said, as journals, as rows, as documents and as summaries."""
+"""The extension ``conversations``: journals of messages, their rows and documents, and summaries."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _BATCH = 100
 
 @frozen
 class _ChatMessage:
-    """A message and which file it stands in; ``day`` is that file's name."""
+    """A message and its file; ``day`` is the file's name."""
 
     chat: Chat
     day: str
@@ -64,7 +64,7 @@ class _ChatSummary:
 
 @define(eq=False, slots=False)
 class ConversationsExtension:
-    """Keeps conversations and makes them findable."""
+    """Stores conversations and makes them searchable."""
 
     directory: DataDirectory
     settings: ConversationSettings = field(factory=ConversationSettings)
@@ -75,7 +75,7 @@ class ConversationsExtension:
     name = CONVERSATIONS
 
     def attach(self, host: Host, /) -> None:
-        """Take the host."""
+        """Store the host."""
         self._host = host
         self.settings = host.config.conversations
 
@@ -95,7 +95,7 @@ class ConversationsExtension:
 
     @cached_property
     def archive(self) -> Conversations:
-        """What ``Memory.conversations`` is. Only once the extension is attached."""
+        """The object behind ``Memory.conversations``; available once the extension is attached."""
         host = self._attached
         row_sync = RowSync.over(host.store, self.journal, self.summaries, self.settings)
         return Conversations(row_sync, host.forget, self._tell, self._index)
@@ -107,7 +107,7 @@ class ConversationsExtension:
         return self._host
 
     def _index(self) -> None:
-        """Index again what is left of the files from which messages were removed."""
+        """Index the files again from which messages were removed."""
         if self.sources():
             self._attached.index(CONVERSATIONS)
 
@@ -118,13 +118,13 @@ class ConversationsExtension:
         )
 
     def sources(self) -> Sequence[Source]:
-        """Return the journals and summaries as a source, once there are any."""
+        """Return a source with the journals and summaries; none if there are none."""
         if not (self.journal.logs.exists or self.summaries.logs.exists):
             return ()
         return (IndexedConversations(self.archive, self.settings.include_roles),)
 
     def check(self) -> Iterator[Finding]:
-        """Look for broken lines, for files that are no journals, and whether the rows agree with the journals."""
+        """Report broken lines, files that are not journals, and rows that differ from the journals."""
         yield from check_private(self._files())
         yield from _check_journal(self.journal)
         yield from _check_summaries(self.summaries)
@@ -132,7 +132,7 @@ class ConversationsExtension:
             yield from check_rows(self.archive.row_sync)
 
     def fix(self, findings: Sequence[Finding], /) -> None:
-        """Make files private, and make rows again that do not agree with the journals. Raise StoreError."""
+        """Make files private, and rebuild rows that differ from the journals. Raise StoreError."""
         make_private(self._files())
         if self._host is not None:
             fix_rows(self.archive.row_sync, findings)
@@ -168,7 +168,7 @@ class ConversationsExtension:
         _parse_message(record.value) if record.kind == MESSAGE else self._parse_summary(record.value)
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
-        """Add messages and summaries to the files that they came from."""
+        """Add messages and summaries to the files with the names that the export gives."""
         counts = ImportCounts()
         for kind, group in groupby(records, key=lambda record: record.kind):
             if kind == MESSAGE:
@@ -178,7 +178,7 @@ class ConversationsExtension:
         return counts
 
     def _add_messages(self, messages: Iterator[_ChatMessage]) -> ImportCounts:
-        """Add messages; each line as often as it was there, or is here, if that is more often."""
+        """Add messages. Afterwards each line occurs as often as in the export, or as before if that is more often."""
         journal = self.journal
         counts = ImportCounts()
         for (chat, day), group in groupby(messages, key=lambda item: (item.chat, item.day)):
@@ -200,7 +200,7 @@ class ConversationsExtension:
         return counts
 
     def _add_summaries(self, summaries: Iterator[_ChatSummary]) -> ImportCounts:
-        """Add summaries. A chat's last one counts, so those older than what is here are not put after it."""
+        """Add summaries, except those older than the existing ones, because a chat's last summary is the current one."""
         files = self.summaries
         counts = ImportCounts()
         for chat, group in groupby(summaries, key=lambda item: item.chat):
@@ -265,7 +265,7 @@ def _strays(location: str, skipped: Sequence[SkippedEntry]) -> Iterator[Finding]
 
 
 def _records_in(journal: Journal, file: ChatFile) -> Counter[str]:
-    """Return how often each message stands in a file."""
+    """Return how often each message occurs in a file."""
     lines = journal.read_file(file)
     return Counter(_canonical(line.message.record()) for line in lines if isinstance(line, JournalEntry))
 

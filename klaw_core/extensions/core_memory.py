@@ -1,4 +1,4 @@
-"""The extension ``core_memory``: the few facts about user and agent that every call to a model is given."""
+"""The extension ``core_memory``: the few facts about user and agent that are part of every prompt."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NAME = "core_memory"
 KIND = "core"
 
-# What models call the arguments of these tools otherwise.
+# Other names that models use for the arguments of these tools.
 _ALIASES = {
     **dict.fromkeys(("block", "category", "scope"), "section"),
     **dict.fromkeys(("name", "field"), "key"),
@@ -41,7 +41,7 @@ _ALIASES = {
 
 @define(eq=False)
 class CoreMemoryExtension:
-    """Gives core memory to models as tools and as context, and exports it."""
+    """Offers core memory to models as tools and as context, and exports it."""
 
     directory: DataDirectory
     record_kinds: Sequence[str] = (KIND,)
@@ -50,7 +50,7 @@ class CoreMemoryExtension:
     name = NAME
 
     def attach(self, host: Host, /) -> None:
-        """Take the host."""
+        """Store the host."""
         self._host = host
 
     @property
@@ -60,7 +60,7 @@ class CoreMemoryExtension:
         return CoreMemory(journals.text(NAME))
 
     def check(self) -> Iterator[Finding]:
-        """Look whether the file can be read, by its owner only."""
+        """Check that the file can be read, and only by its owner."""
         yield from check_private([self.directory.text(NAME)])
         yield from check_readable("core-memory", self.core.place.location, self.core.get)
 
@@ -84,7 +84,7 @@ class CoreMemoryExtension:
                 raise RecordError(f"{name} is {'not a string' if name in record.value else 'missing'}")
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
-        """Add keys; one that has another value here stays as it is here."""
+        """Add keys. An existing key with another value is not changed."""
         counts = ImportCounts()
         facts = self.core.get()
         new: list[tuple[str, str, str]] = []
@@ -100,7 +100,7 @@ class CoreMemoryExtension:
         return counts + self._add_new(new)
 
     def _add_new(self, new: Sequence[tuple[str, str, str]]) -> ImportCounts:
-        """Add keys that are not here: all at once, or one by one where one of them cannot be kept."""
+        """Add new keys: all at once, or one by one if one of them is rejected."""
         try:
             self.core.update_all(new)
         except RecordError as error:
@@ -111,7 +111,7 @@ class CoreMemoryExtension:
         return ImportCounts(added=len(new))
 
     def offer(self, _question: ContextQuestion, /) -> Iterable[ContextItem]:
-        """Offer everything, as the stable part of the context."""
+        """Offer all facts, in the stable part of the context."""
         facts = self.core.get()
         titles = (("About the user", facts.user), ("About yourself, the agent", facts.agent))
         for title, section in titles:

@@ -1,4 +1,4 @@
-"""The extension ``documents``: texts that a program brings under ids of its own, kept in a journal."""
+"""The extension ``documents``: texts that a program stores under its own ids, in a journal."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _check_payload(_instance: object, _attribute: Any, value: Any) -> None:
 class NewDocument:
     """A text to store under an id of the caller.
 
-    ``metadata`` can be filtered by, ``source`` is the label that results show, ``created_at`` (now, by default) is
-    aware. ``format`` names the chunker. ``payload`` is any JSON value: it is stored and returned with the document,
+    Searches can filter by ``metadata``; ``source`` is the label that results show; ``created_at`` (default: now) is
+    aware. ``format`` names the chunker. ``payload`` is any JSON value: it is stored and returned with the document, but
     never searched. Raise RecordError for invalid values.
     """
 
@@ -99,7 +99,7 @@ class NewDocument:
         return f"{DOCUMENTS}/{self.id}"
 
     def record(self, collection: str) -> dict[str, Any]:
-        """Return the object that the journal keeps."""
+        """Return the record for the journal."""
         return {
             "id": _key(collection, self.id),
             "collection": collection,
@@ -115,7 +115,7 @@ class NewDocument:
         }
 
     def as_document(self) -> Document:
-        """Return the document that is indexed."""
+        """Return the document to index."""
         return Document(
             self.path,
             self.text,
@@ -141,7 +141,7 @@ def _check_record(record: Mapping[str, Any]) -> None:
 
 @define(eq=False)
 class DocumentsExtension:
-    """Keeps documents by id, in any collection, and indexes them."""
+    """Stores documents by id, in any collection, and indexes them."""
 
     directory: DataDirectory
     origins: Sequence[str] = (DOCUMENTS,)
@@ -153,35 +153,37 @@ class DocumentsExtension:
     name = DOCUMENTS
 
     def attach(self, host: Host, /) -> None:
-        """Take the host."""
+        """Store the host."""
         self._host, self._journal = host, None
 
     @property
     def journal(self) -> RecordJournal:
-        """The journal: one object, which remembers where records stand."""
+        """The journal. It is one object, because it caches the places of records."""
         if self._journal is None:
             journals = FileJournals(self.directory) if self._host is None else self._host.journals
             self._journal = journals.records(DOCUMENTS, _check_record)
         return self._journal
 
     def put(self, documents: Iterable[NewDocument], collection: str = MEMORY) -> IndexReport:
-        """Keep documents and index them; one whose id is known replaces that one; see ``Memory.add``."""
+        """Store and index documents; a known id replaces the earlier document. See ``Memory.add``."""
         check_collection_name(collection)
         documents = _checked(documents)
-        latest = {document.id: document for document in documents}  # of two with one id the last counts
+        latest = {
+            document.id: document for document in documents
+        }  # of two documents with the same id, the last one counts
         journal = self.journal
         version = journal.append([document.record(collection) for document in latest.values()])
         try:
             return self._index(latest, collection, version)
-        except KlawError as error:  # they are in the journal: a caller told of a failure would add them again
+        except KlawError as error:  # they are in the journal: after an exception, the caller would add them again
             kept = f"{len(latest):,} documents are kept, and will be found after the next `klaw index`: {error}"
             return IndexReport(notices=(kept,))
 
     def _index(self, latest: dict[str, NewDocument], collection: str, version: Hashable) -> IndexReport:
-        """Index documents that the journal holds as of a version."""
+        """Index documents that are in the journal at a version."""
         journal = self.journal
         report = self._attached.index_documents([item.as_document() for item in latest.values()], collection)
-        # Two writers of one id may append in one order and index in the other: the journal counts.
+        # Two writers of one id may append in one order and index in the other. The order of the journal decides.
         while journal.version != version:
             version = journal.version
             changed = [item for item in self.get(list(latest), collection) if item != latest[item.id]]
@@ -191,13 +193,13 @@ class DocumentsExtension:
         return report
 
     def get(self, ids: Sequence[str], collection: str = MEMORY) -> tuple[NewDocument, ...]:
-        """Return the documents of these ids that there are, in the order of the ids."""
+        """Return the existing documents with these ids, in the order of the ids."""
         records = self.journal.get([_key(collection, name) for name in ids])
         found = (records.get(_key(collection, name)) for name in ids)
         return tuple(NewDocument.parse(record) for record in found if record is not None)
 
     def delete(self, ids: Sequence[str], collection: str = MEMORY, *, missing_ok: bool = False) -> int:
-        """Forget documents; return how many there were. Raise NotFoundError, and forget nothing, if one is unknown."""
+        """Forget documents; return their number. Raise NotFoundError, and forget nothing, if an id is unknown."""
         known = self.journal.get([_key(collection, name) for name in ids])
         unknown = [name for name in ids if _key(collection, name) not in known]
         if unknown and not missing_ok:
@@ -208,7 +210,7 @@ class DocumentsExtension:
         paths = [f"{DOCUMENTS}/{name}" for name in ids]
         self._attached.remove_documents(paths, collection)
         count = self.journal.forget([_key(collection, name) for name in ids])
-        # A run that read the journal before may have written them again.
+        # An index run that has read the journal before may have written them again.
         with self._attached.read() as snapshot:
             back = [path for path in paths if snapshot.record(collection, DOCUMENTS, path) is not None]
         if back:
@@ -234,7 +236,7 @@ class DocumentsExtension:
         return [DocumentSource(journal, name) for name in self._collections[1]]
 
     def check(self) -> Iterator[Finding]:
-        """Look for broken lines of the journal, and for texts that should be gone."""
+        """Report broken lines of the journal, and forgotten texts that are still in it."""
         journal = self.journal
         yield from check_private([self.directory.journal(DOCUMENTS)])
         replayed = journal.replay()
@@ -244,7 +246,7 @@ class DocumentsExtension:
             yield Finding("document-unfinished", "error", what, journal.location, FIX, replayed.unfinished)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
-        """Finish forgetting what a crash interrupted, and make the file private. Raise StoreError."""
+        """Complete forgetting that a crash interrupted, and make the file private. Raise StoreError."""
         make_private([self.directory.journal(DOCUMENTS)])
         self.journal.finish()
 
@@ -263,7 +265,7 @@ class DocumentsExtension:
         _check_record(value)
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
-        """Add documents; one whose id is known with other content stays as it is here."""
+        """Add documents. An existing document with other content is not changed."""
         known = dict(self.journal.replay().records)
         counts = ImportCounts()
         batch: list[Mapping[str, Any]] = []
@@ -288,7 +290,7 @@ class DocumentsExtension:
 
 @define(eq=False)
 class DocumentSource:
-    """The documents of one collection as a source. ``read`` answers from what the last scan found."""
+    """The documents of one collection as a source. ``read`` returns documents of the last scan."""
 
     journal: RecordJournal
     collection: str
@@ -298,7 +300,7 @@ class DocumentSource:
     forgets_missing = True
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Return every document in the order in which it was added, and each broken part of the journal."""
+        """Return every document in the order of addition, and each broken part of the journal."""
         replayed = self.journal.replay()
         own = [record for record in replayed.records.values() if record["collection"] == self.collection]
         self._found.clear()
@@ -318,7 +320,7 @@ class DocumentSource:
         self.journal.forget([_key(self.collection, path.removeprefix(f"{DOCUMENTS}/")) for path in paths])
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return the documents that the journal does not have any more; none while a part of it is broken."""
+        """Return those that are no longer in the journal; none while a part of it is broken."""
         replayed = self.journal.replay()
         if replayed.broken:
             return ()
@@ -326,13 +328,13 @@ class DocumentSource:
         return [path for path, key in keys.items() if key not in replayed.records]
 
     def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
-        """Complete what a crash left of forgetting."""
+        """Complete forgetting that a crash interrupted."""
         self.journal.finish()
         return ()
 
 
 def _checked(documents: Iterable[NewDocument]) -> list[NewDocument]:
-    """Return the documents. Raise RecordError if anything else is among them."""
+    """Return the documents as a list. Raise RecordError if an element is not a NewDocument."""
     given: object = documents
     if isinstance(given, NewDocument) or not isinstance(given, Iterable):
         raise RecordError("documents must be given as a list", hint="Memory.add([NewDocument(id, text)])")

@@ -1,4 +1,4 @@
-"""What a child of a fork has to make anew, before anything of Klaw works in it."""
+"""Replace locks in a forked child, before Klaw can be used in it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from threading import RLock
 
 
 def _renew_locks() -> None:
-    """Renew the locks of cached properties: a thread of the parent may have been working one out, under its lock.
+    """Replace the locks of cached properties, because a thread of the parent may have held one.
 
-    Until Python 3.12 that is one lock for all objects (https://github.com/python/cpython/issues/87634).
+    Before Python 3.12, a cached property has one lock for all objects (https://github.com/python/cpython/issues/87634).
     """
     for module in [module for name, module in list(sys.modules.items()) if name.startswith("klaw_")]:
         for kind in [value for value in list(vars(module).values()) if isinstance(value, type)]:

@@ -1,4 +1,4 @@
-"""The host of extensions: builds each when it is first needed, attaches it to the memory, and passes events on."""
+"""The host of extensions: builds each when it is first needed, attaches it to the memory, and sends it events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LOG = logging.getLogger("klaw")
 
 
 def build_extension(config: Config, registry: Registry, name: str) -> Extension:
-    """Build an extension from its options, attached to nothing. Raise PluginError, ConfigError."""
+    """Build an extension from its options, without a host. Raise PluginError, ConfigError."""
     component = registry.component(EXTENSION, name)
     selection: Selection = config.extensions.get(name) or extension_selection(name)
     problems: list[str] = []
@@ -61,7 +61,7 @@ def build_extension(config: Config, registry: Registry, name: str) -> Extension:
 
 
 def _check_names(name: str, extension: Extension, attribute: str) -> None:
-    """Raise PluginError unless an attribute that an extension may have is a sequence of strings."""
+    """Raise PluginError if an optional attribute of an extension is not a sequence of strings."""
     with isolated(f"the extension {name!r}, at {attribute!r}"):
         values: Any = getattr(extension, attribute, ())
         sound = not isinstance(values, str) and all(isinstance(value, str) for value in values)
@@ -70,9 +70,9 @@ def _check_names(name: str, extension: Extension, attribute: str) -> None:
 
 
 def build_extensions(config: Config, registry: Registry) -> tuple[dict[str, Extension], dict[str, KlawError]]:
-    """Build every installed extension, attached to nothing; return them by name, and what went wrong with others.
+    """Build every installed extension, without a host; return those that work, and the errors of the others, by name.
 
-    For what must work without a database: export, and a check of the files.
+    This is for commands that must work without a database: export, and the checks of files.
     """
     built: dict[str, Extension] = {}
     failed: dict[str, KlawError] = {}
@@ -91,10 +91,9 @@ def having(extensions: Mapping[str, Extension], protocol: type[T]) -> list[tuple
 
 @define(eq=False)
 class Extensions:
-    """The extensions of one memory. Safe to use from several threads.
+    """The extensions of one memory, attached to ``host``. Safe to use from several threads.
 
-    ``host`` is what each is attached to. An extension that cannot be built is named in :meth:`problems` and left out,
-    unless somebody asks for it by name.
+    An extension that cannot be built is left out and reported by :meth:`problems`; :meth:`get` raises its error.
     """
 
     config: Config
@@ -106,7 +105,7 @@ class Extensions:
     _lock: threading.RLock = field(factory=threading.RLock, init=False)
 
     def get(self, name: str) -> Extension:
-        """Return an extension. Raise PluginError, ConfigError if there is none of that name or it cannot be built."""
+        """Return an extension. Raise PluginError, ConfigError if it does not exist or cannot be built."""
         with self._lock:
             if name not in self._built:
                 extension = build_extension(self.config, self.registry, name)
@@ -129,16 +128,16 @@ class Extensions:
         return having(self.all(), protocol)
 
     def problems(self) -> Mapping[str, KlawError]:
-        """Return why extensions, or their sources, do not work, by name."""
+        """Return the errors of extensions, or of their sources, by name."""
         self.all()
-        with suppress(KlawError):  # what their files make them raise, their own checks name
+        with suppress(KlawError):  # their own checks report unreadable files
             return {**{row.extension: row.failure for row in self.sources() if row.failure}, **self._failed}
         return dict(self._failed)
 
     def sources(self) -> Sequence[OwnedSources]:
-        """Return the sources of each extension, or the defect that keeps one from naming them.
+        """Return the sources of each extension, or the defect that prevents an extension from returning them.
 
-        Raise what an extension raises whose files cannot be read.
+        Raise the KlawError of an extension whose files cannot be read.
         """
         owned = []
         for name, extension in self.having(SourcedExtension):
@@ -156,7 +155,7 @@ class Extensions:
         return frozenset(origin for _, item in self.having(SourcedExtension) for origin in item.origins)
 
     def on_change(self, callback: Callable[[Event], None]) -> Callable[[], None]:
-        """Call back at every event from now on; return what ends that."""
+        """Call ``callback`` for every event; return a function that ends that."""
         with self._lock:
             self._listeners.append(callback)
 
@@ -168,7 +167,7 @@ class Extensions:
         return stop
 
     def emit(self, event: Event) -> None:
-        """Tell everyone who listens to this kind of event. What a listener raises is logged."""
+        """Send an event to its listeners. Their exceptions are logged."""
         for listener in [*self._on(type(event)), *self._listeners]:
             try:
                 listener(event)
@@ -176,7 +175,7 @@ class Extensions:
                 _LOG.warning("a listener failed at %s: %s", type(event).__name__, as_klaw_error(error))
 
     def _on(self, kind: type) -> Iterator[Callable[[Event], None]]:
-        """Yield the extensions that listen to a kind of event. Those that do not are not built for it."""
+        """Yield the listeners for a kind of event. Extensions that do not listen to it are not built."""
         for name in self.registry.loaded_names(EXTENSION):
             try:
                 component = self.registry.component(EXTENSION, name)

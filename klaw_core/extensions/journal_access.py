@@ -1,4 +1,4 @@
-"""Journals without a memory: for commands that read or write only these, and need no sound database for it."""
+"""Open journals without a memory, for commands that need only these and no intact database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_journals(config: Config, find_registry: Callable[[], Registry]) -> Iterator[Journals]:
-    """Open the journals: those of the store, if it keeps them, else the files of the data directory.
+    """Open the journals: those of the store, if it has its own, else the files of the data directory.
 
     Raise ConfigError, PluginError, StoreError.
     """
@@ -35,9 +35,9 @@ def open_journals(config: Config, find_registry: Callable[[], Registry]) -> Iter
 
 
 def keeps_journals(config: Config, find_registry: Callable[[], Registry]) -> bool:
-    """Return whether the configured store keeps the journals. Raise PluginError if there is no such store.
+    """Return whether the configured store has its own journals. Raise PluginError if there is no such store.
 
-    The default store does not, and its plugin is not asked: what works without a database works without it as well.
+    The default store has none. Its plugin is not loaded, so commands that need no database work without it.
     """
     if config.store.type == DEFAULTS["memory"]["store"]["type"]:
         return False

@@ -1,7 +1,7 @@
 """The JSON form of every public value, in one place: ``--json``, tools and servers all use :func:`to_json`.
 
-Values of attrs classes become objects with the fields' names, moments ISO 8601 strings in UTC, paths strings, tuples
-arrays. Where a form differs from that, a function below says how.
+An attrs value becomes an object with its fields, a datetime an ISO 8601 string in UTC, a path a string, a tuple an
+array. The functions below define the exceptions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from klaw_core.searching.snippets import ChooseWindow
 
 
-# Their own JSON form, and most of what a result holds: to look up the form of every value took most of the time.
+# Types that are JSON values already. Most values are, so checking them first saves most of the time.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
@@ -54,7 +54,7 @@ def _form(value: Any) -> Any:
 
 
 def _fields(value: Any) -> Json:
-    kind: Any = type(value)  # mypy takes no type[Any] for hashable
+    kind: Any = type(value)  # mypy does not accept type[Any] as hashable
     return {name: to_json(getattr(value, name)) for name in _public(kind)}
 
 
@@ -88,7 +88,7 @@ def _(value: VectorSpace) -> Json:
     return _fields(value)
 
 
-# Rules of a schema that cost a model's tokens and that it keeps anyway; its arguments are checked against them.
+# Schema keywords that are not shown to a model, to save tokens. Its arguments are still checked against them.
 _UNTOLD = frozenset({"minLength", "maxLength", "pattern"})
 
 
@@ -113,7 +113,7 @@ def _(value: Status) -> Json:
 
 
 def result_for_model(result: SearchResult) -> Json:
-    """Return a search result as a tool answers it: what a model can use, in few tokens."""
+    """Return the short form of a search result that tools return to a model."""
     return {
         "content": result.content,
         **({"context": result.context} if result.context else {}),
@@ -133,21 +133,21 @@ def result_to_json(
 ) -> Json:
     """Return a search result; its contributions only with ``explain``, its snippet only for a ``query``.
 
-    The snippet is the part of the content that matches the query best, at most 300 characters long. ``choose`` chooses
-    it for a result in which no word matches.
+    The snippet is the part of the content that matches the query best, at most 300 characters long. ``choose`` selects
+    it if no word of the query matches.
     """
     fields = _fields(result)
     if not explain:
         del fields["explain"]
     if query is not None:
-        from klaw_core.searching.snippets import snippet_of  # needed for the answer of a search only
+        from klaw_core.searching.snippets import snippet_of  # only results of a search need it
 
         fields["snippet"] = snippet_of(result, query, choose).text
     return fields
 
 
 def results_from_json(given: Json) -> SearchResults:
-    """Return the results whose JSON form a server gave. Raise KeyError, TypeError, ValueError if it is none."""
+    """Parse the JSON form of search results. Raise KeyError, TypeError, ValueError if it is invalid."""
     known = {field.name for field in attrs.fields(SearchResult)}
     results = tuple(
         _result_from_json({name: value for name, value in each.items() if name in known}) for each in given["results"]

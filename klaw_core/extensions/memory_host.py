@@ -1,4 +1,4 @@
-"""The memory as extensions see it."""
+"""The host of extensions over one memory."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ class MemoryHost:
 
     @property
     def converters(self) -> Converters:
-        """What turns files into text."""
+        """The converters of files."""
         return self.assembly.converters
 
     @property
     def conversations(self) -> Conversations:
-        """What was said."""
+        """The conversations."""
         extension: Any = self.get_extensions().get("conversations")
         archive: Conversations = extension.archive
         return archive
@@ -94,7 +94,7 @@ class MemoryHost:
 
     @property
     def journals(self) -> Journals:
-        """The journals: the store's, if it keeps any, or files."""
+        """The journals: those of the store if it has its own, else files."""
         store = self.assembly.store
         return store.journals if isinstance(store, JournalingStore) else FileJournals(DataDirectory(self.data_dir))
 
@@ -109,7 +109,7 @@ class MemoryHost:
         return self.get_extensions().reserved_origins()
 
     def index(self, origin: str, /) -> IndexReport:
-        """Bring the index up to date with the sources of one origin."""
+        """Update the index from the sources of one origin."""
         runs = self.get_runs()
         return runs.over(runs.sources.with_origin(origin), alone=True)
 
@@ -122,7 +122,7 @@ class MemoryHost:
         return self.get_runs().remove(paths, collection)
 
     def forget(self, paths: Sequence[str], /) -> ForgetReport:
-        """Forget documents, in whatever collection they are."""
+        """Forget documents in all collections."""
         return self.get_runs().remove(paths)
 
     def search(
@@ -138,5 +138,5 @@ class MemoryHost:
         return self.search_memory(query, limit, mode=mode, filters=filters, collection=collection)
 
     def emit(self, event: Event, /) -> None:
-        """Tell every listener of an event."""
+        """Send an event to its listeners."""
         self.get_extensions().emit(event)

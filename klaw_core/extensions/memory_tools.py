@@ -1,4 +1,4 @@
-"""The tools over the whole memory: search, read, forget, context for a message, status."""
+"""The tools that use the whole memory: search, read, forget, context for a message, status."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PATH_NAMES = ("file", "file_path", "filepath", "filename", "uri", "id", "chunk_
 
 
 class ToolMemory(Protocol):
-    """What tools ask of a ``Memory``."""
+    """The methods of ``Memory`` that tools call."""
 
     @property
     def extensions(self) -> Extensions:
@@ -67,7 +67,7 @@ class ToolMemory(Protocol):
         """Forget a document."""
 
     def context(self, message: str, /, *, budget: int = ...) -> Context:
-        """Return what a model should be told with a message."""
+        """Return the context for a message."""
 
     def status(self) -> Status:
         """Return what is indexed."""
@@ -135,7 +135,7 @@ class _MemoryTools:
 
         results = found(filters)
         if not results and filters.source is not None and path is None:
-            # A model that has seen a result takes its path for its source.
+            # A model that has seen a result confuses its path with its source.
             below = Filters(path=_RANGE.sub("", filters.source), since=filters.since, until=filters.until)
             results = found(below) or results
         answer: Json = {"results": [result_for_model(result) for result in results]}
@@ -172,10 +172,10 @@ class _MemoryTools:
         return answer | ({"next_line": last + 1} if excerpt.end_line > last else {})
 
     def _excerpt(self, target: str, first: int | None, lines: int | None) -> tuple[Excerpt, int]:
-        """Return the lines that are asked for and one more, and how many are asked for."""
+        """Return the requested lines plus one, and the requested number."""
         try:
             wanted = lines or _LINES
-            return self.memory.get(target, first or 1, wanted + 1), wanted  # the name of a file may end in :40
+            return self.memory.get(target, first or 1, wanted + 1), wanted  # a file name may end in :40
         except NotFoundError:
             path, start, count = parse_target(target)
             if path == target:

@@ -1,4 +1,4 @@
-"""A memory that is open: its parts, each built when it is first needed, and its end."""
+"""An open memory: its parts, each built when it is first needed, and closing it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.collections import STANDARD_COLLECTIONS
 from klaw_core.values.config import Config
 
-# A search in a fresh process should not wait for what only other methods need.
+# Imported where they are used, so that a search in a fresh process does not load them.
 if TYPE_CHECKING:
     from klaw_core.extensions.host import Extensions
     from klaw_core.interfaces.components import Embedder
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class OpenMemory(ABC):
-    """What ``Memory`` consists of; see there for what can be done with it."""
+    """The parts of ``Memory``, which adds the public methods."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
@@ -74,7 +74,7 @@ class OpenMemory(ABC):
 
     def close(self) -> None:
         """Release the store; closing twice is allowed."""
-        is_own = self._process == os.getpid()  # in a child of a fork threads of the parent may hold any lock of it
+        is_own = self._process == os.getpid()  # in a forked child, threads of the parent may hold any of its locks
         if is_own and "extensions" in self.__dict__:
             from klaw_core.values.events import CloseEvent
 
@@ -88,7 +88,7 @@ class OpenMemory(ABC):
 
     @property
     def erases_later(self) -> str:
-        """When the bytes of what was forgotten are deleted; empty if they are when the call returns."""
+        """When the bytes of forgotten texts are deleted; empty if they are deleted when ``forget`` returns."""
         from klaw_core.interfaces.store import RowErasingStore
 
         store = self._assembly.store
@@ -134,7 +134,7 @@ class OpenMemory(ABC):
 
     @abstractmethod
     def search(self, *arguments: Any, **options: Any) -> SearchResults:
-        """Search; what extensions search with."""
+        """Search; extensions call this through their host."""
 
     def _part(self, name: str) -> Any:
         """Return an extension that ships with the core."""
@@ -154,7 +154,7 @@ class OpenMemory(ABC):
 
     @property
     def _is_listened_to(self) -> bool:
-        """Whether anyone may want to know that a search was answered."""
+        """Whether anything may listen to search events."""
         from klaw_core.kinds import EXTENSION
 
         if "extensions" in self.__dict__:

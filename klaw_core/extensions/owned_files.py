@@ -1,4 +1,4 @@
-"""Checks of files that a person owns, shared by the extensions that keep them."""
+"""Checks of files that a person owns, shared by the extensions that store them."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ def make_private(paths: Iterable[Path]) -> None:
     """Restrict these files to their owner, as far as possible."""
     for path in paths:
         if _mode(path) & ~_PRIVATE:
-            with suppress(OSError):  # another's file or link, or a disk that cannot be written
+            with suppress(OSError):  # a file or link of another user, or a read-only disk
                 require_own_link(path)
                 path.chmod(_PRIVATE)
 
 
 def check_directory(path: Path) -> Iterator[Finding]:
-    """Look whether only the owner may write a directory: who may write it can put other files in the place of these."""
+    """Check that only the owner may write a directory. Anyone else who may write it can replace its files."""
     if _mode(path) & _OTHERS_WRITE:
         what = f"other users can create files there (mode {_mode(path):03o})"
         yield Finding("permissions", "error", what, str(path), FIX)
 
 
 def make_directory_private(path: Path) -> None:
-    """Let nobody but the owner write a directory, as far as that is possible."""
+    """Remove the write permission of everybody but the owner from a directory, as far as possible."""
     if _mode(path) & _OTHERS_WRITE:
         with suppress(OSError):
             path.chmod(_mode(path) & ~_OTHERS_WRITE)
 
 
 def check_readable(check: str, location: str, read: Callable[[], object]) -> Iterator[Finding]:
-    """Look whether what a person owns can be read."""
+    """Check that a person's data can be read."""
     try:
         read()
     except KlawError as error:
@@ -77,5 +77,5 @@ def _is_torn(line: BadLine | BrokenRecord) -> bool:
 def _mode(path: Path) -> int:
     try:
         return stat.S_IMODE(path.stat().st_mode)
-    except OSError:  # not there, or gone meanwhile
+    except OSError:  # missing, or deleted in the meantime
         return _PRIVATE

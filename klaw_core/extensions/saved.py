@@ -1,4 +1,4 @@
-"""The extension ``saved``: texts that a person or a model asked to remember."""
+"""The extension ``saved``: texts that a person or a model has saved."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NAMES_A_FILE = re.compile(r"[./\\]")
 
 @define(eq=False)
 class SavedExtension:
-    """Keeps saved memories in a journal, indexes them, and exports them."""
+    """Stores saved memories in a journal, indexes them, and exports them."""
 
     directory: DataDirectory
     origins: Sequence[str] = (SAVED,)
@@ -46,18 +46,20 @@ class SavedExtension:
     name = SAVED
 
     def attach(self, host: Host, /) -> None:
-        """Take the host."""
+        """Store the host."""
         self._host = host
 
     @property
     def journal(self) -> SavedJournal:
-        """The journal, in the store's place for journals once the extension is attached."""
+        """The journal: that of the store, if it has its own, once the extension is attached."""
         journals = FileJournals(self.directory) if self._host is None else self._host.journals
         return SavedJournal(journals.records(SAVED, Saved.parse))
 
     def save(self, text: str, source: str, chat_id: str | None, created_at: datetime | None) -> Excerpt:
-        """Keep a text and index it; see ``Memory.save``."""
-        moment = created_at or datetime.now(UTC)  # once: an attempt after midnight would be of another day
+        """Store and index a text; see ``Memory.save``."""
+        moment = created_at or datetime.now(
+            UTC
+        )  # only once, because a second attempt after midnight would have another date
         journal = self.journal
         for attempt in count():
             saved = Saved.make(text, source, chat_id, moment, attempt=attempt)
@@ -66,22 +68,22 @@ class SavedExtension:
         return Excerpt(saved.id, text, 1, count_lines(text), notice=self._index(saved))
 
     def _index(self, saved: Saved) -> str:
-        """Make a saved memory findable; return what keeps it, for now, from being found by meaning, or at all."""
+        """Index a saved memory; return why it cannot be found by meaning, or at all, for now; usually empty."""
         assert self._host is not None
         try:
             report = self._host.index_documents([as_document(saved)])
-        except KlawError as error:  # the text is in the journal: a caller told of a failure would save it twice
+        except KlawError as error:  # the text is in the journal: after an exception, the caller would save it again
             return f"saved, but not searchable before the next `klaw index`: {error}"
         reason = "; ".join(report.notices)
         return f"saved and found by words, but not embedded yet: {reason}" if reason else ""
 
     def sources(self) -> Sequence[Source]:
-        """Return the journal as a source, once there is one."""
+        """Return the journal as a source; none if it does not exist."""
         journal = self.journal
         return (SavedSource(journal),) if journal.records.exists else ()
 
     def check(self) -> Iterator[Finding]:
-        """Look for broken lines of the journal, and for texts that should be gone."""
+        """Report broken lines of the journal, and forgotten texts that are still in it."""
         yield from check_private(self._files())
         location = self.journal.records.location
         replayed = self.journal.read()
@@ -91,7 +93,7 @@ class SavedExtension:
             yield Finding("saved-unfinished", "error", what, location, FIX, replayed.unfinished)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
-        """Finish forgetting what a crash interrupted, and make the file private. Raise StoreError."""
+        """Complete forgetting that a crash interrupted, and make the file private. Raise StoreError."""
         make_private(self._files())
         self.journal.finish()
 
@@ -111,7 +113,7 @@ class SavedExtension:
         Saved.parse(record.value["value"])
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
-        """Add memories; one whose id has another text here stays as it is here. What is new is indexed at once."""
+        """Add and index memories. An existing memory with the same id and another text is not changed."""
         journal = self.journal
         known = {saved.id: saved for saved in journal.read().memories}
         counts = ImportCounts()
@@ -130,7 +132,7 @@ class SavedExtension:
         return counts + ImportCounts(notices=self._index_all() if counts.added else ())
 
     def _keep(self, journal: SavedJournal, batch: list[Saved]) -> ImportCounts:
-        refused = journal.add(*batch)  # saved by another program since `known` was read
+        refused = journal.add(*batch)  # another program has saved it since `known` was read
         counts = ImportCounts(added=len(batch) - len(refused), kept=tuple(map(_differs, sorted(refused))))
         batch.clear()
         return counts
@@ -140,7 +142,7 @@ class SavedExtension:
             return ()
         try:
             notices = self._host.index(SAVED).notices
-        except KlawError as error:  # everything is in the journal, which is the truth
+        except KlawError as error:  # everything is in the journal, and the next index run indexes it
             return (f"not indexed yet: {error.message}",)
         return tuple(f"found by words, but not embedded yet: {notice}" for notice in notices[:1])
 

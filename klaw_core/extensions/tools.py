@@ -22,14 +22,14 @@ _LOG = logging.getLogger("klaw")
 
 
 def tools(memory: ToolMemory, allow: Collection[str] = ()) -> list[Json]:
-    """Return every tool of a memory as ``name``, ``description``, ``input_schema``: plain JSON, yours to change."""
+    """Return the tools of a memory as ``name``, ``description``, ``input_schema``: plain JSON that callers may change."""
     return [to_json(tool) for tool in all_tools(memory, allow).values()]
 
 
 def all_tools(memory: ToolMemory, allow: Collection[str] = ()) -> Mapping[str, Tool]:
-    """Return the tools by name: the memory's own, then those of the extensions. Of two with one name the first counts.
+    """Return the tools by name: the memory's own, then those of extensions. Of two with the same name, keep the first.
 
-    ``allow`` names the tools to offer of those that are offered only where they are allowed.
+    ``allow`` names the opt-in tools to include.
     """
     found = {tool.name: tool for tool in memory_tools(memory)}
     for name, extension in memory.extensions.having(ToolExtension):
@@ -49,12 +49,12 @@ def call(memory: ToolMemory, name: str, arguments: Mapping[str, Any] | str, allo
 
 
 def run_tool(known: Mapping[str, Tool], name: str, arguments: Mapping[str, Any] | str) -> Json:
-    """Run one of these tools, by name, with a model's arguments; return what it answers as plain JSON.
+    """Run one of these tools, by name, with a model's arguments; return its answer as plain JSON.
 
-    No input of a model raises: an unknown tool, arguments that do not match the schema, and anything that Klaw refuses
-    return ``{"error": the problem}``, with a ``hint`` if there is one.
+    No input of a model raises. An unknown tool, arguments that do not match the schema, and an error of Klaw return
+    ``{"error": message}``, with a ``hint`` if there is one.
     """
-    asked: object = name  # whatever a model says
+    asked: object = name  # a model may send anything
     tool = known.get(str(asked)) or (known.get(snake_case(asked)) if isinstance(asked, str) else None)
     if tool is None:
         return {"error": f"unknown tool {shown(name)}", "hint": f"known: {', '.join(known)}"}

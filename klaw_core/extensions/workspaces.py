@@ -33,7 +33,7 @@ KIND = "workspace"
 
 @define(eq=False)
 class WorkspacesExtension:
-    """Remembers directories, gives their notes as sources, and exports which they are."""
+    """Remembers directories, provides their notes as sources, and exports the list."""
 
     directory: DataDirectory
     origins: Sequence[str] = ()
@@ -43,7 +43,7 @@ class WorkspacesExtension:
     name = "workspaces"
 
     def attach(self, host: Host, /) -> None:
-        """Take the host."""
+        """Store the host."""
         self._host = host
 
     @property
@@ -59,7 +59,7 @@ class WorkspacesExtension:
         return [RememberedWorkspace(workspace, registry) for workspace in registry.all().values()]
 
     def check(self) -> Iterator[Finding]:
-        """Look whether the list can be read, by its owner only."""
+        """Check that the list can be read, and only by its owner."""
         yield from check_private([self.directory.workspaces])
         yield from check_readable("workspaces", str(self.directory.workspaces), self.registry.all)
 
@@ -77,7 +77,7 @@ class WorkspacesExtension:
         _parse(record.value)
 
     def effect(self, record: Record, /) -> str:
-        """Return which directory would be indexed, or what a workspace that is here would exclude. Raise StoreError."""
+        """Return the directory that would be indexed, or what an existing workspace would exclude. Raise StoreError."""
         workspace = _parse(record.value)
         here = self.registry.all().get(workspace.origin)
         if here is None:
@@ -88,7 +88,7 @@ class WorkspacesExtension:
         return f"the workspace {workspace.origin!r} would exclude {', '.join(map(repr, new))}"
 
     def add(self, records: Iterator[Record], /) -> ImportCounts:
-        """Add workspaces; one that clashes with what is here is kept as it is here."""
+        """Add workspaces. An existing workspace that conflicts with one is not changed."""
         counts = ImportCounts()
         for record in records:
             workspace = _parse(record.value)
