@@ -30,9 +30,54 @@ class _Checkout:
 
     def install(self, extras: str = "", *options: str) -> str:
         """Return the command that installs it into the running Python's environment."""
+        tool = _Tool.here()
+        if tool is not None:
+            return tool.install(extras, *options)
         active = os.environ.get("VIRTUAL_ENV", "") == sys.prefix
         words = ["uv pip install", *([] if active else ["-p", shlex.quote(sys.executable)]), *options]
         return " ".join([*words, *(["-e"] if self.editable else []), shlex.quote(f"{self.directory}{extras}")])
+
+
+@frozen
+class _Tool:
+    """The arguments of the last ``uv tool install``. The next call removes what it does not name."""
+
+    directory: str
+    editable: bool
+    extras: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @classmethod
+    def here(cls) -> _Tool | None:
+        """Return those of the present environment; None if another command made it."""
+        import tomllib
+
+        try:
+            text = (Path(sys.prefix) / "uv-receipt.toml").read_text("utf-8")
+            told = {each["name"]: each for each in tomllib.loads(text)["tool"]["requirements"]}
+            own = told.pop(_KLAW)
+            editable = "editable" in own
+            others = tuple(map(_as_requirement, told.values()))
+            return cls(own["editable" if editable else "directory"], editable, tuple(own.get("extras", ())), others)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def install(self, extras: str, *options: str) -> str:
+        """Return the command that keeps what is installed and adds these extras and options."""
+        wanted = ",".join(dict.fromkeys([*self.extras, *filter(None, extras.strip("[]").split(","))]))
+        others = (f"--with {shlex.quote(other)}" for other in self.others)
+        known = [option for option in options if option != "--no-deps"]  # uv tool install does not have it
+        words = ["uv tool install", *known, *others, *(["-e"] if self.editable else [])]
+        return " ".join([*words, shlex.quote(f"{self.directory}[{wanted}]" if wanted else self.directory)])
+
+
+def _as_requirement(told: dict[str, Any]) -> str:
+    """Return a requirement in uv's receipt as an argument of ``--with``."""
+    if place := told.get("editable") or told.get("directory") or told.get("path") or told.get("url"):
+        return str(place)
+    if "git" in told:
+        return f"{told['name']} @ git+{told['git']}"
+    return f"{told['name']}{told.get('specifier', '')}"
 
 
 def install_extras(extras: Collection[str]) -> str:

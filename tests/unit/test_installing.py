@@ -2,6 +2,8 @@
 
 import json
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +60,43 @@ def test_a_python_that_is_not_active_is_named(origin, clone, monkeypatch):
     assert f"-p {sys.executable} " in installing.install_extras(["openai"])
 
 
+@pytest.fixture
+def tool(monkeypatch, tmp_path):
+    """Make the environment that runs one of ``uv tool install``."""
+
+    def make(requirements):
+        (tmp_path / "uv-receipt.toml").write_text(f"[tool]\nrequirements = [{requirements}]\n", "utf-8")
+        monkeypatch.setattr(sys, "prefix", str(tmp_path))
+
+    return make
+
+
+def test_a_tool_keeps_the_extras_and_packages_that_it_has(origin, clone, tool):
+    """``uv tool install`` makes the environment again: what it is not told is not there afterwards."""
+    origin({"url": clone.as_uri(), "dir_info": {}})
+    klaw = f'{{ name = "klaw", extras = ["default", "mcp"], directory = "{clone}" }}'
+    tool(f'{klaw}, {{ name = "klaw-x", specifier = ">=1" }}')
+    command = f"uv tool install --with 'klaw-x>=1' '{clone}[default,mcp"
+    assert installing.install_extras(["openai"]) == f"{command},openai]'"
+    assert installing.install_extras(["mcp"]) == f"{command}]'"
+    assert installing.update_command() == f"cd '{clone}' && git pull && {command}]'"
+    again = installing.reinstall_command("klaw-y", dependencies=False)
+    assert again.startswith("uv tool install --reinstall-package klaw-y --with ")
+
+
+def test_a_tool_that_is_editable_stays_so(origin, clone, tool):
+    origin({"url": clone.as_uri(), "dir_info": {}})
+    tool(f'{{ name = "klaw", editable = "{clone}" }}, {{ name = "x", git = "https://example.org/x" }}')
+    assert installing.install_extras(["mcp"]).endswith(f"--with 'x @ git+https://example.org/x' -e '{clone}[mcp]'")
+
+
+@pytest.mark.parametrize("written", ['{ name = "klaw" }', '{ name = "other" }', "1", "]"])
+def test_a_receipt_may_be_anything(origin, clone, tool, written):
+    origin({"url": clone.as_uri(), "dir_info": {}})
+    tool(written)
+    assert installing.install_extras(["mcp"]).startswith("uv pip install ")
+
+
 def test_a_clone_that_is_gone_is_not_named(origin, tmp_path):
     origin({"url": (tmp_path / "gone").as_uri(), "dir_info": {}})
     assert installing.install_extras(["openai"]) == "pip install 'klaw[openai]'"
@@ -78,3 +117,13 @@ def test_what_an_installer_wrote_may_be_anything(monkeypatch, written):
     monkeypatch.setattr(installing, "_origin", READ_ORIGIN)
     monkeypatch.setattr("importlib.metadata.distribution", lambda _name: Distribution())
     assert installing.install_extras(["mcp"]) == "pip install 'klaw[mcp]'"
+
+
+def test_uv_builds_again_whatever_has_changed_in_a_clone():
+    """By default uv looks at pyproject.toml alone: a clone that was updated would stay as it was installed."""
+    root = Path(__file__).parents[2]
+    for file in (root / "pyproject.toml", *root.glob("plugins/*/pyproject.toml")):
+        keys = [key["file"] for key in tomllib.loads(file.read_text("utf-8"))["tool"]["uv"]["cache-keys"]]
+        sources = [source for key in keys if key.endswith("/**/*") for source in file.parent.glob(key)]
+        assert "pyproject.toml" in keys, file
+        assert any(source.suffix == ".py" for source in sources), file
