@@ -187,9 +187,9 @@ def test_an_answer_is_indexed_without_the_agent_waiting(home, claude, memory):
 class TestInstall:
     @pytest.fixture
     def install(self, home, memory):  # noqa: ARG002  # what it is for
-        def run_install(*options):
+        def run_install(*options, client="claude-code"):
             places = ["--config", str(home / "klaw.toml"), "--data-dir", str(home / "data")]
-            done = CliRunner().invoke(cli, ["hook", "install", "claude-code", *places, *options])
+            done = CliRunner().invoke(cli, ["hook", "install", client, *places, *options])
             assert done.exit_code == 0, done.output
             return done.stdout
 
@@ -223,6 +223,17 @@ class TestInstall:
         assert file.read_text("utf-8") == once
         install("--remove", "--yes")
         assert json.loads(file.read_text("utf-8")) == {}
+
+    def test_codex_gets_the_same_hooks_in_a_file_of_their_own(self, install, home, monkeypatch):
+        monkeypatch.setenv("CODEX_HOME", str(home / "codex"))
+        told = install("--yes", client="codex")
+        hooks = json.loads((home / "codex" / "hooks.json").read_text("utf-8"))
+        assert hooks == json.loads(install("--print"))
+        assert str(home / "codex" / "hooks.json") in told
+        shown = json.loads(install("--print", "--json", "--scope", "project", client="codex"))
+        assert shown["file"].endswith(".codex/hooks.json")
+        install("--remove", "--yes", client="codex")
+        assert json.loads((home / "codex" / "hooks.json").read_text("utf-8")) == {}
 
     def test_print_writes_nothing(self, install, home):
         shown = json.loads(install("--print"))

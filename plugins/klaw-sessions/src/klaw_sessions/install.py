@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,28 +31,39 @@ from klaw_core.cli.kit import (
 _OURS = re.compile(r"\bklaw\w*\b.*\bhook (?:session-start|user-prompt|stop)\b", re.DOTALL)
 
 
+# Both agents name these events alike, and take seconds.
+_EVENTS = {"SessionStart": ("session-start", 10), "UserPromptSubmit": ("user-prompt", 10), "Stop": ("stop", 10)}
+
+
 @frozen
 class HookClient:
-    """An agent with hooks: where its settings are, and how many seconds it gives each hook by its event."""
+    """An agent with hooks: its file for all projects, in its home or where a variable says, and that of a project.
 
-    name: str
-    user: Callable[[], Path]
-    project: str
-    events: Mapping[str, tuple[str, int]]
+    ``next_step`` is what a person must do before the hooks run.
+    """
 
+    home: str
+    variable: str
+    file: str
+    next_step: str
 
-def _claude_settings() -> Path:
-    home = os.environ.get("CLAUDE_CONFIG_DIR")
-    return (Path(home) if home else Path.home() / ".claude") / "settings.json"
+    @property
+    def user(self) -> Path:
+        """The file for all projects."""
+        home = os.environ.get(self.variable)
+        return (Path(home) if home else Path.home() / self.home) / self.file
+
+    @property
+    def project(self) -> Path:
+        """The file for the project in this directory."""
+        return Path.cwd() / self.home / self.file
 
 
 CLIENTS = {
-    "claude-code": HookClient(
-        "claude-code",
-        _claude_settings,
-        ".claude/settings.json",
-        {"SessionStart": ("session-start", 10), "UserPromptSubmit": ("user-prompt", 10), "Stop": ("stop", 10)},
-    )
+    "claude-code": HookClient(".claude", "CLAUDE_CONFIG_DIR", "settings.json", "restart claude-code to use the hooks"),
+    "codex": HookClient(
+        ".codex", "CODEX_HOME", "hooks.json", "restart codex, then trust the hooks with its command /hooks"
+    ),
 }
 
 
@@ -76,8 +87,8 @@ def install(settings: Settings, *, client: str, scope: str, remove: bool, only_p
     What will be added is shown and you are asked first; what was there stays, and a copy of the file as it was is kept.
     """
     chosen = CLIENTS[client]
-    file = chosen.user() if scope == "user" else Path.cwd() / chosen.project
-    hooks = {} if remove else _hooks(settings, chosen)
+    file = chosen.user if scope == "user" else chosen.project
+    hooks = {} if remove else _hooks(settings)
     text = with_hooks(file, hooks)
     if only_print:
         print_json({"file": str(file), "hooks": hooks}) if settings.json else data().line(text)
@@ -94,11 +105,11 @@ def install(settings: Settings, *, client: str, scope: str, remove: bool, only_p
         _advise(settings, settings.load_config(), client)
 
 
-def _hooks(settings: Settings, client: HookClient) -> dict[str, list[dict[str, Any]]]:
+def _hooks(settings: Settings) -> dict[str, list[dict[str, Any]]]:
     """Return the hooks by event. An agent takes an exit status of 2 for a refusal, so theirs is 0 whatever happens."""
     return {
         event: [{"hooks": [{"type": "command", "command": _shell(settings, name), "timeout": seconds}]}]
-        for event, (name, seconds) in client.events.items()
+        for event, (name, seconds) in _EVENTS.items()
     }
 
 
@@ -135,7 +146,7 @@ def _without_ours(group: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _advise(settings: Settings, config: Config, client: str) -> None:
     """Say what takes effect when, and how the agent's transcripts are indexed, if they are not."""
-    notify(settings, f"restart {client} to use the hooks")
+    notify(settings, CLIENTS[client].next_step)
     if not any(source.type == client for source in config.sources):
         place = f"memory.sources[{len(config.sources)}].type"
         notify(settings, f"to index its transcripts as well: klaw config set '{place}' {client}")

@@ -67,7 +67,10 @@ class WatchDirectory:
     def _refuse(self) -> None:
         state = self.read()
         who = f" (process {state.pid})" if state else ""
-        raise StoreLockedError(f"a watcher for {self.path.parent} is running{who}", hint="stop it first")
+        raise StoreLockedError(
+            f"a watcher for {self.path.parent} is running{who}",
+            hint="it already updates the index; stop it to run another",
+        )
 
     def is_watched(self) -> bool:
         """Return whether a watcher runs now."""
