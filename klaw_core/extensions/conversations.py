@@ -200,7 +200,7 @@ class ConversationsExtension:
         return counts
 
     def _add_summaries(self, summaries: Iterator[_ChatSummary]) -> ImportCounts:
-        """Add summaries, except those older than the existing ones, because a chat's last summary is the current one."""
+        """Add summaries, except those older than the existing ones: a chat's last summary is the current one."""
         files = self.summaries
         counts = ImportCounts()
         for chat, group in groupby(summaries, key=lambda item: item.chat):
