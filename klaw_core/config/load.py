@@ -12,7 +12,6 @@ from typing import Any
 
 from attrs import evolve
 
-from klaw_core.config.conversations import KEYS, conversation_settings
 from klaw_core.config.files import ConfigFiles
 from klaw_core.config.layers import (
     Layer,
@@ -24,18 +23,16 @@ from klaw_core.config.layers import (
     shown,
 )
 from klaw_core.config.places import user_directory
-from klaw_core.config.sync import KEYS as SYNC_KEYS
-from klaw_core.config.sync import sync_settings
+from klaw_core.config.settings import SETTINGS, keys_of, read_settings
 from klaw_core.config.tables import AUTO, COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES, extension_selection
 from klaw_core.errors import ConfigError
 from klaw_core.kinds import CHUNKER, CONVERTER, Kind
-from klaw_core.values.config import CacheSettings, Config, Selection
+from klaw_core.values.config import Config, Selection
 
 _TOP = ("memory", "extensions", "plugins", "trusted_projects", "project_memories")
 _MEMORY = (*COMPONENTS, *COMPONENT_ARRAYS, *OTHER_TABLES)
 # Types that do not name one embedder.
 _NO_FALLBACK = {AUTO, "none"}
-_MAX_CACHE_ENTRIES = 2**63
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"", "0", "false", "no", "off"}
 
@@ -111,9 +108,7 @@ def _unknown_keys(layer: Layer) -> list[str]:
     memory = layer.table.get("memory")
     tables = [("", layer.table, _TOP), ("memory", memory, _MEMORY)]
     if isinstance(memory, Mapping):
-        tables.append(("memory.conversations", memory.get("conversations"), KEYS))
-        tables.append(("memory.cache", memory.get("cache"), ("max_entries",)))
-        tables.append(("memory.sync", memory.get("sync"), SYNC_KEYS))
+        tables += [(f"memory.{key}", memory.get(key), keys_of(kind)) for key, kind in SETTINGS.items()]
     return [
         f"{layer.name}: unknown key {join(place, key)}{nearest(key, known)}"
         for place, table, known in (*tables, ("plugins", layer.table.get("plugins"), ("disabled",)))
@@ -155,9 +150,8 @@ def _selections(table: Mapping[str, Any], problems: list[str]) -> dict[str, Any]
     chosen["formats"] = _by_name(CHUNKER, "memory.formats", memory.get("formats"), problems)
     chosen["converters"] = _by_name(CONVERTER, "memory.converters", memory.get("converters"), problems)
     chosen["extensions"] = _extensions(table.get("extensions"), problems)
-    chosen["conversations"] = conversation_settings(memory.get("conversations"), problems)
-    chosen["cache"] = _cache(memory.get("cache"), problems)
-    chosen["sync"] = sync_settings(memory.get("sync"), problems)
+    for key, settings in SETTINGS.items():
+        chosen[key] = read_settings(settings, f"memory.{key}", memory.get(key), problems)
     if not chosen.get("retrieval"):
         problems.append("memory.retrieval: at least one retriever is needed")
     for key in ("retrieval", "reranking"):  # an explanation of a score identifies components by name
@@ -271,17 +265,6 @@ def _fallback(entries: Any, place: str, problems: list[str]) -> tuple[Selection,
         if item.type in _NO_FALLBACK
     )
     return chosen
-
-
-def _cache(table: Any, problems: list[str]) -> CacheSettings:
-    if not isinstance(table, Mapping):
-        problems.append(f"memory.cache: expected a table, got {shown(table)}")
-        return CacheSettings()
-    entries = table.get("max_entries")
-    if isinstance(entries, bool) or not isinstance(entries, int) or not 0 <= entries < _MAX_CACHE_ENTRIES:
-        problems.append(f"memory.cache.max_entries: expected a whole number of at least 0, got {shown(entries)}")
-        return CacheSettings()
-    return CacheSettings(entries)
 
 
 def _strings(value: Any, place: str, problems: list[str]) -> tuple[str, ...] | None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 
+from klaw_core.config.settings import SETTINGS
 from klaw_core.kinds import EXTENSION, KINDS, Kind
-from klaw_core.values.config import CacheSettings, ConversationSettings, Selection, SyncSettings
+from klaw_core.values.config import Selection
 
 
 def _table(settings: attrs.AttrsInstance) -> dict[str, Any]:
@@ -29,9 +30,7 @@ DEFAULTS: Mapping[str, Any] = {
         "sources": [],
         "formats": {},
         "converters": {},
-        "conversations": _table(ConversationSettings()),
-        "cache": _table(CacheSettings()),
-        "sync": _table(SyncSettings()),
+        **{name: _table(kind()) for name, kind in SETTINGS.items()},
     },
     "extensions": {},
     "plugins": {"disabled": []},
@@ -49,7 +48,7 @@ COMPONENTS: Mapping[str, Kind[Any]] = {kind.table: kind for kind in KINDS.values
 COMPONENT_ARRAYS: Mapping[str, Kind[Any]] = {kind.table: kind for kind in KINDS.values() if kind.many}
 
 #: The other tables under ``memory``.
-OTHER_TABLES = ("formats", "converters", "conversations", "cache", "sync")
+OTHER_TABLES = ("formats", "converters", *SETTINGS)
 
 
 def extension_selection(name: str, options: Mapping[str, Any] | None = None) -> Selection:

@@ -22,7 +22,7 @@ _LOG = logging.getLogger("klaw")
 
 
 def tools(memory: ToolMemory, allow: Collection[str] = ()) -> list[Json]:
-    """Return the tools of a memory as ``name``, ``description``, ``input_schema``: plain JSON, the caller's to change."""
+    """Return the tools of a memory as ``name``, ``description``, ``input_schema``: plain JSON."""
     return [to_json(tool) for tool in all_tools(memory, allow).values()]
 
 

@@ -9,6 +9,13 @@ from typing import Any
 import attrs
 from attrs import field, frozen
 
+_ROLES = ("user", "assistant", "system", "tool")
+
+# The fields of the settings below are the keys of their tables. `klaw_core.config.settings` reads a table by the types
+# of the defaults and by the metadata: "at_least" (default 0) and "below" (default 2**63, SQLite's integers) limit a
+# number, "roles" are the possible strings.
+_TIMER = {"below": 2**31}  # Python's locks overflow above
+
 
 @frozen
 class CacheSettings:
@@ -31,10 +38,10 @@ class SyncSettings:
     on_search: bool = False
     on_start: bool = True
     watch: bool = True
-    debounce_ms: int = 1500
+    debounce_ms: int = field(default=1500, metadata=_TIMER)
     conversation_messages: int = 0
     conversation_bytes: int = 0
-    interval_minutes: int = 60
+    interval_minutes: int = field(default=60, metadata=_TIMER)
 
 
 @frozen
@@ -48,11 +55,11 @@ class ConversationSettings:
     in notes only if ``redact_notes`` is true.
     """
 
-    include_roles: tuple[str, ...] = ("user", "assistant")
+    include_roles: tuple[str, ...] = field(default=("user", "assistant"), metadata={"roles": _ROLES})
     redact: tuple[str, ...] = ()
     redact_secrets: bool = True
     redact_notes: bool = False
-    max_tokens: int = 256
+    max_tokens: int = field(default=256, metadata={"at_least": 8})
     packed_tokens: int = 16
     context_tokens: int = 96
 

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from klaw_core import ConfigError
-from klaw_core.config.conversations import KEYS
 from klaw_core.config.load import load_config
+from klaw_core.config.settings import keys_of
 from klaw_core.config.tables import DEFAULTS
 from klaw_core.values.config import ConversationSettings
 
@@ -20,7 +20,7 @@ def load(**table):
 
 def test_an_empty_file_means_the_defaults():
     assert load_config(environment=ENVIRONMENT).conversations == ConversationSettings()
-    assert tuple(DEFAULTS["memory"]["conversations"]) == KEYS
+    assert tuple(DEFAULTS["memory"]["conversations"]) == keys_of(ConversationSettings)
 
 
 def test_what_is_written_is_taken():
