@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import count
@@ -22,6 +22,7 @@ from klaw_core.values.findings import FIX, Finding
 from klaw_core.values.lines import count_lines
 from klaw_core.values.records import ImportCounts, Record
 from klaw_core.values.runs import Excerpt, SkippedEntry
+from klaw_core.values.search import Filters
 from klaw_core.values.tools import Json, Tool
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 _BATCH = 100
 _MAX_CONTENT_CHARACTERS = 100_000
 _MAX_LABEL_CHARACTERS = 200
-# Of a note the source is its path: what a model saves must not pass for one.
-_NAMES_A_FILE = re.compile(r"[./\\]")
+# What a model may always give as a source. Other labels must not pass for another document's: of a note it is its path.
+_LABELS = frozenset({"manual", "conversation"})
+_LABEL_HINT = "use manual or conversation, and name the file or the person in the content"
 
 
 @define(eq=False)
@@ -161,11 +163,28 @@ class SavedExtension:
 
     def _save(self, arguments: Json) -> Json:
         source = arguments.get("source", "manual")
-        if _NAMES_A_FILE.search(source):
-            problem = f"a saved memory cannot have the source {source!r:.80}, because that is the name of a file"
-            raise RecordError(problem, hint="use manual or conversation, and name the file in the content")
+        self._check_label(source)
         saved = self.save(arguments["content"], source, None, None)
         return {"saved": saved.path, **({"notice": saved.notice} if saved.notice else {})}
+
+    def _check_label(self, label: str) -> None:
+        """Raise RecordError for a source that a model may not give: a file's name, or what other documents have."""
+        if label in _LABELS:
+            return
+        if not _is_words(label):
+            problem = f"{label!a:.80} cannot be a source: it may be the name of a file, and a label consists of words"
+            raise RecordError(problem, hint=_LABEL_HINT)
+        assert self._host is not None
+        with self._host.read() as view:
+            for collection in view.collections():
+                every, own = (view.select(collection, Filters(label, path)).keys() for path in (None, f"{SAVED}/"))
+                if len(every) > len(own):
+                    raise RecordError(f"{label!a:.80} is already the source of other documents", hint=_LABEL_HINT)
+
+
+def _is_words(label: str) -> bool:
+    """Return whether a label has only letters, digits, spaces, hyphens and underscores: no dot, no slash."""
+    return all(letter in " -_" or unicodedata.category(letter)[0] in "LMN" for letter in label)
 
 
 def _differs(name: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from klaw_core import Chat, Message, NewDocument
+from klaw_core import Chat, Filters, Message, NewDocument
 from klaw_core.extensions.tools import all_tools, call, run_tool, tools
 from klaw_core.testing.values import MOMENT
 
@@ -316,12 +316,47 @@ def test_a_toolbox_says_which_tools_only_read_and_runs_as_the_memory_does(memory
     assert run_tool(few, "memory_save", {"content": "no"})["hint"] == "known: memory_search"
 
 
-@pytest.mark.parametrize("source", ["MEMORY.md", "notes/a.md", "memory\\\\a", "a.b"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("MEMORY.md", "notes/a.md", "memory\\a", "a.b", " MEMORY.md", ".env", "MEMORY.md\u200b", "~", "C:notes"),
+        *("MEMORY\u2024md", "MEMORY\uff0emd", "notes\u2215a", "notes\uff0fa", "a\nmanual", "a\x00b", "\u202emanual"),
+    ],
+)
 def test_a_model_cannot_save_under_the_name_of_a_file(memory, source):
     answer = memory.call_tool("memory_save", {"content": "EVIL harbour", "source": source})
-    assert "is the name of a file" in answer["error"]
+    assert "may be the name of a file" in answer["error"]
+    assert answer["hint"].startswith("use manual or conversation")
     contents = [result["content"] for result in memory.call_tool("memory_search", {"query": "harbour"})["results"]]
     assert "EVIL harbour" not in contents
+
+
+def test_a_model_cannot_save_under_a_label_of_other_documents(home, memory):
+    home.write("LICENSE", "the harbour may be used by anybody")
+    memory.index(home.notes, include=["*.md", "LICENSE"])
+    memory.add([NewDocument("x", "the harbour of a program", source="reports")])
+    memory.add([NewDocument("y", "the harbour of docs", source="manuals")], collection="docs")
+    for source in ("LICENSE", "reports", "manuals"):
+        answer = memory.call_tool("memory_save", {"content": "EVIL harbour", "source": source})
+        assert "is already the source of other documents" in answer["error"]
+        assert answer["hint"].startswith("use manual or conversation")
+    assert "EVIL harbour" not in [result.content for result in memory.search("harbour", 50)]
+
+
+@pytest.mark.parametrize("source", ["manual", "conversation", "weekly meeting", "e-mail", "réunion", "बैठक", "会議_2"])
+def test_a_model_may_save_under_a_label_of_words(memory, source):
+    memory.conversations.append(Message("user", "the harbour of a chat", MOMENT, meta=Chat("telegram", "1").meta))
+    memory.index()
+    for text in ("Pelicans came.", "Herons left."):  # the second where the first has the label
+        saved = memory.call_tool("memory_save", {"content": text, "source": source})["saved"]
+        assert saved in [result.path for result in memory.search(text, filters=Filters(source))]
+
+
+def test_a_label_that_a_person_gave_stays(memory):
+    saved = memory.save("Pelicans came.", source="MEMORY.md").path
+    found = memory.call_tool("memory_search", {"query": "pelicans", "source": "MEMORY.md"})["results"]
+    (one,) = [result for result in found if "Pelicans" in result["content"]]
+    assert (one["origin"], one["path"].partition(":")[0]) == ("saved", saved)
 
 
 def test_every_result_says_where_its_text_came_from(home, memory):

@@ -111,6 +111,8 @@ def test_a_context_and_a_tool_are_asked_for(server):
     assert server.get("/api/context?message=&part=stable").json["context"] == ""
     answer = server.ask("POST", "/api/tools/memory_search", {"arguments": {"q": "kiln", "topK": "1"}})
     assert len(answer.json["results"]) == 1
+    refused = server.ask("POST", "/api/tools/memory_save", {"arguments": {"content": "x", "source": "kiln.md"}})
+    assert "may be the name of a file" in refused.json["error"]
     assert server.ask("POST", "/api/tools/memory_nothing", {}).status == 404
     assert server.ask("POST", "/api/tools/memory_forget", {"arguments": {"path": "notes/kiln.md"}}).status == 404
 
