@@ -34,6 +34,7 @@ _MODULES = {
     "extensions.owned_files": "check_lines check_private make_private",
     "extensions.tools": "run_tool",
     "files.atomic": "locked require_own_link write_atomically",
+    "files.layout": "own_directory",
     "files.record_journal": "FileJournal",
     "files.timestamps": "format_ts parse_ts",
     "hookspecs": "API AutoChoice Component ComponentContext hookimpl",

@@ -42,6 +42,7 @@ from klaw_core.extensions.json_forms import to_json
 from klaw_core.extensions.owned_files import check_lines, check_private, make_private
 from klaw_core.extensions.tools import run_tool
 from klaw_core.files.atomic import locked, require_own_link, write_atomically
+from klaw_core.files.layout import own_directory
 from klaw_core.files.record_journal import FileJournal
 from klaw_core.files.timestamps import format_ts, parse_ts
 from klaw_core.hookspecs import API, AutoChoice, Component, ComponentContext, hookimpl
@@ -326,6 +327,7 @@ __all__ = [
     "locked",
     "make_private",
     "metadata_part",
+    "own_directory",
     "parse_condition",
     "parse_ts",
     "pool_windows",

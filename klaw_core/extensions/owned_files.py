@@ -34,10 +34,24 @@ def make_private(paths: Iterable[Path]) -> None:
 
 
 def check_directory(path: Path) -> Iterator[Finding]:
-    """Check that only the owner may write a directory. Anyone else who may write it can replace its files."""
+    """Check that only the owner may write a directory, and that no other user may have created a link in it.
+
+    Anyone else who may write it can replace its files.
+    """
+    with suppress(OSError):  # an unreadable directory: the checks of its files report it
+        for link in sorted(entry for entry in path.iterdir() if entry.is_symlink()):
+            yield from _check_link(link)
     if _mode(path) & _OTHERS_WRITE:
         what = f"other users can create files there (mode {_mode(path):03o})"
         yield Finding("permissions", "error", what, str(path), FIX)
+
+
+def _check_link(link: Path) -> Iterator[Finding]:
+    try:
+        require_own_link(link)
+    except OSError as error:
+        hint = "check where it leads, and remove it"
+        yield Finding("planted-link", "error", str(error.strerror), str(link), hint)
 
 
 def make_directory_private(path: Path) -> None:

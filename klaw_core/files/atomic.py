@@ -152,21 +152,30 @@ def writing_failed(path: Path, error: OSError) -> StoreError:
     return StoreReadOnlyError(message, hint="check the directory's permissions")
 
 
-def require_own_link(path: Path) -> None:
+def require_own_link(path: Path, below: Path | None = None) -> None:
     """Raise OSError if a path to be written to is a link that another user may have created.
 
-    A user's own link, in a directory that nobody else may write to, is followed, because people keep their files
-    elsewhere.
+    With ``below``, the same holds for each directory between it and the path. A user's own link, in a directory that
+    nobody else may write to, is followed, because people keep their files elsewhere.
     """
-    try:
-        link, directory = path.lstat(), path.parent.stat()
-    except FileNotFoundError:
-        return
-    if not stat.S_ISLNK(link.st_mode):
-        return
-    others_write = directory.st_mode & _OTHERS_WRITE and not directory.st_mode & stat.S_ISVTX
-    if others_write or link.st_uid not in {os.geteuid(), 0} or directory.st_uid not in {os.geteuid(), 0}:
+    for directory in reversed(path.parents) if below else ():
+        if below in directory.parents and _is_planted(directory):
+            raise OSError(errno.ELOOP, f"{directory} is a link that another user may have created")
+    if _is_planted(path):
         raise OSError(errno.ELOOP, "it is a link that another user may have created")
+
+
+def _is_planted(path: Path) -> bool:
+    try:
+        link = path.lstat()
+        if not stat.S_ISLNK(link.st_mode):
+            return False
+        directory = path.parent.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    others_write = bool(directory.st_mode & _OTHERS_WRITE) and not directory.st_mode & stat.S_ISVTX
+    users = {os.geteuid(), 0}
+    return others_write or link.st_uid not in users or directory.st_uid not in users
 
 
 def open_regular(path: Path) -> BinaryIO:

@@ -11,7 +11,7 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core.errors import StoreError
-from klaw_core.files.atomic import locked, open_regular, write_atomically, write_new
+from klaw_core.files.atomic import locked, open_regular, require_own_link, write_atomically, write_new
 from klaw_core.files.jsonl import JsonLines
 from klaw_core.files.layout import DataDirectory
 from klaw_core.files.record_journal import FileJournal
@@ -58,7 +58,7 @@ class FileLogs:
     def groups(self) -> Sequence[str | SkippedEntry]:
         """Return the names of the directories, hidden ones aside, and files that lie there as if they were logs."""
         found: list[str | SkippedEntry] = []
-        for path in _listed(self.root):
+        for path in self._listed(self.root):
             if isinstance(path, SkippedEntry):
                 found.append(path)
                 continue
@@ -74,7 +74,7 @@ class FileLogs:
     def names(self, group: str, /) -> Sequence[str | SkippedEntry]:
         """Return the names of the files of a directory that are logs, without ``.jsonl``."""
         found: list[str | SkippedEntry] = []
-        for path in _listed(self.root / group):
+        for path in self._listed(self.root / group):
             if isinstance(path, SkippedEntry):
                 found.append(path)
             elif path.suffix == _SUFFIX:
@@ -86,13 +86,23 @@ class FileLogs:
 
     def log(self, group: str, name: str, /) -> JsonLines:
         """Return the log in a file."""
-        return JsonLines(self.root / group / f"{name}{_SUFFIX}")
+        return JsonLines(self.root / group / f"{name}{_SUFFIX}", below=self.root.parent)
 
     def files(self) -> Iterator[Path]:
         """Yield every file that is a log."""
         for group in self.groups():
             if isinstance(group, str):
                 yield from (self.log(group, name).path for name in self.names(group) if isinstance(name, str))
+
+    def _listed(self, directory: Path) -> Sequence[Path | SkippedEntry]:
+        """Return what a directory holds, hidden names aside, in order; nothing if there is none."""
+        try:
+            require_own_link(directory, self.root.parent)
+            return sorted(path for path in directory.iterdir() if not path.name.startswith("."))
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            return (_skipped(directory, f"cannot be read: {error.strerror}", keep=True),)
 
 
 @frozen
@@ -148,16 +158,6 @@ def as_logs(place: Any) -> Any:
 def as_text(place: Any) -> Any:
     """Return the text in a file that is given as a path; anything else as it is."""
     return FileText(place) if isinstance(place, Path) else place
-
-
-def _listed(directory: Path) -> Sequence[Path | SkippedEntry]:
-    """Return what a directory holds, hidden names aside, in order; nothing if there is none."""
-    try:
-        return sorted(path for path in directory.iterdir() if not path.name.startswith("."))
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        return (_skipped(directory, f"cannot be read: {error.strerror}", keep=True),)
 
 
 def _skipped(path: Path, reason: str, *, keep: bool = False) -> SkippedEntry:

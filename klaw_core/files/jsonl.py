@@ -75,11 +75,13 @@ def decode(data: bytes) -> dict[str, Any]:
 class JsonLines:
     """The lines of one file, oldest first; implements ``Log``. 0600 in a 0700 directory.
 
-    A reader takes no lock: it sees whole lines, and of one that is being written at most a torn tail.
+    No directory between ``below`` and the file may be a link that another user may have created. A reader takes no
+    lock: it sees whole lines, and of one that is being written at most a torn tail.
     """
 
     path: Path
     max_line_bytes: int = MAX_LINE_BYTES
+    below: Path | None = None
 
     @property
     def location(self) -> str:
@@ -134,7 +136,7 @@ class JsonLines:
         """
         offset = start
         try:
-            with open_regular(self.path) as file:
+            with self._open_to_read() as file:
                 for line in self._forwards(file, start):
                     offset = line.end
                     yield line
@@ -147,7 +149,7 @@ class JsonLines:
         """Yield every line from the last to the first, as :meth:`read` would; reads no more than is asked for."""
         offset = 0
         try:
-            with open_regular(self.path) as file:
+            with self._open_to_read() as file:
                 for offset, end in _spans_backwards(file.fileno()):
                     line = self._line_at(file.fileno(), offset, end)
                     if line is not None:
@@ -171,6 +173,7 @@ class JsonLines:
     def delete(self) -> None:
         """Remove the file, if there is one. Raise StoreError."""
         try:
+            self._check_directories()
             if self.path.exists():
                 self.path.unlink(missing_ok=True)
                 sync_directory(self.path.parent)
@@ -180,7 +183,7 @@ class JsonLines:
     def checksum(self, start: int, end: int, before: int = 0, /) -> int | None:
         """Return the CRC-32 of bytes ``start`` to ``end``, given that of those before; None if it cannot be read."""
         try:
-            with open_regular(self.path) as file:
+            with self._open_to_read() as file:
                 file.seek(start)
                 while start < end and (block := file.read(min(_BLOCK, end - start))):
                     before, start = crc32(block, before), start + len(block)
@@ -196,7 +199,7 @@ class JsonLines:
         if size < offset:
             return False
         try:
-            with open_regular(self.path) as file:
+            with self._open_to_read() as file:
                 file.seek(offset - 1)
                 return offset == 0 or file.read(1) == b"\n"
         except OSError:
@@ -206,7 +209,7 @@ class JsonLines:
         """Return how many lines end between two bytes: blank ones hold no record and are not read as lines."""
         if start >= end:
             return 0
-        with open_regular(self.path) as file:
+        with self._open_to_read() as file:
             file.seek(start)
             count = 0
             while start < end and (block := file.read(min(_BLOCK, end - start))):
@@ -226,7 +229,17 @@ class JsonLines:
                     yield descriptor
                     return
 
+    def _open_to_read(self) -> BinaryIO:
+        self._check_directories()
+        return open_regular(self.path)
+
+    def _check_directories(self) -> None:
+        """Raise OSError if another user may have made one of the directories lead elsewhere."""
+        if self.below is not None:
+            require_own_link(self.path.parent, self.below)
+
     def _open(self) -> int:
+        self._check_directories()
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
         for look in (os.O_NOFOLLOW, 0):
             try:

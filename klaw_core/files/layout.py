@@ -6,6 +6,9 @@ from pathlib import Path
 
 from attrs import frozen
 
+from klaw_core.errors import StoreReadOnlyError
+from klaw_core.files.atomic import require_own_link
+
 
 @frozen
 class DataDirectory:
@@ -44,5 +47,22 @@ class DataDirectory:
         return self.root / f"{name}.json"
 
     def agent(self, name: str) -> Path:
-        """Return the data directory of an agent."""
-        return self.agents / name
+        """Return the data directory of an agent. Raise StoreReadOnlyError as :func:`own_directory` does."""
+        return own_directory(self.root, self.agents.name, name)
+
+
+def own_directory(data_dir: Path, *names: str) -> Path:
+    """Return a directory below a data directory, whether it exists or not.
+
+    Raise StoreReadOnlyError if a part of it is a link that another user may have created. A user's own link, in a
+    directory that nobody else may write to, is followed: a part of the data may be on another disk.
+    """
+    path = data_dir.joinpath(*names)
+    try:
+        require_own_link(path, data_dir)
+    except OSError as error:
+        raise StoreReadOnlyError(
+            f"{path} cannot be used: {error.strerror}",
+            hint="check where it leads and remove it, or let only yourself write to its directory (chmod go-w)",
+        ) from error
+    return path

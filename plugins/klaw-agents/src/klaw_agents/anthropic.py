@@ -13,7 +13,7 @@ from anthropic.tools.memory import BetaAsyncLocalFilesystemMemoryTool, BetaLocal
 from pydantic import ValidationError
 
 from klaw_agents.threads import in_thread
-from klaw_core import KlawError, Memory
+from klaw_core import KlawError, Memory, own_directory
 
 if TYPE_CHECKING:
     from anthropic.types.beta import BetaMemoryTool20250818Command as Command
@@ -35,6 +35,8 @@ class KlawMemoryTool(BetaLocalFilesystemMemoryTool):
     """
 
     def __init__(self, memory: Memory, base_path: str | Path | None = None) -> None:
+        if base_path is None:
+            own_directory(memory.config.data_dir, "memories")
         super().__init__(str(memory.config.data_dir if base_path is None else base_path))
         self._memory = memory
         _index(memory, self.memory_root)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, evolve, frozen
 
-from klaw_core import EmbedderUnavailableError, EmbeddingError, locked, unit_rows, write_atomically
+from klaw_core import EmbedderUnavailableError, EmbeddingError, locked, own_directory, unit_rows, write_atomically
 from klaw_http import BodyError, HttpClient, HttpError, StatusError, server_name
 from klaw_http.embedding import member
 
@@ -68,7 +68,7 @@ class BatchJobs:
     def __init__(self, server: OpenAIServer, directory: Path, pause: Callable[[float], None] = time.sleep) -> None:
         self._server = server
         self._options = server.options
-        self._directory = directory
+        self._place = directory
         self._pause = pause
         self._failures = 0
         self._recipe = f"{server_name(self._options.url)} {json.dumps(server.body([]), sort_keys=True)}"
@@ -107,6 +107,11 @@ class BatchJobs:
             if len(rest) >= self._options.batch_min_texts and self._failures < _MOST_FAILURES:
                 held += self._submitted({digest: text_of[digest] for digest in rest})
         return held
+
+    @property
+    def _directory(self) -> Path:
+        """The directory of the jobs. Raise StoreReadOnlyError for a link that another user may have created."""
+        return own_directory(self._place.parent, self._place.name)
 
     def _held(self, text_of: Mapping[str, str]) -> list[tuple[Path, Job]]:
         return [(path, job) for path, job in self._jobs() if not text_of.keys().isdisjoint(job.texts)]

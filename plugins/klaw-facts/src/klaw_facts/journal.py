@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core import BrokenRecord, RecordJournal, Replay, locked
+from klaw_core import BrokenRecord, RecordJournal, Replay, locked, own_directory
 from klaw_facts.fold import State, fold
 from klaw_facts.values import make_id
 
@@ -40,7 +40,7 @@ class FactsJournal:
                 if self._depth > 1:
                     yield
                 else:
-                    with locked(self.directory):
+                    with locked(own_directory(self.directory.parent, self.directory.name)):
                         yield
             finally:
                 self._depth -= 1

@@ -24,7 +24,7 @@ from lancedb.index import IvfFlat, IvfRq
 from lancedb.table import LanceTable
 from numpy.typing import NDArray
 
-from klaw_core import Keys, Matrix, RetrievalError, Vector
+from klaw_core import Keys, Matrix, RetrievalError, Vector, own_directory
 from klaw_lancedb.rows import TableRecord
 
 #: In the process that imported LanceDB its threads are alive; in a child of a fork they are not, and it would hang.
@@ -59,7 +59,8 @@ class LanceTables:
 
     def __init__(self, uri: str, storage: Mapping[str, str], data_dir: Path, approximate_from: int) -> None:
         remote = "://" in uri
-        self._uri = uri if remote else str(data_dir / uri)
+        is_own = not (remote or Path(uri).is_absolute())
+        self._uri = str(own_directory(data_dir, uri)) if is_own else uri
         self._storage = {**_PATIENCE, **storage} if remote else dict(storage)
         self._approximate_from = approximate_from
         # Only tables with this prefix are ever removed as orphans: other memories may share the database.

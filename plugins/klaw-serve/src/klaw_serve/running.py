@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from klaw_core import StoreLockedError, StoreReadOnlyError, write_atomically
+from klaw_core import StoreLockedError, StoreReadOnlyError, require_own_link, write_atomically
 
 LOCK = "serve.lock"
 SOCKET = "serve.sock"
@@ -23,7 +23,11 @@ _PRIVATE = 0o177
 @contextmanager
 def only_server(data_dir: Path) -> Iterator[None]:
     """Be the one server of a data directory until the end of the block. Raise StoreLockedError if there is one."""
-    descriptor = os.open(data_dir / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        require_own_link(data_dir / LOCK)
+        descriptor = os.open(data_dir / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreReadOnlyError(f"{data_dir / LOCK} cannot be opened: {error.strerror}") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import StoreReadOnlyError, locked, write_atomically
+from klaw_core import StoreReadOnlyError, locked, own_directory, write_atomically
 
 FILE = "serve.token"
 _BYTES = 32
@@ -25,7 +25,7 @@ class Tokens:
 
     def file(self, agent: str = "") -> Path:
         """Return the file of the owner's token, or of an agent's."""
-        return (self.data_dir / "agents" / agent if agent else self.data_dir) / FILE
+        return (own_directory(self.data_dir, "agents", agent) if agent else self.data_dir) / FILE
 
     def make(self, agent: str = "") -> str:
         """Return a token; made if there is none. Raise StoreReadOnlyError for one that others can read."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import KlawError, format_ts, parse_ts, write_atomically
+from klaw_core import KlawError, format_ts, parse_ts, require_own_link, write_atomically
 
 _MOST_BYTES = 64 * 1024
 _RECENT = timedelta(days=1)
@@ -42,6 +42,7 @@ class FailureLog:
             if self.path.exists() and self.path.stat().st_size > _MOST_BYTES:
                 newest = self.path.read_text("utf-8", "replace")[-_MOST_BYTES // 2 :]
                 write_atomically(self.path, newest.partition("\n")[2])
+            require_own_link(self.path)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             descriptor = os.open(self.path, flags, 0o600)
             try:

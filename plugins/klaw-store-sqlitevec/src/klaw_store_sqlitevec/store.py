@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from klaw_core import StoreCorruptError, StoreError, StoreLockedError, StoreReadOnlyError, require_own_link
+from klaw_core import (
+    StoreCorruptError,
+    StoreError,
+    StoreLockedError,
+    StoreReadOnlyError,
+    own_directory,
+    require_own_link,
+)
 from klaw_store_sqlitevec.cache import cache_statistics
 from klaw_store_sqlitevec.connections import Connections, check_version, lacking_room
 from klaw_store_sqlitevec.errors import store_errors
@@ -91,7 +98,8 @@ class SqliteStore:
             raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
         from klaw_core import locked
 
-        with locked(self._path.parent / _OLDER_LOCKS.get(name, f"locks/{name}"), on_wait):
+        names = _OLDER_LOCKS.get(name, f"locks/{name}").split("/")
+        with locked(own_directory(self._path.parent, *names), on_wait):
             yield
 
     @contextmanager

@@ -12,7 +12,15 @@ from typing import Any
 
 from attrs import asdict, evolve, field, frozen
 
-from klaw_core import BackgroundRun, KlawError, StoreLockedError, format_ts, locked, write_atomically
+from klaw_core import (
+    BackgroundRun,
+    KlawError,
+    StoreLockedError,
+    format_ts,
+    locked,
+    own_directory,
+    write_atomically,
+)
 
 
 @frozen
@@ -58,10 +66,15 @@ class WatchDirectory:
         """Return that of a data directory."""
         return cls(data_dir / "watch")
 
+    @property
+    def _own(self) -> Path:
+        """The directory, to write in. Raise StoreReadOnlyError for a link that another user may have created."""
+        return own_directory(self.path.parent, self.path.name)
+
     @contextmanager
     def only_watcher(self) -> Iterator[None]:
         """Be the one watcher of the data directory until the end of the block. Raise StoreLockedError, StoreError."""
-        with locked(self.path, self._refuse):
+        with locked(self._own, self._refuse):
             yield
 
     def _refuse(self) -> None:
@@ -102,11 +115,11 @@ class WatchDirectory:
     def note(self, run: BackgroundRun) -> None:
         """Remember a run that no watcher made. Raise StoreError."""
         runs = {**self.elsewhere(), **dict.fromkeys(run.reasons, last_run(run))}
-        write_atomically(self.path / "elsewhere.json", json.dumps({name: asdict(last) for name, last in runs.items()}))
+        write_atomically(self._own / "elsewhere.json", json.dumps({name: asdict(last) for name, last in runs.items()}))
 
     def write(self, state: WatchState) -> None:
         """Say what the watcher is doing. Raise StoreError."""
-        write_atomically(self.path / "state.json", json.dumps(asdict(state), ensure_ascii=False))
+        write_atomically(self._own / "state.json", json.dumps(asdict(state), ensure_ascii=False))
 
     def begin(self) -> WatchState:
         """Return the state of a watcher that starts: what each trigger did last is still true."""
