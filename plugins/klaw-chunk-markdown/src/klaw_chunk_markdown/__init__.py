@@ -1,6 +1,6 @@
 """Klaw chunkers ``markdown`` and ``transcript``.
 
-``blocks`` parses the block structure, ``pieces`` lays the text out as measured pieces that may not be cut
-further, ``cuts`` says where a text may be cut at all, ``packing`` fills chunks with pieces. They are imported, and
-markdown-it-py with them, at the first split.
+``blocks`` parses the block structure, ``pieces`` divides the text into measured pieces that are not split further,
+``cuts`` finds the positions where a text may be split, and ``packing`` fills chunks with pieces. They, and
+markdown-it-py, are imported at the first split.
 """

@@ -1,8 +1,8 @@
 """The block structure of a Markdown text, as character ranges of the source.
 
-markdown-it-py reads the blocks; its inline rules stay off, because a chunk is cut between blocks, lines
-and sentences only. Its positions are line numbers of a text whose line ends it has normalised, so they are
-turned back into offsets of the text as given, carriage returns and all.
+markdown-it-py parses the blocks; its inline rules are disabled, because text is split only between blocks, lines and
+sentences. Its positions are line numbers of a text with normalised line ends; they are converted to offsets of the
+original text, including carriage returns.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LONGEST_TITLE = 160
 class Block:
     """One block: ``text[start:end]`` without outer blank lines, indentation of its first line included.
 
-    Only a quote and a list item have ``children``; a list is the row of its items. ``level`` (1 to 6) and
+    Only a quote and a list item have ``children``; a list is represented by its items. ``level`` (1 to 6) and
     ``title`` belong to headings.
     """
 
@@ -75,13 +75,13 @@ class Outline:
 def parse(text: str) -> tuple[Block, ...]:
     """Return the top-level blocks, in order; every character outside them is white space.
 
-    Linear in the text: markdown-it-py nests at most 20 deep, and what lies deeper is text of its container.
+    The time is linear in the text: markdown-it-py nests at most 20 levels, and deeper blocks are text of level 20.
     """
-    # A byte order mark would hide the block behind it; it is no line, so line numbers stay as they are.
+    # A byte order mark would hide the first block. Removing it does not change line numbers.
     tokens = _parser().parse(text.removeprefix("\ufeff"))
     root = _Frame("paragraph", 0, len(text))
     frames = [root]
-    # markdown-it-py takes for the end of a line (its rules_core/normalize.py) what the core does.
+    # markdown-it-py recognises the same line ends as the core (rules_core/normalize.py).
     lines = [*line_starts(text), len(text)]
     for index, token in enumerate(tokens):
         if token.type in _CLOSINGS:
@@ -131,10 +131,10 @@ class _Frame:
 
 
 def _settled(text: str, frame: _Frame) -> tuple[Block, ...]:
-    """Return the children as blocks that share out all of their container, trimmed of blank lines.
+    """Return the children as blocks that together cover their container, without outer blank lines.
 
-    What lies between two children (the ``>`` of an empty line in a quote) goes to the one before it, and
-    what precedes the first (a list marker alone on its line) to the first.
+    Text between two children (the ``>`` of an empty line in a quote) belongs to the one before it, and text before the
+    first child (a list marker alone on its line) to the first.
     """
     blocks: list[Block] = []
     children = frame.children
@@ -153,7 +153,7 @@ def _leaf(text: str, frame: _Frame, children: tuple[Block, ...] = ()) -> tuple[B
 
 
 def _title(inline: Token) -> str:
-    """Return a heading's text on one line, cut at a word if it is very long."""
+    """Return a heading's text on one line, truncated at a word if it is very long."""
     title = " ".join(line.strip() for line in inline.content.split("\n"))
     if len(title) <= _LONGEST_TITLE:
         return title
@@ -168,7 +168,7 @@ def _title(inline: Token) -> str:
 def _parser() -> MarkdownIt:
     """Return the block parser: CommonMark, tables and front matter; no inline rules.
 
-    Link definitions are read as paragraphs: where they stand they are text like any other.
+    Link definitions are parsed as paragraphs, so that they stay part of the text.
     """
     parser = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
     parser.core.ruler.enableOnly(["normalize", "block"])

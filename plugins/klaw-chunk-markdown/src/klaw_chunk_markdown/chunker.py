@@ -10,9 +10,9 @@ from klaw_core import Span, TokenCounter
 
 @frozen(eq=False)
 class MarkdownChunker:
-    """Cuts Markdown between its blocks, keeping what belongs together in one chunk.
+    """Splits Markdown between its blocks, and keeps text that belongs together in one chunk.
 
-    See ``docs/explanation/chunking.md`` for what is kept whole and where a cut may fall.
+    ``docs/explanation/chunking.md`` says which elements are kept whole and where a text may be split.
     """
 
     options: MarkdownOptions = field(factory=MarkdownOptions)

@@ -1,8 +1,8 @@
-"""Where a text may be cut: at the ends of lines, of sentences and of words, and between grapheme clusters.
+"""Positions where a text may be split: ends of lines, sentences and words, and borders of grapheme clusters.
 
-A cutter takes ``(text, start, end, grain)`` and returns positions strictly inside ``start`` and ``end``,
-ascending, each the first character of a new part. ``grain`` is how many characters a part should hold at
-least where parts would otherwise be tiny; only ``words`` and ``clusters`` heed it. Every cutter is linear.
+A cutter takes ``(text, start, end, grain)`` and returns ascending positions strictly between ``start`` and ``end``,
+each the first character of a new part. ``grain`` is the minimum size of a part in characters; only ``words`` and
+``clusters`` use it, because their parts would otherwise be tiny. Every cutter takes linear time.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _CLUSTER = regex.compile(r"\p{RI}\p{RI}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingM
 # Below it no character joins its neighbour into one cluster, save CR LF (UAX 29, GraphemeBreakProperty.txt).
 _FIRST_JOINING = "\u0300"
 
-# Terminators are consumed with the closers after them, so that a run of dots is read once. Full-width ones
-# end a sentence wherever they stand, the others before white space. So do a hard line break and the line end
-# before a link definition or a footnote. One set of characters comes first, or `re` would try every position.
+# Terminators are consumed with the closing marks after them, so that a run of dots is read once. Full-width
+# terminators always end a sentence, the others only before white space. A hard line break ends one too, and so does
+# the line end before a link definition or a footnote. The pattern begins with one set of characters, because otherwise
+# `re` would try every position.
 _SENTENCE_END = re.compile(
     r"""[。！？｡.!?…\r\n]
       (?: (?<=[。！？｡])[。！？｡]*["'”’»」』）》〉】*`)\]]*

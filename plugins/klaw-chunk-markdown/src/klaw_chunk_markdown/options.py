@@ -20,10 +20,10 @@ def _at_most_half(options: MarkdownOptions, _attribute: Attribute[int], value: i
 
 @frozen
 class MarkdownOptions:
-    """How large chunks are. Tokens are the embedder's own, without the model's special tokens.
+    """Sizes in tokens of the embedder, without special tokens.
 
-    ``max_tokens`` bounds a chunk (at least 8), ``overlap_tokens`` what it repeats of the one before it (at
-    most half of the bound: more, and most of the index would be repetition). Raise ValueError otherwise.
+    ``max_tokens`` limits a chunk (at least 8), ``overlap_tokens`` the text it repeats from the previous chunk (at most
+    half of ``max_tokens``, because otherwise most of the index would be repetition). Raise ValueError otherwise.
     """
 
     max_tokens: int = field(default=400, validator=_at_least_smallest)
@@ -32,11 +32,10 @@ class MarkdownOptions:
 
 @frozen
 class TranscriptOptions:
-    """How large chunks are, in the embedder's own tokens.
+    """Sizes in tokens of the embedder.
 
-    ``max_tokens`` bounds a chunk (at least 8). Messages share one while together they have at most
-    ``packed_tokens``, and no more than a chunk may. ``context_tokens`` bounds the context. Raise ValueError for
-    anything smaller.
+    ``max_tokens`` limits a chunk (at least 8). Consecutive messages share a chunk if they have at most
+    ``packed_tokens`` together. ``context_tokens`` limits the context. Raise ValueError for smaller values.
     """
 
     max_tokens: int = field(default=256, validator=validators.ge(_MIN_CHUNK_TOKENS))

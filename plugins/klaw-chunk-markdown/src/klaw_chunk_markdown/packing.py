@@ -1,7 +1,7 @@
-"""Packing: fills chunks with pieces, from the first to the last, looking ahead no further than one chunk.
+"""Packing: fill chunks with pieces, from first to last, looking ahead at most one chunk.
 
-So a chunk depends only on the pieces that could have been in it, which makes packing linear, and a text
-that grows at its end keep its other chunks.
+So a chunk depends only on the pieces that could be in it. Packing takes linear time, and text that is appended to a
+document changes only its last chunks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from operator import attrgetter
 from klaw_chunk_markdown.blocks import Block
 from klaw_chunk_markdown.pieces import Bounds, Layout, Strength
 
-# How full a chunk must be before a boundary of this strength may end it: the weaker, the fuller.
+# How full a chunk must be before a boundary of this strength may end it. Weaker boundaries need fuller chunks.
 _FULL_ENOUGH = {
     Strength.END: 0.0,
     **dict.fromkeys(range(Strength.SECTION_6, Strength.END), 0.25),
@@ -43,13 +43,13 @@ def pack(layout: Layout, bounds: Bounds) -> Iterator[tuple[int, int, str | None]
 
 
 class _Packer:
-    """A layout with what packing looks up in it; a *cut* is the index of the piece that it stands before."""
+    """A layout with the sums that packing looks up. A *cut* is the index of the piece after it."""
 
     def __init__(self, layout: Layout, bounds: Bounds) -> None:
         self.layout = layout
         self.bounds = bounds
         self.ends = [piece.end for piece in layout.pieces]
-        # What a chunk holds up to and with piece i, counted from the beginning: ascending.
+        # Tokens and characters from the beginning of the text up to and including piece i; ascending.
         self.filled = [before + own for before, own in zip(layout.before, layout.tokens, strict=False)]
         self.torn = [index for index, piece in enumerate(layout.pieces) if piece.torn]
         self.sections = [
@@ -57,12 +57,12 @@ class _Packer:
         ]
 
     def cut_after(self, first: int, fresh: int) -> int:
-        """Return where the chunk from ``first`` ends, whose pieces from ``fresh`` on are new.
+        """Return where the chunk that begins at ``first`` ends; its pieces from ``fresh`` on are new.
 
-        Of the boundaries that leave it full enough for their strength, the strongest; of equal ones, the last.
+        Choose the strongest boundary at which the chunk is full enough; of equally strong ones, the last.
         """
         layout = self.layout
-        # One character alone may be larger than a chunk; then it is one nevertheless.
+        # A single character may be larger than a chunk; then it is a chunk of its own.
         last_cut = max(self._farthest(first, fresh), self._next_open(fresh))
         room = max(1, self.bounds.max_tokens - (layout.before[fresh] - layout.before[first]))
         best, best_strength = 0, -1
@@ -77,10 +77,10 @@ class _Packer:
         return best
 
     def reach_back(self, fresh: int, previous: int) -> int:
-        """Return where the chunk whose new pieces begin at ``fresh`` starts, so that it repeats some.
+        """Return where the chunk whose new pieces begin at ``fresh`` starts, so that it overlaps the previous one.
 
-        Never before the heading of its section, nor where the previous chunk began, nor over a torn word;
-        never so far that its first new pieces no longer fit.
+        It never starts before the heading of its section, at the start of the previous chunk, or inside a torn word,
+        and never so early that its first new pieces do not fit.
         """
         layout, bounds = self.layout, self.bounds
         floor = max(previous + 1, _last_at_most(self.sections, fresh), _last_at_most(self.torn, fresh))
@@ -101,7 +101,7 @@ class _Packer:
         return best
 
     def _farthest(self, first: int, fresh: int) -> int:
-        """Return the last cut that keeps a chunk from ``first`` within its bounds and whole words whole."""
+        """Return the last cut at which a chunk from ``first`` is within its bounds and splits no word."""
         by_tokens = bisect_right(self.filled, self.layout.before[first] + self.bounds.max_tokens)
         by_length = bisect_right(self.ends, self.layout.pieces[first].start + self.bounds.max_characters)
         tear = bisect_right(self.torn, fresh)
@@ -129,7 +129,7 @@ def _continues(layout: Layout, first: int, bounds: Bounds) -> str | None:
 
 
 def _larger(layout: Layout, block: Block, bounds: Bounds) -> bool:
-    """Return whether a block is larger than a chunk: any that was cut, save a paragraph that would fit."""
+    """Return whether a block is larger than a chunk: every block that was split, except a paragraph that would fit."""
     if block.kind != "paragraph":
         return True
     first, last = (bisect_left(layout.pieces, offset, key=attrgetter("start")) for offset in (block.start, block.end))

@@ -1,8 +1,8 @@
-"""Pieces: a text laid out as a row of parts that a chunk holds whole, each measured and small enough.
+"""Pieces: the text as a sequence of parts that are not split between chunks, each measured and small enough.
 
-A sentence of a paragraph is a piece, and so is a whole code block, table or list item. What is larger than a
-chunk is cut into the blocks inside it, then at line ends, sentence ends, word ends, and last between
-grapheme clusters, each time only as far as it must be.
+A sentence of a paragraph is a piece, and so is a whole code block, table or list item. An element that is larger than
+a chunk is split into the blocks inside it, then at line ends, sentence ends, word ends, and finally between grapheme
+clusters, each time no further than necessary.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from klaw_chunk_markdown import cuts
 from klaw_chunk_markdown.blocks import Block
 from klaw_core import TokenCounter
 
-# However few tokens a text has (a megabyte of base64 may be one unknown token), it is bounded in characters.
+# A limit in characters per token, because a megabyte of base64 may be a single unknown token.
 CHARACTERS_PER_TOKEN = 16
 # A paragraph that ends with one of these introduces the list, code or table after it.
 _INTRODUCES = (":", "：")
@@ -29,7 +29,7 @@ _LINED = ("code", "table", "html", "front matter")
 
 
 class Strength(IntEnum):
-    """How good a place to cut is the boundary before a piece; stronger is better."""
+    """The quality of the boundary before a piece as a place to split; stronger is better."""
 
     WORD = 0
     LINE = 1
@@ -60,7 +60,7 @@ _STRENGTHS: dict[cuts.Cutter, Strength] = {
 
 @frozen
 class Bounds:
-    """What a chunk may hold and repeat, in tokens; in characters, 16 times as many."""
+    """Limits of a chunk and of its overlap in tokens; the limits in characters are 16 times as large."""
 
     max_tokens: int
     overlap_tokens: int
@@ -76,17 +76,17 @@ class Bounds:
         return self.overlap_tokens * CHARACTERS_PER_TOKEN
 
     def over_half(self, tokens: int, characters: int) -> bool:
-        """Return whether so much fills more than half a chunk."""
+        """Return whether this size is more than half a chunk."""
         return 2 * tokens > self.max_tokens or 2 * characters > self.max_characters
 
 
 @frozen(eq=False)
 class Piece:
-    """``text[start:end]``, without outer blank lines, and what is to be known about the cut before it.
+    """``text[start:end]`` without outer blank lines, and the properties of the cut before it.
 
-    ``block`` is the block that it is or is part of, ``within`` the list items and quotes that had to be cut
-    to reach it, outermost first. A piece that ``binds`` is not parted from the next; one that is ``torn``
-    from the one before it (a cut inside a word) is not joined to it again. ``cutters`` are still to be tried.
+    ``block`` is the block that contains it, ``within`` the list items and quotes that had to be split to reach it,
+    outermost first. A piece that ``binds`` is not separated from the next one; a piece that is ``torn`` begins inside a
+    word and is not joined to the previous one again. ``cutters`` are the ways to split that were not tried yet.
     """
 
     start: int
@@ -131,7 +131,7 @@ class Layout:
 
 @frozen(eq=False)
 class Gauge:
-    """A text, how its tokens are counted, and the bounds to keep."""
+    """A text, its token counter, and the limits of chunks."""
 
     text: str
     count_tokens: TokenCounter
@@ -143,7 +143,7 @@ class Gauge:
         return self._gaps.get(self.text[left.end : right.start], 0)
 
     def measure(self, pieces: Sequence[Piece], known: Sequence[int | None]) -> list[int | None]:
-        """Return each piece's tokens, counting in one call what is not known; None where too long to count."""
+        """Return each piece's tokens; count the unknown ones in one call. None means too long to count."""
         wanted = [index for index, tokens in enumerate(known) if tokens is None and not self.too_long(pieces[index])]
         gaps = self._new_gaps(pieces)
         tokens = list(known)
@@ -160,7 +160,7 @@ class Gauge:
         return piece.end - piece.start > self.bounds.max_characters
 
     def _new_gaps(self, pieces: Sequence[Piece]) -> list[str]:
-        """Return the distinct stretches of white space between pieces that were not counted yet.
+        """Return the distinct white space between pieces that was not counted yet.
 
         A gap longer than a chunk is never inside one, and not counted.
         """
@@ -187,7 +187,7 @@ def whole(blocks: Sequence[Block], gauge: Gauge) -> Layout | None:
 def lay_out(blocks: Sequence[Block], gauge: Gauge) -> Layout:
     """Return the text as pieces that each fit in a chunk, together with what binds to them.
 
-    Each round counts what is new and cuts what is too large; there are as many rounds as elements nest.
+    Each round counts new pieces and splits pieces that are too large; the number of rounds is the depth of nesting.
     """
     pieces = list(_pieces_of(blocks, gauge.text, ()))
     sizes = gauge.measure(pieces, [None] * len(pieces))
@@ -200,7 +200,9 @@ def lay_out(blocks: Sequence[Block], gauge: Gauge) -> Layout:
         for index, (piece, size) in enumerate(zip(layout.pieces, sizes, strict=True)):
             fits = layout.fits(index, gauge.bounds)
             parts = [] if fits else _cut(piece, size or 0, gauge)
-            if not (fits or parts) and layout.heads[index] != index:  # better to part the heading than a cluster
+            if (
+                not (fits or parts) and layout.heads[index] != index
+            ):  # better to separate the heading than to split a cluster
                 pieces[-1] = evolve(pieces[-1], binds=False)
                 changed = True
             changed |= bool(parts)
@@ -214,8 +216,8 @@ def lay_out(blocks: Sequence[Block], gauge: Gauge) -> Layout:
 def _bound(pieces: Sequence[Piece], tokens: Sequence[int], gaps: Sequence[int], bounds: Bounds) -> Layout:
     """Return the layout with its heads found.
 
-    A row of headings may fill half a chunk, so that something of what follows always fits beside it; a
-    longer one is parted before the heading that is too much.
+    Consecutive headings may fill half a chunk, so that some of the text after them always fits; a longer sequence is
+    split before the heading that exceeds this.
     """
     heads: list[int] = []
     head, filled = None, 0  # of the row of binding pieces that ends before the current one
@@ -241,9 +243,9 @@ def _bound(pieces: Sequence[Piece], tokens: Sequence[int], gaps: Sequence[int], 
 
 
 def _cut(piece: Piece, tokens: int, gauge: Gauge) -> list[Piece]:
-    """Cut a piece that is too large at the best places it has; nothing if there are none.
+    """Split a piece that is too large at its best boundaries; return nothing if there are none.
 
-    A grapheme cluster is cut only if it is too large alone, not for what binds to it.
+    A grapheme cluster is split only if it is too large by itself, not because of the pieces that bind to it.
     """
     if piece.block.children and not piece.cutters:
         first, *others = _pieces_of(piece.block.children, gauge.text, (*piece.within, piece.block))
@@ -261,7 +263,7 @@ def _cut(piece: Piece, tokens: int, gauge: Gauge) -> list[Piece]:
 
 
 def _grain(piece: Piece, tokens: int, cutter: cuts.Cutter, bounds: Bounds) -> int:
-    """Return how many characters a part should have: few for words, for torn words as many as fit."""
+    """Return the target size of a part in characters: small for words, as large as possible inside a word."""
     if cutter not in _TEARING:
         return max(1, bounds.max_tokens // 4)
     length = piece.end - piece.start
@@ -272,7 +274,7 @@ def _grain(piece: Piece, tokens: int, cutter: cuts.Cutter, bounds: Bounds) -> in
 def _parts(
     piece: Piece, positions: Sequence[int], cutters: tuple[cuts.Cutter, ...], cutter: cuts.Cutter, text: str
 ) -> list[Piece]:
-    """Return the parts of a piece between positions; white space alone is no part."""
+    """Return the parts of a piece between positions, without parts that are only white space."""
     parts: list[Piece] = []
     strength, torn = piece.strength, piece.torn
     for start, end in pairwise((piece.start, *positions, piece.end)):
@@ -317,7 +319,7 @@ def _pieces_of(blocks: Sequence[Block], text: str, within: tuple[Block, ...]) ->
 
 
 def _strength(before: Block | None, block: Block, text: str) -> Strength:
-    """Return how good it is to cut between two blocks at the top level."""
+    """Return the strength of the boundary between two top-level blocks."""
     if block.kind == "heading":
         return Strength(Strength.SECTION_1 + 1 - block.level)
     if block.kind == "thematic break":

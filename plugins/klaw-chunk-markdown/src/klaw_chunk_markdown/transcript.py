@@ -1,9 +1,9 @@
-"""The chunker ``transcript``: whole messages, a line each, in small chunks that know what was said before them.
+"""The chunker ``transcript``: whole messages, one per line, in small chunks with the preceding messages as context.
 
-A line that is not empty is a message. A form feed alone on a line parts two sessions: no chunk and no context
-reaches over it. Short messages share a chunk, a long one has its own, and one larger than a chunk is cut at its
-sentences. A chunk's context is what of the session was said just before it, in whole messages, or the last
-sentences of a message too long for it: so an answer is found by the words of its question.
+Each line that is not empty is a message. A form feed alone on a line separates two sessions: no chunk and no context
+crosses it. Short messages share a chunk, a long one has its own, and one larger than a chunk is split at its sentences.
+The context of a chunk is the messages just before it in the session, or the last sentences of a message that is too
+long. So an answer is also found by the words of its question.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SECTION = "\f"
 
 @frozen(eq=False)
 class TranscriptChunker:
-    """Cuts a transcript between its messages."""
+    """Splits a transcript between its messages."""
 
     options: TranscriptOptions = field(factory=TranscriptOptions)
 
@@ -45,9 +45,9 @@ class TranscriptChunker:
 
 @frozen(eq=False, repr=False)
 class _Session:
-    """The messages of a session. ``sizes`` are their tokens, those of the white space after them included.
+    """The messages of a session. ``sizes`` are their tokens, including those of the white space after them.
 
-    A message too long to be counted, or mostly white space that counts nothing, has more than a chunk may.
+    A message that is too long to be counted, or consists mostly of white space, gets a size larger than a chunk.
     """
 
     messages: Sequence[Block]
@@ -92,7 +92,7 @@ class _Session:
         if index == 0 or not self.options.context_tokens:
             return start
         nearest = self.messages[index - 1]
-        # Before a piece of a long message stands the message's own beginning.
+        # The context of a later piece of a long message is the message's own beginning.
         if nearest.end > start or self.sizes[index - 1] > self.options.context_tokens:
             return self._tail(nearest.start, start)
         left = self.options.context_tokens
