@@ -61,10 +61,10 @@ CATALOGUE: tuple[FirstParty, ...] = (
         ("facts",),
         (("extension", "facts"), ("chunker", "fact")),
         {
-            "remember": "Keep a fact, which may end the value before.",
+            "remember": "Store a fact; it can end the previous value of a slot.",
             "facts": "Show, change and extract facts.",
-            "context": "Print what a model should be told with a message.",
-            "compress": "Make digests of days, archive what has faded, renew the profile.",
+            "context": "Print the context for a message, as a model would get it.",
+            "compress": "Write digests of days, archive faded facts, update the profile.",
             "compact": "Summarise the older messages of a chat.",
         },
     ),
@@ -72,7 +72,7 @@ CATALOGUE: tuple[FirstParty, ...] = (
         "klaw-eval", ("eval",), commands={"eval": "Measure what a search finds, on your questions or on a dataset."}
     ),
     FirstParty("klaw-mcp", ("mcp",), commands={"mcp": "Serve the memory to an agent over the Model Context Protocol."}),
-    FirstParty("klaw-serve", ("serve",), commands={"serve": "Serve the memory to agents and people of this machine."}),
+    FirstParty("klaw-serve", ("serve",), commands={"serve": "Serve the memory to agents and people on this machine."}),
     FirstParty(
         "klaw-sessions",
         ("sessions",),
