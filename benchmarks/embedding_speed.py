@@ -101,7 +101,7 @@ def sentence_transformers(directory: Path) -> Embed:
     return lambda texts: model.encode(list(texts), normalize_embeddings=True)
 
 
-def passages(directory: Path, words: int, count: int) -> list[str]:
+def chunks(directory: Path, words: int, count: int) -> list[str]:
     """Return so many pieces of so many words from all over the notes."""
     found = []
     for note in sorted(directory.rglob("*.md")):
@@ -114,7 +114,7 @@ def make_texts(directory: Path, count: int, embedder: OnnxEmbedder) -> dict[str,
     """Return the texts of each length; none is longer than every peer's window."""
     texts = {}
     for name, words in WORDS.items():
-        some = passages(directory, words, 8 * count)
+        some = chunks(directory, words, 8 * count)
         short = [text for text, tokens in zip(some, embedder.count_tokens(some), strict=True) if tokens <= MOST_TOKENS]
         texts[name] = short[:: max(1, len(short) // count)][:count]
     texts["mixed"] = [text for triple in zip(*texts.values(), strict=False) for text in triple][:count]

@@ -103,16 +103,16 @@ def main() -> None:
         with Memory.open(load_config(data_dir=Path(work, "warm")), registry=registry) as memory:
             embedder = memory._assembly.embedder  # noqa: SLF001  # the model itself is meant
         embedder.embed_documents(["warm up"] * 8)
-        passages = index(notes, load_config(data_dir=Path(work, "first")), registry, embedder)[0].texts
-        print(f"{len(passages)} chunks of {statistics.mean(map(len, passages)):.0f} characters on average")
+        chunks = index(notes, load_config(data_dir=Path(work, "first")), registry, embedder)[0].texts
+        print(f"{len(chunks)} chunks of {statistics.mean(map(len, chunks)):.0f} characters on average")
         for number in range(arguments.rounds):
             bare = Cost()
             if number % 2:
-                _, bare = timed(lambda: embedder.embed_documents(passages))
+                _, bare = timed(lambda: embedder.embed_documents(chunks))
             config = load_config(data_dir=Path(work, f"data{number}"))
             clocked, whole = index(notes, config, registry, embedder)
             if not number % 2:
-                _, bare = timed(lambda: embedder.embed_documents(passages))
+                _, bare = timed(lambda: embedder.embed_documents(chunks))
             inside = clocked.cost
             ratios = whole.wall / bare.wall, whole.cpu / bare.cpu
             found.append((*ratios, 1 - inside.wall / whole.wall, 1 - inside.cpu / whole.cpu))

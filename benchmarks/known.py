@@ -143,7 +143,7 @@ class Bench:
         if not self.markdown:
             memory["chunking"] = {"type": "lines"}
         if self.retrieval:
-            memory["retrieval"] = [dict(leg) for leg in self.retrieval]
+            memory["retrieval"] = [dict(retriever) for retriever in self.retrieval]
         self.place.mkdir(parents=True, exist_ok=True)
         nothing = self.place / "nothing.toml"
         nothing.touch()

@@ -130,7 +130,7 @@ class Embedding:
         return unit
 
 
-def passages(turns: Sequence[str], counts: Sequence[int]) -> list[str]:
+def chunks(turns: Sequence[str], counts: Sequence[int]) -> list[str]:
     """Join whole turns up to the bound; a longer turn is a chunk of its own."""
     joined: list[list[str]] = []
     filled = 0
@@ -166,7 +166,7 @@ def measure(conversations: Sequence[Conversation], embedding: Embedding, recipe:
     for conversation in conversations:
         texts, owners = [], []
         for name, turns in conversation.sessions.items():
-            parts = ["\n".join(turns)] if whole else passages(turns, embedding.tokenizer.count(turns))
+            parts = ["\n".join(turns)] if whole else chunks(turns, embedding.tokenizer.count(turns))
             texts += parts
             owners += [name] * len(parts)
         questions = embedding.embed([question for question, _ in conversation.questions], RECIPES[0])
