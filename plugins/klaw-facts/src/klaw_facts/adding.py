@@ -1,7 +1,7 @@
-"""Which operations of an export may be added: none on what is here and the export does not have.
+"""Decide which operations of an export may be added: none on facts that exist here and are not in the export.
 
-An export of this memory, or of one that grew from it, has the lines that its operations are on. Any other could name
-what is here only to change it.
+An export of this memory, or of a copy of it, contains the facts that its operations change. An operation on any other
+existing fact would be an attempt to change it from outside.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from klaw_facts.records import FACT_OPERATIONS
 
 @define
 class Admission:
-    """Decides on the lines of an export in their order, by what was here before."""
+    """Decides about the lines of an export, in their order, given the existing lines."""
 
-    _lines: dict[str, str] = field(factory=dict)  # the operation of each id
+    _lines: dict[str, str] = field(factory=dict)  # operation by id
     _batches: dict[str, set[str]] = field(factory=dict)
     _digests: dict[tuple[str, str], str] = field(factory=dict)
     _profile: str = ""
-    _told: set[str] = field(factory=set)  # ids of the export that are here as it has them
+    _told: set[str] = field(factory=set)  # ids whose lines are equal here and in the export
     _told_batches: set[str] = field(factory=set)
 
     @classmethod
     def over(cls, known: Mapping[str, Mapping[str, Any]]) -> Admission:
-        """Return what decides where these lines are, by their ids."""
+        """Return an Admission for a memory with these lines, given by id."""
         made = cls()
         for name, line in known.items():
             made._lines[name] = line["op"]
@@ -39,12 +39,12 @@ class Admission:
         return made
 
     def tell(self, line: Mapping[str, Any]) -> None:
-        """Take in a line that the export has and that is here, or was added."""
+        """Register a line of the export that exists here or was added."""
         self._told.add(line["id"])
         self._told_batches.add(_batch(line))
 
     def refusal(self, line: Mapping[str, Any]) -> str:
-        """Return why a line that is not here may not be added; empty if it may."""
+        """Return why a new line may not be added; empty if it may."""
         op = line["op"]
         if op in FACT_OPERATIONS and self._is_ours(line["fact"]):
             return f"{line['id']} would change {line['fact']}, which the import does not contain"

@@ -1,7 +1,6 @@
-"""How a language model is asked for a list: by a schema where it can be held to one, and by what can be read where not.
+"""Ask a language model for a list: with a schema if it supports one; otherwise parse what can be parsed.
 
-A model that answers in another form than it was asked is not trusted more: what can be saved of its answer is read item
-by item, and the rest is counted as refused.
+An answer in another form is parsed item by item, and the remaining items are counted as refused.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ _DEADLINE_SECONDS = 120.0
 
 
 class UnusableAnswerError(LanguageModelError):
-    """The model answered, and nothing of its answer can be used."""
+    """The model's answer is unusable."""
 
 
 @frozen
 class Usage:
-    """What a run has asked a model for. ``refused`` are items of answers that could not be read or were not said."""
+    """A run's usage of a model. ``refused`` counts items of answers that were invalid or failed verification."""
 
     calls: int = 0
     tokens_in: int = 0
@@ -45,26 +44,26 @@ class Usage:
 
 @define(eq=False)
 class Asker:
-    """Asks one language model for lists, and counts what that cost."""
+    """Asks a language model for lists, and counts the usage."""
 
     model: LanguageModel
     usage: Usage = field(factory=Usage)
 
     @property
     def name(self) -> str:
-        """Who made what comes of an answer, as facts and batches name it."""
+        """The value of ``made_by`` for facts and batches from this model."""
         return f"model:{self.model.model}"
 
     def ask(self, task: str, lines: Iterable[str], schema: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-        """Return the objects of the list ``name`` of an answer.
+        """Return the objects in the list ``name`` of the answer.
 
-        Raise UnusableAnswerError if the model answered nothing of use, LanguageModelError if it did not answer.
+        Raise UnusableAnswerError for an unusable answer, LanguageModelError if the model does not answer.
         """
         messages = (PromptMessage("system", task), PromptMessage("user", "\n".join(lines)))
         try:
             value = self._complete(Prompt(messages, schema, _MAX_TOKENS, _DEADLINE_SECONDS))
         except LanguageModelError:
-            # Perhaps it cannot be held to a schema. If it does not answer at all, this raises.
+            # Perhaps the server does not support schemas. If it does not answer at all, this raises.
             form = f"Answer with JSON only: {json.dumps(_example(schema, name))}"
             plain = (*messages, PromptMessage("user", form))
             before = self.usage
@@ -81,16 +80,16 @@ class Asker:
         return sound
 
     def refuse(self, count: int = 1) -> None:
-        """Count items of an answer that are not taken."""
+        """Count refused items of an answer."""
         self.usage = evolve(self.usage, refused=self.usage.refused + count)
 
     def _count_again(self, used: Usage) -> None:
-        """Count these tokens once more: a refused answer does not tell its own, and they are about as many."""
+        """Count these tokens twice: a refused answer does not report its own, which are about as many."""
         tokens_in, tokens_out = self.usage.tokens_in + used.tokens_in, self.usage.tokens_out + used.tokens_out
         self.usage = evolve(self.usage, tokens_in=tokens_in, tokens_out=tokens_out)
 
     def _complete(self, prompt: Prompt) -> Any:
-        """Return the value of an answer, or its text where no schema was given."""
+        """Return the value of the answer, or its text if no schema was given."""
         self.usage = evolve(self.usage, calls=self.usage.calls + 1)
         completion = self.model.complete(prompt)
         self.usage = evolve(
@@ -102,14 +101,14 @@ class Asker:
 
 
 def is_spent(batches: Iterable[Batch], options: FactsOptions, now: datetime) -> bool:
-    """Return whether today's calls or tokens, by the day in UTC, are used up."""
+    """Return whether the limit of calls or tokens for the day (UTC) is reached."""
     today = [item for item in batches if item.recorded_at is not None and item.recorded_at.date() == now.date()]
     tokens = sum(batch.tokens_in + batch.tokens_out for batch in today)
     return sum(batch.calls for batch in today) >= options.max_calls_per_day or tokens >= options.max_tokens_per_day
 
 
 def list_schema(name: str, properties: Mapping[str, Any], most: int, optional: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the schema of an answer: an object with one list of objects, each with these properties."""
+    """Return the JSON Schema of an object with one list of objects that have these properties."""
     item = {
         "type": "object",
         "properties": dict(properties),
@@ -125,14 +124,14 @@ def list_schema(name: str, properties: Mapping[str, Any], most: int, optional: S
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value of an answer is an integer."""
+    """Return whether a value is an integer and not a boolean."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def salvage(text: str, name: str) -> Any:
-    """Return what can be read of an answer: its JSON, the largest JSON in it, or every whole object in it.
+    """Parse an answer: as JSON, or the largest JSON value in it, or every complete object in it.
 
-    Raise UnusableAnswerError if that is nothing.
+    Raise UnusableAnswerError if nothing can be parsed.
     """
     decoder = json.JSONDecoder()
     best: Any = None

@@ -1,7 +1,7 @@
-"""Compaction of a chat for a model's window: a summary of the older messages, and a ledger of what summaries lose.
+"""Compact a chat for a model's window: a summary of the older messages, and a ledger of details that summaries lose.
 
-The ledger holds numbers with their units, paths, commands, decisions and refusals as they were said. The journal keeps
-every message; compaction removes nothing.
+The ledger lists numbers with units, paths, commands, decisions and refusals word for word. The journal keeps every
+message; compaction removes nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.sentences import sentences
 from klaw_facts.values import Compaction
 
-#: How many messages stay as they are.
+#: The number of messages that are not summarised.
 KEEP = 10
 _SUMMARY_TOKENS = 400
 _LONGEST_ENTRY = 300
@@ -41,7 +41,7 @@ _DECISION = re.compile(
 def recency_buffer(
     messages: Sequence[SourceMessage], keep: int = KEEP
 ) -> tuple[list[SourceMessage], list[SourceMessage]]:
-    """Return the messages to be summarised and those that are preserved: the last ``keep``."""
+    """Return the messages to summarise and those to preserve, which are the last ``keep``."""
     cut = max(len(messages) - max(keep, 0), 0)
     return list(messages[:cut]), list(messages[cut:])
 
@@ -53,7 +53,7 @@ def compact(
     model: LanguageModel | None = None,
     on_failure: Callable[[str], None] = lambda _problem: None,
 ) -> Compaction:
-    """Return the compaction of a chat. Without a model, or where it fails, the summary are sentences that were said."""
+    """Return the compaction of a chat. Without a model, or if it fails, the summary consists of verbatim sentences."""
     older, kept = recency_buffer(messages, keep)
     said = [message for message in older if message.content.strip()]
     summary = ""
@@ -74,7 +74,7 @@ def compact(
 
 
 def ledger(messages: Sequence[SourceMessage]) -> list[str]:
-    """Return what must survive a summary word for word, in the order in which it was said, each once."""
+    """Return the details that a summary must keep word for word, in the order of the messages, without duplicates."""
     found: dict[str, None] = {}
     for message in messages:
         for entry in _entries(message.content):

@@ -1,7 +1,7 @@
-"""Compression: digests of days, merges of facts, the profile, and archives of what has faded.
+"""Compression: digests of days, merges of facts, the profile, and archiving of faded facts.
 
-Without a model a digest is a list of places in the journal, so nothing in it was never said. A model may write digests,
-merges and the profile; what it adds to what was said is thrown away. Nothing is removed by any of this.
+Without a model, a digest is a list of quotes in the journal, so it contains only what was said. A model may write
+digests, merges and the profile; lines that contain more than the messages are rejected. Compression removes nothing.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from klaw_facts.values import Batch, Digest, Fact, Quote, make_id
 _MOST_SENTENCES = 12
 _FADED = 0.001
 _FADING = frozenset({"temp", "debug"})
-#: More facts of one subject and category than these are merged.
+#: Facts of one subject and category are merged if there are more than this.
 _MOST_APART = 12
-#: So many facts are shown to a model at once.
+#: Facts per call of a model.
 _MOST_SHOWN = 40
 
 Answer = TypeVar("Answer")
@@ -41,9 +41,9 @@ Answer = TypeVar("Answer")
 
 @frozen
 class CompressionReport:
-    """What a run did: days that got a digest, facts that were archived or merged, lines of the profile, calls.
+    """Counts of a run: digests, archived and merged facts, lines of the profile, and calls of the model.
 
-    ``problem`` says why a model did not do all of it; the next run goes on.
+    ``problem`` says why a model did not finish; the next run continues.
     """
 
     days: int = 0
@@ -60,7 +60,7 @@ class CompressionReport:
 
 @define(eq=False)
 class Compression:
-    """Makes digests, merges, the profile and archives. Each is a line of the journal; running it again adds nothing."""
+    """Writes digests, merges, the profile and archives as lines of the journal. Running it again adds nothing."""
 
     conversations: Conversations
     journal: FactsJournal
@@ -70,11 +70,10 @@ class Compression:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def run(self, *, daily: bool = True, weekly: bool = True, dry_run: bool = False) -> CompressionReport:
-        """Digest every day before today that has no digest; archive, merge and renew the profile.
+        """Digest every day before today that has no digest; archive and merge facts, and update the profile.
 
-        What a model writes is kept day by day, and what it did not answer waits for the next run. With ``dry_run`` no
-        model is asked: the report counts what rules would do.
-        Raise LanguageModelError if there is no model and the options want one.
+        A model's output is stored day by day; days without an answer wait for the next run. ``dry_run`` calls no model:
+        the report counts what rules would do. Raise LanguageModelError if the options need a model and there is none.
         """
         step = _Step(self, None if dry_run else self._compressor(), dry_run=dry_run)
         days = archived = merged = 0
@@ -110,7 +109,7 @@ class Compression:
         )
 
     def lines(self, digest: Digest) -> list[str]:
-        """Return what a digest says: its text, or what stands at its places now."""
+        """Return the lines of a digest: its text, or the present text of its quotes."""
         if digest.lines:
             return list(digest.lines)
         chat = Chat.parse(digest.chat)
@@ -139,7 +138,7 @@ class Compression:
                 continue
             bullets = step.ask(partial(ModelCompressor.digest, messages=said))
             if step.problem:
-                return  # the days that are left wait for the next run
+                return  # the remaining days wait for the next run
             if bullets:
                 quotes = tuple(dict.fromkeys(quote for bullet in bullets for quote in bullet.quotes))
                 lines = [
@@ -172,7 +171,7 @@ class Compression:
         ]
 
     def _merge(self, step: _Step) -> Iterator[int]:
-        """Merge facts of the subjects and categories that have many; yield how many facts each merge is for."""
+        """Merge facts of subjects and categories with many facts; yield the number of facts of each merge."""
         if step.model is None:
             return
         for facts in self._crowds():
@@ -186,9 +185,9 @@ class Compression:
                 yield len(merge.facts)
 
     def _crowds(self) -> Iterator[list[Fact]]:
-        """Yield the facts of each subject and category of which there are many, oldest first.
+        """Yield the facts of each subject and category with many facts, oldest first.
 
-        Facts of a person, of a slot and pinned ones stay as they are, and those of which a merge was undone.
+        Facts by a person, facts with a slot, pinned facts, and facts whose merge was undone are not merged.
         """
         operations = self.journal.operations()
         undone = {line["batch"] for line in operations if line["op"] == "undo"}
@@ -204,10 +203,10 @@ class Compression:
                 yield facts[:_MOST_SHOWN]
 
     def _profile(self, step: _Step) -> tuple[list[tuple[str, str]], str | None]:
-        """Return the lines of the profile, and of what a model chose them.
+        """Return the lines of the profile, and a key for the facts that a model chose from.
 
-        A model chooses among the facts that no rule puts there and words them; it is asked again only where these have
-        changed, so that the bytes of prompts change only with content.
+        A model selects and words facts that no rule includes. It is called again only if these facts have changed, so
+        that prompts change only with their content.
         """
         state, now = self.journal.state(), self.now()
         if step.model is None:
@@ -219,16 +218,16 @@ class Compression:
         chosen = step.ask(partial(ModelCompressor.profile, facts=free[:_MOST_SHOWN])) if free else []
         if step.problem:
             return list(state.profile), state.profile_basis or None
-        if chosen is None:  # the model answered nothing of use
+        if chosen is None:  # the answer was unusable
             return profile_lines(state, self.options, now), basis
         return within([*((fact, profile_line(fact)) for fact in fixed), *chosen], self.options), basis
 
 
 @define(eq=False)
 class _Step:
-    """One run: whom it asks, what that cost, and why it stopped asking.
+    """One run: its model, its usage, and why it stopped calling the model.
 
-    What rules find is written at once, and what a model writes as soon as it is there: each answer has its price.
+    The operations of rules are written at the end, those of a model after each call, because calls cost money.
     """
 
     compression: Compression
@@ -240,16 +239,16 @@ class _Step:
 
     @property
     def maker(self) -> str:
-        """Who writes what is kept."""
+        """The value of ``made_by`` for the run's operations."""
         return "rules" if self.model is None else self.model.asker.name
 
     @property
     def used(self) -> Usage:
-        """What the run has asked for."""
+        """The run's usage of the model."""
         return Usage() if self.model is None else self.model.asker.usage
 
     def ask(self, question: Callable[[ModelCompressor], Answer]) -> Answer | None:
-        """Return the model's answer; None without a model, if the answer is of no use, and once there is a problem."""
+        """Return the model's answer; None if there is no model, the answer is unusable, or a problem has occurred."""
         if self.model is None or self.problem:
             return None
         compression = self.compression
@@ -266,13 +265,13 @@ class _Step:
         return None
 
     def keep(self, *operations: dict[str, Any]) -> None:
-        """Keep operations: at the end of the run, or now if they cost a call."""
+        """Store operations: at the end of the run, or now if they come from a call of the model."""
         self._waiting += operations
         if self.model is not None:
             self.write()
 
     def write(self) -> None:
-        """Append what waits, and what was asked for it."""
+        """Append the collected operations, and the usage."""
         journal = self.compression.journal
         now = self.compression.now()
         lines, self._waiting = self._waiting, []
@@ -285,7 +284,7 @@ class _Step:
             lines.append(batch_record(Batch(name, "", "", "", self.maker, "done", *counts), now))
             self._written = self.used
         with journal.turn():
-            known = journal.state().digests  # another process may have made one meanwhile
+            known = journal.state().digests  # another process may have written one in the meantime
             lines = [line for line in lines if line["op"] != "digest" or (line["chat"], line["day"]) not in known]
             journal.append(lines)
         ids = [line["id"] if line["op"] == "assert" else line.get("fact") for line in lines]
@@ -293,7 +292,7 @@ class _Step:
 
 
 def merge_operations(merge: Merge, made_by: str, now: datetime) -> list[dict[str, Any]]:
-    """Return the lines that put one fact in the place of several, which are archived; `undo` takes them all back."""
+    """Return the operations that replace several facts by one and archive them; `undo` reverses them together."""
     first = merge.facts[0]
     name = make_id("f", first.subject, first.category, merge.text, *(fact.id for fact in merge.facts))
     batch = make_id("b", name)
@@ -318,7 +317,7 @@ def merge_operations(merge: Merge, made_by: str, now: datetime) -> list[dict[str
 
 
 def best_sentences(messages: Sequence[SourceMessage], roles: Sequence[str]) -> list[Quote]:
-    """Return the places of the sentences that look most like facts, in their order."""
+    """Return quotes of the sentences that look most like facts, in their order."""
     scored = [
         (score(sentence.text), (number, sentence.start), message.quote(sentence.start, sentence.end))
         for number, message in enumerate(messages)
@@ -330,7 +329,7 @@ def best_sentences(messages: Sequence[SourceMessage], roles: Sequence[str]) -> l
 
 
 def _best_sentence(message: SourceMessage) -> str:
-    """Return the sentence of a message that looks most like a fact, or else its first one."""
+    """Return the sentence of a message that looks most like a fact, or its first sentence."""
     best = best_sentences([message], (message.role,))[:1] or [
         message.quote(sentence.start, sentence.end) for sentence in islice(sentences(message.content), 1)
     ]

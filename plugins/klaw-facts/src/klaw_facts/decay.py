@@ -1,4 +1,4 @@
-"""How much a fact still weighs: its importance, halved after each half-life of its category."""
+"""The weight of a fact: its importance, halved after each half-life of its category."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def score(fact: Fact, options: FactsOptions, now: datetime) -> float:
 
 
 def freshness(fact: Fact, options: FactsOptions, now: datetime) -> float:
-    """Return what part of its importance a fact has left, 0 to 1. Raise ConfigError for a category without a curve."""
+    """Return the remaining share of a fact's importance, 0 to 1. Raise ConfigError for a category without a curve."""
     half_life = options.curves.get(fact.category)
     if half_life is None:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""The extension ``facts``: every door of the seam, each a line or two over what does the work."""
+"""The extension ``facts``: the methods that the core calls, each of which delegates to another module."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 @define(eq=False, slots=False)
 class Facts:
-    """What is true now, since when, and where it was said. ``keeper`` writes; this reads and derives."""
+    """Facts with their validity and quotes. ``keeper`` writes facts; this class reads them and connects the parts."""
 
     options: FactsOptions
     data_dir: Path
@@ -64,7 +64,7 @@ class Facts:
     name = FACTS
 
     def attach(self, host: Host, /) -> None:
-        """Take the host."""
+        """Store the host."""
         self._host = host
 
     @property
@@ -76,7 +76,7 @@ class Facts:
 
     @property
     def journal(self) -> FactsJournal:
-        """The journal: in the store's place for journals once attached, else the file, which exports read."""
+        """The journal: that of the store once attached, if it has its own; else the file, which exports read."""
         if self._host is None:
             return FactsJournal(FileJournal(self.data_dir / f"{FACTS}.jsonl", check_operation), self.data_dir / FACTS)
         return self._attached_journal
@@ -87,23 +87,23 @@ class Facts:
 
     @cached_property
     def keeper(self) -> FactKeeper:
-        """What remembers, edits, ends and forgets."""
+        """The object that changes facts."""
         return FactKeeper(self.journal, self.options, self.data_dir / FACTS, self._changed)
 
     @cached_property
     def extraction(self) -> Extraction:
-        """What takes facts from conversations."""
+        """The extraction from conversations."""
         host = self.host
         return Extraction(host.conversations, self.journal, self.options, self.keeper.key, lambda: host.language_model)
 
     @cached_property
     def pointers(self) -> Pointers:
-        """What reads the places that facts point to."""
+        """The reader of quoted places."""
         return Pointers(self.host.conversations)
 
     @cached_property
     def compression(self) -> Compression:
-        """What makes digests and the profile."""
+        """The compression: digests and the profile."""
         return Compression(self.host.conversations, self.journal, self.options, self.extraction, self._changed)
 
     @cached_property
@@ -113,7 +113,7 @@ class Facts:
 
     @cached_property
     def recall(self) -> Recall:
-        """What is offered to contexts."""
+        """The items for contexts."""
         return Recall(self.journal, self.index, self.options, self.compression.lines)
 
     @cached_property
@@ -122,7 +122,7 @@ class Facts:
         return JournalFactStore(self.journal, self.index, self._changed, self.forget)
 
     def remember(self, text: str, **details: Any) -> Fact:
-        """Keep a fact; see :meth:`FactKeeper.remember`."""
+        """Store a fact; see :meth:`FactKeeper.remember`."""
         return self.keeper.remember(text, **details)
 
     def get(self, name: str, known_at: datetime | None = None) -> Fact:

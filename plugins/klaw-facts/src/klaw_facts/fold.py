@@ -1,6 +1,6 @@
-"""From the lines of the journal to what they say: the facts, the watermarks of chats, digests and proposals.
+"""Fold the lines of the journal into a state: facts, watermarks of chats, digests and proposals.
 
-State is a fold of the lines in their order. What was known at a moment is the same fold of the lines up to it.
+The state known at a moment is the fold of the lines up to that moment.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from klaw_facts.values import PERSON, Batch, Digest, Fact, Proposal
 
 @define(eq=True)
 class State:
-    """What the journal says. ``profile`` are lines with the ids of their facts; ``suppressed`` are keyed hashes.
+    """The state of the journal. ``profile`` are lines with the ids of their facts; ``suppressed`` are keyed hashes.
 
-    ``profile_basis`` stands for the facts of which a model chose the profile; empty if rules did.
+    ``profile_basis`` identifies the facts from which a model chose the profile; it is empty if rules did.
     """
 
     facts: dict[str, Fact] = field(factory=dict)
@@ -41,13 +41,13 @@ class State:
     suppressed: set[str] = field(factory=set)
 
     def copy(self) -> State:
-        """Return a state of its own, which can be changed without this one."""
+        """Return an independent copy."""
         containers = ("facts", "batches", "watermarks", "digests", "proposals", "suppressed")
         copies = {name: getattr(self, name).copy() for name in containers}
         return State(**copies, profile=self.profile, profile_basis=self.profile_basis)
 
     def visible(self, as_of: datetime) -> dict[str, Fact]:
-        """Return the facts that are shown for a moment."""
+        """Return the facts that are visible at a moment."""
         return {name: fact for name, fact in self.facts.items() if fact.is_visible_at(as_of)}
 
     def failed(self) -> list[Batch]:
@@ -55,7 +55,7 @@ class State:
         return [batch for batch in self.batches.values() if batch.state == "failed"]
 
     def apply(self, record: Mapping[str, Any]) -> None:
-        """Take in one operation, which has been checked. What refers to nothing that is there changes nothing."""
+        """Apply one valid operation. An operation on a fact that does not exist changes nothing."""
         op = record["op"]
         if op == "assert":
             fact = parse_fact(record)
@@ -121,9 +121,9 @@ def _changed(fact: Fact, op: str, record: Mapping[str, Any], ts: datetime) -> Fa
 
 
 def fold(records: Iterable[Mapping[str, Any]], known_at: datetime | None = None) -> State:
-    """Return what the lines say together; with ``known_at`` what those of that moment and before say.
+    """Return the state after these lines; with ``known_at``, after those up to that moment.
 
-    What a batch did that was undone does not count, but its watermark does: its messages stay read.
+    The operations of an undone batch are ignored, but not its watermark: its messages count as read.
     """
     known = [record for record in records if known_at is None or parse_ts(record["ts"]) <= known_at]
     undone = {record["batch"] for record in known if record["op"] == "undo"}

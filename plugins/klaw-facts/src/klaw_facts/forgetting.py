@@ -1,4 +1,4 @@
-"""What facts lose when messages are forgotten."""
+"""Remove facts and quotes whose messages were forgotten."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from klaw_facts.pointers import Pointers
 from klaw_facts.records import fact_record, operation
 from klaw_facts.values import PERSON, Fact, Quote, make_id, normalised
 
-_TAKEN = frozenset({"quote", "paraphrase"})  # others were stated by somebody
+_TAKEN = frozenset({"quote", "paraphrase"})  # other facts were stated by somebody
 
 
 @define(eq=False)
 class Dropping:
-    """Takes what messages said that are gone out of the journal of facts.
+    """Removes the content of forgotten messages from the journal of facts.
 
-    ``forget`` removes facts for good, ``replace`` does without keeping what they said from coming back. ``read``
-    returns a message as extractors read it, ``secret`` an id that tells nothing of the one that it is made of.
+    ``forget`` removes facts permanently; ``replace`` also removes lines, but does not prevent another extraction of the
+    same claim. ``read`` returns a message as extractors read it, ``secret`` an id that does not reveal the one it is
+    derived from.
     """
 
     journal: FactsJournal
@@ -37,10 +38,10 @@ class Dropping:
     secret: Callable[[str], str]
 
     def run(self, *, is_told: bool) -> None:
-        """Forget the facts of which every quote is of a message that is gone; take such quotes from the others.
+        """Forget facts whose quoted messages are all removed; delete quotes of removed messages from other facts.
 
-        A fact that others of its quotes support says what these say, where its text was that of a message that is gone.
-        ``is_told``: something was forgotten just now. Else a message that may stand in a damaged line is not gone.
+        If the text of such a fact came from a removed message, one of its other quotes becomes its text. ``is_told``:
+        something was forgotten just now. Otherwise a message that may be in a damaged line counts as existing.
         """
         state = self.journal.state()
         operations = self.journal.operations()
@@ -52,7 +53,7 @@ class Dropping:
             return chat in read and message not in there[chat]
 
         asserted = {line["id"]: line for line in operations if line["op"] == "assert"}
-        # What was undone is no fact any more, but its text is still in the journal.
+        # An undone operation is not a fact any more, but its text is still in the journal.
         gone = [
             name
             for name, line in asserted.items()
@@ -67,7 +68,7 @@ class Dropping:
                 continue
             kept = [quote for quote in fact.quotes if quote.message in there[quote.chat]]
             if len(missing) + len(kept) < len(fact.quotes):
-                continue  # once the others can be read
+                continue  # later, when the other messages can be read
             if not kept and fact.verified in _TAKEN:
                 gone.append(fact.id)
             elif self._says_what_is_gone(fact, asserted[fact.id], kept, there):
@@ -101,8 +102,10 @@ class Dropping:
         kept: Sequence[Quote],
         there: Mapping[str, Mapping[str, Message]],
     ) -> bool:
-        """Return whether a line of a fact has words of a message that is gone, and that no other message says."""
-        if record.get("verified") not in _TAKEN or fact.supersedes:  # a merge goes with the facts that it stands for
+        """Return whether a line of a fact contains text of a removed message that is in no other message."""
+        if (
+            record.get("verified") not in _TAKEN or fact.supersedes
+        ):  # a merge is removed with the facts that it replaces
             return False
         if all(quote["message"] in there[quote["chat"]] for quote in _quotes(record)):
             return False
@@ -112,7 +115,7 @@ class Dropping:
     def _instead(
         self, fact: Fact, kept: Sequence[Quote], there: Mapping[str, Mapping[str, Message]], now: datetime
     ) -> list[dict[str, Any]]:
-        """Return the lines of the fact that takes the place of one: what a person wrote, or what a quote says."""
+        """Return the lines of the replacement for a fact: a person's text, or the text of a quote."""
         if fact.retracted_at is not None:
             return []
         other = evolve(fact, id=make_id("f", self.secret(fact.id)), quotes=tuple(kept), batch=None)
@@ -144,7 +147,7 @@ class Dropping:
 
 
 def quoted_chats(operations: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the chats that lines of the journal quote, also those of what was undone."""
+    """Return the chats that lines of the journal quote, including undone lines."""
     return {quote["chat"] for line in operations for quote in _quotes(line)}
 
 

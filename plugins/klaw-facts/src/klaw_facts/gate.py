@@ -1,4 +1,4 @@
-"""The gate: which messages need nothing from memory. In doubt, something is looked up. English, Russian, Chinese."""
+"""The gate: detect messages that need nothing from memory. In doubt, search. English, Russian, Chinese."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _MEMORY = re.compile(
     r"|я говорил\w*|как обычно)\b|记得|记住|提醒|忘了|之前|上次|以前|我们说过|你说过|我说过|老样子",
     _FLAGS,
 )
-# Words that say nothing by themselves. A short message of nothing else is an acknowledgement, a greeting or a farewell.
+# Words without content. A short message that consists only of these is an acknowledgement, a greeting or a farewell.
 _EMPTY_PHRASES = re.compile(
     r"\bтому же\b|\bmy (?:bad|pleasure|fault|mistake|apologies)\b|\b(?:great|good|nice|awesome|amazing|excellent|fantastic|wonderful|solid|stellar) (?:job|work|one|catch|call|idea|find|stuff|answer)\b"
     r"|\b(?:what a relief)\b|\bone (?:sec|second|moment|minute)\b|\bby the way thanks\b|\b3q\b|\bh{2,}\b|\bне за что\b|\bв самый раз\b|\bпринято к сведению\b|\bне тот чат\b|\bдай(?:те)? (?:мне )?(?:секунд\w+|минут\w+)\b"
     r"|正是我(?:想)?要的|就是这个|正合我意|我去去就回|什么的|说得(?:对|是|有理)|怎么都行|没什么|不用说|也谢谢|你也(?:是|一样|早点)|再见|再会|要不要紧|不要紧|没那回事|不用(?:了|谢|客气)|要的(?=$|\W)|为你点赞|给你点赞",
     re.IGNORECASE,
 )
-# What carries something on beside the acknowledgement: a thing, a person, a time, an order, a contrast.
+# Words that add content to an acknowledgement: a thing, a person, a time, an order, a contrast.
 _CARRYING = re.compile(
     r"\b(?:and|but|now|then|also|so|the|an|my|mine|her|his|our|their|another|other|same|about|on|in|at|from|to|with|a|having|please|next|new|one|more|instead|both|or|let's|go|use|make|send)\b"
     r"|\b(?:и|а|но|теперь|тогда|ещё|еще|также|мой|моя|моё|мое|мои|моего|моей|моим|его|её|ее|их|наш\w*|про|о|об|на|в|во|с|со|к|ко|у|из|для|по|давай|давайте|другой|другая|другое|новый|новая|нужн\w+|оба|или|тот|та|те|ту)\b",
     re.IGNORECASE,
 )
-# What needs memory although its words are empty: it chooses, names a thing, asks for help, or tells how somebody is.
+# Messages that need memory although their words have no content: choices, names, requests for help, feelings.
 _NEEDING = re.compile(
     r"\bhelp me\b|^\W*(?:please\W+)?(?:help|need|wait|stop|save)\b(?! you)|\b(?:i|we) (?:need|feel|have)\b|\bin love\b"
     r"|\b(?:i|we) (?:can't|cannot|cant|can’t)(?! (?:wait|thank|complain|believe|tell))|\bi(?:'|’)?m (?:not )?(?:feeling|sick|sleepy|lost|crying|in)\b|"
@@ -45,11 +45,11 @@ _NEEDING = re.compile(
 )
 _CHINESE = re.compile(r"[一-鿿]")
 _REPEATED = re.compile(r"([^\W\d_])\1{1,}")
-# What chat programs write for a picture: [捂脸], :smile:
+# Codes for pictures in chat programs: [捂脸], :smile:
 _EMOJI_NAME = re.compile(r"\[[一-鿿]{1,4}\]|:[a-z_]{2,20}:|\b(?:6{1,6}|2?3{3,}|8{2,}|5{3,})\b")
 _WORD_OR_CHARACTER = re.compile(r"[一-鿿]|(?:(?![一-鿿])[^\W_])+(?:['’][^\W\d_]+)?")
 _LAUGH = re.compile(r"(?:ha|he|ха|хе){2,}h?|l+o+l+|(?:y+a+y+|a+w+|o+h+|h+m+|m+)", re.IGNORECASE)
-#: A message that begins so asks, or tells to do, even without a mark.
+#: A message that begins with one of these is a question or a request, even without a question mark.
 _ASKING = frozenset({"is", "was", "do", "have"})
 _LONGEST_ACKNOWLEDGEMENT = 100
 _CODE_LINE = re.compile(
@@ -61,7 +61,7 @@ _MOST_CODE = 0.6
 
 
 def declines(message: str) -> str:
-    """Return why a message needs nothing from memory; empty if something should be looked up."""
+    """Return why a message needs nothing from memory; empty if memory should be searched."""
     text = message.strip()
     if not any(character.isalnum() for character in text):
         return "the message contains no words"
@@ -109,7 +109,7 @@ def _is_empty(word: str) -> bool:
 
 
 def _tolerated(words: list[str]) -> int:
-    """Return how many words of an acknowledgement may be unknown: one of a few."""
+    """Return how many words of an acknowledgement may be unknown: one, in a message of a few words."""
     return int(len(words) > 1 and not _CHINESE.search(words[0]))
 
 

@@ -1,7 +1,7 @@
-"""Words that say nothing by themselves: thanks, greetings, reactions, approval, and the small words between them.
+"""Words without content: thanks, greetings, reactions, approval, and function words.
 
-A short message of nothing else is an acknowledgement, a greeting or a farewell. The lists were written by hand. They
-name no things, persons, places or times that somebody could ask about.
+A short message that consists only of these is an acknowledgement, a greeting or a farewell. The lists were written by
+hand. They contain no names of things, persons, places or times that somebody could ask about.
 """
 
 from __future__ import annotations
@@ -123,5 +123,5 @@ hi hello hey phew brilliant спасибо спс спасибки пасиб о
 
 EMPTY_WORDS = frozenset(f"{_ENGLISH}{_RUSSIAN}".split())
 EMPTY_CHARACTERS = frozenset(_CHINESE.replace("\n", ""))
-#: Words that make a message an acknowledgement even if it holds a word that no list knows.
+#: Words that make a message an acknowledgement even if it also contains one unknown word.
 MARKERS = frozenset(_MARKERS.split())

@@ -1,6 +1,6 @@
-"""Import: facts from MEMORY.md, day journals in Markdown, and what mem0's ``get_all`` returns.
+"""Import facts from MEMORY.md, day journals in Markdown, and the output of mem0's ``get_all``.
 
-A fact's id is derived from where it comes from and what it says, so importing again adds nothing.
+A fact's id is derived from its source and text, so a second import adds nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.records import MAX_TEXT_CHARACTERS
 from klaw_facts.values import PERSON, Fact, make_id, normalised
 
-#: What a file is: ``memory-md`` (MEMORY.md or a day's journal) or ``mem0``.
+#: Kinds of files: ``memory-md`` (MEMORY.md or a day journal) and ``mem0``.
 Kind: TypeAlias = Literal["memory-md", "mem0"]
 
 IMPORTED = "import"
@@ -35,7 +35,7 @@ _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
 def read_files(files: Iterable[Path], kind: str | None = None) -> Iterator[Fact]:
-    """Yield the facts in files; a directory stands for the Markdown files in it. Raise RecordError."""
+    """Yield the facts in files; a directory means its Markdown files. Raise RecordError."""
     for given in files:
         for path in sorted(given.glob("*.md")) if given.is_dir() else [given]:
             try:
@@ -59,9 +59,9 @@ def add_facts(
     now: datetime,
     dry_run: bool = False,
 ) -> tuple[ImportCounts, list[str]]:
-    """Add facts in one batch; return counts and the ids that it concerned. Raise StoreError.
+    """Add facts in one batch; return counts and the ids of changed facts. Raise StoreError.
 
-    What is known, or was forgotten, is passed over. A value of a slot ends the one before, as anywhere.
+    Known and forgotten facts are skipped. A new value of a single-valued slot ends the previous one.
     """
     counts = ImportCounts()
     with journal.turn():
@@ -83,7 +83,7 @@ def add_facts(
 
 
 def _markdown(text: str, path: Path) -> Iterator[Fact]:
-    """Yield a fact for each item of a list and each paragraph. A person wrote MEMORY.md; an agent a day's journal."""
+    """Yield a fact for each list item and paragraph, made by a person in MEMORY.md and by an agent in a day journal."""
     day = _DAY.match(path.stem)
     said_at = datetime.fromisoformat(day[0]).replace(tzinfo=UTC) if day else None
     for heading, number, said in _blocks(text):
@@ -96,7 +96,7 @@ def _markdown(text: str, path: Path) -> Iterator[Fact]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, int, str]]:
-    """Yield heading, line and text of what stands in Markdown, but for code, tables, comments and front matter."""
+    """Yield heading, line and text of each block of Markdown, except code, tables, comments and front matter."""
     blanked = _blank_lines(_COMMENT, _blank_lines(_FRONT_MATTER, text))
     heading, first, in_code = "", 0, False
     block: list[str] = []
@@ -118,7 +118,7 @@ def _blocks(text: str) -> Iterator[tuple[str, int, str]]:
 
 
 def _blank_lines(pattern: re.Pattern[str], text: str) -> str:
-    """Return a text with all that matches replaced by as many line ends as it has."""
+    """Replace each match in a text by its line ends, so that line numbers stay correct."""
     return pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
@@ -175,13 +175,13 @@ def _fact(  # noqa: PLR0917  # what files say of a fact
 
 
 def _metadata(value: object) -> Mapping[str, Any]:
-    """Return what of an object can be metadata of a fact."""
+    """Return the values of an object that metadata can contain."""
     found: dict[str, Any] = {}
     for key, item in value.items() if isinstance(value, Mapping) else ():
         try:
             found |= check_metadata({key: item})
         except RecordError:
-            continue  # nested values have no place there
+            continue  # metadata cannot contain nested values
     return found
 
 

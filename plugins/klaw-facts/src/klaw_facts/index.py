@@ -1,4 +1,4 @@
-"""The collection ``facts``: a document for each fact, derived from the journal, and searches in it."""
+"""The collection ``facts``: a document per fact, derived from the journal, and searches in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from klaw_facts.fold import State
 from klaw_facts.journal import FactsJournal
 from klaw_facts.values import Fact
 
-#: The origin, the collection, and the beginning of every path.
+#: The origin, the collection, and the first part of every path.
 FACTS = "facts"
 _UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
 _ALWAYS, _NEVER = "always", "never"
@@ -59,12 +59,12 @@ def path_of(fact_id: str) -> str:
 
 
 def id_of(path: str) -> str:
-    """Return the id of the fact that a path is of."""
+    """Return the id of the fact at a path."""
     return unquote(path.removeprefix(f"{FACTS}/"))
 
 
 def as_document(fact: Fact) -> Document:
-    """Return the document of a fact: who said it, and what; filters find it by its metadata."""
+    """Return the document of a fact: its subject and text, with metadata for filters."""
     heading = tuple(part for part in (fact.slot, fact.category if fact.slot else None) if part)
     text = fact.text if fact.subject in {"user", ""} else f"{fact.subject}: {fact.text}"
     moment = fact.said_at or fact.recorded_at or _UNKNOWN
@@ -75,7 +75,7 @@ def as_document(fact: Fact) -> Document:
 
 
 def metadata_of(fact: Fact) -> Mapping[str, MetadataValue]:
-    """Return what filters know of a fact: its own metadata, and its fields, which win."""
+    """Return the metadata for filters: the fact's own metadata, overridden by its fields."""
     given: dict[str, MetadataValue | None] = {
         **{key: value for key, value in fact.metadata.items() if key not in _OWN_KEYS},
         "fact": fact.id,
@@ -98,7 +98,7 @@ def metadata_of(fact: Fact) -> Mapping[str, MetadataValue]:
 
 
 def show_key(fact: Fact) -> str:
-    """Return by what a search for the present finds a fact: ``always``, ``never``, or its id if that depends on now."""
+    """Return the filter key for searches in the present: ``always``, ``never``, or the id if it depends on the time."""
     if fact.retracted_at is not None or fact.is_archived:
         return _NEVER
     return _ALWAYS if fact.valid_from is None and fact.valid_to is None else fact.id
@@ -110,7 +110,7 @@ def _stamp(moment: datetime | None) -> str | None:
 
 @define(eq=False)
 class FactIndex:
-    """Searches facts, each for a moment: what is not true then is left out inside the retrievers."""
+    """Searches the facts that are true at a moment. The filter is applied inside the retrievers."""
 
     host: Host
     journal: FactsJournal
@@ -133,7 +133,7 @@ class FactIndex:
         ranked: list[tuple[Fact, float]] = []
         for result in found:
             fact = state.facts.get(id_of(result.path))
-            # An index that lags behind the journal may have shown what has ended meanwhile.
+            # An index that is older than the journal may return facts that have ended in the meantime.
             if fact is not None and fact.is_visible_at(moment):
                 ranked.append((fact, result.score))
         return ranked, found.notices
@@ -164,7 +164,7 @@ class FactIndex:
         return self.host.search(query, limit, mode=mode, filters=filters, collection=FACTS)
 
     def put(self, ids: Iterable[str]) -> tuple[str, ...]:
-        """Index facts as the journal has them now; return notices. Raise StoreError."""
+        """Index the present versions of facts; return notices. Raise StoreError."""
         known = self.journal.state().facts
         documents = [as_document(known[name]) for name in dict.fromkeys(ids) if name in known]
         return self.host.index_documents(documents, FACTS).notices if documents else ()
@@ -177,7 +177,7 @@ class FactIndex:
 
 @frozen(eq=False)
 class FactSource:
-    """The facts of the journal as documents. ``catch_up`` reads what was said since the last run."""
+    """The facts of the journal as documents. ``catch_up`` extracts facts from new messages."""
 
     journal: FactsJournal
     location: Path
@@ -190,7 +190,7 @@ class FactSource:
     forgets_missing = True
 
     def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
-        """Complete what a crash left of forgetting, and take facts from what was said since the last run."""
+        """Complete forgetting that a crash interrupted, and extract facts from new messages."""
         self.journal.records.finish()
         return self.catch_up()
 
@@ -208,16 +208,16 @@ class FactSource:
         return as_document(fact) if fact else SkippedEntry(entry.path, "was forgotten", keep=False)
 
     def forget(self, paths: Sequence[str], /) -> None:
-        """Forget facts; their texts leave the journal's bytes, and they are not extracted again."""
+        """Forget facts: delete their bytes in the journal, and prevent extracting them again."""
         self.forget_facts([id_of(path) for path in paths])
 
     def part(self, target: str, /) -> str | None:
-        """Return the text of a fact that was undone: it is no document, but its text is in the journal."""
+        """Return the text of an undone fact, which is not a document but still in the journal."""
         line = self._undone(target)
         return None if line is None else str(line["text"])
 
     def forget_part(self, target: str, /) -> ForgetReport | None:
-        """Forget a fact that was undone. Raise StoreError."""
+        """Forget an undone fact. Raise StoreError."""
         line = self._undone(target)
         if line is None:
             return None
@@ -232,7 +232,7 @@ class FactSource:
         return next((line for line in lines if line["op"] == "assert" and line["id"] == name), None)
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return the facts that the journal does not have any more; none while a part of it is broken."""
+        """Return the facts that are no longer in the journal; none while a part of it is broken."""
         if self.journal.broken():
             return ()
         known = self.journal.state().facts

@@ -1,4 +1,4 @@
-"""The journal ``facts``: operations, appended; and what they say, folded once for as long as nobody writes."""
+"""The journal ``facts``: append operations, and cache their folded state until somebody writes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from klaw_facts.values import make_id
 
 @define(eq=False)
 class FactsJournal:
-    """Operations on facts. Safe for several threads and processes at once.
+    """Operations on facts. Safe for several threads and processes.
 
-    ``directory`` is where writers wait for each other, so that what one of them has read is still true when it writes.
+    ``directory`` contains the lock of writers, which they hold from reading the state until they have written.
     """
 
     records: RecordJournal
@@ -33,7 +33,7 @@ class FactsJournal:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Keep other writers out. May be nested in one thread."""
+        """Hold the lock of writers. It may be nested in one thread."""
         with self._guard:
             self._depth += 1
             try:
@@ -46,7 +46,7 @@ class FactsJournal:
                 self._depth -= 1
 
     def state(self, known_at: datetime | None = None) -> State:
-        """Return what is known now, or was at a moment. Not to be changed."""
+        """Return the present state, or the state known at a moment. Do not change it."""
         with self._guard:
             self._refresh()
             return self._state if known_at is None else fold(self._replay.records.values(), known_at)
@@ -58,13 +58,13 @@ class FactsJournal:
             return list(self._replay.records.values())
 
     def broken(self) -> tuple[BrokenRecord, ...]:
-        """Return the parts of the journal that hold nothing sound."""
+        """Return the broken parts of the journal."""
         with self._guard:
             self._refresh()
             return self._replay.broken
 
     def append(self, operations: Sequence[Mapping[str, Any]]) -> None:
-        """Keep operations; they are durable when this returns. Those that are known already are left out."""
+        """Append operations, except known ones. They are durable when this returns."""
         with self.turn():
             self._refresh()
             new = {record["id"]: record for record in operations if record["id"] not in self._replay.records}
@@ -82,14 +82,14 @@ class FactsJournal:
             self._version = version
 
     def renamed(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an operation under an id that no other has: a person may do the same twice in one millisecond."""
+        """Return an operation with a unique id, because a person may do the same twice in one millisecond."""
         name = record["id"]
         while name in self._replay.records:
             name = make_id("o", name)
         return {**record, "id": name}
 
     def forget(self, ids: Sequence[str]) -> None:
-        """Forget operations; their bytes are gone when this returns."""
+        """Delete operations. Their bytes are deleted when this returns."""
         if ids:
             with self.turn():
                 self.records.forget(ids)

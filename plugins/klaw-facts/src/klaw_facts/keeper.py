@@ -1,4 +1,4 @@
-"""What people, agents and programs do with facts: remember, edit, end, reopen, retract, review, undo, forget."""
+"""Changes of facts by people, agents and programs: remember, edit, end, reopen, retract, review, undo, forget."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEY_BYTES = 32
 
 @define(eq=False)
 class FactKeeper:
-    """Writes operations. ``changed`` is told the ids of the facts that it concerned."""
+    """Writes operations. ``changed`` is called with the ids of the changed facts."""
 
     journal: FactsJournal
     options: FactsOptions
@@ -50,10 +50,10 @@ class FactKeeper:
         by: str = PERSON,
         source: str = "",
     ) -> Fact:
-        """Keep a fact that somebody states; it takes the place of the value that its slot had. Raise RecordError.
+        """Store a fact that somebody states; it ends the previous value of its slot. Raise RecordError.
 
-        The same text about the same subject again confirms the fact that is there, which gets the tags, metadata,
-        importance and pin that are given with it.
+        The same text about the same subject confirms the existing fact, which gets the given tags, metadata,
+        importance and pin.
         """
         stated = slot_of(text) if slot is None else None
         slot, value = stated or (slot, value)
@@ -67,7 +67,7 @@ class FactKeeper:
             )
         now = self.now()
         fact = Fact(
-            # Not derived from the text: from an id that stays behind nobody can tell what was forgotten.
+            # Not derived from the text, so that an id that remains somewhere does not reveal a forgotten text.
             make_id("f", secrets.token_hex(_KEY_BYTES)),
             text.strip(),
             subject=subject,
@@ -110,16 +110,16 @@ class FactKeeper:
         return find_fact(self.journal.state(), name)
 
     def edit(self, name: str, **changes: Any) -> Fact:
-        """Change a fact by hand; what it said before stays in its history. Raise NotFoundError, RecordError."""
+        """Change a fact by hand; its history keeps the old version. Raise NotFoundError, RecordError."""
         plain = {key: format_ts(value) if isinstance(value, datetime) else value for key, value in changes.items()}
         return self._do(name, "edit", changes=plain)
 
     def end(self, name: str, valid_to: datetime | None = None, reason: str = "") -> Fact:
-        """Say until when a fact was true (now, by default)."""
+        """Record until when a fact was true (default: now)."""
         return self._do(name, "end", valid_to=format_ts(valid_to or self.now()), reason=reason or None)
 
     def reopen(self, name: str) -> Fact:
-        """Take back the end of a fact, that it was retracted, and that it was archived."""
+        """Reverse the end, the retraction and the archiving of a fact."""
         with self.journal.turn():
             fact = self._do(name, "reopen")
             return self._do(name, "restore") if fact.is_archived else fact
@@ -129,7 +129,7 @@ class FactKeeper:
         return self._do(name, "retract", reason=reason or None)
 
     def pin(self, name: str, *, on: bool = True) -> Fact:
-        """Put a fact into every context, or no longer."""
+        """Include a fact in every context, or stop including it."""
         return self._do(name, "pin" if on else "unpin")
 
     def archive(self, name: str, *, on: bool = True) -> Fact:
@@ -143,7 +143,7 @@ class FactKeeper:
             return self.get(fact.id)
 
     def review(self) -> list[Proposal]:
-        """Return the ends that wait for a person's decision, oldest first."""
+        """Return the proposed ends that need a person's decision, oldest first."""
         state = self.journal.state()
         return [proposal for proposal in state.proposals.values() if proposal.fact in state.facts]
 
@@ -164,7 +164,7 @@ class FactKeeper:
             return self.get(waiting.fact)
 
     def undo(self, batch: str) -> int:
-        """Take back everything that a batch did; return how many facts it concerned. Raise NotFoundError."""
+        """Reverse all changes of a batch; return the number of facts. Raise NotFoundError."""
         with self.journal.turn():
             names = [
                 line["batch"] for line in self.journal.operations() if str(line.get("batch", "")).startswith(batch)
@@ -181,7 +181,7 @@ class FactKeeper:
             return len(ids)
 
     def forget(self, names: Sequence[str], suppress: Callable[[Fact], Iterable[str]]) -> list[str]:
-        """Remove facts and every operation on them from the journal; keyed hashes keep them from coming back.
+        """Remove facts and all operations on them from the journal; keyed hashes prevent extracting them again.
 
         A merge says what its facts say: with one of them it goes, and the others are shown again; with a merge go all
         of its facts. The same holds for what was undone. Return the ids of every fact that this concerned.
@@ -248,7 +248,7 @@ def _concerns(line: Mapping[str, Any], facts: set[str]) -> bool:
 
 
 def _without_person_guard(state: State, by: str) -> State:
-    """Return a state in which a person may end what a person wrote."""
+    """Return a state in which facts of a person can be ended, if ``by`` is a person."""
     if by != PERSON:
         return state
     own = state.copy()

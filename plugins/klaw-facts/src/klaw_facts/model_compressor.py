@@ -1,7 +1,7 @@
-"""The compressor ``model``: a language model shortens what was said; whatever it adds is thrown away.
+"""The compressor ``model``: a language model shortens messages and facts; additions are rejected.
 
-Every line that it writes names what it stands for, by number, and is checked against it as an extracted claim is
-(:func:`klaw_facts.extracting.verify.contradiction`). A line that says more is replaced by what was said.
+Every line of its output names its sources by number, and is verified against them like an extracted claim
+(:func:`klaw_facts.extracting.verify.contradiction`). A line that says more is replaced by its sources.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _PROFILE_SCHEMA = list_schema("lines", {"f": {"type": "integer"}, "text": {"type
 
 @frozen
 class Bullet:
-    """A line of a digest, and the messages that it stands for.
+    """A line of a digest, and the messages that it summarises.
 
-    ``text`` is empty where the model wrote what they do not say: then their own words have to do.
+    ``text`` is empty if the model's line was rejected; then the messages are quoted.
     """
 
     text: str
@@ -71,23 +71,22 @@ class Merge:
 class ModelCompressor:
     """Asks a language model for digests, merges and profiles.
 
-    Every method raises UnusableAnswerError if the model answered nothing of use, and LanguageModelError if it did not
-    answer.
+    Every method raises UnusableAnswerError for an unusable answer, and LanguageModelError if the model does not answer.
     """
 
     asker: Asker
     window_tokens: int
 
     def digest(self, messages: Sequence[SourceMessage]) -> list[Bullet]:
-        """Return the bullets of a day's messages, in the order in which these were said."""
+        """Return bullets for a day's messages, in the order of the messages."""
         bullets = [bullet for window in self._windows(messages) for bullet in self._bullets(window)]
         position = {message.id: number for number, message in enumerate(messages)}
         return sorted(bullets, key=lambda bullet: position[bullet.messages[0].id])
 
     def merge(self, facts: Sequence[Fact]) -> list[Merge]:
-        """Return sentences, each for at least two of these facts; no fact is in two of them.
+        """Return sentences, each for at least two of these facts; no fact belongs to two of them.
 
-        A fact of which a number, a name or a date is missing in a sentence is not of it.
+        A fact does not belong to a sentence that lacks one of its numbers, names or dates.
         """
         lines = [f"[{number}] {fact.text}" for number, fact in enumerate(facts, start=1)]
         left = dict(enumerate(facts, start=1))
@@ -107,7 +106,7 @@ class ModelCompressor:
         return merges
 
     def profile(self, facts: Sequence[Fact]) -> list[tuple[Fact, str]]:
-        """Return the facts that belong into a profile, the most important first, each with its line."""
+        """Return the facts for a profile, most important first, each with its line."""
         lines = [f"[{number}] {fact.text}" for number, fact in enumerate(facts, start=1)]
         chosen: dict[str, tuple[Fact, str]] = {}
         for item in self.asker.ask(_PROFILE, lines, _PROFILE_SCHEMA, "lines"):
@@ -139,7 +138,7 @@ class ModelCompressor:
             yield Bullet(text, messages)
 
     def _windows(self, messages: Sequence[SourceMessage]) -> Iterator[list[SourceMessage]]:
-        """Yield the messages in parts that are asked about at once."""
+        """Yield the messages in parts, one per call."""
         window: list[SourceMessage] = []
         total = 0
         for message, size in zip(messages, estimate_tokens([item.content for item in messages]), strict=True):
@@ -158,6 +157,6 @@ def _line(item: Mapping[str, Any]) -> str:
 
 
 def _numbers(value: object) -> list[int]:
-    """Return the positive integers of a list, each once; one integer stands for a list of it."""
+    """Return the distinct positive integers of a list, or of a single integer."""
     items: list[Any] = value if isinstance(value, list) else [value]
     return list(dict.fromkeys(int(item) for item in items if is_number(item) and item > 0))

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field, frozen, validators
 
-#: The days after which the score of a fact has halved, by category; 0 is never.
+#: The half-life of a fact's score in days, by category; 0 is never.
 HALF_LIFE_DAYS: Mapping[str, float] = {
     "identity": 0,
     "rule": 0,
@@ -23,7 +23,7 @@ HALF_LIFE_DAYS: Mapping[str, float] = {
     "debug": 2,
 }
 
-#: Whether a slot has one value at a time. A name that ends in ``*`` stands for all that begin so.
+#: Whether a slot has one value at a time. A name that ends in ``*`` matches all slots with that prefix.
 SLOTS: Mapping[str, str] = {
     **dict.fromkeys(("name", "birthday", "home", "employer", "job_title", "partner"), "single"),
     **dict.fromkeys(("timezone", "language", "email", "phone"), "single"),
@@ -58,21 +58,21 @@ def _known_roles(_instance: object, _attribute: Any, value: tuple[str, ...]) -> 
 class FactsOptions:
     """Options of the extension ``facts``.
 
-    ``extractor``: what finds facts in conversations: ``none``, ``rules``, or ``model`` (``[memory.language_model]``).
-    ``compressor``: what writes digests, merges and the profile: ``rules``, or ``model`` (``[memory.language_model]``).
-    ``roles``: whose messages facts are taken from.
-    ``categories``: categories of your own; each needs a curve in ``half_life_days``.
-    ``half_life_days``: how fast the facts of a category lose weight; 0 is never. Added to the built-in curves.
-    ``slots``: whether a slot has one value at a time (``single``) or several (``many``). Added to the built-in ones.
-    ``gate``: which messages need nothing from memory: ``rules`` decide, ``always`` or ``never`` look something up.
+    ``extractor``: how facts are extracted: ``none``, ``rules``, or ``model`` (``[memory.language_model]``).
+    ``compressor``: how digests, merges and the profile are written: ``rules``, or ``model``.
+    ``roles``: the roles of messages from which facts are extracted.
+    ``categories``: additional categories; each needs a curve in ``half_life_days``.
+    ``half_life_days``: half-life of facts by category, in days; 0 is never. These are added to the built-in curves.
+    ``slots``: whether a slot has one value at a time (``single``) or several (``many``), added to the built-in ones.
+    ``gate``: when memory is searched for a message: ``rules`` decide, ``always``, or ``never``.
     ``mode``: how facts are searched for a context: ``enhanced`` (words and vectors) or ``classic`` (words).
-    ``max_facts``: how many facts a context is offered.
-    ``cut``: facts that score less than this part of the best one are not offered.
-    ``decay_weight``: how much of its score a fact can lose with age.
-    ``window_tokens``: how many tokens of messages a model is asked about at once.
-    ``max_calls_per_day``, ``max_tokens_per_day``: bounds of what extraction and compression may ask a model for.
-    ``max_ends``: how many ends one batch may make; if there are more, all of them wait for review.
-    ``profile_tokens``: how long the profile may be.
+    ``max_facts``: maximum number of facts in a context.
+    ``cut``: facts with less than this share of the best score are not offered.
+    ``decay_weight``: the share of its score that a fact can lose with age.
+    ``window_tokens``: tokens of messages per call of a model.
+    ``max_calls_per_day``, ``max_tokens_per_day``: limits for extraction and compression with a model.
+    ``max_ends``: maximum number of ends per batch; if there are more, all need review.
+    ``profile_tokens``: maximum size of the profile.
     """
 
     extractor: str = field(default="none", validator=validators.in_(_EXTRACTORS))
@@ -112,7 +112,7 @@ class FactsOptions:
         return self._kind(slot) == "single"
 
     def is_declared(self, slot: str | None) -> bool:
-        """Whether the configuration or Klaw says how many values a slot has."""
+        """Whether the configuration or the built-in table declares how many values a slot has."""
         return self._kind(slot) is not None
 
     def _kind(self, slot: str | None) -> str | None:

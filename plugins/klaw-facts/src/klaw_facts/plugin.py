@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @frozen
 class NoOptions:
-    """A fact is never cut, so there is nothing to configure."""
+    """No options, because a fact is never split."""
 
 
 @frozen
 class FactChunker:
-    """One chunk for each fact."""
+    """Returns one chunk per fact."""
 
     def split(self, text: str, _count_tokens: TokenCounter, /) -> Iterator[Span]:
         """Yield the whole text."""

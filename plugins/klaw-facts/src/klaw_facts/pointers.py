@@ -1,4 +1,4 @@
-"""From a quote to what stands there: the text, the file and its line."""
+"""Resolve a quote: the text, the file and the line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from klaw_facts.values import Fact, Quote
 
 @frozen
 class Place:
-    """Where a quote stands: a path that ``klaw get`` opens, the line, and the characters of its message."""
+    """The place of a quote: a path for ``klaw get``, the line, and the range of characters in the message."""
 
     path: str
     line: int
@@ -22,7 +22,7 @@ class Place:
 
     @property
     def text(self) -> str:
-        """What the quote says."""
+        """The quoted text."""
         return self.message.content[self.start : self.end]
 
 
@@ -43,9 +43,10 @@ class Pointers:
         }
 
     def is_readable(self, chat: str, *, whole: bool) -> bool:
-        """Return whether a message of a chat that is not found is gone, and not only unread.
+        """Return whether a chat can be read, so that a message that is not found was removed.
 
-        ``whole``: neither may it stand in a damaged line. A line that a crash has torn was never acknowledged.
+        ``whole``: a damaged line also counts as unreadable, because it may be the message. A line that a crash has torn
+        does not, because it was never acknowledged.
         """
         try:
             place = Chat.parse(chat)
@@ -57,7 +58,7 @@ class Pointers:
         return not any(line.ends_reading or (whole and not (line.torn or line.cut)) for line in bad)
 
     def unsound(self, facts: Iterable[Fact]) -> list[Fact]:
-        """Return the facts with a quote that does not stand in the journal, or a text that is none of their quotes."""
+        """Return facts with a quote that is not in the journal, or with a text that differs from all their quotes."""
         known: dict[str, dict[str, Message]] = {}
         wrong = []
         for fact in facts:
@@ -73,7 +74,7 @@ class Pointers:
         return wrong
 
     def place(self, quote: Quote) -> Place | None:
-        """Return where a quote stands, None if its message is gone."""
+        """Return the place of a quote; None if its message was removed."""
         chat = Chat.parse(quote.chat)
         for file in self.conversations.journal.files(chat).files:
             for number, line in enumerate(self.conversations.journal.read_file(file), start=1):

@@ -47,13 +47,13 @@ def profile_facts(state: State, options: FactsOptions, now: datetime) -> tuple[l
 
 
 def profile_line(fact: Fact) -> str:
-    """Return a fact as a line of the profile: the value of a slot, or its text."""
+    """Return the line of a fact in the profile: the value of a slot, or its text."""
     who = "" if fact.subject == "user" else f"{fact.subject}: "
     return f"{who}{fact.slot}: {fact.value}" if fact.slot and fact.value else f"{who}{fact.text}"
 
 
 def within(lines: Iterable[tuple[Fact, str]], options: FactsOptions) -> list[tuple[str, str]]:
-    """Return the first lines that the profile has room for, one for each slot of a subject, with their facts' ids."""
+    """Return the first lines that fit in the profile, one per slot of a subject, with the ids of their facts."""
     chosen: list[tuple[Fact, str]] = []
     used = 0
     seen: set[tuple[str, str]] = set()

@@ -1,9 +1,9 @@
-"""The lines of ``facts.jsonl``: one operation each, to and from values.
+"""Convert the lines of ``facts.jsonl``, one operation each, to values and back.
 
     {"id": "f-…", "op": "assert", "ts": "…", "text": "…", "quotes": […], …}
     {"id": "o-…", "op": "end", "ts": "…", "by": "rules", "fact": "f-…", "valid_to": "…", "by_fact": "f-…"}
 
-An ``assert`` has the id of its fact; every other operation has an id of its own, derived from what it says.
+The id of an ``assert`` is that of its fact; every other operation has an id that is derived from its content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from klaw_facts.values import PERSON, Batch, Digest, Fact, Quote, make_id
 FACT_OPERATIONS = frozenset(
     {"confirm", "end", "reopen", "retract", "archive", "restore", "pin", "unpin", "edit", "link", "unquote", "propose"}
 )
-#: Operations that only a person may do to what a person wrote.
+#: Operations on a person's facts that only a person may do.
 GUARDED = frozenset({"end", "archive", "edit", "retract"})
 #: Every operation.
 OPERATIONS = FACT_OPERATIONS | {"assert", "decide", "batch", "undo", "digest", "profile", "compact", "suppress"}
@@ -36,7 +36,7 @@ _EDITABLE = frozenset(
 
 
 def fact_record(fact: Fact, ts: datetime) -> dict[str, Any]:
-    """Return the ``assert`` of a fact. What has its default is left out."""
+    """Return the ``assert`` of a fact, without fields that have their default."""
     record: dict[str, Any] = {"id": fact.id, "op": "assert", "ts": format_ts(ts), "text": fact.text}
     plain = Fact(fact.id, fact.text)
     for name in (*_TEXTS, "importance"):
@@ -59,7 +59,7 @@ def fact_record(fact: Fact, ts: datetime) -> dict[str, Any]:
 
 
 def parse_fact(record: Mapping[str, Any]) -> Fact:
-    """Return the fact that an ``assert`` states. Raise RecordError."""
+    """Return the fact of an ``assert``. Raise RecordError."""
     text = _text(record, "text")
     if not text.strip() or len(text) > MAX_TEXT_CHARACTERS:
         raise RecordError(f"the text of a fact must have 1 to {MAX_TEXT_CHARACTERS:,} characters, got {len(text):,}")
@@ -100,7 +100,7 @@ def _quote(item: object) -> Quote:
 
 
 def operation(op: str, ts: datetime, *, by: str = PERSON, **values: Any) -> dict[str, Any]:
-    """Return an operation that is no ``assert``. Its id is derived from what it says and when."""
+    """Return an operation other than ``assert``. Its id is derived from its content and time."""
     told = {name: value for name, value in values.items() if value is not None}
     moment = format_ts(ts)
     name = make_id("o", op, moment, by, json.dumps(told, sort_keys=True, ensure_ascii=False))
@@ -162,7 +162,7 @@ def parse_digest(record: Mapping[str, Any]) -> Digest:
 
 
 def check_operation(record: Mapping[str, Any]) -> None:
-    """Raise RecordError unless this is a line of the journal."""
+    """Raise RecordError unless this is a valid line of the journal."""
     op = record.get("op")
     if op not in OPERATIONS:
         raise RecordError(f"unknown operation {op!r:.40}")
@@ -196,7 +196,7 @@ _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
 
 
 def _check_details(record: Mapping[str, Any]) -> None:
-    """Raise RecordError unless the values of an operation on a fact are what they should be."""
+    """Raise RecordError unless the fields of an operation on a fact are valid."""
     if record["op"] == "edit":
         changes = _object(record, "changes")
         if unknown := changes.keys() - _EDITABLE:
@@ -212,7 +212,7 @@ def _check_details(record: Mapping[str, Any]) -> None:
 
 
 def apply_changes(fact: Fact, changes: Mapping[str, Any]) -> Fact:
-    """Return a fact as edited; None clears an optional value. Raise RecordError."""
+    """Return a fact with changes applied; None clears an optional field. Raise RecordError."""
     before = fact_record(fact, fact.recorded_at or parse_ts("1970-01-01T00:00:00Z"))
     merged = {name: value for name, value in {**before, **changes}.items() if value is not None}
     edited = parse_fact(merged)

@@ -1,4 +1,4 @@
-"""Counts of facts, and of what extraction did and cost."""
+"""Counts of facts, and the usage of extraction."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FactStatistics:
 
 
 def count(state: State, now: datetime, messages_waiting: int = 0) -> FactStatistics:
-    """Return the counts of a state. Categories and makers are those of current facts, the most frequent first."""
+    """Return the counts of a state. Categories and makers are those of current facts, most frequent first."""
     facts = list(state.facts.values())
     current = list(state.visible(now).values())
     batches = list(state.batches.values())

@@ -1,4 +1,4 @@
-"""``FactStore``: facts by id, as frameworks for agents expect it, over a journal or in memory; and ``inject``."""
+"""``FactStore``: facts by id, as agent frameworks expect it, over the journal or in memory; and ``inject``."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class FactStore(Protocol):
     """Facts by id. Safe to use from several threads."""
 
     def index(self, facts: Iterable[Fact], /) -> None:
-        """Keep facts; one whose id is known is changed to what is given. Raise RecordError, StoreError."""
+        """Store facts; a known id updates the fact. Raise RecordError, StoreError."""
 
     def search(self, query: str, limit: int = 5, /) -> Sequence[Fact]:
-        """Return the facts that fit a query, best first."""
+        """Return the facts that match a query, best first."""
 
     def search_by_metadata(self, key: str, value: MetadataValue, /) -> Sequence[Fact]:
-        """Return the facts of which a key of the metadata, or a tag, has a value, in the order of their ids."""
+        """Return the facts whose metadata has this value under this key, or that have this tag, ordered by id."""
 
     def delete(self, fact_id: str, /) -> None:
-        """Delete a fact for good. Raise NotFoundError if there is none of that id."""
+        """Delete a fact permanently. Raise NotFoundError if the id is unknown."""
 
     def __len__(self) -> int:
-        """Return how many facts there are that are true now."""
+        """Return the number of facts that are true now."""
 
 
 @define(eq=False)
@@ -49,7 +49,7 @@ class JournalFactStore:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def index(self, facts: Iterable[Fact], /) -> None:
-        """Keep facts; one whose id is known is changed to what is given."""
+        """Store facts; a known id updates the fact."""
         given = {fact.id: fact for fact in facts}
         with self.journal.turn():
             now = self.now()
@@ -70,18 +70,18 @@ class JournalFactStore:
         self.changed(list(given))
 
     def search(self, query: str, limit: int = 5, /) -> Sequence[Fact]:
-        """Return the current facts that fit a query, best first; none for an empty query."""
+        """Return the current facts that match a query, best first; none for an empty query."""
         if not query.strip():
             return ()
         found, _ = self.facts.search(query, limit)
         return [fact for fact, _ in found]
 
     def search_by_metadata(self, key: str, value: MetadataValue, /) -> Sequence[Fact]:
-        """Return the current facts of which a key of the metadata, or a tag, has a value."""
+        """Return the current facts whose metadata has this value under this key, or that have this tag."""
         return matching(self.journal.state().visible(self.now()).values(), key, value)
 
     def delete(self, fact_id: str, /) -> None:
-        """Delete a fact for good."""
+        """Delete a fact permanently."""
         if fact_id not in self.journal.state().facts:
             raise NotFoundError(f"there is no fact {fact_id!r}", hint="klaw facts list --all")
         self.forget([fact_id])
@@ -92,14 +92,14 @@ class JournalFactStore:
 
 @define(eq=False)
 class MemoryFactStore:
-    """Facts in memory, for tests: a search finds texts that hold the query's words."""
+    """Facts in memory, for tests. A search finds texts that contain words of the query."""
 
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _facts: dict[str, Fact] = field(factory=dict, init=False)
     _lock: threading.RLock = field(factory=threading.RLock, init=False)
 
     def index(self, facts: Iterable[Fact], /) -> None:
-        """Keep facts; one whose id is known is replaced."""
+        """Store facts; a known id replaces the fact."""
         with self._lock:
             now = self.now()
             checked = [parse_fact(fact_record(fact, now)) for fact in facts]
@@ -109,7 +109,7 @@ class MemoryFactStore:
                 self._facts[fact.id] = evolve(fact, recorded_at=recorded)
 
     def search(self, query: str, limit: int = 5, /) -> Sequence[Fact]:
-        """Return the facts that hold most words of a query, best first."""
+        """Return the facts with the most words of a query, best first."""
         words = set(query.casefold().split())
         with self._lock:
             shown = [fact for fact in self._facts.values() if fact.is_visible_at(self.now())]
@@ -118,7 +118,7 @@ class MemoryFactStore:
         return [fact for _, fact in best[: max(limit, 0)]]
 
     def search_by_metadata(self, key: str, value: MetadataValue, /) -> Sequence[Fact]:
-        """Return the facts of which a key of the metadata, or a tag, has a value."""
+        """Return the facts whose metadata has this value under this key, or that have this tag."""
         with self._lock:
             return matching((fact for fact in self._facts.values() if fact.is_visible_at(self.now())), key, value)
 
@@ -134,7 +134,7 @@ class MemoryFactStore:
 
 
 def matching(facts: Iterable[Fact], key: str, value: MetadataValue) -> list[Fact]:
-    """Return the facts of which a key has a value; one value of several is enough."""
+    """Return the facts that have a value under a key; of several values, one must be equal."""
     found = []
     for fact in facts:
         here = metadata_of(fact).get(key)
@@ -150,9 +150,9 @@ def inject(
     max_tokens: int = 2000,
     count_tokens: Callable[[str], int] | None = None,
 ) -> str | None:
-    """Return facts that fit a query as a block for a prompt, best first, up to the budget; None if there is nothing.
+    """Return facts that match a query as a block for a prompt, best first, within the budget; None if there are none.
 
-    The first fact that does not fit ends the block.
+    The block ends before the first fact that does not fit.
     """
     if store is None or not query.strip():
         return None

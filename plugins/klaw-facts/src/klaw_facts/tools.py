@@ -1,4 +1,4 @@
-"""The tools that models use: remember, look up, and be told what matters for a message."""
+"""The tools for models: remember a fact, look up facts, and get the context for a message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def moment(text: str | None) -> datetime | None:
-    """Return the moment of a day or a time as a model writes it. Raise QueryError."""
+    """Parse a day or a time from a model. Raise QueryError."""
     if not text:
         return None
     try:
@@ -24,7 +24,7 @@ def moment(text: str | None) -> datetime | None:
 
 
 def make_tools(facts: Facts) -> tuple[Tool, ...]:
-    """Return the tools. None of them removes anything."""
+    """Return the tools. None of them deletes anything."""
 
     def text(description: str, most: int) -> dict[str, Any]:
         return {"type": "string", "description": description, "minLength": 1, "maxLength": most, "pattern": r"\S"}

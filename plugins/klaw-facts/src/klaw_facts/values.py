@@ -1,4 +1,4 @@
-"""Facts, and what else the journal of facts holds, as values."""
+"""Values in the journal of facts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from attrs import field, frozen
 
 from klaw_core import MetadataValue
 
-#: How a fact was checked: a person said so; its text is the quote itself; its text says what the quotes say; it was
-#: not checked.
+#: How a fact was checked: a person stated it; its text is the quote; its text paraphrases the quotes; not checked.
 Verification: TypeAlias = Literal["person", "quote", "paraphrase", "none"]
 #: How exactly ``valid_from`` is known.
 Precision: TypeAlias = Literal["moment", "day", "week", "month", "year", "unknown"]
 
-#: Who makes a fact by hand: nothing that a rule or a model does ends, merges or rewrites it.
+#: Makers of facts by hand. Rules and models never end, merge or rewrite such facts.
 PERSON: Literal["person"] = "person"
 
 
 @frozen(order=True)
 class Quote:
-    """Where something was said: characters ``start`` to ``end`` of a message of a chat."""
+    """A quote: characters ``start`` to ``end`` of a message in a chat."""
 
     chat: str
     message: str
@@ -33,19 +32,19 @@ class Quote:
     end: int
 
     def record(self) -> dict[str, str | int]:
-        """Return the object that the journal keeps."""
+        """Return the object for the journal."""
         return {"chat": self.chat, "message": self.message, "start": self.start, "end": self.end}
 
 
 @frozen
 class Fact:
-    """A claim, where it was said, when it is true and when it was known.
+    """A claim with its quotes, its time of validity, and the time when Klaw learned of it.
 
-    ``valid_from`` and ``valid_to`` say when it is true (None: unknown, and not ended); ``recorded_at``, ``ended_at``
-    and ``retracted_at`` when Klaw learned of it, of its end, and that it was never true. ``made_by`` is ``person``,
-    ``agent``, ``rules``, ``import`` or ``model:NAME``. ``source`` is the session or the file that it comes from.
-    ``said_at`` is when the first of its quotes was said.
-    ``ended_by`` is the fact that took its place, ``supersedes`` what it may take the place of.
+    It is true from ``valid_from`` (None: unknown) to ``valid_to`` (None: it has not ended). Klaw learned of the fact at
+    ``recorded_at``, of its end at ``ended_at``, and that it was never true at ``retracted_at``. ``made_by`` is
+    ``person``, ``agent``, ``rules``, ``import`` or ``model:NAME``. ``source`` is the session or file that it comes
+    from. ``said_at`` is the time of its first quote. ``ended_by`` is the fact that replaced it, ``supersedes`` are the
+    facts that it can replace.
     """
 
     id: str
@@ -84,7 +83,7 @@ class Fact:
 
     @property
     def created_at(self) -> datetime | None:
-        """When it was said, or else recorded."""
+        """The time when it was said; if unknown, when it was recorded."""
         return self.said_at or self.recorded_at
 
     @property
@@ -94,27 +93,27 @@ class Fact:
 
     @property
     def is_bare_quotation(self) -> bool:
-        """Whether this is a sentence that rules took, and nothing else: a chunk says the same and what is around."""
+        """Whether this is just a sentence that rules extracted. A chunk has the same text with its surroundings."""
         return self.made_by == "rules" and self.slot is None and not self.is_pinned
 
     @property
     def is_trusted(self) -> bool:
-        """Whether a model may be told it: somebody stated it, or it was checked against what was said."""
+        """Whether it may be part of a prompt: somebody stated it, or it was verified against its quotes."""
         return self.verified != "none" or not (self.made_by == "rules" or self.made_by.startswith("model:"))
 
     def is_valid_at(self, moment: datetime) -> bool:
-        """Whether it is true at a moment, as far as is known."""
+        """Whether it is true at a moment."""
         begun = self.valid_from is None or self.valid_from <= moment
         return begun and (self.valid_to is None or self.valid_to > moment)
 
     def is_visible_at(self, moment: datetime) -> bool:
-        """Whether lists and searches show it for a moment: it is true then, and neither retracted nor archived."""
+        """Whether lists and searches for a moment show it: it is true then, and neither retracted nor archived."""
         return self.retracted_at is None and not self.is_archived and self.is_valid_at(moment)
 
 
 @frozen
 class Proposal:
-    """An end of a fact that a rule or a model proposes and a person decides on."""
+    """An end of a fact, proposed by a rule or a model for a person to decide."""
 
     id: str
     fact: str
@@ -126,7 +125,7 @@ class Proposal:
 
 @frozen
 class Digest:
-    """What was said in a chat on a day, in short: quotes in order, and a text where a model wrote one."""
+    """A digest of one day of a chat: quotes in order, and a text if a model wrote one."""
 
     id: str
     chat: str
@@ -138,9 +137,9 @@ class Digest:
 
 @frozen
 class Compaction:
-    """A summary of the older messages of a chat, the ids of the messages that stay, and the ledger.
+    """A summary of the older messages of a chat, the ids of the remaining messages, and the ledger.
 
-    The ledger are the numbers, paths, commands and decisions of what was summed up, as they were said.
+    The ledger lists numbers, paths, commands and decisions of the summarised messages, word for word.
     """
 
     chat: str
@@ -152,7 +151,7 @@ class Compaction:
 
 @frozen
 class Batch:
-    """One run of an extractor over the messages of a chat after ``after`` up to ``through``."""
+    """One run of an extractor over the messages of a chat, after the message ``after`` up to ``through``."""
 
     id: str
     chat: str
@@ -171,11 +170,11 @@ class Batch:
 
 
 def make_id(prefix: str, *parts: object) -> str:
-    """Return an id derived from what it stands for: the same parts give the same id."""
+    """Return an id derived from ``parts``: equal parts give equal ids."""
     digest = hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass")).digest()
     return f"{prefix}-{b32encode(digest)[:16].decode().lower()}"
 
 
 def normalised(text: str) -> str:
-    """Return a text by which equal claims are recognised: compatible forms, lower case, single spaces, no end mark."""
+    """Normalise a claim for comparison: compatibility forms, lower case, single spaces, no final punctuation."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".!。！… ")

@@ -1,4 +1,4 @@
-"""``klaw context``: what a model should be told with a message."""
+"""``klaw context``: print the context for a message."""
 
 from __future__ import annotations
 

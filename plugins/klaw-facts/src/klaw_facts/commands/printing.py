@@ -1,4 +1,4 @@
-"""How commands print facts: one a line for people, all fields for JSON."""
+"""Print facts: one per line for people, all fields for JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = ("id", "validity", "subject", "slot", "value", "text", "category", "m
 
 
 def fact_json(fact: Fact) -> dict[str, Any]:
-    """Return every field of a fact, and whether it is shown for now."""
+    """Return every field of a fact, and whether it is visible now."""
     from klaw_core import to_json
     from klaw_facts.recall import validity
 
@@ -44,7 +44,7 @@ def _cells(row: Mapping[str, Any]) -> Sequence[StyledText | str]:
 
 
 def state_of(row: Mapping[str, Any]) -> str:
-    """Return why a fact is not shown for now; empty if it is."""
+    """Return why a fact is not visible now; empty if it is."""
     if row["retracted_at"]:
         return "retracted"
     if row["is_archived"]:
@@ -55,7 +55,7 @@ def state_of(row: Mapping[str, Any]) -> str:
 
 
 def show_change(settings: Settings, fact: Fact, what: str) -> None:
-    """Print what a command did to a fact."""
+    """Print the change of a fact."""
     if settings.json:
         print_json(fact_json(fact))
     elif not settings.quiet:
@@ -73,7 +73,7 @@ def split_slot(_context: click.Context, _parameter: click.Parameter, given: str 
 
 
 def tell_ends(settings: Settings, fact: Fact, facts: Iterable[Fact]) -> None:
-    """Say which values a new fact has ended."""
+    """Report the values that a new fact has ended."""
     from klaw_facts.recall import validity
 
     for old in facts:

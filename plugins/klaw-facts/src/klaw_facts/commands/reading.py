@@ -47,7 +47,7 @@ def time_options(function: Decorated) -> Decorated:
 
 
 def filter_options(function: Decorated) -> Decorated:
-    """Add the options that narrow facts down."""
+    """Add the options that filter facts."""
     function = click.option("--where", multiple=True, metavar="COND", help="Only matching metadata: tags=work.")(
         function
     )

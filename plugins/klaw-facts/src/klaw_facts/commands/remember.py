@@ -1,4 +1,4 @@
-"""``klaw remember``: keep a fact."""
+"""``klaw remember``: store a fact."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def command(
 
 
 def _tell_other_values(settings: Settings, fact: Fact, everything: Iterable[Fact], options: FactsOptions) -> None:
-    """Say that earlier values stay, if nothing declares whether the slot has one value at a time."""
+    """Report that earlier values stay, if it is not declared whether the slot has one value at a time."""
     if not fact.slot or options.is_declared(fact.slot):
         return
     now = datetime.now(UTC)
@@ -109,7 +109,7 @@ def _tell_other_values(settings: Settings, fact: Fact, everything: Iterable[Fact
 
 
 def declare_single(slot: str, slots: Mapping[str, str]) -> str:
-    """Return the command that declares a slot single; ``slots`` are those that the configuration declares."""
+    """Return the command that declares a slot single; ``slots`` are the declared slots of the configuration."""
     if _KEY.fullmatch(slot):
         return f"klaw config set extensions.facts.slots.{slot} single"
     # Such a name cannot be part of a setting's name; the whole table is set.

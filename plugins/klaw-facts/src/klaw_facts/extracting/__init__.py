@@ -1,1 +1,1 @@
-"""From what was said to facts: sentences, rules, slots, dates, verification, models."""
+"""Extraction of facts from messages: sentences, rules, slots, dates, verification, models."""

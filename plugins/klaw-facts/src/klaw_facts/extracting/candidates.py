@@ -1,4 +1,4 @@
-"""What extractors read and what they find: a window of messages, and candidates for facts."""
+"""The input and output of extractors: messages, and candidates for facts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from klaw_facts.values import Quote
 
-#: The headings of contexts that Klaw gives to models: their text is never extracted again.
+#: The headings of Klaw's contexts. Text below them is never extracted again.
 _OWN_BLOCK = re.compile(
     r"^## (?:Relevant memory|Core memory|Relevant Memory)\s*$.*?(?=^(?!\s*$|- |\s|#{2,3} ).+|\Z)",
     re.MULTILINE | re.DOTALL,
@@ -23,8 +23,8 @@ _LONGEST_NAME = 80
 class SourceMessage:
     """A message as extractors read it.
 
-    ``content`` is what was said, character by character as in the journal, but blank where it is a secret or what
-    memory itself had told; ``speaker`` is the name that the journal gives, or the role.
+    ``content`` is the text in the journal with secrets and text from memory replaced by spaces, so that offsets stay
+    correct. ``speaker`` is the name in the journal, or the role.
     """
 
     chat: str
@@ -41,7 +41,7 @@ class SourceMessage:
 
 @frozen
 class Candidate:
-    """A claim that an extractor made of a message, before it is verified. ``when`` is a phrase, not a date."""
+    """A claim that an extractor derived from a message, before verification. ``when`` is a phrase, not a date."""
 
     message: SourceMessage
     quote: str
@@ -52,7 +52,7 @@ class Candidate:
 
 
 def blanked(content: str, redacted: str, meta: Mapping[str, Any]) -> str:
-    """Return a message's content with secrets and its own memory blank, every other character in its place."""
+    """Replace secrets and text from memory in a message by spaces. Offsets do not change."""
     text = content if redacted == content else _without_secrets(content, redacted)
     for told in _told(meta.get("memory")):
         text = text.replace(told, " " * len(told))
@@ -60,14 +60,14 @@ def blanked(content: str, redacted: str, meta: Mapping[str, Any]) -> str:
 
 
 def speaker_of(role: str, meta: Mapping[str, Any]) -> str:
-    """Return who said a message: the name that the journal gives, or the role."""
+    """Return the speaker of a message: the name in the journal, or the role."""
     name = meta.get("name")
     known = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and not name.isspace()
     return " ".join(str(name).split()) if known else role
 
 
 def _told(value: object) -> Iterator[str]:
-    """Yield the texts of memory that a message's ``meta.memory`` names, the longest first."""
+    """Yield the texts in a message's ``meta.memory``, longest first."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -77,7 +77,7 @@ def _told(value: object) -> Iterator[str]:
 
 
 def _without_secrets(content: str, redacted: str) -> str:
-    """Return the content with all that redaction struck out blank: what is left of ``redacted`` stands around it."""
+    """Replace redacted parts of the content by spaces. They are the parts that are missing in ``redacted``."""
     kept = re.split(r"\[redacted(?:: [^\]]*)?\]", redacted)
     text, position = "", 0
     for piece in kept:

@@ -1,6 +1,6 @@
-"""When a sentence says that something is so, computed from the moment at which it was said. English, Russian, Chinese.
+"""Compute the date that a sentence names, from the time when it was said. English, Russian, Chinese.
 
-What cannot be computed is unknown: a date is never guessed.
+A date is never guessed: if it cannot be computed, it is unknown.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ _UNITS: Mapping[str, str] = {"day": "day", "week": "week", "month": "month", "ye
 
 @frozen
 class When:
-    """A moment and how exactly it is known."""
+    """A moment and its precision."""
 
     moment: datetime
     precision: Precision
 
 
 def resolve(text: str, said_at: datetime) -> When | None:
-    """Return the first date that a text names; None if it names none, or one that cannot be computed."""
+    """Return the first date in a text; None if there is none, or it cannot be computed."""
     found = []
     for pattern, compute in _rules():
         if match := pattern.search(text):
@@ -101,7 +101,7 @@ def _iso(match: re.Match[str], _said_at: datetime) -> When:
 
 
 def _named(match: re.Match[str], said_at: datetime) -> When:
-    """Return the day of a month; without a year the nearest."""
+    """Return a day of a month, in the nearest year if none is given."""
     parts = match.groupdict()
     month = _MONTHS[parts["month"].lower().rstrip(".")]
     day, year = int(parts["day"]), parts.get("year")
@@ -112,7 +112,7 @@ def _named(match: re.Match[str], said_at: datetime) -> When:
 
 
 def _month(match: re.Match[str], said_at: datetime) -> When:
-    """Return a month: of the year that is named, or else the last one that has started."""
+    """Return a month, in the given year or else the last one that has begun."""
     month = _MONTHS[match["month"].lower()]
     year = int(match["year"]) if match["year"] else said_at.year - (month > said_at.month)
     return When(datetime(year, month, 1, tzinfo=UTC), "month")

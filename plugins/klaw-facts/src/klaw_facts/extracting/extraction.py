@@ -1,7 +1,7 @@
-"""Extraction: from the messages after each chat's watermark to facts, in batches that are appended whole.
+"""Extraction: read the messages after each chat's watermark, and append facts in atomic batches.
 
-Nothing is taken out of a queue: what is not read yet is what stands after the watermark, and the watermark is a line of
-the same append as the facts. So a failure, or a crash anywhere, loses nothing and does nothing twice.
+There is no queue: unread messages are those after the watermark, and the watermark is appended together with the facts.
+So no failure or crash loses a message or reads one twice.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.records import batch_record
 from klaw_facts.values import Batch, Fact, Quote, make_id, normalised
 
-#: What the rules are; other rules read everything again only if asked to.
+#: The version of the rules. With other rules, everything is read again only on request.
 RULES_VERSION = "rules-1"
 _MESSAGES_PER_BATCH = 200
 _CONTEXT_MESSAGES = 3
-_ENDS = 2  # of a model's answers
+_ENDS = 2  # ends per model answer
 
 
 @frozen
 class ExtractionReport:
-    """What a run did. ``waiting`` are messages that are not read yet, ``problem`` why."""
+    """The result of a run. ``waiting`` counts unread messages, ``problem`` is the reason."""
 
     facts: int = 0
     confirmed: int = 0
@@ -54,7 +54,7 @@ class ExtractionReport:
 
 @define(eq=False)
 class Extraction:
-    """Reads chats after their watermarks. ``suppress_key`` is what the hashes of forgotten facts are keyed with."""
+    """Reads chats after their watermarks. ``suppress_key`` is the key for hashes of forgotten facts."""
 
     conversations: Conversations
     journal: FactsJournal
@@ -65,7 +65,7 @@ class Extraction:
     report: ExtractionReport = field(factory=ExtractionReport)
 
     def run(self, chat: str | None = None, limit: int | None = None, *, dry_run: bool = False) -> ExtractionReport:
-        """Read what is new, at most ``limit`` messages; with ``dry_run`` append nothing. Raise StoreError."""
+        """Read new messages, at most ``limit``; with ``dry_run`` append nothing. Raise StoreError."""
         self.report = ExtractionReport()
         extractor = self._extractor()
         for found in self.conversations.journal.chats():
@@ -75,7 +75,7 @@ class Extraction:
         return self.report
 
     def waiting(self) -> int:
-        """Return how many messages stand after the watermarks."""
+        """Return the number of messages after the watermarks."""
         return sum(len(self._unread(chat)) for chat in self.conversations.journal.chats())
 
     def read_message(self, chat: Chat, message: Message) -> SourceMessage:
@@ -86,7 +86,7 @@ class Extraction:
         return SourceMessage(chat.name, message.id, message.role, speaker, content, message.ts)
 
     def suppression(self, subject: str, text: str) -> str:
-        """Return the keyed hash of a claim: it says that it was forgotten, and not what it was."""
+        """Return the keyed hash of a claim, which identifies a forgotten claim without revealing it."""
         claim = f"{subject}\0{normalised(text)}"
         return hmac.new(self.suppress_key(), claim.encode("utf-8", "surrogatepass"), sha256).hexdigest()
 
@@ -96,7 +96,7 @@ class Extraction:
         return hmac.new(self.suppress_key(), place.encode("utf-8", "surrogatepass"), sha256).hexdigest()
 
     def _extractor(self) -> ModelExtractor | None:
-        """Return what asks the model; None for the rules. Raise LanguageModelError if there is no model."""
+        """Return the extractor for the model; None for rules. Raise LanguageModelError if there is no model."""
         if self.options.extractor != "model":
             return None
         return ModelExtractor(Asker(self.language_model()), tuple(self.options.curves))
@@ -112,7 +112,7 @@ class Extraction:
         return model
 
     def _run_chat(self, chat: Chat, extractor: ModelExtractor | None, limit: int | None, *, dry_run: bool) -> bool:
-        """Read a chat after its watermark; return False if another process has moved it meanwhile."""
+        """Read a chat after its watermark; return False if another process has moved it in the meantime."""
         after = self.journal.state().watermarks.get(chat.name, "")
         unread = self._unread(chat)
         messages = [self.read_message(chat, message) for message in unread]
@@ -139,7 +139,7 @@ class Extraction:
         """Return the messages of a chat after its watermark, in order."""
         lines = self.conversations.read(chat)
         entries = [line.message for line in lines if isinstance(line, JournalEntry) and not line.duplicate]
-        # Where the last message that was read is forgotten, the batch before it says how far reading went.
+        # If the last message that was read is forgotten, use the watermark of the batch before.
         through = {batch.through for batch in self.journal.state().batches.values() if batch.chat == chat.name}
         after = max((index + 1 for index, message in enumerate(entries) if message.id in through), default=0)
         return entries[after:]
@@ -147,7 +147,7 @@ class Extraction:
     def _window(
         self, messages: Sequence[SourceMessage], extractor: ModelExtractor | None, limit: int | None
     ) -> list[SourceMessage]:
-        """Return the first messages that are read together."""
+        """Return the first unread messages, as many as are read together."""
         most = _MESSAGES_PER_BATCH if limit is None else min(limit, _MESSAGES_PER_BATCH)
         window = list(messages[:most])
         if extractor is None:
@@ -170,9 +170,9 @@ class Extraction:
         *,
         dry_run: bool,
     ) -> int:
-        """Read a window, or the first half of it that can be read, and append its batch; return how many messages.
+        """Read a window, or its first half if that fails, and append the batch; return the number of messages.
 
-        0 if another process has moved the watermark from ``after`` meanwhile.
+        Return 0 if another process has moved the watermark from ``after`` in the meantime.
         """
         sources = [message for message in window if self._is_source(message)]
         asker = None if extractor is None else extractor.asker
@@ -191,7 +191,7 @@ class Extraction:
         used = Usage() if asker is None else asker.usage - start
         with self.journal.turn():
             if not dry_run and self.journal.state().watermarks.get(chat.name, "") != after:
-                return 0  # another process has read some of them meanwhile
+                return 0  # another process has read some of them in the meantime
             resolver = Resolver(self.journal.state(), self.options, self.now(), by, batch)
             for fact in facts:
                 resolver.add(fact)
@@ -225,12 +225,12 @@ class Extraction:
         if not sources:
             return []
         found = extractor.extract(sources, before)
-        # Small models often answer with an empty list. Where the rules find a statement, that is asked once more.
+        # Small models often answer with an empty list. If the rules find a statement, the model is asked once more.
         is_suspect = not found and next(iter(rule_extractor.extract(sources)), None) is not None
         return extractor.extract(sources, before, again=True) if is_suspect else found
 
     def _facts(self, candidates: Sequence[Candidate], window: Sequence[SourceMessage]) -> tuple[list[Fact], int]:
-        """Return the facts that candidates become, and how many become none."""
+        """Return the facts from candidates, and the number of rejected candidates."""
         facts: dict[str, Fact] = {}
         suppressed = self.journal.state().suppressed
         refused = 0
@@ -246,7 +246,7 @@ class Extraction:
         return list(facts.values()), refused
 
     def _relations(self, facts: Sequence[Fact], extractor: ModelExtractor | None) -> list[tuple[Fact, Fact]]:
-        """Return the pairs of facts of which the model says that the newer ends the older one."""
+        """Return the pairs of facts in which, according to the model, the newer fact ends the older one."""
         if extractor is None or self._is_over_budget(extractor):
             return []
         current = [
@@ -288,9 +288,9 @@ class Extraction:
 
 
 def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | None:
-    """Return the fact that a candidate becomes by verification, None if its quote was never said.
+    """Verify a candidate and return it as a fact; None if its quote is not in the messages.
 
-    Its subject is the speaker of the quoted message, whoever the claim is about.
+    The subject of the fact is the speaker of the quoted message, even if the claim is about somebody else.
     """
     verified = verify(candidate, window)
     if verified is None:
@@ -298,7 +298,7 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     message = next(item for item in window if (item.chat, item.id) == (verified.quote.chat, verified.quote.message))
     said = message.content[verified.quote.start : verified.quote.end]
     category = candidate.category or category_of(verified.text)
-    slot, value = slot_of(said) or (None, None)  # of what was said: a model's quote may differ from it
+    slot, value = slot_of(said) or (None, None)  # from the message, because a model's quote may differ
     when = resolve_date(candidate.when, message.said_at) if candidate.when else None
     if when is not None and not _is_said(candidate.when, said):
         when = None

@@ -35,7 +35,7 @@ _RELATIONS_SCHEMA = list_schema(
 
 
 def facts_schema(categories: Sequence[str]) -> dict[str, Any]:
-    """Return the schema of an answer."""
+    """Return the JSON Schema of an answer."""
     text = {"type": "string"}
     properties = {
         "m": {"type": "integer"},
@@ -57,10 +57,10 @@ class ModelExtractor:
     def extract(
         self, window: Sequence[SourceMessage], before: Sequence[SourceMessage] = (), *, again: bool = False
     ) -> list[Candidate]:
-        """Return candidates from a window of messages. ``before`` is only context.
+        """Return candidates from a window of messages. ``before`` are earlier messages, for context only.
 
-        With ``again`` the model is told that there is something to be found.
-        Raise UnusableAnswerError if the model answered nothing of use, LanguageModelError if it did not answer.
+        With ``again`` the prompt says that there is something to find. Raise UnusableAnswerError if the answer is
+        unusable, LanguageModelError if the model does not answer.
         """
         lines = [f"[context, do not use] {message.speaker}: {message.content.strip()}" for message in before]
         lines += [numbered(number, message) for number, message in enumerate(window, start=1)]
@@ -107,5 +107,5 @@ class ModelExtractor:
 
 
 def numbered(number: int, message: SourceMessage) -> str:
-    """Return a message as a line of a prompt, by the number that stands for it in answers."""
+    """Return a message as a numbered line of a prompt; answers refer to the number."""
     return f"[{number}] {message.said_at.date().isoformat()} {message.speaker}: {message.content.strip()}"

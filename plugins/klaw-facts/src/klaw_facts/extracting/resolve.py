@@ -1,7 +1,7 @@
-"""Whether a new fact is one that is known, ends one, or is new. Similarity never decides: it only nominates.
+"""Decide whether a new fact confirms a known one, ends one, or is new. Similarity only selects candidates for that.
 
-A fact ends another only where both have one slot that is declared to have one value at a time, or where a model says
-so in an integer; what a person wrote is never ended, only proposed to be.
+A fact ends another only if both have the same single-valued slot, or if a model says so, with an integer. The end of a
+person's fact is only proposed.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from klaw_facts.values import Fact, normalised
 
 @define(eq=False)
 class Resolver:
-    """Makes operations of new facts, against the state before and what this batch has made of it.
+    """Turns new facts into operations, given the previous state and the earlier operations of this batch.
 
-    Ends are kept apart until the batch is complete: if there are more than ``max_ends``, all wait for review.
-    ``words_count``: a fact that says the value of a slot in other words is another fact, as where somebody stated it.
+    Ends are collected until the batch is complete: if there are more than ``max_ends``, all need review.
+    ``words_count``: a fact with the same value of a slot in other words is a new fact, as for stated facts.
     """
 
     state: State
@@ -48,9 +48,9 @@ class Resolver:
                 self._remember(fact)
 
     def add(self, fact: Fact) -> Fact:
-        """Take in a fact: confirm one that says the same, or assert it and end what it takes the place of.
+        """Add a fact: confirm a known fact with the same content, or assert it and end the facts that it replaces.
 
-        Return the fact that stands for it: one that is known, or its own.
+        Return the known fact, or the new one.
         """
         known = self._same(fact)
         if known is not None:
@@ -63,7 +63,7 @@ class Resolver:
         if self.options.is_single(fact.slot):
             later = self._end_earlier(fact)
         self.operations.append({**fact_record(fact, self.ts), "batch": self.batch})
-        if later is not None:  # it became known late, and was true until the one that began after it
+        if later is not None:  # it became known late: it was true until the later value began
             until = format_ts(_begin(later, self.ts))
             self._do("end", fact, by_fact=later.id, reason="slot", valid_to=until)
             fact = evolve(fact, valid_to=parse_ts(until))
@@ -84,7 +84,7 @@ class Resolver:
         return [*self.operations, *self.ends]
 
     def end(self, old: Fact, new: Fact, reason: str) -> None:
-        """End a fact with the beginning of another; one that a person wrote is only proposed to end."""
+        """End a fact when another begins; only propose the end of a person's fact."""
         moment = new.valid_from or new.said_at or self.ts
         values: dict[str, Any] = {
             "fact": old.id,
@@ -102,7 +102,7 @@ class Resolver:
         moment = _begin(fact, self.ts)
         same = self._by_text.get((fact.subject, normalised(fact.text)), ())
         ended = {end["fact"] for end in self.ends}
-        for known in same:  # one that had ended before this was said is no longer what is said
+        for known in same:  # a fact that ended before this was said is not confirmed by it
             if known.id not in ended and (known.valid_to is None or moment < known.valid_to):
                 return known
         if self.words_count or not fact.slot or not self.options.is_single(fact.slot):
@@ -111,7 +111,7 @@ class Resolver:
         return next((item for item in live if same_value(item.value, fact.value)), None)
 
     def _end_earlier(self, fact: Fact) -> Fact | None:
-        """End the values of this slot that began before; return the first that began later, which ends this one."""
+        """End the earlier values of this slot; return the first later value, which ends this one."""
         moment = _begin(fact, self.ts)
         live = [
             item
@@ -137,7 +137,7 @@ class Resolver:
 
 
 def nominees(fact: Fact, facts: Iterable[Fact]) -> list[Fact]:
-    """Return the current facts of the same subject that share a content word with a fact: what a model may be asked."""
+    """Return current facts of the same subject that share a content word with a fact, as candidates for a model."""
     words = set(normalised(fact.text).split())
     return [
         other

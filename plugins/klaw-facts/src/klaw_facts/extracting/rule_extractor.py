@@ -1,4 +1,4 @@
-"""The extractor ``rules``: sentences of a message, word for word, that look like facts."""
+"""The extractor ``rules``: verbatim sentences that look like facts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a sentence is worth as a fact, and its category: patterns in English, Russian and Chinese.
+"""Score a sentence as a fact, and find its category: patterns in English, Russian and Chinese.
 
-Weights and threshold were set by hand; nothing has measured them yet.
+Weights and threshold were chosen by hand and not measured.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-#: Sentences that score less are no facts.
+#: Sentences with a lower score are not facts.
 THRESHOLD = 1.5
-#: The most facts of one message.
+#: The maximum number of facts per message.
 MOST_PER_MESSAGE = 3
 
 _FLAGS = re.IGNORECASE
@@ -38,7 +38,7 @@ _ACKNOWLEDGEMENT = re.compile(
     r"|спасибо|хорошо|ладно|понятно|привет|пока|круто|отлично|好的?|嗯+|是的|谢谢|不客气|你好|再见|没问题|哈+)\b.{0,25}$",
     _FLAGS | re.DOTALL,
 )
-# Agreement with what somebody else said, and nothing besides but a name: "I 100% agree, Mel."
+# Agreement with another speaker, and nothing else except a name: "I 100% agree, Mel."
 _AGREEMENT = re.compile(
     r"^(?:(?:i|we)(?: (?:\d+ ?%|also|too|so|really|totally|completely|fully|absolutely|definitely|wholeheartedly"
     r"|couldn['’]t|could not))* agree(?: more)?(?: (?:with|on) (?:you|that|this)| completely| totally)*"
@@ -54,7 +54,7 @@ _CODE = re.compile(r"^\s*(?:```|\$ |>>> |import |from \w+ import|def |class |\{|
 _SHORT, _LONG = 15, 60
 
 _CATEGORIES: Mapping[str, str] = {
-    # An instruction, not what somebody always or never does.
+    # An instruction, not a habit.
     "rule": r"^\W*(?:from now on|(?:please )?(?:always|never|don't ever|do not ever))\b|\bplease (?:always|never)\b"
     r"|^\W*(?:всегда|никогда не|впредь|отныне)\b|以后(?:都|请)|^(?:请?总是|永远(?:不要|别))",
     "identity": r"\bmy (?:full |last |first |middle )?(?:name|birthday|age|nationality)\b|\bi(?:'m| am) \d+ years old|\bi was born\b"
@@ -93,7 +93,7 @@ _IMPORTANCE: Mapping[str, float] = {
 
 
 def score(text: str) -> float:
-    """Return how much a sentence looks like a fact; questions, acknowledgements, agreement and code are below any threshold."""
+    """Return how much a sentence looks like a fact; negative for questions, acknowledgements, agreement and code."""
     if _QUESTION.search(text) or _CODE.search(text):
         return -2.0
     if _ACKNOWLEDGEMENT.match(text) or _AGREEMENT.match(text):
@@ -112,12 +112,12 @@ def score(text: str) -> float:
 
 
 def category_of(text: str) -> str:
-    """Return the first category whose pattern is in a sentence."""
+    """Return the first category whose pattern matches a sentence."""
     return next((name for name, pattern in _patterns().items() if pattern.search(text)), "conversation")
 
 
 def importance_of(category: str) -> float:
-    """Return the importance that facts of a category begin with."""
+    """Return the initial importance of facts of a category."""
     return _IMPORTANCE.get(category, 0.5)
 
 

@@ -1,4 +1,4 @@
-"""Sentences of a message, each with its place in it. English, Russian and Chinese."""
+"""Split a message into sentences with their positions. English, Russian and Chinese."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sentence:
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """Yield the sentences of a text, without white space around them and without the marks of lists."""
+    """Yield the sentences of a text without surrounding white space and list markers."""
     start = 0
     for match in _END.finditer(text):
         if match[0] == "." and _ABBREVIATION.search(text[max(start, match.end() - 8) : match.end()]):

@@ -1,6 +1,6 @@
-"""Declared slots: what a sentence says of a name, a home, a deadline. Patterns in English, Russian and Chinese.
+"""Declared slots, such as name, home and deadline: patterns in English, Russian and Chinese.
 
-A slot is never invented: a sentence that no pattern matches has none. A question, a condition, a denial or a wish sets none.
+A sentence has a slot only if a pattern matches. A question, a condition, a denial or a wish has none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DATE = (
     r"|\d{1,2}\s+(?:января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря)(?:\s+\d{4})?"
     r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号])"
 )
-# A small word belongs to a name only if a capital follows: "Rio de Janeiro", but not "Lyon last week".
+# A lower-case word is part of a name only before a capital: "Rio de Janeiro", but not "Lyon last week".
 _PLACE = r"[A-Z][\w’'-]*(?:(?:[ -](?:de|la|of|the|upon|am))*[ -][A-Z][\w’'-]*)*(?:,\s+[A-Z][\w’'-]*)*"
 _NAME = r"[A-Z][\w’'-]+(?:\s+[A-Z][\w’'-]+){0,3}"
 _RU_NAME = r"[А-ЯЁ][\w-]+(?:\s+[А-ЯЁ][\w-]+){0,2}"
@@ -116,7 +116,7 @@ _TRAILING = re.compile(r"\s+(?:and|but|so|because|since|where|with|when|for|in|a
 
 
 def slot_of(text: str) -> tuple[str, str] | None:
-    """Return the slot and the value that a sentence states, None if it states none for certain."""
+    """Return the slot and the value that a sentence states; None if it does not clearly state one."""
     if _UNSURE.search(text):
         return None
     for slot, pattern in _compiled():
@@ -135,7 +135,7 @@ def slot_of(text: str) -> tuple[str, str] | None:
 
 
 def same_value(one: str | None, other: str | None) -> bool:
-    """Whether two values of a slot are the same."""
+    """Return whether two values of a slot are the same."""
     return normalised(one or "") == normalised(other or "")
 
 

@@ -1,7 +1,7 @@
-"""Verification without a model: a claim is checked against what was said, and can only lose.
+"""Verify claims against the journal, without a model. Verification can only lower the grade of a claim.
 
-A quote must stand in the journal. A claim must hold nothing that its quote does not: no number, name, negation or
-quantifier. Where it does, the quote itself is the fact.
+A quote must be in the journal. A claim must not contain a number, name, negation or quantifier that its quote lacks.
+If it does, the quote itself becomes the fact.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from klaw_facts.extracting.candidates import Candidate, SourceMessage
 from klaw_facts.extracting.sentences import sentences
 from klaw_facts.values import Quote, Verification
 
-#: Characters; what is longer is no statement, but code or a paste.
+#: Characters. Longer text is code or pasted text, not a statement.
 LONGEST_QUOTE = 1_000
 _MOST_EDITS = 0.1
 _LONGEST_FUZZY = 400
@@ -51,7 +51,7 @@ _DATED = re.compile(
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[?？][\"'”’»)\]]*\s*$")
-#: Characters of a Chinese claim that say nothing by themselves.
+#: Chinese characters without content.
 _GRAMMAR = frozenset("的了是在和与有我他她它你们这那也就都很把被对从到于以为之其用户")
 _QUANTIFIER = re.compile(
     r"\b(?:all|always|every|everyone|only|both|most|never|none|все|всегда|кажд\w+|только|оба)\b|都|总是|每|只|全部",
@@ -125,7 +125,7 @@ _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "«": '
 
 @frozen
 class Verified:
-    """What is left of a candidate: the quote's place, the text that may be kept, and the grade."""
+    """The result for a candidate: the place of its quote, the accepted text, and the grade."""
 
     quote: Quote
     text: str
@@ -134,9 +134,9 @@ class Verified:
 
 
 def verify(candidate: Candidate, window: Sequence[SourceMessage]) -> Verified | None:
-    """Return what of a candidate is true to what was said; None if its quote was said by nobody, or was a question or a paste.
+    """Verify a candidate; return None if its quote is not in the messages, or is a question or pasted text.
 
-    A quote is widened to whole sentences: what was cut off might have been "not".
+    A quote is extended to whole sentences, because the omitted words might include "not".
     """
     for message in (candidate.message, *(other for other in window if other is not candidate.message)):
         place = align(candidate.quote, message.content)
@@ -157,7 +157,7 @@ def verify(candidate: Candidate, window: Sequence[SourceMessage]) -> Verified | 
 
 
 def align(quote: str, content: str) -> tuple[int, int] | None:
-    """Return where a quote stands in a message: exactly, but for case, spaces and marks, or within a tenth of edits."""
+    """Find a quote in a message: equal except for case, spaces and punctuation, or within 10 % edit distance."""
     wanted = quote.strip()
     if not wanted:
         return None
@@ -174,7 +174,7 @@ def align(quote: str, content: str) -> tuple[int, int] | None:
 
 
 def contradiction(claim: str, said: str, speaker: str) -> str:
-    """Return what a claim says that its quote does not; empty if there is nothing."""
+    """Return what a claim contains and its quote does not; empty if nothing."""
     source = f"{speaker} {said}"
     for what, words in (
         ("number", lambda text: {*_NUMBER.findall(text), *_words_of(_COUNTED, text)}),
@@ -195,7 +195,7 @@ def contradiction(claim: str, said: str, speaker: str) -> str:
 
 
 def lost_details(said: str, shorter: str) -> set[str]:
-    """Return the numbers, names and dates of a text that a shorter form of it does not hold, in lower case."""
+    """Return the numbers, names and dates of a text that its shorter form lacks, in lower case."""
     names = {name.casefold() for name in _NAME.findall(said)} - _STOP
     kept = {form for word in _WORD.findall(shorter) for form in (word.casefold(), _stem(word))}
     lost = {name for name in names if not kept & {name, _stem(name)}}
@@ -211,7 +211,7 @@ def _new_names(claim: str, source: str) -> set[str]:
 
 
 def _too_far(claim: str, source: str) -> str:
-    """Return whether a claim says nothing, or too much that was not said: half of its words, or a Chinese character."""
+    """Return why a claim is empty or too far from its source: half of its words, or one Chinese character, are new."""
     if "CJK" in _scripts(claim):
         added = _characters(claim) - _characters(source)
         return f"a character that was not said: {min(added)}" if added else ""
@@ -224,7 +224,7 @@ def _too_far(claim: str, source: str) -> str:
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
-    """Return a text by which quotes are compared, and where each of its characters comes from."""
+    """Return a folded text for comparing quotes, and the original index of each of its characters."""
     folded: list[str] = []
     places: list[int] = []
     for index, character in enumerate(text):
@@ -239,7 +239,7 @@ def _folded(text: str) -> tuple[str, list[int]]:
 
 
 def _nearest(key: str, folded: str, places: Sequence[int]) -> tuple[int, int] | None:
-    """Return the place that is within a tenth of edits of the key, None if there is none."""
+    """Return the range within 10 % edit distance of the key; None if there is none."""
     matcher = SequenceMatcher(None, folded, key, autojunk=False)
     block = matcher.find_longest_match(0, len(folded), 0, len(key))
     if block.size < len(key) // 3:
@@ -256,7 +256,7 @@ def _nearest(key: str, folded: str, places: Sequence[int]) -> tuple[int, int] | 
 
 
 def _stem(word: str) -> str:
-    """Return a word without the ending of a possessive or a plural."""
+    """Remove the ending of a possessive or a plural."""
     return re.sub(r"(?:'s|’s|s|ing|ed)$", "", word.casefold())
 
 
@@ -278,6 +278,6 @@ def _words_of(pattern: re.Pattern[str], text: str) -> set[str]:
 
 
 def _whole_sentences(content: str, start: int, end: int) -> tuple[int, int]:
-    """Return the place of the sentences that a place is part of."""
+    """Extend a range to whole sentences."""
     touched = [item for item in sentences(content) if item.start < end and start < item.end]
     return (touched[0].start, touched[-1].end) if touched else (start, end)
