@@ -1,1 +1,1 @@
-"""Core memory: the few facts about user and agent that are part of every prompt."""
+"""Core memory: the few facts about the user and the agent that are part of every prompt."""

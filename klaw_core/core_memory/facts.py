@@ -1,7 +1,6 @@
-"""Core memory: the few facts that every call to a model is given, in ``core_memory.json``.
+"""Core memory: the few facts that are part of every prompt, stored in ``core_memory.json``.
 
-The file is the truth and may be edited by hand at any time: it is read anew for every call, and what Klaw does
-not know in it is kept.
+The file may be edited by hand at any time: Klaw reads it again for every call and preserves unknown keys.
 """
 
 import json
@@ -22,10 +21,11 @@ SECTIONS: tuple[str, ...] = get_args(Section)
 MAX_KEY_CHARACTERS = 200
 MAX_VALUE_CHARACTERS = 10_000
 
-_NAMED = 20  # keys of a message
+_MAX_LISTED_KEYS = 20  # in an error message
 
-_IMPORTED = "user_md_imported"  # the file's field that remembers it
-# Klaw writes no more; by hand it may be more, which is read, and beyond that can still be made smaller.
+_IMPORTED = "user_md_imported"  # the field of the file that records the import of a USER.md
+# Klaw writes files up to the first limit. It reads larger ones, which a manual edit can produce, up to the second.
+# Files up to the third limit can only be made smaller.
 _MAX_WRITTEN_BYTES = 1 << 20
 _MAX_FILE_BYTES = 16 << 20
 _MAX_REPAIRED_BYTES = 1 << 30
@@ -41,7 +41,7 @@ class CoreFacts:
     def render(self) -> str:
         """Return the facts as a block of Markdown for a system prompt; empty if there are none.
 
-        The lines of a value after its first are indented, so that a value cannot begin a heading of the prompt.
+        The second and later lines of a value are indented, so that a value cannot start a heading in the prompt.
         """
         titles = (("About the user", self.user), ("About yourself, the agent", self.agent))
         blocks = [f"### {title}\n\n{_items(facts)}" for title, facts in titles if facts]
@@ -52,21 +52,19 @@ class CoreFacts:
 class CoreMemory:
     """Two sections of keys and texts. Safe for several threads and processes at once.
 
-    ``place`` is the JSON file, ``core_memory.json``, which can be given as its path.
+    ``place`` is the JSON file ``core_memory.json``, or its path.
 
-    Every method raises StoreCorruptError if the file is invalid, for example after a manual edit. Such a file is never
-    overwritten: it stays until a person fixes it, and a copy is stored
-    next to it as ``core_memory.json.broken-1`` (``-2`` …, one for each different content).
+    Every method raises StoreCorruptError if the file is invalid, for example after a manual edit. Klaw never
+    overwrites an invalid file. It stores a copy next to it as ``core_memory.json.broken-1`` (``-2`` …, one for each
+    different content).
     """
 
     place: OwnedText = field(converter=as_text)
 
     def get(self) -> CoreFacts:
-        """Return all facts; none if there is no file yet.
+        """Return all facts, or none if the file does not exist.
 
-        A number or a list that a person wrote is returned as JSON text.
-
-        Raise StoreCorruptError, StoreError.
+        A value that is not a string is returned as JSON text. Raise StoreCorruptError, StoreError.
         """
         table = self._load()
         return CoreFacts(*({key: _text(value) for key, value in table[section].items()} for section in SECTIONS))
@@ -76,16 +74,16 @@ class CoreMemory:
         return self.get().render()
 
     def update(self, section: str, key: str, value: str) -> None:
-        """Set one key; it is on the disk when this returns.
+        """Set one key; it is on disk when this returns.
 
-        Raise NotFoundError for an unknown section, RecordError for an empty key, one of several lines or over 200
-        characters, or a value over 10,000, or if core memory would exceed its size limit;
+        Raise NotFoundError for an unknown section. Raise RecordError if the key is empty, has several lines or over
+        200 characters, if the value has over 10,000 characters, or if core memory would exceed its size limit. Raise
         StoreCorruptError, StoreError.
         """
         self.update_all([(section, key, value)])
 
     def update_all(self, facts: Iterable[tuple[str, str, str]]) -> None:
-        """Set several keys, given as section, key and value, at once; as :meth:`update`, all of them or none."""
+        """Set several keys, each given as (section, key, value): all or none. Raise the errors of :meth:`update`."""
         facts = tuple(facts)
         for section, key, value in facts:
             _check_section(section)
@@ -99,12 +97,12 @@ class CoreMemory:
                 self._save(table, size)
 
     def delete(self, section: str, key: str) -> None:
-        """Remove one key. Raise NotFoundError if it is not there, StoreCorruptError, StoreError."""
+        """Remove one key. Raise NotFoundError if it does not exist, StoreCorruptError, StoreError."""
         _check_section(section)
         with self.place.changing():
             table, size = self._load_any()
             if key not in table[section]:
-                known = ", ".join(list(table[section])[:_NAMED]) or "nothing yet"
+                known = ", ".join(list(table[section])[:_MAX_LISTED_KEYS]) or "nothing yet"
                 raise NotFoundError(
                     f"core memory has no key {key!r} in section {section!r}", hint=f"known keys: {known}"
                 )
@@ -112,10 +110,10 @@ class CoreMemory:
             self._save(table, size)
 
     def init_from_user_md(self, text: str) -> Mapping[str, str]:
-        """Fill ``user`` from a USER.md, once, where it has no value yet; return the facts that were added.
+        """Add the facts of a USER.md to ``user`` once; return the added facts.
 
-        The file records that it was done (a USER.md without any fact does not count); after that, the text is ignored.
-        Raise RecordError, and change nothing, if a fact is too long.
+        Existing keys keep their values. The file records the import, and later calls do nothing; a USER.md without
+        facts does not count as an import. Raise RecordError, and change nothing, if a fact is too long.
         """
         with self.place.changing():
             table, size = self._load_any()
@@ -131,18 +129,18 @@ class CoreMemory:
         return added
 
     def _load(self) -> dict[str, Any]:
-        """Return the file's object, with both sections in it. Raise StoreCorruptError, StoreError."""
+        """Return the file's JSON object, with both sections. Raise StoreCorruptError, StoreError."""
         table, _ = self._load_any(_MAX_FILE_BYTES)
         return table
 
-    def _load_any(self, most: int = _MAX_REPAIRED_BYTES) -> tuple[dict[str, Any], int]:
-        """Return the object of a file of at most so many bytes, and how many it has."""
-        data = self.place.read(most + 1)
+    def _load_any(self, max_bytes: int = _MAX_REPAIRED_BYTES) -> tuple[dict[str, Any], int]:
+        """Return the JSON object of a file of at most ``max_bytes``, and the file's size in bytes."""
+        data = self.place.read(max_bytes + 1)
         if data is None:
             return {section: {} for section in SECTIONS}, 0
-        if len(data) > most:
-            hint = "make it smaller with `klaw core delete`" if most < _MAX_REPAIRED_BYTES else "move it away"
-            raise StoreCorruptError(f"{self.place.location} has over {most >> 20} MiB", hint=hint)
+        if len(data) > max_bytes:
+            hint = "make it smaller with `klaw core delete`" if max_bytes < _MAX_REPAIRED_BYTES else "move it away"
+            raise StoreCorruptError(f"{self.place.location} has over {max_bytes >> 20} MiB", hint=hint)
         try:
             table = decode(data)
         except RecordError as error:
@@ -153,7 +151,7 @@ class CoreMemory:
         return table, len(data)
 
     def _save(self, table: Mapping[str, Any], before: int) -> None:
-        """Write the file, unless it would be too large and larger than it was. Raise RecordError, StoreError."""
+        """Write the file. Raise RecordError if it would be too large and has grown, StoreError."""
         text = json.dumps(table, ensure_ascii=False, indent=2) + "\n"
         size = len(text.encode("utf-8", "surrogatepass"))
         if size > max(before, _MAX_WRITTEN_BYTES):
@@ -164,7 +162,7 @@ class CoreMemory:
         self.place.replace(text)
 
     def _broken(self, data: bytes, reason: str) -> StoreCorruptError:
-        """Keep a copy of what the file holds, and return the error that names both files."""
+        """Store a copy of the invalid file; return an error that names both files."""
         try:
             where = f"a copy is kept as {self.place.keep_aside(data)}"
         except OSError as error:
@@ -181,7 +179,7 @@ def _check_section(section: str) -> None:
 
 
 def _check(key: object, value: object) -> None:
-    """Raise RecordError for what core memory does not take."""
+    """Raise RecordError for an invalid key or value."""
     if not isinstance(key, str) or not isinstance(value, str):
         raise RecordError("a key and a value of core memory must be strings")
     if not key.strip() or not key.isprintable():

@@ -1,12 +1,12 @@
-"""The facts in a USER.md: what a person wrote about themselves, as keys and values."""
+"""Parse a USER.md, in which a person describes themselves, into keys and values."""
 
 import re
 from collections.abc import Iterator, Mapping
 
-#: A key is a few words, then a colon and a space; a sentence with a colon in it is none.
+#: A key: a few words followed by a colon and a space. A sentence with a colon in it does not match.
 _LABEL = r"[^\W_](?:[^\n:*.!?;,`\[\]]{0,48}[^\s:*.!?;,`\[\]])?"
 _FACT = re.compile(
-    rf"""(?P<indent>\s*)(?:[-*+]\s+)?                        # perhaps a list item
+    rf"""(?P<indent>\s*)(?:[-*+]\s+)?                        # an optional list marker
     (?:\*\*(?P<bold>{_LABEL})(?::\s*\*\*|\*\*\s*:)(?=\s|$)   # **Name:** or **Name**:
     |(?P<plain>{_LABEL}):(?=\s|$))                           # Name:
     \s*(?P<value>.*)""",
@@ -16,15 +16,15 @@ _HEADING = re.compile(r" {0,3}#{1,6}\s+(?P<title>.*?)(?:\s+#+)?\s*$")
 _FENCE = re.compile(r"\s*(?P<mark>`{3,}|~{3,})")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_MOST_WORDS = 5
+_MAX_KEY_WORDS = 5
 
 
 def parse_user_md(text: str) -> Mapping[str, str]:
-    """Return the facts of a USER.md by key, in order; of two with one key, the first.
+    """Return the facts of a USER.md by key, in order; the first fact of a key counts.
 
-    ``Name: X``, ``- Name: X`` and ``**Name**: X`` are facts. Other text below a heading is that heading's fact, and
-    what is indented below an empty ``Projects:`` is that one's; list items are joined with ``; ``. A key is in
-    lower case, its words joined with ``_``. Fenced code and comments are left out, and text below nothing.
+    ``Name: X``, ``- Name: X`` and ``**Name**: X`` are facts. Other text below a heading is the value of the heading.
+    Indented text below an empty ``Projects:`` is the value of ``projects``. List items are joined with ``; ``. A key
+    is in lower case, its words joined with ``_``. Fenced code, comments and text before the first heading are ignored.
     """
     facts: dict[str, list[str]] = {}
     heading = open_key = ""
@@ -35,7 +35,7 @@ def parse_user_md(text: str) -> Mapping[str, str]:
             open_key = ""
         elif open_key and line[0].isspace():
             facts[open_key].append(_bare(line))
-        elif (found := _FACT.fullmatch(line)) and len((found["bold"] or found["plain"]).split()) <= _MOST_WORDS:
+        elif (found := _FACT.fullmatch(line)) and len((found["bold"] or found["plain"]).split()) <= _MAX_KEY_WORDS:
             open_key = ""
             key, value = _key(found["bold"] or found["plain"]), found["value"].strip()
             if key not in facts:
@@ -47,7 +47,7 @@ def parse_user_md(text: str) -> Mapping[str, str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines that may hold facts: not those of fenced code, without comments and the byte order mark."""
+    """Yield the lines outside fenced code, without comments and the byte order mark."""
     fence = ""
     for line in _COMMENT.sub("", text.removeprefix("\ufeff")).splitlines():
         found = _FENCE.match(line)
@@ -64,7 +64,7 @@ def _key(label: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """Return a line's text, a list item ending in a semicolon that :func:`_joined` makes use of."""
+    """Strip a line; a list item loses its marker and ends with a semicolon as the separator for :func:`_joined`."""
     found = _ITEM.match(line)
     return f"{line[found.end() :].strip()};" if found else line.strip()
 

@@ -1,1 +1,1 @@
-"""Looking after a memory: is everything as it should be (``doctor``), and taking it elsewhere (``export``)."""
+"""Maintenance of a memory: checks and repair (``doctor``), ``status``, ``reindex``, ``export`` and ``import``."""

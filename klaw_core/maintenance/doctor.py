@@ -1,7 +1,6 @@
-"""``klaw doctor``: every check, and fixing what can be fixed without loss.
+"""``klaw doctor``: run all checks, and fix what can be fixed without losing data.
 
-What was fixed is not believed but looked at again: a finding counts as fixed when a second examination does not make
-it any more.
+After a fix all checks run again. A finding counts as fixed if the second run no longer reports it.
 """
 
 from __future__ import annotations
@@ -30,21 +29,20 @@ from klaw_core.values.findings import Diagnosis, Finding
 
 _WORST_FIRST = ("error", "warning", "note")
 _OUTDATED = {"stale", "ghosts", "never-indexed"}
-#: The check of a store whose rows of chunks are not what was written: once it was asked to fix them, their documents
-#: count as changed.
+#: The store's check for damaged chunk rows. After the store has fixed them, their documents count as changed.
 _DAMAGED = "damaged-chunks"
 
 
 @frozen(eq=False)
 class Doctor:
-    """Examines a memory: its store, its indexes, its sources, its extensions with their files, and the plugins."""
+    """Checks a memory: its store, indexes, sources, extensions with their files, and plugins."""
 
     assembly: Assembly
     sources: Sources
     extensions: Extensions
 
     def run(self, *, fix: bool = False) -> Diagnosis:
-        """Examine; with ``fix`` fix what is safe and examine again. Every document and every page is read."""
+        """Run all checks; with ``fix`` also fix what is safe to fix. This reads every document and database page."""
         found = self._examine()
         if not fix or not found:
             return diagnosis(found)
@@ -70,7 +68,7 @@ class Doctor:
     def _collections(self) -> Sequence[str]:
         try:
             return self.sources.collections()
-        except KlawError:  # named by the check of the sources; the store's own are examined all the same
+        except KlawError:  # reported by the check of the sources; the collections in the store can still be checked
             with self.assembly.store.read() as snapshot:
                 return snapshot.collections()
 
@@ -111,7 +109,7 @@ class Doctor:
             yield from guarded("source", source.origin, check_source, source, indexer)
 
     def _fix(self, found: Sequence[Finding]) -> None:
-        """Fix what can be; what fails is found again by the second examination."""
+        """Try every fix; the second run of the checks reports what could not be fixed."""
         _attempt(make_directory_private, self.assembly.config.data_dir)
         _attempt(partial(self.assembly.store.check, fix=True))
         for _, extension in self.extensions.having(CheckedExtension):
@@ -121,7 +119,7 @@ class Doctor:
             _attempt(self._synchronise, name, found)
 
     def _refill(self, name: str) -> None:
-        """Empty the indexes that are damaged, and give every index exactly the chunks there are."""
+        """Empty damaged indexes, then add missing chunks to every index and remove stale ones."""
         collection = self.assembly.collection(name)
         for index in damaged_indexes(collection):
             _attempt(self._empty, index, name)
@@ -134,7 +132,7 @@ class Doctor:
             index.reset(transaction.resource, name, space)
 
     def _synchronise(self, name: str, found: Sequence[Finding]) -> None:
-        """Bring the index up to date with the sources that it does not agree with."""
+        """Index the sources for which the checks found differences."""
         sources, collection = self.sources.of(name), self.assembly.collection(name)
         if not self.sources.broken():
             remove_unknown_origins(collection, sources, self.sources.reserved())
@@ -147,36 +145,36 @@ class Doctor:
 
 
 def check_extensions(extensions: Mapping[str, Extension]) -> Iterator[Finding]:
-    """Let every extension examine what is its own."""
+    """Run the checks of every extension."""
     for name, extension in having(extensions, CheckedExtension):
         yield from guarded("extension", name, extension.check)
 
 
 def diagnose_unopened(config: Config, registry: Registry, error: KlawError) -> Diagnosis:
-    """Return what can be said of a memory that cannot be opened: why not, and how the files a person owns are."""
+    """Return the diagnosis of a memory that cannot be opened: the error, and the findings of the extensions."""
     reason = Finding("open", "error", error.message, str(config.data_dir), error.hint)
     extensions, _failed = build_extensions(config, registry)
     return diagnosis([reason, *check_extensions(extensions)])
 
 
 def diagnosis(findings: Iterable[Finding]) -> Diagnosis:
-    """Return the findings, the worst first."""
+    """Return the findings, the most severe first."""
     return Diagnosis(tuple(sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.severity))))
 
 
 def _attempt(fix: Callable[..., object], *values: Any) -> None:
-    """Fix one thing. What a plugin or a file system raises is dropped: the second examination says what is left."""
+    """Try one fix. Errors are ignored: the second run of the checks reports what is still wrong."""
     with suppress(Exception, SystemExit):
         fix(*values)
 
 
 def guarded(check: str, where: str, look: Callable[..., Iterable[Finding]], *values: Any) -> list[Finding]:
-    """Return what a check finds; a check that fails is a finding too, so that the others go on."""
+    """Return the findings of a check. An error becomes a finding too, so that the other checks still run."""
     found: list[Finding] = []
     try:
         for finding in look(*values):
-            found.append(finding)  # noqa: PERF402  # one by one, so that what came before an error stays
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin's, or a file system's
+            found.append(finding)  # noqa: PERF402  # one by one: keeps the findings before an error
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin or a file system may raise anything
         problem = as_klaw_error(error)
         found.append(Finding(check, "error", f"the check failed: {problem.message}", where, problem.hint))
     return found

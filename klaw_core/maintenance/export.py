@@ -1,4 +1,4 @@
-"""Everything a person owns, as JSON lines: what is needed to have the same memory elsewhere."""
+"""Export the user's own data as JSON Lines, from which another installation can rebuild the same memory."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from klaw_core.values.runs import SkippedEntry
 
 @frozen
 class ExportReport:
-    """How many lines of each kind were written, and what could not be: broken lines of the files themselves."""
+    """The number of exported records by kind, and the skipped parts, such as broken lines in the files."""
 
     counts: Mapping[str, int] = field(factory=dict)
     skipped: tuple[SkippedEntry, ...] = ()
 
 
 def export(extensions: Mapping[str, Extension], data_dir: Path, target: Path | BinaryIO) -> ExportReport:
-    """Write the records of all extensions to a file (atomically, 0600) or to a stream, line by line.
+    """Write the records of all extensions to a file (atomically, mode 0600) or to a stream, one per line.
 
-    Equal contents give equal bytes. Raise StoreError, StoreCorruptError if a file cannot be read as a whole.
+    Equal contents give equal bytes. Raise StoreCorruptError if a file cannot be read completely, StoreError.
     """
     if not isinstance(target, Path):
         return _write(extensions, data_dir, target)
@@ -52,7 +52,7 @@ def _write(extensions: Mapping[str, Extension], data_dir: Path, stream: BinaryIO
             continue
         try:
             line = encode(as_line(item))
-        except RecordError as error:  # what only a hand or a file system can have made
+        except RecordError as error:  # a record that Klaw did not write, for example after a manual edit
             skipped.append(SkippedEntry(item.kind, error.message, keep=True))
             continue
         stream.write(line)
@@ -72,7 +72,7 @@ def _items(extensions: Mapping[str, Extension], data_dir: Path) -> Iterator[Reco
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Give a stream to a private file that takes the place of ``path`` at the end of the block, whole or not at all."""
+    """Yield a stream to a private temporary file; replace ``path`` with it atomically at the end of the block."""
     place = Path(os.path.realpath(path))
     if not place.parent.is_dir():
         raise StoreError(f"cannot write {path}: no such directory: {place.parent}", hint="create it first")

@@ -1,11 +1,10 @@
-"""Importers: what other programs export, as records, from entry points of the group ``klaw.importers``.
+"""Importers: functions that read the exports of other programs, found in the entry point group ``klaw.importers``.
 
     [project.entry-points."klaw.importers"]
     chatgpt = "klaw_import.chatgpt:read"
 
-The value is a function that takes a path and yields a :class:`Record` for each thing to import, and a
-:class:`SkippedEntry` for what it cannot read. Equal input must give equal records, so that importing again changes
-nothing.
+An importer takes a path. It yields a :class:`Record` for each item to import and a :class:`SkippedEntry` for each
+part that it cannot read. Equal input must give equal records, so that a second import changes nothing.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ from klaw_core.values.runs import SkippedEntry
 
 GROUP = "klaw.importers"
 
-#: Reads a file or a directory of another program.
+#: A function that reads a file or a directory of another program.
 Importer: TypeAlias = Callable[[Path], Iterable[Record | SkippedEntry]]
 
 
 def importers() -> dict[str, str]:
-    """Return the installed importers, each with its distribution's name."""
+    """Return the name of the distribution of each installed importer, by importer."""
     points = sorted(_entry_points(), key=lambda point: point.name)
     return {point.name: point.value if point.dist is None else point.dist.name for point in points}
 
 
 def load_importer(name: str) -> Importer:
-    """Return the importer of a name. Raise PluginNotFoundError if it is not installed, PluginError if it fails."""
+    """Load an importer by name. Raise PluginNotFoundError if it is not installed, PluginError if loading fails."""
     points = list(_entry_points().select(name=name))
     if not points:
         known = importers()
@@ -56,9 +55,10 @@ def load_importer(name: str) -> Importer:
 
 @contextmanager
 def converted(name: str, source: Path) -> Iterator[tuple[Path, tuple[SkippedEntry, ...]]]:
-    """Give a temporary export with the records that an importer reads from ``source``, and what it skipped.
+    """Run an importer on ``source``; yield the path of a temporary export file, and the skipped parts.
 
-    Raise NotFoundError if there is no such path, PluginError, RecordError, StoreError if the export cannot be written.
+    Raise NotFoundError if ``source`` does not exist, StoreError if the export cannot be written, PluginError,
+    RecordError.
     """
     importer = load_importer(name)
     if not source.exists():

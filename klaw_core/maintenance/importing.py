@@ -1,6 +1,6 @@
-"""An export into a memory: what is here stays, what is missing is added, and doing it twice changes nothing more.
+"""Import an export into a memory: existing records stay, missing ones are added, and a second import changes nothing.
 
-The file is read twice: once to see that every line can be understood, before anything is changed, and once to add.
+The file is read twice: first to validate every line, before anything is changed, and then to add the records.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from klaw_core.values.runs import SkippedEntry
 
 @frozen
 class ImportReport:
-    """How many records of each kind were added, how many were here already, and what stays as it was here.
+    """The numbers of added and of existing (``present``) records by kind.
 
-    ``notices`` say what a person should do, and why what was added cannot be found yet, if it cannot. ``skipped`` is
-    what an importer could not read.
+    ``kept`` describes what the import did not change. ``notices`` say what the user should do next, and why added
+    records cannot be found yet, if so. ``skipped`` lists the parts that an importer could not read.
     """
 
     added: Mapping[str, int] = field(factory=dict)
@@ -42,13 +42,14 @@ class ImportReport:
 def import_(
     extensions: Mapping[str, Extension], source: Path, *, workspaces: bool = False, dry_run: bool = False
 ) -> ImportReport:
-    """Add an export's records to the extensions; change and remove nothing that exists.
+    """Add the records of an export to the extensions; existing data is neither changed nor removed.
 
-    Records that say what is indexed, and what is not any more, are only listed, unless ``workspaces`` is set.
-    ``dry_run`` checks and counts, and adds nothing.
-    Raise RecordError, with nothing changed, if any line cannot be understood or the end is missing; NotFoundError
-    if there is no such file. Raise StoreError if a file cannot be written: it says what was added until then, and
-    importing again goes on from there.
+    Records that change which directories and files are indexed are only listed, unless ``workspaces`` is set. With
+    ``dry_run`` nothing is added, but the file is validated and its records are counted.
+
+    Raise NotFoundError if there is no such file, and RecordError, with nothing changed, if a line is invalid or the
+    end is missing. Raise StoreError if a file cannot be written. The error lists what was added before, and another
+    import continues from there.
     """
     if not source.exists():
         raise NotFoundError(f"no such file: {source}", hint="create one with `klaw export FILE`")
@@ -79,7 +80,7 @@ def import_(
 
 
 def _rehearse(source: Path, owners: Mapping[str, RecordedExtension]) -> ImportReport:
-    """Count what an import would add, and what is here already."""
+    """Count the records that an import would add, and those that exist already."""
     here: Counter[str] = Counter()
     for owner in dict.fromkeys(owners[record.kind] for record in _records(source)):
         here.update(_canonical(item) for item in owner.records() if isinstance(item, Record))
@@ -97,7 +98,7 @@ def _canonical(record: Record) -> str:
 
 
 def _add(owner: RecordedExtension, records: Iterator[Record], *, consented: bool) -> ImportCounts:
-    """Add records, without those that need a person's consent and have none."""
+    """Add records; without consent, hold back those that need the user's consent."""
     if consented or not isinstance(owner, ConsentExtension):
         return owner.add(records)
     held: list[Record] = []
@@ -110,8 +111,8 @@ def _add(owner: RecordedExtension, records: Iterator[Record], *, consented: bool
 
 
 def check(source: Path, owners: Mapping[str, RecordedExtension]) -> None:
-    """Raise RecordError, naming the line, unless this is a whole export that the installed extensions understand."""
-    count = -1  # the header
+    """Raise RecordError, with the line number, unless this is a complete export for the installed extensions."""
+    count = -1  # the header does not count
     ended = False
     for number, line in enumerate(_lines(source).read(), start=1):
         where = f"{source}, line {number}"
@@ -155,7 +156,7 @@ def _lines(source: Path) -> JsonLines:
 
 
 def _records(source: Path) -> Iterator[Record]:
-    """Yield the records of an export that was checked; a line that has changed since ends it."""
+    """Yield the records of a validated export. Raise RecordError if a line has become invalid since."""
     for line in _lines(source).read():
         if isinstance(line, BadLine):
             raise RecordError(f"{source} changed during the import: {line.reason}")

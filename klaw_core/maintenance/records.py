@@ -1,6 +1,6 @@
-"""The lines of an export: a header, then one record a line, then an end that says how many there were.
+"""The lines of an export: a header, one record per line, and an end record with the number of records.
 
-Without its end an export was cut off on its way, and is refused.
+An export without the end record is incomplete and is rejected.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from klaw_core.values.records import Record
 
 FORMAT = "klaw-export"
 VERSION = 1
-#: A record's line, and what goes around it.
+#: The longest line of an export in bytes: the longest line of a journal, plus room for the export's own keys.
 MAX_EXPORT_LINE_BYTES = MAX_LINE_BYTES + (1 << 20)
 
 _HEADER, _END = "header", "end"
 
 
 def header() -> dict[str, Any]:
-    """Return the first line."""
+    """Return the first line of an export."""
     return {"kind": _HEADER, "format": FORMAT, "version": VERSION}
 
 
 def end(count: int) -> dict[str, Any]:
-    """Return the last line; ``count`` is how many stand between."""
+    """Return the last line of an export; ``count`` is the number of records."""
     return {"kind": _END, "records": count}
 
 
@@ -38,7 +38,7 @@ def as_line(record: Record) -> dict[str, Any]:
 
 
 def parse_line(line: Mapping[str, Any]) -> Record:
-    """Return what a line holds. Raise RecordError if it names no kind."""
+    """Return the record of a line. Raise RecordError if the line has no kind."""
     kind = line.get("kind")
     if not isinstance(kind, str):
         raise RecordError(f"unknown kind {shown(kind)}")
@@ -46,7 +46,7 @@ def parse_line(line: Mapping[str, Any]) -> Record:
 
 
 def is_frame(line: Mapping[str, Any]) -> bool:
-    """Return whether this is the header or the end."""
+    """Return whether this is the header or the end record."""
     return line.get("kind") in {_HEADER, _END}
 
 

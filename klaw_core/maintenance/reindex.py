@@ -1,8 +1,8 @@
-"""The whole index anew, perhaps in another vector space, while the one in use goes on answering.
+"""Rebuild the whole index, optionally in another vector space, while the current index stays in use.
 
-In two steps. First every document is cut and embedded into the cache of the live store: this takes the time, and
-keeps nobody from anything; interrupted, it goes on where it stopped, because what is cached is not computed again.
-Then the index is built next to the live one from what is cached, and takes its place; meanwhile writers wait.
+Step 1 chunks and embeds every document and stores the vectors in the cache of the current store. This takes most of
+the time and blocks nobody. If it is interrupted, the next run continues from the cached vectors. Step 2 builds a new
+index next to the current one from the cache, and then replaces the current one. Writers wait during step 2.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from klaw_core.values.runs import IndexReport, SkippedEntry
 from klaw_core.values.text import StoredChunk, text_hash
 from klaw_core.values.vectors import SpaceRecord
 
-# The lock of those who embed in a space that no collection is in yet.
+# The lock for embedding in a vector space that no collection uses yet.
 _MOVING_LOCK = f"{EMBEDDING_LOCK}-moving"
 
 
 def move(
     assembly: Assembly, sources: Sources, embedding: Selection | str | None, on_progress: ProgressCallback
 ) -> IndexReport:
-    """Build the index anew with an embedder (None: the configured one), which the assembly then goes on with.
+    """Rebuild the index with an embedder (None: the configured one), which the assembly uses from then on.
 
-    Raise as :func:`reindex`, and ConfigError if only one of the two embedders makes vectors.
+    Raise the errors of :func:`reindex`, and ConfigError if only one of the old and new embedders makes vectors.
     """
     configured = assembly.config.embedding
     selection = named_embedding(embedding, configured) if isinstance(embedding, str) else embedding
@@ -59,10 +59,10 @@ def move(
 
 
 def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progress: ProgressCallback) -> IndexReport:
-    """Build the index anew in the embedder's own space and put it in the place of the one in use.
+    """Build a new index in the embedder's vector space and replace the current index with it.
 
-    If it raises, or the process dies, the index in use is as it was. Raise WorkspaceError if a directory is missing,
-    PluginError if an extension cannot name its sources, or does not work, and its chunks would be lost,
+    If this raises or the process dies, the current index is unchanged. Raise WorkspaceError if a directory is missing,
+    PluginError if chunks would be lost because an extension does not work or cannot list its sources,
     StoreLockedError if another process is writing, EmbeddingError, StoreError.
     """
     started = time.monotonic()
@@ -78,8 +78,9 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
             indexer.embed_ahead(source, ahead, record, alone=alone, on_progress=on_progress)
     run = EmbeddingRun()
     report = IndexReport()
-    with alone(), assembly.store.rebuild() as fresh:  # in this order: what another is answered, it can still keep
-        own = sources.complete()  # again: in the hours of the first step some were added, or forgotten
+    # Take the lock first: a process that is embedding can then store its vectors before the rebuild blocks writers.
+    with alone(), assembly.store.rebuild() as fresh:
+        own = sources.complete()  # again, because sources may have been added or forgotten during step 1
         collections = tuple(dict.fromkeys((MEMORY, *(source.collection for source in own))))
         for name in collections:
             collection = assembly.collection(name, store=fresh, embedder=embedder)
@@ -93,10 +94,10 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
             _carry_over(assembly.store, indexer.collection, source, written.skipped)
             source.carry_over(assembly.store, fresh, written.skipped)
             report += written + IndexReport(skipped=tuple(prepared))
-        for name in collections:  # what came after the first step
+        for name in collections:  # embed the documents that were added after step 1
             report += assembly.indexer(name, store=fresh, embedder=embedder).embed(run)
         embedded = ahead.embedded + run.embedded
-        with fresh.write() as transaction:  # there, where nobody else writes: once it has taken its place, another may
+        with fresh.write() as transaction:  # in the new store, before other processes can write to it
             transaction.tend_cache(assembly.config.cache.max_entries, found=ahead.cached, computed=embedded)
     for source in own:
         drop_forgotten(assembly.collection(source.collection, embedder=embedder), source)
@@ -110,7 +111,7 @@ def reindex(assembly: Assembly, sources: Sources, embedder: Embedder, on_progres
 
 
 def _lock(store: Store[Any], record: SpaceRecord) -> str:
-    """Return the lock of all who embed in this space: what is answered in another is of no use to them."""
+    """Return the lock for embedding in this space. Processes that embed in other spaces need not wait for it."""
     spaces = [found.space for found in _spaces(store)]
     return EMBEDDING_LOCK if not spaces or record.space in spaces else _MOVING_LOCK
 
@@ -121,10 +122,10 @@ def _spaces(store: Store[Any]) -> Sequence[SpaceRecord]:
 
 
 def _carry_over(store: Store[Any], fresh: Collection, source: IsolatedSource, skipped: Sequence[SkippedEntry]) -> None:
-    """Take what could not be read now as it stands in the index in use; the next run that can read it cuts it anew."""
+    """Copy documents that cannot be read now from the current index; a later run that can read them updates them."""
     with store.read() as snapshot, fresh.store.read() as new:
-        there = new.manifest(fresh.name, source.origin)
-        lost = [path for path in snapshot.manifest(fresh.name, source.origin) if path not in there]
+        written = new.manifest(fresh.name, source.origin)
+        lost = [path for path in snapshot.manifest(fresh.name, source.origin) if path not in written]
         for chunks in (snapshot.outline(fresh.name, path) for path in lost if stays(path, skipped)):
             if chunks:
                 dated = [evolve(stored.chunk, created_at=stored.created_at) for stored in chunks]
@@ -132,7 +133,7 @@ def _carry_over(store: Store[Any], fresh: Collection, source: IsolatedSource, sk
 
 
 def _as_indexed(stored: StoredChunk, source: IsolatedSource) -> Document:
-    """Return the document of a chunk, without its text: its hash is then that of no text that can be read."""
+    """Return the document of a chunk with an empty text; its hash differs from that of any text that can be read."""
     return Document(
         stored.path,
         "",
@@ -148,9 +149,9 @@ def _as_indexed(stored: StoredChunk, source: IsolatedSource) -> Document:
 
 
 def _keep_probe(store: Store[Any], now: SpaceRecord) -> None:
-    """If a model's name stands for other weights now, let no cached vector of the old ones be taken for theirs.
+    """Retire the cached vectors of this space if the model behind its name has changed.
 
-    A space that is being moved to has no collection yet to prove this by: its probe is kept in the cache.
+    The probe vector shows the change. A space that no collection uses yet has its probe vector in the cache.
     """
     digest = text_hash(PROBE)
     with store.write() as transaction:

@@ -1,4 +1,4 @@
-"""What is indexed, with what, and what does not work: for ``klaw status``."""
+"""Collect the content of ``klaw status``: what is indexed, with which components, and what does not work."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from klaw_core.values.vectors import SpaceRecord
 
 
 def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) -> Status:
-    """Look at everything without changing it. Servers that embed are asked whether they answer; no note is sent."""
+    """Return the status of a memory without changing it. Embedding servers are contacted, but no notes are sent."""
     with assembly.store.read() as snapshot:
         records = {name: record for name in snapshot.collections() if (record := snapshot.space(name)) is not None}
-    embedding = tuple(_embedder_problems(assembly, records))  # may ask a server, so no snapshot is held
-    # Of another model than the index: what it lacks is made with all the rest, or not at all.
+    embedding = tuple(_embedder_problems(assembly, records))  # may contact a server, so no snapshot is open
+    # If the model differs from the index's, only a rebuild can add the missing vectors.
     embed = "klaw reindex" if any(ALL_ANEW in problem for problem in embedding) else "klaw embed"
     with assembly.store.read() as snapshot:
         counts = {each: snapshot.counts(each) for each in snapshot.collections()}
@@ -65,17 +65,17 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
 
 
 def _strays(sources: Sources) -> Iterator[str]:
-    """Name what was indexed from sources that are not known any more."""
-    unless = ", unless it is of what does not work" if sources.broken() else ""
+    """Yield a problem for each indexed origin whose source no longer exists."""
+    owner = ", or belongs to a plugin or extension that does not work" if sources.broken() else ""
     yield from (
-        f"{name}/ no longer has a source: `klaw forget {name}/` removes it{unless}" for name in sorted(sources.strays())
+        f"{name}/ no longer has a source{owner}: `klaw forget {name}/` removes it" for name in sorted(sources.strays())
     )
 
 
 def _collections(
     known: Sequence[IsolatedSource], counts: Mapping[str, Mapping[str, tuple[int, int]]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the collections by origin: those that hold something of it, then those that its sources name."""
+    """Return the collections by origin: first those with indexed documents, then those that its sources name."""
     found: dict[str, dict[str, None]] = {}
     for collection, each in counts.items():
         for name in each:
@@ -86,7 +86,7 @@ def _collections(
 
 
 def _facts(extensions: Extensions) -> Mapping[str, int | str]:
-    """Return what extensions say about themselves; one that fails says nothing here, doctor examines it."""
+    """Return the status values of the extensions. Failing ones are omitted here; ``klaw doctor`` reports them."""
     facts: dict[str, int | str] = {}
     for name, extension in extensions.having(StatusExtension):
         with suppress(KlawError), isolated(f"the extension {name!r}"):
@@ -95,7 +95,7 @@ def _facts(extensions: Extensions) -> Mapping[str, int | str]:
 
 
 def _language_model(assembly: Assembly) -> tuple[Mapping[str, int | str], Sequence[str]]:
-    """Return what the language model says about itself, and what keeps it from work. It is asked for no completion."""
+    """Return the language model's status values and its problems, without requesting a completion."""
     try:
         with isolated("the language model"):
             model: object = assembly.language_model
@@ -106,7 +106,7 @@ def _language_model(assembly: Assembly) -> tuple[Mapping[str, int | str], Sequen
 
 
 def _by_origin(counts: Mapping[str, Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
-    """Return (documents, chunks) by origin; one that has documents in several collections is counted once."""
+    """Return (documents, chunks) by origin, summed over the collections."""
     found: dict[str, tuple[int, int]] = {}
     for each in counts.values():
         for name, (documents, chunks) in each.items():
@@ -116,7 +116,7 @@ def _by_origin(counts: Mapping[str, Mapping[str, tuple[int, int]]]) -> dict[str,
 
 
 def _index_problems(assembly: Assembly, snapshot: Snapshot[Any], embed: str) -> Iterator[str]:
-    """Say which indexes lack chunks, and which cannot tell; ``embed`` is the command that makes missing vectors."""
+    """Yield the problems of the indexes; ``embed`` is the command that adds missing vectors."""
     for name, index in assembly.indexes():
         hint = embed if index.needs_vectors else "klaw index"
         try:
@@ -132,7 +132,7 @@ def _index_problems(assembly: Assembly, snapshot: Snapshot[Any], embed: str) -> 
 
 
 def _embedder_problems(assembly: Assembly, records: Mapping[str, SpaceRecord]) -> Iterator[str]:
-    """Say which embedders do not work, and in which collections vector search is paused."""
+    """Yield the problems of the embedders, and the collections in which vector search is paused."""
     if not any(configured.retriever.needs_vectors for configured in assembly.retrievers):
         return
     embedder = assembly.embedder

@@ -1,1 +1,1 @@
-"""Where documents come from, and back from a result to its document."""
+"""Sources: where documents come from, and how a result leads back to its document."""

@@ -1,4 +1,4 @@
-"""Where the documents of a memory come from: configured sources, and those of extensions."""
+"""The sources of a memory: those of the configuration and those of extensions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class OwnedSources:
-    """The sources of one extension, and the origins that only they may have.
+    """The sources of one extension, and the origins that are reserved for them.
 
-    ``failure`` is the defect that keeps the extension from naming its sources. Its origins stay its own: what is
-    indexed under them is no stray. Of an extension that is not ``built`` the origins are unknown.
+    ``failure`` is the error because of which the extension cannot list its sources. Its origins stay reserved, so
+    documents that are indexed under them are not strays. The origins are unknown if the extension is not ``built``.
     """
 
     extension: str
@@ -35,24 +35,25 @@ class OwnedSources:
 
 @frozen(eq=False)
 class Sources:
-    """The sources of one memory, looked up at each call: other programs add to them.
+    """The sources of one memory. Every call looks them up again, because other programs may add sources.
 
-    ``get_owned`` returns those of the extensions. Raise what an extension raises if its files cannot be read.
+    ``get_owned`` returns the sources of the extensions. Methods raise the errors of an extension whose files cannot be
+    read.
     """
 
     assembly: Assembly
     get_owned: Callable[[], Sequence[OwnedSources]]
 
     def known(self) -> Sequence[IsolatedSource]:
-        """Return every source, the configured ones first, though they may not fit together."""
+        """Return every source, the configured ones first, without checking for conflicts."""
         owned = (IsolatedSource.of(source, row.extension) for row in self.get_owned() for source in row.sources)
         return [*self.assembly.sources, *owned]
 
     def all(self) -> Sequence[IsolatedSource]:
         """Return every source, the configured ones first.
 
-        Raise WorkspaceError if two sources of a collection have one origin, since each would remove the other's
-        documents, or if one has an origin that belongs to an extension.
+        Raise WorkspaceError if two sources of a collection have the same origin, because each would remove the other's
+        documents, or if a source uses an origin that is reserved for an extension.
         """
         found = self.known()
         owner = {origin: row.extension for row in self.get_owned() for origin in row.origins}
@@ -75,11 +76,11 @@ class Sources:
         return found
 
     def failures(self) -> Mapping[str, KlawError]:
-        """Return the defects that keep extensions from naming their sources, by extension."""
+        """Return the errors of extensions that cannot list their sources, by extension."""
         return {row.extension: row.failure for row in self.get_owned() if row.failure is not None and row.built}
 
     def broken(self) -> Sequence[str]:
-        """Return what cannot be built or loaded, and why: each may have sources of which nobody knows."""
+        """Return the extensions and plugins that do not work, each with the reason; they may have unknown sources."""
         extensions = (f"extension {row.extension}: {row.failure}" for row in self.get_owned() if not row.built)
         plugins = (
             f"plugin {item.name}: {item.problem}" for item in self.assembly.registry.whole.plugins if item.problem
@@ -87,29 +88,29 @@ class Sources:
         return [*extensions, *plugins]
 
     def complete(self) -> Sequence[IsolatedSource]:
-        """Return every source, as :meth:`all` does, for what drops the documents of all others.
+        """Return every source, for operations that drop the documents of all other sources.
 
-        Raise PluginError if an extension cannot name its sources, or if something is indexed from a source that is not
-        known while an extension, which may have it, does not work.
+        Raise the errors of :meth:`all`. Raise PluginError if an extension cannot list its sources, or if an indexed
+        origin has no known source while a plugin or extension, to which it may belong, does not work.
         """
         for failure in self.failures().values():
             raise failure
         if (broken := self.broken()) and (strays := self.strays()):
             names = ", ".join(f"{name}/" for name in sorted(strays))
             raise PluginError(
-                f"{names} would leave the index, and may be of what does not work: {'; '.join(broken)}",
-                hint=f"`klaw plugins`; or, to do without its documents, `klaw forget {min(strays)}/`",
+                f"{names} would leave the index, but may belong to what does not work: {'; '.join(broken)}",
+                hint=f"`klaw plugins`; or, to delete its documents, `klaw forget {min(strays)}/`",
             )
         return self.all()
 
     def of(self, collection: str) -> Sequence[IsolatedSource]:
-        """Return the sources of a collection. Raise WorkspaceError as :meth:`all` does."""
+        """Return the sources of a collection. Raise the errors of :meth:`all`."""
         return [source for source in self.all() if source.collection == collection]
 
     def with_origin(self, origin: str) -> Sequence[IsolatedSource]:
         """Return the sources of an origin, one for each collection.
 
-        Raise NotFoundError if there is none, PluginError if the extension that has it cannot name them.
+        Raise NotFoundError if there is none, PluginError if its extension cannot list its sources.
         """
         sources = self.all()
         for row in self.get_owned():
@@ -122,18 +123,18 @@ class Sources:
         return found
 
     def reserved(self) -> frozenset[str]:
-        """Return the origins that belong to extensions."""
+        """Return the origins that are reserved for extensions."""
         return frozenset(origin for row in self.get_owned() for origin in row.origins)
 
     def collections(self) -> Sequence[str]:
-        """Return every collection there is: the standard ones, those of sources, and those that hold something."""
+        """Return every collection: the standard ones, those in the store, and those that sources name."""
         with self.assembly.store.read() as snapshot:
             held = snapshot.collections()
         named = (source.collection for source in self.all())
         return [*STANDARD_COLLECTIONS, *sorted({*held, *named} - set(STANDARD_COLLECTIONS))]
 
     def strays(self) -> set[str]:
-        """Return the origins of indexed documents that have no source any more and belong to no extension."""
+        """Return the origins of indexed documents that no longer have a source and are not reserved."""
         known = {*self.reserved(), *(source.origin for source in self.all())}
         return {origin for by_origin in self.counts().values() for origin in by_origin} - known
 

@@ -1,4 +1,4 @@
-"""What a person has forgotten stays forgotten, also while another process is indexing it."""
+"""Forget documents permanently, even while another process is indexing them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from klaw_core.values.runs import ForgetReport
 
 @frozen(eq=False, repr=False)
 class Forgetter:
-    """Removes what a person names: from the index first, then from what its source keeps.
+    """Removes a document, a part or a whole source: first from the index, then from the source's own files.
 
-    First the index, where another process may hold the lock: a refusal has then changed nothing.
+    The index comes first, because another process may hold its lock. If so, the command fails with nothing changed.
     """
 
     get_collection: Callable[[str], Collection]
@@ -27,7 +27,7 @@ class Forgetter:
     sources: Sources
 
     def forget(self, target: str) -> ForgetReport:
-        """Forget a document (by path or chunk id), a part of one (a message), or a whole source (``notes/``).
+        """Forget a document (by path or chunk id), a part of a document (a message), or a whole source (``notes/``).
 
         Raise NotFoundError, QueryError.
         """
@@ -51,12 +51,13 @@ class Forgetter:
             waiting = self.reader.waiting(target)
             if waiting is None or not waiting.can_forget:
                 raise
-            # It was not indexed yet, or no chunk of it can be read; and an index in the making may have its vectors.
-            home = self.get_collection(waiting.collection)
-            home.remove([target], forget=True)
+            # The document is not indexed yet, or none of its chunks can be read. A running rebuild may already have
+            # cached its vectors, so it is removed from the collection too.
+            collection_of_source = self.get_collection(waiting.collection)
+            collection_of_source.remove([target], forget=True)
             waiting.forget([target])
             self.sources.assembly.converters.forget([target])
-            drop_what_came_back(home, waiting.origin, [target])
+            drop_indexed_again(collection_of_source, waiting.origin, [target])
             return ForgetReport((target,), 0)
         found = [source for source in sources if (source.origin, source.collection) == (origin, collection)]
         if found and not found[0].can_forget:
@@ -66,7 +67,7 @@ class Forgetter:
         for source in found:
             source.forget([path])
         self.sources.assembly.converters.forget([path])
-        drop_what_came_back(self.get_collection(collection), origin, [path])
+        drop_indexed_again(self.get_collection(collection), origin, [path])
         return ForgetReport((path,), removed)
 
     def _forget_origin(self, origin: str, own: Sequence[IsolatedSource]) -> ForgetReport:
@@ -80,15 +81,16 @@ class Forgetter:
             source.remove()
         self.sources.assembly.converters.keep_only(origin, tuple)
         for name in collections:
-            drop_what_came_back(self.get_collection(name), origin, self.sources.paths(origin, name))
+            drop_indexed_again(self.get_collection(name), origin, self.sources.paths(origin, name))
         return ForgetReport(tuple(gone), removed)
 
 
 def drop_forgotten(collection: Collection, source: IsolatedSource) -> int:
-    """Remove what was forgotten after a run over this source had begun; return how many documents that was.
+    """Remove the documents that were forgotten while this source was being indexed; return their number.
 
-    A run reads its source at its beginning and may write a document after ``forget`` has removed it. So ``forget``
-    first removes the document and then records that it was forgotten, and every run ends by asking for the record.
+    An index run reads its source at the start and may write a document after ``forget`` has removed it. Therefore
+    ``forget`` removes the document first and then records it as forgotten, and every run ends with a look at the
+    records.
     """
     gone = source.forgotten(_IndexedPaths(collection, source.origin))
     if gone:
@@ -98,7 +100,7 @@ def drop_forgotten(collection: Collection, source: IsolatedSource) -> int:
 
 @define(eq=False)
 class _IndexedPaths(Sequence[str]):
-    """The documents of an origin that are indexed now; read when somebody looks, since mostly nothing was forgotten."""
+    """The indexed documents of an origin, read on first use: usually nothing was forgotten and they are not needed."""
 
     collection: Collection
     origin: str
@@ -126,13 +128,13 @@ class _IndexedPaths(Sequence[str]):
         return len(self._paths())
 
 
-def drop_what_came_back(collection: Collection, origin: str, paths: Sequence[str]) -> None:
-    """Remove what a run has written between the removal of these documents and its being recorded.
+def drop_indexed_again(collection: Collection, origin: str, paths: Sequence[str]) -> None:
+    """Remove forgotten documents that an index run has written again.
 
-    Such a run has looked at the record before there was one.
+    This happens if a run writes a document after it was removed, and ends before it was recorded as forgotten.
     """
     with collection.store.read() as snapshot:
-        back = [path for path in paths if snapshot.record(collection.name, origin, path) is not None]
-    if back:
-        collection.remove(back, forget=True)
+        again = [path for path in paths if snapshot.record(collection.name, origin, path) is not None]
+    if again:
+        collection.remove(again, forget=True)
     collection.forget_cached(paths)

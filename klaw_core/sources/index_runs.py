@@ -1,4 +1,4 @@
-"""Index runs over the sources of a memory: write what has changed, then embed what lacks a vector."""
+"""Index runs over the sources of a memory: write changed documents, then embed the chunks without vectors."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from klaw_core.values.documents import Document, Entry, is_path_of
 from klaw_core.values.events import Event, ForgetEvent, IndexEvent
 from klaw_core.values.runs import ForgetReport, IndexReport, SkippedEntry
 
-# A person waits: more is left to `klaw embed` or the next run.
-_MOST_BEFORE_SEARCH = 64
+# Chunks to embed before a search. The user is waiting, so the rest is left to `klaw embed` or the next index run.
+_MAX_EMBEDDED_BEFORE_SEARCH = 64
 
 
 def no_progress(_progress: object) -> None:
@@ -35,7 +35,7 @@ def no_progress(_progress: object) -> None:
 
 @frozen(eq=False)
 class IndexRuns:
-    """Brings the index of a memory up to date. ``emit`` is told when a run ends."""
+    """Brings the index of a memory up to date. ``emit`` is called with an event when a run ends."""
 
     assembly: Assembly
     sources: Sources
@@ -53,8 +53,8 @@ class IndexRuns:
     ) -> IndexReport:
         """Bring the index up to date with these sources. For ``force`` and ``verify`` see ``Indexer.write``.
 
-        A source that fails is reported as skipped: a drive, or a plugin's server, that is not there must not keep the
-        others from being indexed. With ``alone`` it raises instead. Raise WorkspaceError, StoreError.
+        A source that fails, such as one on a missing drive, is reported as skipped, and the others are still indexed.
+        With ``alone`` its WorkspaceError is raised instead. Raise StoreError.
         """
         run = EmbeddingRun(stopped=not embed)
         report = IndexReport()
@@ -78,9 +78,9 @@ class IndexRuns:
         return report
 
     def refresh(self, collections: Sequence[str]) -> tuple[str, ...]:
-        """Bring collections up to date before a search; return what kept them from it.
+        """Bring collections up to date before a search; return the problems as messages, without raising them.
 
-        Nobody is waited for, and few chunks are embedded: words find all that is new. Raise nothing of Klaw's.
+        This does not wait for other processes and embeds few chunks; keyword search finds all new text at once.
         """
         run = EmbeddingRun()
         report = IndexReport()
@@ -100,7 +100,7 @@ class IndexRuns:
             report += written
         if report.added or report.changed or report.removed:
             try:
-                report = self.finish(report, run, collections, no_progress, _MOST_BEFORE_SEARCH, patient=False)
+                report = self.finish(report, run, collections, no_progress, _MAX_EMBEDDED_BEFORE_SEARCH, patient=False)
             except KlawError as error:
                 failures.append(f"new text is found by words alone: {error}")
             self.emit(IndexEvent(report, tuple(dict.fromkeys(source.origin for source in sources)), "search"))
@@ -117,24 +117,24 @@ class IndexRuns:
     ) -> IndexReport:
         """Bring the index up to date with single files of known sources.
 
-        A file that its source does not have (any more: it was removed, or is excluded) leaves the index; of one that
-        is there the report says why. A source whose documents are no files is looked at as a whole.
-        Raise NotFoundError if a path lies in no source's directory, StoreError.
+        A file that was deleted or is excluded is removed from the index; if it still exists, the report says why. A
+        source that cannot map files to documents is indexed as a whole. Raise NotFoundError if a path is not in the
+        directory of a source, StoreError.
         """
         run = EmbeddingRun(stopped=not embed)
         report = IndexReport()
         by_source = self._files_by_source(paths)
         for source, named in by_source.items():
-            if not source.can_locate:  # it cannot say which of its documents a file is
+            if not source.can_locate:  # the source cannot map files to documents
                 report += self._write(source, run, on_progress=on_progress)
                 continue
             indexer = self._indexer(source)
-            written = indexer.write_entries(source, named.there, named.gone, run, on_progress=on_progress)
+            written = indexer.write_entries(source, named.found, named.missing, run, on_progress=on_progress)
             written += IndexReport(skipped=tuple(named.left_out))
             if source.root is not None:
-                documents = [*(entry.path for entry in named.there), *named.gone]
-                cannot = [item for item in written.skipped if item not in named.left_out]
-                self.skipped.update(source.origin, documents, cannot)
+                documents = [*(entry.path for entry in named.found), *named.missing]
+                unreadable = [item for item in written.skipped if item not in named.left_out]
+                self.skipped.update(source.origin, documents, unreadable)
             report += written
         collections = tuple(dict.fromkeys(source.collection for source in by_source))
         report = self.finish(report, run, collections, on_progress, patient=_has_work(run)) + self._limitations()
@@ -142,9 +142,10 @@ class IndexRuns:
         return report
 
     def documents(self, documents: Sequence[Document], collection: str = MEMORY) -> IndexReport:
-        """Index documents that their owner has just recorded; a document without text leaves the index.
+        """Index documents that their extension has just recorded; a document without text is removed from the index.
 
-        Words find them at once in any case; the report says what kept them from being embedded. Raise StoreError.
+        Keyword search finds them at once. The report says why they could not be embedded, if so. Raise StoreError, and
+        PluginContractError if a path does not begin with the document's origin.
         """
         for document in documents:
             if not is_path_of(document.path, document.origin):
@@ -156,7 +157,7 @@ class IndexRuns:
         return report
 
     def remove(self, paths: Sequence[str], collection: str | None = None) -> ForgetReport:
-        """Forget documents: remove them from rows, indexes and cache of one collection, or of all. Raise StoreError."""
+        """Remove documents from the rows, indexes and cache of one collection, or of all. Raise StoreError."""
         removed, gone = 0, []
         names = self.sources.collections() if collection is None else (collection,)
         for name in names:
@@ -175,9 +176,9 @@ class IndexRuns:
         *,
         patient: bool = True,
     ) -> IndexReport:
-        """Embed what lacks a vector in these collections, and keep the cache within its bounds.
+        """Embed the chunks without vectors in these collections, and limit the size of the cache.
 
-        While another run embeds, one that is not ``patient`` leaves that to it.
+        If another run is embedding, a ``patient`` run waits for it; other runs skip the embedding.
         """
         asked = time.monotonic()
         turn = turn_to_embed(self.assembly.store, self.assembly.config.data_dir, run, on_progress, patient=patient)
@@ -207,7 +208,7 @@ class IndexRuns:
         verify: bool = False,
         on_progress: ProgressCallback,
     ) -> IndexReport:
-        """Store what has changed in one source, to be found by words; nothing is embedded."""
+        """Write the changed documents of one source, without embedding them."""
         skipped = source.prepare(self.assembly.store)
         indexer = self._indexer(source)
         report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
@@ -216,14 +217,14 @@ class IndexRuns:
         return report
 
     def _documents_of(self, origin: str, report: IndexReport) -> Iterator[str]:
-        """Yield the documents of an origin, and what could not be read: the reason is kept too."""
+        """Yield the documents of an origin, and the skipped ones, whose reasons the converters also keep."""
         for collection in self.sources.collections():
             yield from self.sources.paths(origin, collection)
         yield from (item.path for item in report.skipped)
 
     @property
     def skipped(self) -> SkippedFiles:
-        """What runs have left out."""
+        """The files that index runs have skipped."""
         return SkippedFiles(DataDirectory(self.assembly.config.data_dir).skipped)
 
     def _indexer(self, source: IsolatedSource) -> Indexer:
@@ -235,11 +236,11 @@ class IndexRuns:
         for path in map(str, paths):
             for source in sources:
                 if documents := source.documents_of(path):
-                    found.setdefault(source, _NamedFiles()).there.extend(map(Entry, documents))
+                    found.setdefault(source, _NamedFiles()).found.extend(map(Entry, documents))
                     break
                 if (document := _document_below(source, path)) is not None:
                     named = found.setdefault(source, _NamedFiles())
-                    named.gone.append(document)
+                    named.missing.append(document)
                     if reason := source.why_left_out(document):
                         named.left_out.append(SkippedEntry(document, reason, keep=False))
                     break
@@ -249,24 +250,24 @@ class IndexRuns:
 
 
 def _has_work(run: EmbeddingRun) -> bool:
-    """Return whether a run has written chunks that have no vector yet."""
+    """Return whether a run has written chunks without vectors."""
     return any(run.waiting.values())
 
 
 @define(eq=False)
 class _NamedFiles:
-    """Documents of a source that were named by their files: those it has, and those it does not have (any more)."""
+    """The documents of a source for given files: those that the source has, and those that it does not have."""
 
-    there: list[Entry] = field(factory=list)
-    gone: list[str] = field(factory=list)
-    left_out: list[SkippedEntry] = field(factory=list)  # of those that are gone: files that are there
+    found: list[Entry] = field(factory=list)
+    missing: list[str] = field(factory=list)
+    left_out: list[SkippedEntry] = field(factory=list)  # the missing documents whose files exist
 
 
 def _document_below(source: IsolatedSource, path: str) -> str | None:
-    """Return the document path of a file below a source's directory, though the source does not have it."""
+    """Return the document path of a file below a source's directory, even if the source does not have the document."""
     try:
         named = Path(path).expanduser().absolute()
-        # ".." and links on the way to the file are followed; the file itself may be gone, or a link.
+        # Resolve ".." and links in the parent directories. The file itself may be missing, or a link.
         places = (named, named.parent.resolve() / named.name)
         found = ((place, root) for root in source.watch_paths() for place in places if place.is_relative_to(root))
         place, root = next(found, (None, None))

@@ -1,4 +1,4 @@
-"""Lists of what is indexed, for people who look through it."""
+"""Lists of indexed documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from klaw_core.values.documents import DocumentRecord
 from klaw_core.values.listings import ListedDocument
 
 _PREVIEW = 160  # characters
-_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")  # those that the title repeats
+_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")  # the leading headings, which repeat the title
 _HASHES = re.compile(r"^ {0,3}#{1,6}[ \t]+", re.MULTILINE)
 
 
@@ -25,7 +25,7 @@ def recent_documents(
     origin: str | None = None,
     collections: Sequence[str] | None = None,
 ) -> tuple[ListedDocument, ...]:
-    """Return the newest documents, the newest first; of equal dates in order of path."""
+    """Return the most recent documents, newest first; documents of the same date are sorted by path."""
     with store.read() as snapshot:
         names = snapshot.collections() if collections is None else collections
         found = [
@@ -51,7 +51,7 @@ def _records(snapshot: Snapshot[Any], collection: str, origin: str | None) -> It
 
 
 def _listed(snapshot: Snapshot[Any], record: DocumentRecord, collection: str) -> ListedDocument | None:
-    """Return a document as a list shows it; None for one without chunks, which nothing could be said of."""
+    """Return a document's list entry, or None if it has no chunks."""
     chunks = snapshot.outline(collection, record.path)
     if not chunks:
         return None

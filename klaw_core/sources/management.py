@@ -1,4 +1,4 @@
-"""``Memory.workspaces``: the directories of notes that a memory reads, and what changes them."""
+"""``Memory.workspaces``: list and change the directories of notes that a memory indexes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from klaw_core.values.runs import ForgetReport, IndexReport
 
 @frozen(eq=False, repr=False)
 class WorkspaceManager:
-    """Lists, renames, removes and restricts workspaces, and takes back notes that were forgotten.
+    """Lists, renames, removes and restricts workspaces, and restores forgotten notes.
 
-    ``forget`` removes a whole source; ``get_collection`` gives a collection by its name.
+    ``forget`` removes a whole source; ``get_collection`` returns a collection by name.
     """
 
     get_registry: Callable[[], Workspaces]
@@ -33,22 +33,22 @@ class WorkspaceManager:
     forget: Callable[[str], ForgetReport]
 
     def list(self) -> tuple[ListedWorkspace, ...]:
-        """Return every directory of notes by name, those of the configuration among them. Raise StoreError."""
+        """Return all workspaces, including those of the configuration, sorted by name. Raise StoreError."""
         counts = self.runs.sources.counts()
         found = [source for source in self.runs.sources.all() if source.root is not None]
         return tuple(_listed(source, counts) for source in sorted(found, key=lambda source: source.origin))
 
     def unread(self, name: str) -> Mapping[str, int]:
-        """Count the files of a workspace whose kind is not read, by the ending of their names, the most first.
+        """Count a workspace's files of unsupported types by file name extension, the most frequent first.
 
         Raise NotFoundError.
         """
         return self.get_registry().named(name).unread()
 
     def kinds(self, name: str) -> Mapping[str, int]:
-        """Count the indexed files of a workspace by the ending of their names, the most first.
+        """Count a workspace's indexed files by file name extension, the most frequent first.
 
-        Empty if no converter read any of them. Raise NotFoundError.
+        The result is empty if no converter reads any of the files. Raise NotFoundError.
         """
         workspace = self.get_registry().named(name)
         converters = self.runs.assembly.converters
@@ -56,16 +56,15 @@ class WorkspaceManager:
         return count_kinds(names) if any(map(converters.reads, names)) else {}
 
     def rename(self, name: str, new: str, *, on_progress: ProgressCallback = no_progress) -> IndexReport:
-        """Rename a workspace: the paths of its notes start with the new name.
+        """Rename a workspace: the paths of its notes start with the new name, and their vectors are reused.
 
-        Its notes are indexed under the new name with the vectors they have. Interrupted, the notes of the old name are
-        still found; ``klaw doctor --fix`` removes them. Raise NotFoundError, WorkspaceError if the name is taken or
-        the directory is not there, StoreError.
+        If this is interrupted, search still finds the notes under the old name; ``klaw doctor --fix`` removes those.
+        Raise NotFoundError, WorkspaceError if the name is taken or the directory does not exist, StoreError.
         """
         registry = self.get_registry()
         workspace = registry.named(name)
         if is_gone(workspace.root):
-            hint = f"run `klaw index --name {name} DIR` with the present directory of its notes"
+            hint = f"run `klaw index --name {name} DIR` with the current directory of its notes"
             raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)
         taken = [source.origin for source in self.runs.sources.all()]
         registry.rename(name, new, taken=taken)
@@ -83,10 +82,10 @@ class WorkspaceManager:
     def exclude(
         self, name: str, *patterns: str, remove: Sequence[str] = (), on_progress: ProgressCallback = no_progress
     ) -> IndexReport:
-        """Leave files out of a workspace whose path below its root matches a pattern, and take others back.
+        """Exclude the files of a workspace whose relative path matches a pattern; remove the patterns in ``remove``.
 
-        ``*`` matches ``/`` as well; a pattern that matches a directory leaves out all of it. Raise NotFoundError for an
-        unknown workspace, or a pattern in ``remove`` that it does not have, WorkspaceError, StoreError.
+        ``*`` also matches ``/``, and a pattern that matches a directory excludes everything in it. Raise NotFoundError
+        if the workspace, or a pattern in ``remove``, is unknown. Raise WorkspaceError, StoreError.
         """
         self.get_registry().change_patterns(name, add=patterns, remove=remove)
         return self.runs.over(self.runs.sources.with_origin(name), on_progress=on_progress, alone=True)
@@ -94,7 +93,7 @@ class WorkspaceManager:
     def restore(self, path: str) -> IndexReport:
         """Restore a forgotten note, and index it. ``path`` is its path in results, or its file.
 
-        Raise NotFoundError if it was not forgotten, or was something other than a note; StoreError.
+        Raise NotFoundError if it was not forgotten or is not a note, StoreError.
         """
         registry = self.get_registry()
         name, relative = _split(path, registry)

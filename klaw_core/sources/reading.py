@@ -1,4 +1,4 @@
-"""From a result back to its document: the file as it is now, or the text that only the store holds."""
+"""Read the document of a result: from its file, or from the store if there is no file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from klaw_core.values.runs import Excerpt, SkippedEntry
 from klaw_core.values.text import StoredChunk
 from klaw_core.values.unicode import has_surrogates
 
-_SHORTEST_ID = 6
-_MOST_HEADINGS = 5  # that an error names
+_MIN_ID_DIGITS = 6
+_MAX_LISTED_HEADINGS = 5  # in an error message
 _WORDS = re.compile(r"[^\W_]+")
-# A heading as Markdown writes it (https://spec.commonmark.org/0.31.2/#atx-headings), and the fences of code.
+# Markdown headings (https://spec.commonmark.org/0.31.2/#atx-headings) and code fences.
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 
@@ -38,8 +38,8 @@ class Reader:
     def get(self, target: str, first_line: int = 1, lines: int | None = None) -> Excerpt:
         """Return lines of a document. ``target`` is a document's path, a file's path, or a chunk's id.
 
-        ``#`` and a heading after it mean the lines of that section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``.
-        Raise NotFoundError.
+        A target may end with ``#`` and the heading of a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``.
+        Raise NotFoundError, QueryError.
         """
         if first_line < 1 or (lines is not None and lines < 1):
             raise NotFoundError(f"line numbers count from 1, got {first_line}:{lines}")
@@ -52,7 +52,7 @@ class Reader:
         return self._lines(path, first, last - first + 1)
 
     def _section(self, target: str) -> tuple[str, int, int] | None:
-        """Return document, first and last line of a section that is named by its heading; None if none is named.
+        """Return the document, first line and last line of a section, or None if the target does not name a section.
 
         Raise NotFoundError if the document has no such heading.
         """
@@ -71,7 +71,7 @@ class Reader:
             if (lines := _lines_of_section(self._text_of(path)[1], wanted)) is not None:
                 return path, *lines
             names = dict.fromkeys(chunk.heading[-1] for chunk in chunks if chunk.heading)
-            known = "; ".join(list(names)[:_MOST_HEADINGS])
+            known = "; ".join(list(names)[:_MAX_LISTED_HEADINGS])
             hint = f"some of its headings: {known}" if known else "it has no headings"
             raise NotFoundError(f"{path} has no section {heading!r}", hint=hint)
         first = inside.index(True)
@@ -87,14 +87,14 @@ class Reader:
         return Excerpt(path, take_lines(text, first_line, lines or total), first_line, last, file)
 
     def locate(self, target: str, *, unique: bool = False) -> tuple[str, str, str]:
-        """Return collection, path and origin of the document that a path or the beginning of a chunk's id names.
+        """Return the collection, path and origin of a document, given its path or the start of a chunk's id.
 
-        Where several collections have a document of that path the first counts; ``unique`` refuses them. Raise
-        NotFoundError, QueryError.
+        If several collections have the path, the first is returned; with ``unique`` QueryError is raised instead.
+        Raise NotFoundError if there is no such document.
         """
         if not target or has_surrogates(target):
             raise NotFoundError(f"{target!r} is not a path or an id")
-        looks_like_id = len(target) >= _SHORTEST_ID and set(target) <= set("0123456789abcdef")
+        looks_like_id = len(target) >= _MIN_ID_DIGITS and set(target) <= set("0123456789abcdef")
         found: set[tuple[str, str, str]] = set()
         named: list[tuple[str, str, str]] = []
         with self.store.read() as snapshot:
@@ -119,7 +119,7 @@ class Reader:
         raise self._not_found(target)
 
     def _not_found(self, target: str) -> NotFoundError:
-        """Return the error of a target that names nothing, with the reason if that is known."""
+        """Return the error for an unknown target, with the reason if it is known."""
         if any(source.origin == target for source in self.sources.known()):
             whole = f"search it with `klaw search --path {target}/`; remove it with `klaw forget {target}/`"
             return NotFoundError(f"{target} is a whole workspace", hint=whole)
@@ -130,14 +130,14 @@ class Reader:
         )
 
     def waiting(self, target: str) -> IsolatedSource | None:
-        """Return the source of a document that is not indexed yet, None if no source has it."""
+        """Return the source of a document that is not indexed yet, or None if no source has it."""
         for source in self._by_name(target):
             if any(isinstance(item, Entry) and item.path == target for item in source.scan()):
                 return source
         return None
 
     def _text_of(self, target: str) -> tuple[str, str, Path | None]:
-        """Return a document's path, its text, and the file it stands in (None for what only the store holds)."""
+        """Return a document's path, text and file (None if it has no file)."""
         found = self._file_of(target)
         if found is None:
             try:
@@ -163,7 +163,7 @@ class Reader:
         return path, _read(source, path), file
 
     def _file_of(self, target: str) -> tuple[IsolatedSource, str, Path] | None:
-        """Return source, document path and file of a document that is a file, named by either path."""
+        """Return the source, path and file of a document, given its path or its file; None if it has no file."""
         for source in self._by_name(target):
             if (file := source.file_of(target)) is not None:
                 return source, target, file
@@ -179,7 +179,10 @@ class Reader:
 
 
 def _lines_of_section(text: str, wanted: str) -> tuple[int, int] | None:
-    """Return first and last line of a section by its heading in the text: it may share a chunk with other sections."""
+    """Return the first and last line of a section by its heading in the text.
+
+    Chunks cannot answer this if the section shares a chunk with others.
+    """
     first = level = last = 0
     is_code = False
     for last, line in enumerate(text.split("\n"), start=1):
@@ -195,12 +198,12 @@ def _lines_of_section(text: str, wanted: str) -> tuple[int, int] | None:
 
 
 def _words(heading: str) -> str:
-    """Return what is compared of a heading: its words. So ``page=3`` and ``page-3`` are ``Page 3``."""
+    """Reduce a heading to its words for comparison, so that ``page=3`` and ``page-3`` match ``Page 3``."""
     return " ".join(_WORDS.findall(heading.casefold()))
 
 
 def _read(source: IsolatedSource, path: str) -> str:
-    """Return a document's text as it is now. Raise NotFoundError."""
+    """Return a document's current text. Raise NotFoundError."""
     text = source.file_text(path)
     if isinstance(text, SkippedEntry):
         raise NotFoundError(f"{path} {text.reason}")
@@ -208,7 +211,7 @@ def _read(source: IsolatedSource, path: str) -> str:
 
 
 def joined(chunks: Sequence[StoredChunk]) -> str:
-    """Put a document's chunks together again, each at its own offset and line; what lay between was white space."""
+    """Join a document's chunks at their offsets and lines; fill the gaps, which were white space."""
     text = ""
     for stored in chunks:
         chunk = stored.chunk

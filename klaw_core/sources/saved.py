@@ -1,4 +1,4 @@
-"""Saved memories: texts that ``save`` keeps in the journal ``saved``, so that klaw.db can be deleted and rebuilt."""
+"""Saved memories: texts in the journal ``saved``, from which klaw.db can be rebuilt."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from klaw_core.values.journals import BrokenRecord
 from klaw_core.values.runs import SkippedEntry
 from klaw_core.values.text import text_hash
 
-#: The origin of saved memories, the beginning of their paths, and the name of their journal.
+#: The origin of saved memories, the first part of their paths, and the name of their journal.
 SAVED = "saved"
 
 _MAX_CHARACTERS = 1_000_000
-_DIGEST_CHARACTERS = 32  # 128 bits; 48 until two texts had one id
+_DIGEST_CHARACTERS = 32  # 128 bits; earlier versions used 48 bits, and two texts got the same id
 _ID = re.compile(rf"{SAVED}/(\d{{4}}-\d\d-\d\d)/[0-9a-f]{{12,64}}", re.ASCII)
 
 
 @frozen
 class Saved:
-    """A text that was saved. ``id`` is its path: ``saved/2026-02-24/`` and hexadecimal digits of a hash."""
+    """A saved memory. ``id`` is its path: ``saved/2026-02-24/`` and the hexadecimal digits of a hash."""
 
     id: str
     text: str = field(repr=False)
@@ -39,7 +39,7 @@ class Saved:
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
-        """Return what a record of the journal holds. Raise RecordError with the reason if it holds nothing saved."""
+        """Return the saved memory of a journal record. Raise RecordError if the record is invalid."""
         for name in ("id", "text", "source"):
             if not isinstance(record.get(name), str):
                 raise RecordError(f"{name} is not a string" if name in record else f"{name} is missing")
@@ -56,9 +56,9 @@ class Saved:
     def make(
         cls, text: str, source: str, chat_id: str | None, created_at: datetime | None, *, attempt: int = 0
     ) -> Self:
-        """Return a text as a saved memory, dated now unless given. Raise RecordError if it cannot be saved.
+        """Make a saved memory of a text, dated now by default. Raise RecordError if the text cannot be saved.
 
-        Each ``attempt`` gives it another id, for where another text has the one before.
+        Each ``attempt`` gives another id; use the next one if another text already has the id.
         """
         if not text.strip():
             raise RecordError("nothing to save: the text is empty")
@@ -79,7 +79,7 @@ class Saved:
         return cls(f"{SAVED}/{moment.date().isoformat()}/{digest}", text, source, moment, chat_id)
 
     def record(self) -> dict[str, Any]:
-        """Return the object that the journal keeps: the id first, so that a torn line shows what it was of."""
+        """Return the journal record. The id comes first, so that an incomplete line still shows it."""
         return {
             "id": self.id,
             "created_at": format_ts(self.created_at),
@@ -91,7 +91,7 @@ class Saved:
 
 @frozen
 class SavedMemories:
-    """What the journal holds: the memories that were not forgotten, in the order in which they were first saved."""
+    """The content of the journal: the memories that were not forgotten, in the order in which they were saved."""
 
     memories: tuple[Saved, ...] = ()
     broken: tuple[BrokenRecord, ...] = ()
@@ -110,37 +110,37 @@ class SavedJournal:
         return cls(FileJournal(path, Saved.parse))
 
     def append(self, *saved: Saved) -> None:
-        """Keep memories; they are durable when this returns. Raise RecordError or StoreError.
+        """Append memories; they are on disk when this returns. Raise RecordError or StoreError.
 
-        The same id again replaces what was saved, in its place.
+        A memory replaces an earlier one with the same id and takes its position.
         """
         self.records.append([memory.record() for memory in saved])
 
     def add(self, *saved: Saved) -> frozenset[str]:
-        """Keep memories, but for those whose id another text has; return these ids. Raise RecordError or StoreError."""
+        """Append memories, except those whose id another text has; return these ids. Raise RecordError, StoreError."""
         return self.records.add([memory.record() for memory in saved], _is_same)
 
     def read(self) -> SavedMemories:
-        """Replay the journal; nothing that it can contain raises."""
+        """Replay the journal; invalid content is reported, not raised."""
         found = self.records.replay()
         memories = tuple(Saved.parse(record) for record in found.records.values())
         return SavedMemories(memories, found.broken, found.unfinished)
 
     def forget(self, *ids: str) -> int:
-        """Forget memories and return how many there were; their texts are then gone from the journal's bytes.
+        """Forget memories and erase their texts from the journal; return how many existed.
 
-        Raise StoreError: forgetting may have taken effect even so, with the bytes left to :meth:`finish`.
+        Raise StoreError. The memories may be forgotten despite the error; :meth:`finish` then erases the texts.
         """
         return self.records.forget(ids)
 
     def finish(self) -> None:
-        """Remove the bytes of what was forgotten just before a crash. Raise StoreError."""
+        """Erase the texts of memories that were forgotten just before a crash. Raise StoreError."""
         self.records.finish()
 
 
 @define(eq=False)
 class SavedSource:
-    """The memories of a journal as documents. ``read`` answers from what the last scan found."""
+    """The memories of a journal as documents. ``read`` returns documents of the last scan."""
 
     journal: SavedJournal
     _found: dict[str, Saved] = field(factory=dict, init=False, repr=False)
@@ -149,13 +149,13 @@ class SavedSource:
     forgets_missing = True
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Return every memory in the order in which it was saved, and each part of the journal that is broken."""
+        """Return all memories in the order in which they were saved, and the broken parts of the journal."""
         replayed = self.journal.read()
         memories = {saved.id: saved for saved in replayed.memories}
         self._found.clear()
         self._found.update(memories)
         entries = [Entry(saved.id, len(saved.text)) for saved in memories.values()]
-        # A broken line does not say which memory it was, and the index may hold the last copy: all of them stay.
+        # It is unknown which memory a broken line belonged to. The index may hold the last copy, so keep all of them.
         broken = (SkippedEntry(SAVED, str(bad), keep=True) for bad in replayed.broken)
         return [*entries, *broken]
 
@@ -165,11 +165,11 @@ class SavedSource:
         return as_document(saved) if saved else SkippedEntry(entry.path, "was forgotten", keep=False)
 
     def forget(self, paths: Sequence[str], /) -> None:
-        """Forget memories; their texts leave the journal's bytes. Raise StoreError."""
+        """Forget memories and erase their texts from the journal. Raise StoreError."""
         self.journal.forget(*paths)
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return the memories that the journal does not have any more; none while a part of it is broken."""
+        """Return the memories that are no longer in the journal, or none while a part of the journal is broken."""
         replayed = self.journal.read()
         if replayed.broken:
             return ()
@@ -177,13 +177,13 @@ class SavedSource:
         return [path for path in paths if path not in kept]
 
     def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
-        """Complete what a crash left of forgetting."""
+        """Finish an erasure that a crash interrupted."""
         self.journal.finish()
         return ()
 
 
 def _is_id(name: str) -> bool:
-    """Return whether this is the id of a saved memory: it becomes a path, and must be no other document's."""
+    """Return whether this is a valid id of a saved memory; it becomes a path and must not name another document."""
     found = _ID.fullmatch(name)
     try:
         return found is not None and bool(date.fromisoformat(found[1]))
@@ -192,10 +192,10 @@ def _is_id(name: str) -> bool:
 
 
 def _is_same(held: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Return whether two records are of one text that was saved twice."""
+    """Return whether two records are the same text, saved twice."""
     return all(held.get(name) == new.get(name) for name in ("text", "source", "chat_id"))
 
 
 def as_document(saved: Saved) -> Document:
-    """Return a saved memory as the document that is indexed."""
+    """Return the document of a saved memory."""
     return Document(saved.id, saved.text, saved.source, SAVED, saved.created_at, saved.chat_id)

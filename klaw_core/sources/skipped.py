@@ -1,6 +1,6 @@
-"""What the last run over each directory of notes left out, and why: ``skipped.json`` in the data directory.
+"""``skipped.json`` in the data directory: the files that the last index run of each workspace skipped, and why.
 
-``klaw status`` shows it, which reads no note itself. The file is written by each run and may be deleted at any time.
+``klaw status`` shows them without reading the notes. Every run writes the file; it may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from klaw_core.values.runs import SkippedEntry
 
 @frozen
 class SkippedFiles:
-    """The list in a file. It is a convenience: what is not readable counts as empty, what cannot be kept is dropped."""
+    """The list of skipped files. It is optional: an unreadable file counts as empty, and write errors are ignored."""
 
     file: Path
 
     def all(self) -> dict[str, tuple[SkippedEntry, ...]]:
-        """Return what was left out, by origin."""
+        """Return the skipped files by origin."""
         try:
             entries = json.loads(self.file.read_text("utf-8"))
             return {name: tuple(_parse(item) for item in items) for name, items in entries.items()}
@@ -32,16 +32,16 @@ class SkippedFiles:
             return {}
 
     def replace(self, origin: str, skipped: Sequence[SkippedEntry]) -> None:
-        """Note what a run over a whole source has left out."""
+        """Record the files that a run over a whole source has skipped."""
         self._change(origin, tuple(skipped))
 
     def update(self, origin: str, paths: Sequence[str], skipped: Sequence[SkippedEntry]) -> None:
-        """Note what a run over single documents has left out; what is known of others stays."""
+        """Record which of the documents ``paths`` a run has skipped; entries of other documents stay."""
         kept = (item for item in self.all().get(origin, ()) if item.path not in paths)
         self._change(origin, (*kept, *skipped))
 
     def forget(self, target: str, paths: Sequence[str]) -> None:
-        """Drop what was forgotten: a whole source (``notes/``), or documents."""
+        """Drop the entries of a forgotten source (``notes/``), or of forgotten documents."""
         if target.endswith("/"):
             self.replace(target.rstrip("/"), ())
             return

@@ -1,6 +1,6 @@
-"""Which directories of notes were indexed, by name: ``workspaces.json`` in the data directory.
+"""``workspaces.json`` in the data directory: the workspaces that ``klaw index DIR`` has added, by name.
 
-It is kept beside klaw.db rather than in it, because klaw.db can be deleted and rebuilt from what this names.
+The list is not in klaw.db, so that a deleted klaw.db can be rebuilt from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from klaw_core.values.runs import SkippedEntry
 
 @frozen(eq=False)
 class RememberedWorkspace:
-    """A workspace that ``klaw index DIR`` remembered, as a source: its notes can be forgotten, and so can all of it."""
+    """The source of a workspace that ``klaw index DIR`` has added. Its notes can be forgotten, and so can all of it."""
 
     workspace: Workspace
     registry: Workspaces
@@ -37,7 +37,7 @@ class RememberedWorkspace:
 
     @property
     def collection(self) -> str:
-        """Where its documents belong."""
+        """The collection of its documents."""
         return self.workspace.collection
 
     @property
@@ -52,11 +52,11 @@ class RememberedWorkspace:
 
     @property
     def excluded(self) -> int:
-        """How many notes were forgotten and are left out since."""
+        """The number of exclude patterns, including one for each forgotten note."""
         return len(self.workspace.exclude)
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Return what is there now. Raise WorkspaceError if the directory is gone."""
+        """Return the current notes. Raise WorkspaceError if the directory is missing."""
         return self.workspace.scan()
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
@@ -64,7 +64,7 @@ class RememberedWorkspace:
         return self.workspace.read(entry)
 
     def read_changed(self, entry: Entry, digest: str, /) -> Document | SkippedEntry | None:
-        """Read one note, or return None if its bytes are those of a document's ``digest``."""
+        """Read one note, or return None if its content still has this ``digest``."""
         return self.workspace.read_changed(entry, digest)
 
     def locate(self, path: str, /) -> str | None:
@@ -76,11 +76,11 @@ class RememberedWorkspace:
         return self.workspace.file_of(path)
 
     def file_text(self, path: str, /) -> str | SkippedEntry:
-        """Return the text of a document's file as it is now."""
+        """Return the current text of a document's file."""
         return self.workspace.file_text(path)
 
     def why_left_out(self, path: str, /) -> str:
-        """Return why a scan does not find the file of a document path, and what changes that; empty if it does."""
+        """Return why a scan leaves out a document, and how to include it again; empty if the scan finds it."""
         relative = path.removeprefix(f"{self.origin}/")
         reason = self.workspace.why_left_out(path)
         pattern = next((item for item in self.workspace.exclude if fnmatch(relative, item)), None)
@@ -95,12 +95,12 @@ class RememberedWorkspace:
         return self.workspace.watch_paths()
 
     def forget(self, paths: Sequence[str], /) -> None:
-        """Exclude notes from now on; their files stay. Raise StoreError."""
+        """Exclude notes from indexing; their files stay. Raise StoreError."""
         for path in paths:
             self.registry.exclude(self.origin, path.removeprefix(f"{self.origin}/"))
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return the notes that were excluded since this object was made; all, if the workspace was forgotten."""
+        """Return the notes that were excluded after this object was made, or all if the workspace was forgotten."""
         current = self.registry.all().get(self.origin)
         if current is None:
             return list(paths)
@@ -110,20 +110,20 @@ class RememberedWorkspace:
         return [path for path in paths if any(fnmatch(path.partition("/")[2], pattern) for pattern in added)]
 
     def remove(self) -> None:
-        """Take the workspace off the list; its directory stays. Raise StoreError."""
+        """Remove the workspace from the list; its directory stays. Raise StoreError."""
         self.registry.forget(self.origin)
 
 
 @frozen
 class _Changes:
-    """What is to be different about a workspace; None, or nothing in ``exclude``, leaves it as it is."""
+    """Changes to a workspace. None means no change; ``exclude`` adds patterns."""
 
     version: str | None = None
     include: Sequence[str] | None = None
     exclude: Sequence[str] = ()
 
     def applied(self, workspace: Workspace) -> Workspace:
-        """Return the workspace with the changes."""
+        """Return the changed workspace."""
         return evolve(
             workspace,
             version=workspace.version if self.version is None else self.version,
@@ -134,10 +134,10 @@ class _Changes:
 
 @frozen
 class Workspaces:
-    """The remembered workspaces. Every change is written at once; no two of them, in any process, lose each other.
+    """The workspaces in the list. Every change is written at once; concurrent changes of several processes are safe.
 
-    ``reserved`` are names that no workspace can have, because they are origins of other sources; ``converters`` turn
-    files into text.
+    A workspace cannot have a ``reserved`` name, because other sources use it as origin. ``converters`` turn files into
+    text.
     """
 
     file: Path
@@ -145,7 +145,7 @@ class Workspaces:
     converters: Converters | None = field(default=None, eq=False, repr=False)
 
     def all(self) -> dict[str, Workspace]:
-        """Return every workspace by name. Raise StoreError, StoreCorruptError if the file is not what Klaw wrote."""
+        """Return every workspace by name. Raise StoreCorruptError if the file is invalid, StoreError."""
         try:
             entries = json.loads(self.file.read_text("utf-8"))
             found = {name: parse_workspace(name, entry) for name, entry in entries.items()}
@@ -173,13 +173,14 @@ class Workspaces:
         exclude: Sequence[str] = (),
         configured: Mapping[str, Path] = MappingProxyType({}),
     ) -> Workspace:
-        """Return the workspace of a directory, adding it if it is new.
+        """Return the workspace of a directory; add it if it is new.
 
-        ``include`` takes the place of the patterns of file names it had, ``exclude`` adds to its patterns of relative
-        paths. A directory inside a known workspace belongs to that one; a new ``version`` replaces the one it had. The
-        name of a workspace whose directory is gone moves to this one, with what it excludes. Raise WorkspaceError if
-        the directory does not exist, holds a known workspace or touches a ``configured`` one, the name is taken, or it
-        is known under another name or in another collection.
+        ``include`` replaces its file name patterns, ``version`` its version; ``exclude`` adds patterns of relative
+        paths. A directory inside a known workspace belongs to that workspace. If ``name`` is a workspace whose
+        directory no longer exists, that workspace moves to this directory and keeps its exclude patterns.
+
+        Raise WorkspaceError if the directory does not exist, contains a known workspace, overlaps a ``configured``
+        one, or is known under another name or in another collection, or if the name is taken.
         """
         root = _existing(directory)
         settled = {origin: directory.resolve() for origin, directory in configured.items()}
@@ -215,7 +216,7 @@ class Workspaces:
         collection: str,
         changes: _Changes,
     ) -> Workspace:
-        """Return a workspace that is remembered already, with what is changed, if that is what was meant."""
+        """Apply changes to a known workspace; return it. Raise WorkspaceError if name or collection differ."""
         if name not in {None, workspace.origin} or collection != workspace.collection:
             raise WorkspaceError(
                 f"{workspace.root} is the workspace {workspace.origin!r} of the collection {workspace.collection!r}",
@@ -228,10 +229,10 @@ class Workspaces:
         return renewed
 
     def merge(self, workspace: Workspace) -> bool:
-        """Add a workspace as it is, though its directory may not be here; return whether anything changed.
+        """Add a workspace whose directory need not exist; return whether the list has changed.
 
-        One that is known keeps its place and gains what the other excludes. Raise WorkspaceError if the name
-        belongs to another directory, or the directory to another name.
+        A known workspace gets the other's exclude patterns. Raise WorkspaceError if the name belongs to another
+        directory, or the directory to another name.
         """
         with locked(self.file.parent):
             known = self.all()
@@ -255,14 +256,14 @@ class Workspaces:
         return True
 
     def forget(self, name: str) -> None:
-        """Remove a workspace from the list; an unknown one is ignored."""
+        """Remove a workspace from the list; do nothing if it is unknown."""
         with locked(self.file.parent):
             known = self.all()
             if known.pop(name, None) is not None:
                 self._write(known)
 
     def exclude(self, name: str, relative: str) -> None:
-        """Never index this file of the workspace again; one that another process has just forgotten is ignored."""
+        """Exclude a file of the workspace from indexing; do nothing if the workspace is unknown."""
         pattern = escape(relative)
         with locked(self.file.parent):
             known = self.all()
@@ -272,7 +273,7 @@ class Workspaces:
                 self._write(known)
 
     def change_patterns(self, name: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Workspace:
-        """Add patterns to what a workspace leaves out, and remove others; return it.
+        """Add and remove exclude patterns of a workspace; return the workspace.
 
         Raise NotFoundError, WorkspaceError for an empty pattern.
         """
@@ -301,7 +302,7 @@ class Workspaces:
         return renamed
 
     def named(self, name: str) -> Workspace:
-        """Return the workspace of a name. Raise NotFoundError."""
+        """Return a workspace by name. Raise NotFoundError."""
         return self._named(name, self.all())
 
     def _named(self, name: str, known: Mapping[str, Workspace]) -> Workspace:
@@ -314,14 +315,14 @@ class Workspaces:
     def _write(self, workspaces: Mapping[str, Workspace]) -> None:
         entries = {name: workspace_entry(workspace) for name, workspace in sorted(workspaces.items())}
         text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
-        # What is not UTF-8 in a directory's name is a lone surrogate here; `\udcff` is JSON for it.
+        # Bytes that are not UTF-8 in a directory name are unpaired surrogates here; JSON writes them as `\udcff`.
         write_atomically(self.file, text.encode("utf-8", "backslashreplace").decode())
 
 
 def as_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return patterns as they are kept; a lone string is one. ``./drafts/`` and ``/drafts`` mean ``drafts``.
+    """Normalize patterns; a string counts as one pattern. ``./drafts/`` and ``/drafts`` become ``drafts``.
 
-    Raise WorkspaceError for an empty one.
+    Raise WorkspaceError for an empty pattern.
     """
     given = (patterns,) if isinstance(patterns, str) else patterns
     found = tuple(pattern.removeprefix("./").strip("/") for pattern in given)
@@ -331,7 +332,7 @@ def as_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def workspace_entry(workspace: Workspace) -> dict[str, Any]:
-    """Return the object that stands for a workspace in the file; what has its usual value is left out."""
+    """Return the JSON object of a workspace; default values are omitted."""
     entry: dict[str, Any] = {"path": str(workspace.root), "exclude": list(workspace.exclude)}
     if workspace.include != DEFAULT_INCLUDE:
         entry["include"] = list(workspace.include)
@@ -340,7 +341,7 @@ def workspace_entry(workspace: Workspace) -> dict[str, Any]:
 
 
 def parse_workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
-    """Return the workspace of a name. Raise TypeError, KeyError or ValueError for an entry that Klaw did not write."""
+    """Return the workspace of a JSON object. Raise TypeError, KeyError or ValueError if the object is invalid."""
     return Workspace(
         Path(entry["path"]),
         name,
@@ -352,18 +353,18 @@ def parse_workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
 
 
 def is_gone(directory: Path) -> bool:
-    """Return whether a directory is not there; one that cannot be looked at may be."""
+    """Return whether a directory is known not to exist; False if it cannot be accessed."""
     try:
         directory.stat()
     except (FileNotFoundError, NotADirectoryError):
         return True
-    except OSError:  # another user's, or of a server that does not answer
+    except OSError:  # no permission, or a server that does not respond
         return False
     return False
 
 
 def _refuse_settled(root: Path, settled: Mapping[str, Path]) -> None:
-    """Raise WorkspaceError if a directory is, holds, or lies in one that the configuration indexes."""
+    """Raise WorkspaceError if a directory overlaps a configured one."""
     for name, other in settled.items():
         if root.is_relative_to(other):
             problem = f"{root} belongs to the configured source {name!r}"
@@ -376,7 +377,7 @@ def _refuse_settled(root: Path, settled: Mapping[str, Path]) -> None:
 
 
 def _overlapping(root: Path, known: Mapping[str, Workspace]) -> str | None:
-    """Return the name of a workspace that is, holds, or lies in a directory."""
+    """Return the name of a workspace that overlaps a directory, or None."""
     others = (
         name for name, other in known.items() if root.is_relative_to(other.root) or other.root.is_relative_to(root)
     )
@@ -384,13 +385,13 @@ def _overlapping(root: Path, known: Mapping[str, Workspace]) -> str | None:
 
 
 def _existing(directory: str | Path) -> Path:
-    """Return the real path of a directory. Raise WorkspaceError if there is none."""
-    if not str(directory):  # a path of it would be that of the current directory
+    """Return the resolved path of a directory. Raise WorkspaceError if it does not exist."""
+    if not str(directory):  # an empty path would mean the current directory
         raise WorkspaceError("the directory's name is empty", hint="klaw index DIR")
     try:
         root = Path(directory).expanduser().resolve()
         is_directory, exists = root.is_dir(), root.exists()
-    except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a NUL, a name too long, no such user
+    except (OSError, ValueError, RuntimeError) as error:  # a link loop, a NUL, a name that is too long, an unknown user
         raise WorkspaceError(f"{str(directory)!r} is not a directory that can be opened: {error}") from error
     if not is_directory:
         problem = "is a file, not a directory" if exists else "does not exist"
@@ -399,7 +400,7 @@ def _existing(directory: str | Path) -> Path:
 
 
 def _free_name(name: str, known: Collection[str], *, chosen: bool) -> str:
-    """Return ``name``, or one like it that is free if it was not chosen by a person. Raise WorkspaceError."""
+    """Return ``name`` if it is free, or ``NAME-2`` … if the user has not chosen it. Raise WorkspaceError."""
     hint = "choose another name: klaw index DIR --name NAME"
     if not can_name(name):
         raise WorkspaceError(f"{name!r} is not a valid workspace name", hint=hint)

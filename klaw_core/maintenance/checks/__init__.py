@@ -1,1 +1,1 @@
-"""What ``klaw doctor`` looks at, one module per part."""
+"""The checks of ``klaw doctor``, one module per part of a memory."""

@@ -1,4 +1,4 @@
-"""Whether the indexes hold exactly the chunks there are, soundly, in the vector space that is configured."""
+"""Checks of the indexes: their chunks must match the store's, their rows be undamaged, their vector space current."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,25 +14,25 @@ from klaw_core.values.findings import FIX, Finding, Severity
 from klaw_core.values.vectors import SpaceRecord
 
 _CONTENT = "index-content"
-_KEYS_NAMED = 20
+_MAX_LISTED_KEYS = 20  # in a finding
 
 
 def check_indexes(collection: Collection) -> Iterator[Finding]:
-    """Compare the keys of every index with the store's, and let each index check itself; in one snapshot."""
+    """Compare the keys of every index with the store's, and let each index check itself, in one snapshot."""
     with collection.store.read() as snapshot:
         for name, index in collection.indexes:
             where = _place(collection, name)
             try:
                 yield from _check_keys(collection, snapshot, index, where)
                 yield from _check_content(collection, snapshot, index, where)
-            except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin's
-                # That it could not look does not say that it is damaged: nothing is emptied for it.
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything
+                # A failed check does not prove damage, so this finding does not empty the index.
                 what = f"the check failed: {as_klaw_error(error).message}"
                 yield Finding("index-unread", "error", what, where, "klaw reindex")
 
 
 def check_space(collection: Collection) -> Iterator[Finding]:
-    """Compare the recorded vector space with the embedder's, and the probe's vector with what the model says now."""
+    """Compare the recorded vector space and probe vector with those of the configured embedder."""
     if not collection.uses_vectors:
         return
     with collection.store.read() as snapshot:
@@ -50,17 +50,17 @@ def check_space(collection: Collection) -> Iterator[Finding]:
 
 
 def check_model(embedder: Embedder) -> Iterator[Finding]:
-    """Look whether the embedder works at all."""
+    """Check that the embedder works."""
     try:
         make_space_record(embedder)
-    except Exception as error:  # noqa: BLE001  # a plugin's
+    except Exception as error:  # noqa: BLE001  # a plugin may raise anything
         problem = as_klaw_error(error)
         what = f"search by meaning is disabled: {problem.message}"
         yield Finding("model", "error", what, "memory.embedding", problem.hint or "klaw config get memory.embedding")
 
 
 def damaged_indexes(collection: Collection) -> list[Index[Any]]:
-    """Return the indexes that find their own rows damaged: they are to be emptied and filled anew."""
+    """Return the indexes that report damage in their own rows; they must be emptied and filled again."""
     damaged = {finding.where for finding in check_indexes(collection) if finding.check == _CONTENT}
     return [index for name, index in collection.indexes if _place(collection, name) in damaged]
 
@@ -91,7 +91,7 @@ def _compare_spaces(record: SpaceRecord, embedder: Embedder, where: str) -> Iter
 def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:
     compared = compare(snapshot, collection.name, index)
     missing: tuple[Severity, str] = ("error", "{} missing from the index")
-    if index.needs_vectors:  # an embedder that fails, or is not asked, leaves vectors for later
+    if index.needs_vectors:  # a failed or skipped embedding leaves chunks without vectors, which is no damage
         missing = ("warning", "{} without a vector, found by words alone")
     outdated = "{} not in the configured form: found, but more slowly"
     hint = "klaw embed" if index.needs_vectors else "klaw index"
@@ -103,7 +103,8 @@ def _check_keys(collection: Collection, snapshot: Snapshot[Any], index: Index[An
     for check, severity, what, keys, command in findings:
         if keys:
             chunks = "1 chunk" if len(keys) == 1 else f"{len(keys):,} chunks"
-            yield Finding(check, severity, what.format(chunks), where, command, tuple(map(str, keys[:_KEYS_NAMED])))
+            details = tuple(map(str, keys[:_MAX_LISTED_KEYS]))
+            yield Finding(check, severity, what.format(chunks), where, command, details)
 
 
 def _check_content(collection: Collection, snapshot: Snapshot[Any], index: Index[Any], where: str) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Whether the index agrees with the files: what changed, what is gone, what was never indexed."""
+"""Checks of the sources: find documents that were changed, deleted, or never indexed."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +13,12 @@ from klaw_core.values.findings import FIX, Finding, Severity, named
 from klaw_core.values.runs import SkippedEntry
 
 _UPDATE = "klaw index"
-# What differs between files that are skipped for one reason.
+# The part of a reason that differs between files, such as the size in "is larger than 100 bytes (120)".
 _DETAIL = re.compile(r" \([^)]*\)")
 
 
 def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
-    """Compare one source with what is indexed of it, document by document; every one is read."""
+    """Compare one source with the index; every document is read."""
     collection, cutter = indexer.collection, indexer.cutter()
     with collection.store.read() as snapshot:
         manifest = snapshot.manifest(collection.name, source.origin)
@@ -53,10 +53,11 @@ def check_source(source: Source, indexer: Indexer) -> Iterator[Finding]:
 def check_origins(
     collection: Collection, sources: Sequence[Source], reserved: frozenset[str], broken: Sequence[str]
 ) -> Iterator[Finding]:
-    """Look for what was indexed from a place that is no longer known.
+    """Find indexed documents whose source no longer exists.
 
-    Documents of a ``reserved`` origin belong to an extension whose journal is gone: the index may be the only place
-    that still has them, so they are never removed here. Nor are others while something is ``broken`` whose they may be.
+    Documents of a ``reserved`` origin belong to an extension whose journal is missing. The index may hold the only
+    copy, so they are never removed. Other documents are kept while a plugin or an extension is ``broken``, because
+    they may belong to it.
     """
     known = {source.origin for source in sources}
     for origin, paths in _unknown(collection, known).items():
@@ -65,14 +66,14 @@ def check_origins(
             what = f"{len(paths):,} documents of {origin!r} are in the index, but their files are missing"
             yield Finding("journal-gone", "error", what, origin, "restore the file from a backup or an export", paths)
         elif broken:
-            what += f"; it may be of what does not work: {'; '.join(broken)}"
+            what += f", or may belong to a plugin or extension that does not work: {'; '.join(broken)}"
             yield Finding("ghost-source", "warning", what, origin, f"klaw plugins; or `klaw forget {origin}/`", paths)
         else:
             yield Finding("ghost-source", "warning", what, origin, FIX, paths)
 
 
 def remove_unknown_origins(collection: Collection, sources: Sequence[Source], reserved: frozenset[str]) -> None:
-    """Remove from the index what :func:`check_origins` calls a ghost; the vectors stay cached. Raise StoreError."""
+    """Remove documents whose source no longer exists; their vectors stay cached. Raise StoreError."""
     known = {*(source.origin for source in sources), *reserved}
     paths = [path for gone in _unknown(collection, known).values() for path in gone]
     if paths:
@@ -90,7 +91,7 @@ def _unknown(collection: Collection, known: set[str]) -> Mapping[str, tuple[str,
 
 
 def _skipped(skipped: Sequence[SkippedEntry], origin: str) -> Iterator[Finding]:
-    """Name the files of a directory that cannot be indexed, a finding for each reason; an empty note is no fault."""
+    """Yield a finding for each reason for which files were skipped; an empty note is only worth a note."""
     by_reason: dict[str, list[SkippedEntry]] = {}
     for item in skipped:
         by_reason.setdefault(_DETAIL.sub("", item.reason), []).append(item)
