@@ -1,1 +1,1 @@
-"""What was said, kept as JSON lines: a file for each chat and day, append-only, the truth that klaw.db mirrors."""
+"""Conversations: append-only JSON Lines files, one per chat and day, from which the rows in klaw.db are derived."""

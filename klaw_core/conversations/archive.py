@@ -1,4 +1,4 @@
-"""``Conversations``: what was said, in the journal first and then as rows; what ``Memory.conversations`` is."""
+"""``Conversations``, the class of ``Memory.conversations``: messages are written to the journal, then to the store."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from klaw_core.values.listings import ListedChat
 
 @frozen
 class Conversations:
-    """Every chat's messages. Safe for several threads and processes at once.
+    """The messages of all chats. Safe for concurrent threads and processes.
 
-    A message is on disk, in the journal, before it becomes a row. While a rebuild blocks writers, rows wait for the
-    next append or index; nothing is lost, because rows are derived from the journal. Messages are read from the
-    journal, unchanged; rows have secrets redacted.
+    A message is written to the journal on disk before it becomes a row. If a rebuild blocks writers, the next append or
+    index run adds the row; nothing is lost, because rows are derived from the journal. Messages are read unchanged from
+    the journal; secrets are redacted in rows.
     """
 
     row_sync: RowSync
@@ -38,7 +38,7 @@ class Conversations:
 
     @property
     def journal(self) -> Journal:
-        """The files."""
+        """The journal files."""
         return self.row_sync.journal
 
     @property
@@ -47,14 +47,14 @@ class Conversations:
         return self.row_sync.redactor
 
     def append(self, message: Message) -> Message:
-        """Keep a message and return it with its id. Raise RecordError or StoreError.
+        """Append a message and return it with its id. Raise RecordError or StoreError.
 
-        After a StoreError that names the database, the message is in the journal nevertheless.
+        If the StoreError names the database, the message is nevertheless in the journal.
         """
         return self.append_many([message])[0]
 
     def append_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
-        """Keep messages in their order; as :meth:`append`."""
+        """Append messages in order and return them with their ids. Raise the errors of :meth:`append`."""
         written = self.journal.append_many(messages)
         for chat, day in dict.fromkeys((Chat.of(message.meta), message.ts.date()) for message in written):
             with suppress(StoreLockedError):
@@ -68,7 +68,7 @@ class Conversations:
         return self.append(Message("system", "", ts or datetime.now(UTC), type=SESSION_BREAK, meta=chat.meta))
 
     def window(self, chat: Chat, limit: int = 100) -> tuple[Message, ...]:
-        """Return the last messages of a chat's current segment, oldest first: what a model is shown."""
+        """Return the last messages of a chat's current segment, oldest first, for a model's prompt."""
         return self.journal.window(chat, limit)
 
     def tail(self, chat: Chat, count: int) -> tuple[JournalLine, ...]:
@@ -80,12 +80,12 @@ class Conversations:
         return self.journal.read(chat, since, until)
 
     def search(self, text: str, limit: int = 10, chat: Chat | None = None) -> Sequence[StoredMessage]:
-        """Return messages that contain any word of ``text``, best first; ``Memory.search`` finds chunks of them."""
+        """Return messages that contain any word of ``text``, best first; ``Memory.search`` searches chunks instead."""
         with self._store.read() as snapshot:
             return snapshot.messages.search(text, limit, None if chat is None else chat.name)
 
     def chats(self) -> tuple[ListedChat, ...]:
-        """Return every chat, the most recently active first; reads only the names of the journal's files."""
+        """Return every chat, the most recently active first. Only the names of the journal's files are read."""
         days: dict[str, list[date]] = {}
         for file in self.journal.files().files:
             days.setdefault(file.chat.name, []).append(file.day)
@@ -124,16 +124,16 @@ class Conversations:
         return self.row_sync.sync()
 
     def find(self, chat: Chat, message_id: str) -> Message | None:
-        """Return a message as it was said; None if the journal has no message with this id."""
+        """Return the unredacted message with an id, or None."""
         for line in self.journal.read(chat):
             if isinstance(line, JournalEntry) and line.message.id == message_id:
                 return line.message
         return None
 
     def forget(self, chat: Chat, ids: str | Collection[str]) -> int:
-        """Delete single messages permanently, as :meth:`remove` does; return how many there were.
+        """Delete single messages permanently, as :meth:`remove` does; return the number of deleted messages.
 
-        Raise NotFoundError, and delete nothing, if the journal lacks one of the ids; StoreError.
+        Raise NotFoundError, with nothing deleted, if the journal lacks one of the ids. Raise StoreError.
         """
         wanted = {ids} if isinstance(ids, str) else set(ids)
         said = [line.message.id for line in self.journal.read(chat) if isinstance(line, JournalEntry)]
@@ -147,8 +147,8 @@ class Conversations:
     def remove(self, chat: Chat, ids: Collection[str]) -> int:
         """Remove single messages permanently: from the files, the rows, the chunks and the cache.
 
-        Return the number of rows. Summaries of these messages go first, since nothing else says what they are of. After
-        a crash in between, the next index removes the rest. Raise StoreError.
+        Return the number of removed rows. The summaries of these messages are removed first, because they can only be
+        found while the messages exist. After a crash the next index run removes the rest. Raise StoreError.
         """
         summaries = self._forget_summaries(chat, ids)
         with self._store.read() as snapshot:
@@ -171,9 +171,9 @@ class Conversations:
         return self.row_sync.summaries.forget(chat, said, ids)
 
     def purge(self, chat: Chat) -> int:
-        """Remove a chat permanently: its files, rows, chunks and summaries; return how many messages it had as rows.
+        """Remove a chat permanently: its files, rows, chunks and summaries; return the number of removed rows.
 
-        The files go first: after a crash in between, the next :meth:`sync` and index remove the rest. Raise StoreError.
+        The files are removed first. After a crash the next index run removes the rest. Raise StoreError.
         """
         files = self.journal.files(chat).files
         for file in files:

@@ -1,4 +1,4 @@
-"""The name of a chat, and of its directory: ``telegram_123456``, ``scheduler_daily-report``."""
+"""Names of chats, which are also the names of their directories: ``telegram_123456``, ``scheduler_daily-report``."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -8,21 +8,20 @@ from attrs import field, frozen
 
 from klaw_core.errors import RecordError
 
-#: The channel of what a scheduled task logs; the task's name is the chat's id.
+#: The channel of the logs of scheduled tasks; the chat id is the task's name.
 SCHEDULER = "scheduler"
 
-_LONGEST_NAME = 255  # bytes that a file system takes for one name
+_MAX_NAME_BYTES = 255  # the limit of common file systems
 _HINT = "a chat name has the form CHANNEL_ID, e.g. telegram_123456"
 
 
 @frozen(order=True)
 class Chat:
-    """A place where messages come from: a channel and the chat's id in it.
+    """A chat: a channel, and the chat's id in it.
 
-    ``name`` encodes both, reversibly, as a valid directory name: letters, digits and ``-._~@+`` are kept; other
-    characters are percent-encoded as in a URL, and so are an underscore in the channel (the first underscore ends the
-    channel) and a leading dot. Raise RecordError for an empty part or a name
-    over 255 bytes.
+    ``name`` is a reversible encoding of both that is a valid directory name. Letters, digits and ``-._~@+`` are kept;
+    other characters are percent-encoded, as in a URL. An underscore in the channel and a leading dot are encoded too,
+    because the first underscore ends the channel. Raise RecordError for an empty part or a name over 255 bytes.
     """
 
     channel: str
@@ -41,13 +40,13 @@ class Chat:
             raise RecordError("a chat name contains an unpaired surrogate, which is not valid Unicode") from error
         if name.startswith("."):
             name = "%2E" + name[1:]
-        if len(name) > _LONGEST_NAME:
-            raise RecordError(f"the chat name {name[:40]}… has {len(name)} bytes; at most {_LONGEST_NAME} are allowed")
+        if len(name) > _MAX_NAME_BYTES:
+            raise RecordError(f"the chat name {name[:40]}… has {len(name)} bytes; the limit is {_MAX_NAME_BYTES}")
         return name
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """Return the chat with a name, as in ``klaw logs --chat`` or the name of its directory. Raise RecordError."""
+        """Return the chat with this name. Raise RecordError if the name is invalid."""
         channel, separator, chat_id = name.partition("_")
         if not separator:
             raise RecordError(f"{name!r} is not a chat name", hint=_HINT)
@@ -58,10 +57,9 @@ class Chat:
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Self:
-        """Return the chat that a message's ``meta`` names. Raise RecordError if there is none.
+        """Return the chat that a message's ``meta`` names. Raise RecordError if it names none.
 
-        ``channel`` and ``chat_id`` take precedence; without them,
-        ``source = "scheduler"`` and ``task_name`` name a task's log.
+        The keys are ``channel`` and ``chat_id``, or else ``source = "scheduler"`` and ``task_name``.
         """
         channel, chat_id = meta.get("channel"), meta.get("chat_id")
         if channel is None and chat_id is None and meta.get("source") == SCHEDULER:
@@ -76,5 +74,5 @@ class Chat:
 
     @property
     def meta(self) -> dict[str, str]:
-        """The keys that identify this chat in the ``meta`` of a message."""
+        """The keys and values that identify this chat in the ``meta`` of a message."""
         return {"channel": self.channel, "chat_id": self.chat_id}

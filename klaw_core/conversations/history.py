@@ -1,4 +1,4 @@
-"""``HistoryStore``: the history of an agent's conversations by key, whatever session it is in."""
+"""``HistoryStore``: the messages of an agent's conversations by key, across sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from klaw_core.errors import RecordError
 
 
 def chat_of(key: str) -> Chat:
-    """Return the chat of a key, ``channel:chat`` or ``channel:chat:thread``. Raise RecordError."""
+    """Return the chat of a key ``channel:chat`` or ``channel:chat:thread``. Raise RecordError."""
     channel, separator, rest = key.partition(":")
     if not separator:
         raise RecordError(f"invalid history key {key!r}", hint="a key has the form channel:chat:thread")
@@ -25,10 +25,10 @@ def chat_of(key: str) -> Chat:
 
 @frozen
 class HistoryStore:
-    """Messages by the key ``channel:chat:thread``, which stays the same when a new session begins.
+    """Messages by the key ``channel:chat:thread``, which stays the same when a new session starts.
 
-    No message is removed: ``max_recent`` limits what :meth:`recent` returns. Safe for several threads and
-    processes at once.
+    ``max_recent`` limits the result of :meth:`recent`; older messages are kept. Safe for concurrent threads and
+    processes.
     """
 
     conversations: Conversations
@@ -44,7 +44,7 @@ class HistoryStore:
         metadata: Mapping[str, Any] | None = None,
         ts: datetime | None = None,
     ) -> Message:
-        """Keep a message (said now, by default) and return it. Raise RecordError or StoreError."""
+        """Append a message, dated now by default, and return it. Raise RecordError or StoreError."""
         chat = chat_of(key)
         meta: dict[str, Any] = {**(metadata or {}), **chat.meta}
         if tool_calls:
@@ -61,7 +61,7 @@ class HistoryStore:
             said = _said(entries)
             if len(said) >= wanted or len(entries) < asked:
                 return said[-wanted:]
-            asked *= 2  # session breaks stood among them
+            asked *= 2  # some of the entries were session breaks
         return ()
 
     def all(self, key: str) -> tuple[Message, ...]:
@@ -69,7 +69,7 @@ class HistoryStore:
         return _said([line for line in self.conversations.read(chat_of(key)) if isinstance(line, JournalEntry)])
 
     def length(self, key: str) -> int:
-        """Return how many messages there are."""
+        """Return the number of messages."""
         return len(self.all(key))
 
     def set_summary(self, key: str, text: str) -> None:
@@ -77,7 +77,7 @@ class HistoryStore:
         self.conversations.add_summary(chat_of(key), text)
 
     def summary(self, key: str) -> str:
-        """Return the summary, ``""`` if there is none."""
+        """Return the summary, or ``""``."""
         summaries = self.conversations.summaries(chat_of(key))
         return summaries[-1].content if summaries else ""
 
@@ -87,7 +87,7 @@ class HistoryStore:
 
 
 def _said(entries: Sequence[JournalEntry]) -> tuple[Message, ...]:
-    """Return what was said, each message once, though a writer may have appended it twice."""
+    """Return the messages without session breaks and duplicates; a writer may have appended a message twice."""
     found: dict[str, Message] = {}
     for entry in entries:
         if entry.message.type != SESSION_BREAK:

@@ -1,4 +1,4 @@
-"""Conversations as the index sees them: transcripts and summaries as documents, messages as rows."""
+"""The source of conversations: transcripts and summaries become documents, messages become rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from klaw_core.values.runs import ForgetReport, SkippedEntry
 
 @frozen(eq=False)
 class IndexedConversations:
-    """The journals as a source that also keeps the rows of messages in step."""
+    """A source that reads the journal and also updates the rows of messages."""
 
     archive: Conversations
     roles: tuple[str, ...]
@@ -33,7 +33,7 @@ class IndexedConversations:
 
     @property
     def row_sync(self) -> RowSync:
-        """What keeps the rows in step."""
+        """The synchronization of the rows with the journal."""
         return self.archive.row_sync
 
     @property
@@ -45,7 +45,7 @@ class IndexedConversations:
         return SummarySource(self.row_sync.summaries, self.row_sync.redactor)
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Yield the files of every chat, by chat and day, and the summaries of each."""
+        """Yield the files of every chat, sorted by chat and day, and then the summaries of every chat."""
         yield from self._documents.scan()
         yield from self._summaries.scan()
 
@@ -59,32 +59,32 @@ class IndexedConversations:
         return evolve(self.row_sync, store=store).sync().bad
 
     def carry_over(self, old: Store[Any], new: Store[Any], skipped: Sequence[SkippedEntry], /) -> None:
-        """Copy the rows of the files that could not be read now, and how far those were mirrored."""
+        """Copy the rows and the sync state of files that cannot be read now from the old store to the new one."""
         with old.read() as snapshot, new.write() as transaction:
             before, after = snapshot.messages, transaction.messages
             for name in before.chats():
-                there = after.files(name)
+                synced = after.files(name)
                 for day, file in before.files(name).items():
                     path = f"{CONVERSATIONS}/{name}/{day.isoformat()}.jsonl"
-                    if day not in there and any(item.keep and _is_below(path, item.path) for item in skipped):
+                    if day not in synced and any(item.keep and _is_below(path, item.path) for item in skipped):
                         after.insert([message for message in before.all(name) if message.day == day])
                         after.put_file(file)
 
     def forgotten(self, paths: Sequence[str], /) -> Sequence[str]:
-        """Return the files that are gone, unless some could not be looked at."""
+        """Return the documents that no longer exist, or none if some files cannot be read."""
         now = list(self.scan())
         if any(isinstance(item, SkippedEntry) and item.keep for item in now):
-            return ()  # what cannot be read does not say what is gone
+            return ()
         kept = {item.path for item in now}
         return [path for path in paths if path not in kept]
 
     def part(self, target: str, /) -> str | None:
-        """Return what a message says that is named by chat and id: ``telegram_123456/msg_001``."""
+        """Return the text of a message, given as chat and id: ``telegram_123456/msg_001``."""
         found = self._message(target)
         return None if found is None else found[1].content
 
     def forget_part(self, target: str, /) -> ForgetReport | None:
-        """Forget a message that is named by chat and id. Raise StoreError."""
+        """Forget a message, given as chat and id; return None if there is no such message. Raise StoreError."""
         found = self._message(target)
         if found is None:
             return None
@@ -102,7 +102,7 @@ class IndexedConversations:
         return None if message is None else (chat, message)
 
     def watch_paths(self) -> Sequence[Path]:
-        """Return the directories of the journals and of the summaries, where they are files."""
+        """Return the directories of the journal and of the summaries, if they are stored in files."""
         logs = (self.row_sync.journal.logs, self.row_sync.summaries.logs)
         return [one.root for one in logs if isinstance(one, FileLogs)]
 

@@ -22,7 +22,7 @@ _DIGEST_CHARACTERS = 16
 
 @frozen
 class ChatFile:
-    """What one chat said on one day (of UTC)."""
+    """The file with the messages of one chat on one day (UTC)."""
 
     chat: Chat
     day: date
@@ -36,7 +36,7 @@ class ChatFile:
 
 @frozen
 class Listing:
-    """The journal's files, by chat and then by day, and what lies among them without being one."""
+    """The journal's files, sorted by chat and day, and the entries that are not journal files."""
 
     files: tuple[ChatFile, ...] = ()
     skipped: tuple[SkippedEntry, ...] = ()
@@ -44,9 +44,9 @@ class Listing:
 
 @frozen
 class JournalEntry:
-    """A message and its place: from ``offset`` to ``end`` of a log.
+    """A message and its bytes in a log, from ``offset`` to ``end``.
 
-    ``duplicate``: another message with this id came before it in the same reading.
+    It is a ``duplicate`` if a message with the same id came before it in the same read.
     """
 
     message: Message
@@ -56,33 +56,32 @@ class JournalEntry:
     duplicate: bool = False
 
 
-#: What one line of the journal gives.
+#: The result of reading one line of the journal.
 JournalLine: TypeAlias = JournalEntry | BadLine
 
 
 @frozen
 class Journal:
-    """Everything that was said, append-only; the order of a chat is that of its files' days, then of the lines.
+    """The append-only journal of all messages. Safe for concurrent threads and processes.
 
-    A clock that goes backwards changes nothing within a day. Safe for several threads and processes at once.
-    ``logs`` can be given as the path of a directory.
+    The messages of a chat are ordered by day and then by line, so a clock that is set back within a day does not
+    change the order. ``logs`` can be given as the path of a directory.
     """
 
     logs: LogFolder = field(converter=as_logs)
 
     def append(self, message: Message) -> Message:
-        """Write a message to its chat's file of that day; it is on the disk when this returns.
+        """Write a message to the file of its chat and day; it is on disk when this returns.
 
-        Return it as it was written, with the id it was given if it had none: chat, time, place in the file and
-        a hash of its text, which no other message shares. Raise RecordError (also for a message over 1 MiB) or
-        StoreError.
+        Return the message as written. A message without an id gets a unique one: chat, time, offset in the file and a
+        hash of the text. Raise RecordError, also for a message over 1 MiB, or StoreError.
         """
         return self.append_many([message])[0]
 
     def append_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
-        """Write messages in their order, each chat and day at once, and return them as written, in that order.
+        """Write messages, grouped by chat and day, and return them as written, in the given order.
 
-        Raise as :meth:`append`; then whole messages at the beginning of a file's share may have been written.
+        Raise the errors of :meth:`append`; some of the messages may then have been written, each of them completely.
         """
         batch = tuple(messages)
         shares: dict[tuple[Chat, date], list[int]] = {}
@@ -96,21 +95,21 @@ class Journal:
         return tuple(written[index] for index in range(len(batch)))
 
     def remove(self, chat: Chat, ids: Collection[str]) -> tuple[ChatFile, ...]:
-        """Remove messages for good; return the files that held them. Unknown ids are ignored. Raise StoreError."""
+        """Remove messages permanently; return the changed files. Unknown ids are ignored. Raise StoreError."""
         wanted = frozenset(ids)
         return tuple(
             file for file in self.files(chat).files if file.log.remove(lambda record: record.value.get("id") in wanted)
         )
 
     def session_break(self, chat: Chat, ts: datetime | None = None) -> Message:
-        """Begin a new segment of a chat (now, by default), as ``/new`` does. Raise StoreError."""
+        """Start a new segment of a chat (now, by default), as ``/new`` does. Raise StoreError."""
         return self.append(Message("system", "", ts or datetime.now(UTC), type=SESSION_BREAK, meta=chat.meta))
 
     def read(self, chat: Chat, since: datetime | None = None, until: datetime | None = None) -> Iterator[JournalLine]:
-        """Yield a chat's messages in order, and what is wrong with the lines that hold none.
+        """Yield a chat's messages in order, and a :class:`BadLine` for each invalid line.
 
-        ``since`` is inclusive and ``until`` exclusive, both aware; only the files of those days are read.
-        A message whose id was seen before is yielded and marked. Nothing that a file can contain raises.
+        ``since`` is inclusive and ``until`` exclusive; both must be timezone-aware. Only the files of those days are
+        read. A repeated message is yielded and marked as duplicate. Invalid content is reported, not raised.
         """
         first = None if since is None else as_utc(since)
         last = None if until is None else as_utc(until)
@@ -124,12 +123,12 @@ class Journal:
                     if (first and ts < first) or (last and ts >= last):
                         continue
                     if line.message.id in seen:
-                        line = evolve(line, duplicate=True)  # noqa: PLW2901  # the same line, marked
+                        line = evolve(line, duplicate=True)  # noqa: PLW2901  # the same line, with a mark
                     seen.add(line.message.id)
                 yield line
 
     def read_file(self, file: ChatFile, start: int = 0) -> Iterator[JournalLine]:
-        """Yield the lines of one file from ``start`` on, which is 0 or the ``end`` of a line read before."""
+        """Yield the lines of one file; ``start`` is 0 or the ``end`` of an earlier line."""
         for line in file.log.read(start):
             yield _entry(file, line)
 
@@ -145,10 +144,10 @@ class Journal:
         return tuple(reversed(lines))
 
     def window(self, chat: Chat, limit: int = 100) -> tuple[Message, ...]:
-        """Return the last ``limit`` messages of a chat's current segment, oldest first: what a model is shown.
+        """Return the last ``limit`` messages of a chat's current segment, oldest first, for a model's prompt.
 
-        The segment begins after the last session break. Reads backwards, and no further than it must. A message that
-        was appended twice stands where it was said first.
+        The segment starts after the last session break. The files are read backwards, only as far as necessary. A
+        message that was appended twice keeps its first position.
         """
         messages: dict[str, Message] = {}
         if limit > 0:
@@ -168,7 +167,7 @@ class Journal:
         return tuple(dict.fromkeys(file.chat for file in self.files().files))
 
     def files(self, chat: Chat | None = None) -> Listing:
-        """Return the files of one chat, or of all, and what had to be left out: never raises for what lies there."""
+        """Return the files of one chat, or of all, and the skipped entries. An unexpected file is skipped."""
         scan = _Scan(self.logs)
         if chat is not None:
             scan.chat(chat)
@@ -189,14 +188,14 @@ class Journal:
 
 @define
 class _Scan:
-    """What a look through the journal has found so far."""
+    """Collects the files of a journal."""
 
     logs: LogFolder
     files: list[ChatFile] = field(factory=list)
     skipped: list[SkippedEntry] = field(factory=list)
 
     def all(self) -> None:
-        """Take the files of every group that is named as a chat; any other is skipped."""
+        """Add the files of every directory with a chat name; skip other directories."""
         for name in self.logs.groups():
             if isinstance(name, SkippedEntry):
                 self.skipped.append(name)
@@ -212,7 +211,7 @@ class _Scan:
                     self._skip(name, f"should be named {chat.name}")
 
     def chat(self, chat: Chat) -> None:
-        """Take the files of one chat that are named as days."""
+        """Add the files of one chat whose names are days; skip other files."""
         for name in self.logs.names(chat.name):
             if isinstance(name, SkippedEntry):
                 self.skipped.append(name)
@@ -230,15 +229,15 @@ def _day(text: str) -> date | None:
         day = date.fromisoformat(text)
     except ValueError:
         return None
-    return day if day.isoformat() == text else None  # not the other forms of ISO 8601
+    return day if day.isoformat() == text else None  # reject other ISO 8601 forms
 
 
 def _with_id(message: Message, chat: Chat) -> Callable[[int], Mapping[str, Any]] | Mapping[str, Any]:
-    """Return a message's record, or what makes it once its place is known: the place is part of the id it gets."""
+    """Return a message's record, or a function that makes it from the offset, which is part of a new id."""
     if message.id:
         return message.record()
     stamp = format_ts(message.ts).replace("-", "").replace(":", "").replace(".", "")
-    # The text as well: where a message was removed, another may come to the place of one that has moved.
+    # Removing a message moves later ones, so two messages can have the same offset. The hash keeps their ids unique.
     digest = text_hash(message.content)[:_DIGEST_CHARACTERS]
     return lambda offset: evolve(message, id=f"{chat.name}-{stamp}-{offset}-{digest}").record()
 

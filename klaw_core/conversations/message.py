@@ -1,4 +1,4 @@
-"""One message of a conversation, as a value and as a line of the journal."""
+"""A message of a conversation, and its conversion to and from a line of the journal."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,13 +10,13 @@ from attrs import Attribute, field, frozen
 from klaw_core.errors import RecordError
 from klaw_core.files.timestamps import as_utc, format_ts, parse_ts, shown
 
-#: Who may speak.
+#: The allowed roles.
 ROLES = ("user", "assistant", "system", "tool")
-#: A marker that a new session begins; what follows is the current segment.
+#: The type of a marker that starts a new session and a new segment.
 SESSION_BREAK = "session_break"
-#: What a subagent handed back.
+#: The type of a subagent's result.
 SUBAGENT_RESULT = "subagent_result"
-#: What a message may be besides something said (None).
+#: The allowed types; None is an ordinary message.
 TYPES = (None, SESSION_BREAK, SUBAGENT_RESULT)
 
 _FIELDS = ("id", "ts", "role", "content", "type", "meta")
@@ -42,14 +42,14 @@ def _a(kind: type[Any]) -> Callable[[Any, "Attribute[Any]", Any], None]:
 
 @frozen
 class Message:
-    """A message: what was said, by whom and when.
+    """A message: role, text and time.
 
-    ``ts`` is aware; it is stored in UTC with milliseconds. ``content`` is text, or JSON as text. ``type`` is None,
-    ``"session_break"`` or ``"subagent_result"``. ``meta`` says where: ``channel`` and ``chat_id``, or
-    ``source = "scheduler"`` and ``task_name``; then ``model``, ``tokens_in``, ``tokens_out``, ``tool``, as they
-    apply. The journal replaces an empty ``id``. ``extra`` has the fields of a line that Klaw does not know.
+    ``ts`` must be timezone-aware; it is stored in UTC with milliseconds. ``content`` is text, or JSON as text. ``type``
+    is None, ``"session_break"`` or ``"subagent_result"``. ``meta`` names the chat by ``channel`` and ``chat_id``, or by
+    ``source = "scheduler"`` and ``task_name``; optional keys are ``model``, ``tokens_in``, ``tokens_out`` and ``tool``.
+    The journal replaces an empty ``id``. ``extra`` has the unknown fields of a line.
 
-    Raise RecordError for an unknown role or type, a time without a zone, or a field of the wrong kind.
+    Raise RecordError for an unknown role or type, a time without a timezone, or a field of the wrong type.
     """
 
     role: str = field(validator=_one_of(ROLES))
@@ -62,9 +62,9 @@ class Message:
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
-        """Return the message of a line's object. Raise RecordError with the reason if it is not a message.
+        """Return the message of a line's JSON object. Raise RecordError if it is not a valid message.
 
-        Content that is an object or an array is kept as its JSON; a session break needs no content.
+        A ``content`` that is an object or an array becomes JSON text; a session break needs no content.
         """
         kind = record.get("type")
         for name in ("id", "ts", "role", "content"):
@@ -86,7 +86,7 @@ class Message:
         )
 
     def record(self) -> dict[str, Any]:
-        """Return the object that the journal writes; :meth:`parse` returns the same message for it."""
+        """Return the JSON object for the journal; :meth:`parse` is the inverse."""
         known = {
             "id": self.id,
             "ts": format_ts(self.ts),

@@ -1,4 +1,4 @@
-"""What is struck out of messages before anything of them reaches klaw.db: keys, tokens, and what a person adds."""
+"""Redaction of messages before they reach klaw.db: API keys, tokens, and the user's own patterns."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from attrs import define, field
 from klaw_core.values.config import ConversationSettings
 from klaw_core.values.text import text_hash
 
-#: Stands where a secret stood.
+#: Replaces a secret.
 REDACTED = "[redacted]"
-#: Stands for a whole text in which a pattern could not be looked for in time: rather too little than a secret.
+#: Replaces the whole text if a pattern times out, so that no secret in it is shown.
 UNREADABLE = "[redacted: a pattern took too long]"
 _TIMEOUT_SECONDS = 0.5
 _CHARACTERS_PER_SECOND = 500_000
 
-# Where a key may begin: after no letter or digit of ASCII (in Chinese no space stands before it), or after the escape
-# of a character in JSON or in a URL, whose last sign may be a letter: a tool answers in JSON, with "\\n" for line ends.
+# A key starts where no ASCII letter, digit or underscore precedes it; Chinese text has no space before a key. It also
+# starts after an escape in JSON or in a URL, which may end with a letter: tools return JSON, with "\\n" as line end.
 _BEGINS = r"(?:(?<![A-Za-z0-9_])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
 _ENDS = r"(?![A-Za-z0-9_])"
 
 _GITHUB = rf"{_BEGINS}(?:gh[pousr]_[A-Za-z0-9]{{36,}}|github_pat_[A-Za-z0-9_]{{22,}})"
-# Telegram's bots. Digits are common: looking ahead for the whole first keeps long runs of them fast.
+# Telegram bots. Digits are common, so a lookahead for the whole token keeps long runs of digits fast.
 _TELEGRAM = rf"(?=[0-9]{{8,10}}:[A-Za-z0-9_-]{{35}}{_ENDS}){_BEGINS}[0-9]{{8,10}}:[A-Za-z0-9_-]{{35}}"
 _URL = r"(?<=://)[^/\s:@]{1,100}:[^/\s@]{1,100}(?=@)"
-# Patterns that take long to find nothing. Where the second is not found, the first is not either; it takes a fifth to a
-# thirtieth of the time.
+# Slow patterns, each with a looser one that is searched first. If the looser one is not found, the pattern cannot match
+# either. The looser pattern takes a fifth to a thirtieth of the time.
 _LOOSER = {
     _GITHUB: r"g(?:h[pousr]|ithub_pat)_",
     _TELEGRAM: r"[0-9]:[A-Za-z0-9_-]{35}",
     _URL: r"://[^/\s:@]{1,100}:[^/\s@]{1,100}@",
 }
 
-#: Keys and tokens as their makers document them, each told by its own prefix or shape.
+#: The documented formats of keys and tokens, each recognizable by its prefix or shape.
 BUILTIN_PATTERNS = (
     rf"{_BEGINS}sk-[A-Za-z0-9_-]{{20,}}",  # OpenAI, Anthropic
     _GITHUB,
@@ -57,16 +57,16 @@ BUILTIN_PATTERNS = (
 
 @define(frozen=True, slots=False)
 class Redactor:
-    """Strikes out whatever matches a pattern (of the library ``regex``).
+    """Replaces everything that matches a pattern of the library ``regex``.
 
-    A text is given half a second: one in which a pattern cannot be looked for in that time is struck out whole.
+    If a pattern takes longer than half a second, the whole text is replaced.
     """
 
     patterns: Sequence[str] = field(default=BUILTIN_PATTERNS, converter=tuple)
 
     @cached_property
     def recipe(self) -> str:
-        """What identifies the patterns: rows made with others must be made again."""
+        """A hash of the patterns; rows with another recipe must be made again."""
         return text_hash("\0".join((REDACTED, *self.patterns)))[:16] if self.patterns else ""
 
     def text(self, text: str) -> str:
@@ -74,7 +74,7 @@ class Redactor:
         return self._replaced(text, REDACTED)
 
     def lines(self, text: str) -> str:
-        """Return the text with every match replaced, each line at its number. Longer texts are given more time."""
+        """Return the text with every match replaced and line numbers preserved. Longer texts have a longer timeout."""
         found = self._replaced(text, _replace_lines, max(_TIMEOUT_SECONDS, len(text) / _CHARACTERS_PER_SECOND))
         return found if found != UNREADABLE else UNREADABLE + "\n" * text.count("\n")
 
@@ -89,7 +89,7 @@ class Redactor:
         return text
 
     def metadata(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an object in which every text, keys aside, is redacted, at any depth."""
+        """Return a JSON object in which all strings except keys are redacted, at any depth."""
         return {key: self._value(item) for key, item in value.items()}
 
     def _value(self, value: Any) -> Any:
@@ -101,7 +101,7 @@ class Redactor:
 
     @cached_property
     def _compiled(self) -> Sequence[tuple[Any, Any]]:
-        """Each pattern, after a looser one that is looked for first, or None."""
+        """Pairs of a looser pattern to search first (or None) and a pattern."""
         import regex  # type: ignore[import-untyped]  # it ships no types
 
         looser = [_LOOSER.get(pattern) for pattern in self.patterns]
@@ -117,6 +117,6 @@ def _replace_lines(match: Any) -> str:
 
 
 def redactor_of(settings: ConversationSettings) -> Redactor:
-    """Return what strikes out what is configured to be struck out."""
+    """Return the redactor for the configured patterns."""
     patterns = (*(BUILTIN_PATTERNS if settings.redact_secrets else ()), *settings.redact)
     return Redactor(patterns)

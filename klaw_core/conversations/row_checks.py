@@ -1,4 +1,4 @@
-"""Whether the rows of conversations agree with the journal, message by message."""
+"""Compare the rows of conversations with the journal, message by message."""
 
 import json
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -16,14 +16,15 @@ from klaw_core.values.findings import FIX, Finding, named
 
 ROWS = "conversation-rows"
 
-#: A message, for comparing: its id and place, and what else is to be compared.
+#: The values of a message that are compared: its id and place, and possibly more.
 _Row: TypeAlias = tuple[Any, ...]
 
 
 def check_rows(row_sync: RowSync) -> Iterator[Finding]:
     """Compare the messages of every chat with its rows, one chat at a time.
 
-    By place only where the rows were made with other patterns of redaction: the next index makes them again.
+    Rows that were made with other redaction patterns are compared by id and place only; the next index run makes them
+    again.
     """
     with row_sync.store.read() as snapshot:
         rows = snapshot.messages
@@ -48,7 +49,7 @@ def check_rows(row_sync: RowSync) -> Iterator[Finding]:
         what = f"messages of {len(behind):,} chats are missing from the database: {named(behind)}"
         yield Finding("conversation-behind", "warning", what, location, "klaw index", tuple(behind))
     if unlike:
-        what = f"summaries of {len(unlike):,} chats are not those of their files: {named(unlike)}"
+        what = f"the summaries of {len(unlike):,} chats differ from their files: {named(unlike)}"
         yield Finding("summary-rows", "warning", what, row_sync.summaries.logs.location, "klaw index", tuple(unlike))
     if wrong:
         what = f"the database and the journal have different messages in {len(wrong):,} chats: {named(wrong)}"
@@ -56,21 +57,21 @@ def check_rows(row_sync: RowSync) -> Iterator[Finding]:
 
 
 def fix_rows(row_sync: RowSync, found: Sequence[Finding]) -> None:
-    """Make rows again where they were found wrong; the journal is the truth. Raise StoreError."""
+    """Make the wrong rows again from the journal. Raise StoreError."""
     wrong = [name for finding in found if finding.check == ROWS for name in finding.items]
     for name in wrong:
         with row_sync.store.write() as transaction:
             transaction.messages.purge(name)
-        with suppress(RecordError):  # rows of what is no chat's name
+        with suppress(RecordError):  # rows with an invalid chat name
             row_sync.sync_chat(Chat.parse(name))
     row_sync.sync()
 
 
 def _has_summaries(row_sync: RowSync, rows: MessageReader, name: str) -> bool:
-    """Return whether a chat's summaries are those of its file."""
+    """Return whether a chat's summaries in the store are those of its file."""
     try:
         chat = Chat.parse(name)
-    except RecordError:  # rows of what is no chat's name
+    except RecordError:  # rows with an invalid chat name
         return True
     return list(rows.summaries(name)) == row_sync.written_summaries(chat)
 
@@ -81,7 +82,7 @@ def _said(row_sync: RowSync, chat: Chat) -> list[StoredMessage]:
 
 
 def _key(row: StoredMessage, days: Container[date]) -> _Row:
-    """Return what two rows of one message agree in: of these days in all that they hold."""
+    """Return the values of a row to compare: all of them if the row's day is in ``days``, else its id and place."""
     place = (row.id, row.day, row.position)
     if row.day not in days:
         return place
@@ -90,7 +91,7 @@ def _key(row: StoredMessage, days: Container[date]) -> _Row:
 
 
 def _is_behind(held: Sequence[_Row], said: Sequence[_Row], ends: Mapping[date, int]) -> bool:
-    """Return whether only messages are missing that stand where their file is not mirrored yet."""
+    """Return whether the rows only lack messages from the parts of files that are not mirrored yet."""
     missing = set(said) - set(held)
     return [row for row in said if row not in missing] == list(held) and all(
         position >= ends.get(day, 0) for _, day, position, *_ in missing

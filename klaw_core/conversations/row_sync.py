@@ -1,7 +1,7 @@
-"""From the journal to rows: each file from the byte where it was left, and without what is to be struck out.
+"""Mirror the journal to rows: every file is read from the last synced byte, and secrets are redacted.
 
-The journal is the truth. A chat whose files are not what was mirrored any more (cut, replaced, removed by hand),
-or that was mirrored by another recipe, is mirrored anew.
+All rows of a chat are made again if a mirrored part of its files has changed (cut, replaced or deleted by hand), or if
+the redaction patterns have changed.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from klaw_core.values.config import ConversationSettings
 from klaw_core.values.journals import BadLine
 from klaw_core.values.runs import SkippedEntry
 
-# Messages of one transaction.
+# Messages per transaction.
 _BATCH = 1000
 
 
 @frozen
 class SyncReport:
-    """What bringing the rows up to date did: messages that are new, lines that hold none, files that are none.
+    """The result of a sync: the number of new messages, the invalid lines (``bad``), and the skipped files.
 
-    ``bad`` lines are named as ``conversations/telegram_123456/2026-02-24.jsonl@1024``.
+    A bad line is named by file and byte offset: ``conversations/telegram_123456/2026-02-24.jsonl@1024``.
     """
 
     messages: int = 0
@@ -47,7 +47,7 @@ class SyncReport:
 
 @frozen
 class RowSync:
-    """The rows of one store, kept in step with the journal. Safe for several threads and processes at once."""
+    """Keeps the rows of one store in sync with the journal. Safe for concurrent threads and processes."""
 
     store: Store[Any]
     journal: Journal
@@ -56,11 +56,11 @@ class RowSync:
 
     @classmethod
     def over(cls, store: Store[Any], journal: Journal, summaries: SummaryFiles, settings: ConversationSettings) -> Self:
-        """Return the rows of these files in a store."""
+        """Return the sync of these files with a store."""
         return cls(store, journal, summaries, redactor_of(settings))
 
     def sync(self) -> SyncReport:
-        """Bring the rows of every chat up to date. Raise StoreError; nothing that a file can hold raises."""
+        """Bring the rows of every chat up to date. Invalid content is reported, not raised. Raise StoreError."""
         listing = self.journal.files()
         readable = not any(skipped.keep for skipped in listing.skipped)
         report = SyncReport(skipped=listing.skipped)
@@ -90,9 +90,9 @@ class RowSync:
     def _sync_chat(
         self, chat: Chat, files: Sequence[ChatFile], *, complete: bool, verified: bool = False
     ) -> SyncReport:
-        """RowSync files of a chat: all of them, if ``complete``. Summaries come with all of them.
+        """Sync files of a chat; ``complete`` means that these are all of its files, and also syncs its summaries.
 
-        With ``verified`` every byte that was mirrored is looked at, since a file may have been edited by hand.
+        With ``verified`` the mirrored bytes are read again and compared by checksum, to find manual edits.
         """
         report = SyncReport()
         recorded = self._recorded(chat)
@@ -112,7 +112,7 @@ class RowSync:
         return report
 
     def sync_summaries(self, chat: Chat) -> None:
-        """Make a chat's summaries in the store those of its file. Raise StoreError."""
+        """Replace a chat's summaries in the store with those of its file. Raise StoreError."""
         wanted = self.written_summaries(chat)
         with self.store.read() as snapshot:
             held = list(snapshot.messages.summaries(chat.name))
@@ -121,11 +121,11 @@ class RowSync:
                 transaction.messages.put_summaries(chat.name, wanted)
 
     def written_summaries(self, chat: Chat) -> list[Summary]:
-        """Return a chat's summaries as the store should have them."""
+        """Return a chat's summaries from its file, redacted for the store."""
         return [evolve(summary, content=self.redactor.text(summary.content)) for summary in self.summaries.read(chat)]
 
     def _sync_file(self, file: ChatFile) -> SyncReport:
-        """Mirror what was added to a file. Where another process was quicker, go on from where it came to."""
+        """Mirror the new lines of a file. If another process mirrors the same lines, continue after them."""
         total = 0
         while True:
             known = self._recorded(file.chat).get(file.day)
@@ -144,7 +144,7 @@ class RowSync:
                 return SyncReport(total, tuple(SkippedEntry(*line, keep=True) for line in named))
 
     def _batches(self, file: ChatFile, start: int) -> Iterator[tuple[list[StoredMessage], int, list[BadLine]]]:
-        """Yield messages as rows, the byte up to which they and the bad lines among them reach, and those lines."""
+        """Yield batches: messages as rows, the end of the batch in bytes, and the bad lines in it."""
         messages: list[StoredMessage] = []
         bad: list[BadLine] = []
         end = start
@@ -160,7 +160,10 @@ class RowSync:
         yield messages, end, bad
 
     def _write(self, file: ChatFile, messages: Sequence[StoredMessage], start: int, end: int) -> int | None:
-        """Add rows and how far the file is mirrored; return how many are new, None if it is not at ``start`` now."""
+        """Add rows and record ``end`` as the file's synced byte; return the number of new rows.
+
+        Return None, and write nothing, if the file's synced byte is no longer ``start``.
+        """
         if end == start:
             return 0
         with self.store.write() as transaction:
@@ -176,7 +179,7 @@ class RowSync:
         return new
 
     def row(self, entry: JournalEntry) -> StoredMessage:
-        """Return a message of the journal as its row."""
+        """Return the row of a journal entry, with secrets redacted."""
         message, file = entry.message, entry.file
         return StoredMessage(
             id=message.id,
@@ -196,11 +199,11 @@ class RowSync:
             return snapshot.messages.files(chat.name)
 
     def _stale(self, files: Sequence[ChatFile], recorded: Mapping[date, JournalFileState], *, verified: bool) -> bool:
-        """Return whether rows of these files were made by another recipe, or of a file that was another then."""
+        """Return whether rows were made with other redaction patterns, or from content that has changed."""
         return any(
             known.recipe != self.redactor.recipe
             or not file.log.is_end(known.end)
-            or (verified and not _is_as_mirrored(file.log, known))
+            or (verified and not _is_unchanged(file.log, known))
             for file in files
             if (known := recorded.get(file.day)) is not None
         )
@@ -214,7 +217,7 @@ def _chat(name: str) -> Chat | None:
     return chat if chat.name == name else None
 
 
-def _is_as_mirrored(log: Log, known: JournalFileState) -> bool:
-    """Return whether what was mirrored is what stands there; so it is said of what cannot be read."""
+def _is_unchanged(log: Log, known: JournalFileState) -> bool:
+    """Return whether the mirrored bytes are unchanged; True if they cannot be read."""
     found = log.checksum(0, known.end)
     return found is None or found == known.checksum

@@ -1,4 +1,4 @@
-"""The journal as a source of documents: one transcript a file, one line of it for each line of the file."""
+"""The journal as documents: each file becomes a transcript with the same line numbers."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from klaw_core.values.documents import Document, Entry
 from klaw_core.values.journals import BadLine
 from klaw_core.values.runs import VANISHED, SkippedEntry
 
-#: The origin of conversations, and the beginning of their paths.
+#: The origin of conversations, and the first part of their paths.
 CONVERSATIONS = "conversations"
-#: What results show as their source.
+#: The source label in results.
 LABEL = "conversation"
-#: The format of the documents: what the chunker ``transcript`` cuts.
+#: The format of the documents, which the chunker ``transcript`` splits.
 TRANSCRIPT = "transcript"
-#: A line of a transcript where a session begins: white space, so that no chunk shows it.
+#: The line of a transcript where a session starts. It is white space, so that it is not visible in a chunk.
 SECTION = "\f"
 
-_LONGEST_NAME = 80
+_MAX_NAME_CHARACTERS = 80
 
 
 def document_path(file: ChatFile) -> str:
-    """Return the path of a file's document: ``conversations/telegram_123456/2026-02-24.jsonl``."""
+    """Return the document path of a journal file: ``conversations/telegram_123456/2026-02-24.jsonl``."""
     return f"{CONVERSATIONS}/{file.chat.name}/{file.name}"
 
 
 @frozen
 class ConversationSource:
-    """The files of a journal as transcripts: who said what, a line each, dated by the day and by line.
+    """The files of a journal as transcripts, with one line per message and a time for each line.
 
-    Only messages of ``roles`` are shown, and what ``redactor`` matches is struck out. Any other line (a tool's
-    noise, a broken one) is empty in the transcript, so that line numbers are those of the file.
+    A transcript contains the messages with ``roles``, redacted. Other lines, such as tool output and broken lines, are
+    empty in the transcript, so that its line numbers are those of the file.
     """
 
     journal: Journal
@@ -52,7 +52,7 @@ class ConversationSource:
     forgets_missing = True
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
-        """Yield the files of every chat, by chat and day."""
+        """Yield the files of every chat, sorted by chat and day."""
         listing = self.journal.files()
         for file in listing.files:
             size = file.log.size
@@ -66,7 +66,7 @@ class ConversationSource:
             yield SkippedEntry(path, skipped.reason, keep=skipped.keep)
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
-        """Render one file. Return a SkippedEntry if it cannot be read, or holds nothing to be shown."""
+        """Render one file. Return a SkippedEntry if it cannot be read or the transcript is empty."""
         file = self._file(entry.path)
         if file is None or not file.log.exists:
             return SkippedEntry(entry.path, VANISHED, keep=True)
@@ -100,9 +100,9 @@ class ConversationSource:
         return file if origin == CONVERSATIONS and document_path(file) == path else None
 
     def _render(self, log: Log, lines: Iterable[JournalLine]) -> Iterator[tuple[str, datetime | None]]:
-        """Yield the transcript's lines and when each was said, empty ones for the lines that were passed over.
+        """Yield the transcript's lines, each with its time; skipped lines are empty.
 
-        Of a message that was appended twice (a writer that must not lose one may do that) the first is shown.
+        A writer may append a message twice to be safe; only the first copy is shown.
         """
         end = 0
         seen: set[str] = set()
@@ -125,7 +125,7 @@ class ConversationSource:
         return f"{self._speaker(message)}: {said}" if said else ""
 
     def _speaker(self, message: Message) -> str:
-        """Return the name that ``meta`` gives the speaker, or else the role."""
+        """Return the speaker's name from ``meta``, or else the role."""
         name = message.meta.get("name")
-        known = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and not name.isspace()
+        known = isinstance(name, str) and 0 < len(name) <= _MAX_NAME_CHARACTERS and not name.isspace()
         return " ".join(self.redactor.text(str(name)).split()) if known else message.role.capitalize()

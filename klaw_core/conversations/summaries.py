@@ -1,4 +1,4 @@
-"""Summaries of chats, in logs: ``{channel}_{chat_id}/summaries.jsonl``, append-only."""
+"""Summaries of chats in append-only logs: ``{channel}_{chat_id}/summaries.jsonl``."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -15,13 +15,13 @@ from klaw_core.values.chat_rows import Summary
 from klaw_core.values.journals import BadLine, LogRecord
 from klaw_core.values.runs import SkippedEntry
 
-#: The name of the logs, and of each in its group.
+#: The name of the folder of logs, and of the log of each chat.
 SUMMARIES = "summaries"
 
 
 @frozen
 class SummaryFiles:
-    """The summaries of every chat. The last one of a chat is the one that counts.
+    """The summaries of all chats. The last summary of a chat is the current one.
 
     ``logs`` can be given as the path of a directory.
     """
@@ -29,15 +29,15 @@ class SummaryFiles:
     logs: LogFolder = field(converter=as_logs)
 
     def append(self, chat: Chat, summary: Summary) -> None:
-        """Keep a summary; it is on the disk when this returns. Raise RecordError or StoreError."""
+        """Append a summary; it is on disk when this returns. Raise RecordError or StoreError."""
         self.log(chat).append(self.record(summary))
 
     def read(self, chat: Chat) -> tuple[Summary, ...]:
-        """Return a chat's summaries, oldest first; lines that hold none are passed over."""
+        """Return a chat's summaries, oldest first; invalid lines are skipped."""
         return tuple(line for line in self.lines(chat) if isinstance(line, Summary))
 
     def lines(self, chat: Chat) -> Iterator[Summary | BadLine]:
-        """Yield a chat's summaries, oldest first, and what is wrong with the lines that hold none."""
+        """Yield a chat's summaries, oldest first, and a :class:`BadLine` for each invalid line."""
         log = self.log(chat)
         for line in log.read():
             if not isinstance(line, LogRecord):
@@ -56,13 +56,13 @@ class SummaryFiles:
         from_message_id: str | None = None,
         to_message_id: str | None = None,
     ) -> Summary:
-        """Return a summary of a chat as this would keep it."""
+        """Make a summary of a chat."""
         place = f"{SUMMARIES}/{chat.name}/{SUMMARIES}.jsonl"
         return Summary(chat.name, content, place, as_utc(created_at), from_message_id, to_message_id)
 
     @staticmethod
     def record(summary: Summary) -> dict[str, Any]:
-        """Return a summary as its line holds it; the file says of which chat it is."""
+        """Return the JSON object of a summary, without the chat, which the file's path names."""
         return {
             "ts": format_ts(summary.created_at),
             "content": summary.content,
@@ -71,7 +71,7 @@ class SummaryFiles:
         }
 
     def parse(self, chat: Chat, record: Mapping[str, Any]) -> Summary:
-        """Return the summary that a line holds. Raise RecordError if it holds none."""
+        """Return the summary of a line's JSON object. Raise RecordError if it is invalid."""
         content = record.get("content")
         between = [record.get(name) for name in ("from_message_id", "to_message_id")]
         if not isinstance(content, str):
@@ -81,11 +81,11 @@ class SummaryFiles:
         return self.summary(chat, content, parse_ts(record.get("ts")), *between)
 
     def chats(self) -> tuple[str, ...]:
-        """Return the names of the chats that have a place here, whether there is still a summary in it or not."""
+        """Return the names of the chats that have a directory here; it may be empty."""
         return tuple(item.name for item in self.listing() if isinstance(item, Chat))
 
     def listing(self) -> Iterator[Chat | SkippedEntry]:
-        """Yield the chats that have a place here, by name, and what is not named as one; hidden names are left out."""
+        """Yield the chats that have a directory here, by name, and a SkippedEntry for each other name."""
         for name in self.logs.groups():
             if isinstance(name, SkippedEntry):
                 yield evolve(name, keep=True)
@@ -102,23 +102,24 @@ class SummaryFiles:
         self.log(chat).delete()
 
     def forget(self, chat: Chat, said: Sequence[str], ids: Collection[str]) -> int:
-        """Remove the summaries of messages that are forgotten; return how many there were. Raise StoreError.
+        """Remove the summaries that cover forgotten messages; return the number of removed summaries. Raise StoreError.
 
-        ``said`` are the ids of the chat in order. An end of a summary that is not among them stands for the chat's
-        own; a summary without any end does not say what it is of, and stays.
+        ``said`` are the message ids of the chat in order. If the first or last id of a summary is not among them, the
+        summary counts as covering the chat from its start or to its end. A summary without both ids is kept, because it
+        is unknown which messages it covers.
         """
         places = {name: number for number, name in enumerate(said)}
         wanted = [places[name] for name in ids if name in places]
 
-        def is_of_one(record: LogRecord) -> bool:
+        def covers_forgotten(record: LogRecord) -> bool:
             first, last = (record.value.get(name) for name in ("from_message_id", "to_message_id"))
             start, end = places.get(str(first), 0), places.get(str(last), len(said))
             return not (first is None and last is None) and any(start <= place <= end for place in wanted)
 
-        return self.log(chat).remove(is_of_one)
+        return self.log(chat).remove(covers_forgotten)
 
     def log(self, chat: Chat) -> Log:
-        """Return the log of a chat's summaries, whether there are any or not."""
+        """Return the log of a chat's summaries, which need not exist."""
         return self.logs.log(chat.name, SUMMARIES)
 
     def _skipped(self, name: str, reason: str) -> SkippedEntry:

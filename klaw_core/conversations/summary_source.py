@@ -1,4 +1,4 @@
-"""Summaries of chats as documents, so that they are found as what was said is."""
+"""Summaries of chats as documents, so that search finds them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from klaw_core.values.documents import Document, Entry
 from klaw_core.values.journals import BadLine
 from klaw_core.values.runs import SkippedEntry
 
-#: What results show as their source.
+#: The source label in results.
 LABEL = "summary"
 _FILE = "summaries.jsonl"
 
 
 def summaries_path(chat: Chat) -> str:
-    """Return the path of the document of a chat's summaries: ``conversations/telegram_123456/summaries.jsonl``."""
+    """Return the document path of a chat's summaries: ``conversations/telegram_123456/summaries.jsonl``."""
     return f"{CONVERSATIONS}/{chat.name}/{_FILE}"
 
 
 @frozen
 class SummarySource:
-    """The summaries of each chat as one document, a line each; what a later one replaces is left out.
+    """The summaries of each chat as one document, with one line per summary; replaced summaries are left out.
 
-    A summary replaces those before it that begin at the same message, or at none as it does.
+    A summary replaces earlier ones with the same ``from_message_id``, which may be None.
     """
 
     files: SummaryFiles
@@ -53,11 +53,11 @@ class SummarySource:
                 yield SkippedEntry(summaries_path(item), f"cannot be read: {error.strerror}", keep=True)
 
     def holds(self, path: str) -> bool:
-        """Return whether a path is that of such a document."""
+        """Return whether a path is the document of a chat's summaries."""
         return path.endswith(f"/{_FILE}")
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:
-        """Render the summaries of one chat. Return a SkippedEntry if they cannot be read, or are none."""
+        """Render the summaries of one chat. Return a SkippedEntry if there are none or they cannot be read."""
         try:
             chat = Chat.parse(entry.path.split("/")[1])
         except (IndexError, RecordError):
@@ -92,6 +92,6 @@ class SummarySource:
 
 
 def _text(lines: Sequence[tuple[int, str]]) -> str:
-    """Return lines at their numbers, with empty ones between them."""
+    """Return a text with each line at its number; the other lines are empty."""
     by_number = dict(lines)
     return "\n".join(by_number.get(number, "") for number in range(1, lines[-1][0] + 1))
