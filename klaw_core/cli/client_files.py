@@ -1,4 +1,4 @@
-"""The configuration files of other programs, into which a command writes how they are to start Klaw."""
+"""Read and write the configuration files of other programs, such as editors, so that they can start Klaw."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from klaw_core.files.atomic import write_atomically
 
 
 def own_command(settings: Settings, *words: str) -> list[str]:
-    """Return the command line that runs ``klaw WORDS`` of this very installation over this very memory.
+    """Return the command line that runs ``klaw WORDS`` of this installation on this memory.
 
-    Other programs pass on neither a search path nor the environment, so everything is absolute and an argument.
+    Other programs may not pass on PATH or environment variables, so paths are absolute and settings are arguments.
     """
     config = settings.load_config()
     places = ["--data-dir", str(config.data_dir)]
@@ -37,7 +37,7 @@ def _program() -> list[str]:
 
 
 def read_client_file(file: Path) -> str:
-    """Return the text of a configuration file, empty if there is none. Raise ConfigError if it cannot be read."""
+    """Return the text of a configuration file, or ``""`` if it does not exist. Raise ConfigError on a read error."""
     try:
         return file.read_text("utf-8")
     except FileNotFoundError:
@@ -47,9 +47,9 @@ def read_client_file(file: Path) -> str:
 
 
 def confirm_client_file(file: Path, added: str) -> None:
-    """Show what will be added to a file and ask; abort unless the answer is yes.
+    """Show what will be added to a file and ask for confirmation; abort unless the answer is yes.
 
-    Raise UsageError where nobody can answer.
+    Raise UsageError if stdin is not a terminal.
     """
     if not sys.stdin.isatty():
         raise click.UsageError("stdin is not a terminal; pass --yes to confirm, or --print to see the change")
@@ -58,8 +58,8 @@ def confirm_client_file(file: Path, added: str) -> None:
 
 
 def write_client_file(file: Path, text: str) -> Path | None:
-    """Write a configuration file; return where it is kept as it was, None if there was none or nothing changes."""
-    file = file.resolve()  # dotfiles are links in many a home
+    """Write a configuration file; return the path of a backup, or None if the file is new or unchanged."""
+    file = file.resolve()  # dotfiles are often symbolic links
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, text)

@@ -1,4 +1,4 @@
-"""Whether the configured components can be built, each tried by itself: ``klaw init`` names every one that cannot."""
+"""Try to build each configured component separately, so that ``klaw init`` can report all that do not work."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from klaw_core.values.config import Config, Selection
 
 @attrs.frozen
 class ComponentState:
-    """One component the configuration asks for. ``problem`` and ``remedy`` are empty if it works.
+    """The state of one configured component. ``problem`` and ``remedy`` are empty if it works.
 
-    ``limitation`` says what a component that works does without.
+    ``limitation`` describes what a working component cannot do here.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class ComponentState:
 
 
 def examine(config: Config, registry: Registry) -> list[ComponentState]:
-    """Build every component and let the retrievers join the store. No model is loaded and no server asked."""
+    """Build every component and let the retrievers join the store. No model is loaded and no server is contacted."""
     parts: list[ComponentState] = []
     store: Any = None
     config = attrs.evolve(config, retrieval=tuple(retrieval_of(config, registry)))
@@ -54,7 +54,7 @@ def examine(config: Config, registry: Registry) -> list[ComponentState]:
 
 
 def _try(config: Config, registry: Registry, selection: Selection) -> tuple[ComponentState, Any]:
-    """Return what became of a component, and the component itself, None if it cannot be built."""
+    """Build a component; return its state, and the component or None if it cannot be built."""
     part = ComponentState(selection.kind, selection.type)
     try:
         component = registry.component(selection.kind, selection.type)
@@ -71,7 +71,7 @@ def _try(config: Config, registry: Registry, selection: Selection) -> tuple[Comp
 
 
 def _choose(config: Config, registry: Registry, selection: Selection) -> ComponentState:
-    """Return the first embedder that can be built of those that ``auto`` chooses among, or else the first of them."""
+    """Return the state of the embedder that ``auto`` selects: the first that can be built, or else the first."""
     from klaw_core.embedding.fallback import auto_types
 
     types = auto_types(registry.components(EMBEDDER), os.environ) or [DEFAULTS["memory"]["embedding"]["type"]]
@@ -82,7 +82,7 @@ def _choose(config: Config, registry: Registry, selection: Selection) -> Compone
 
 
 def _join(config: Config, selection: Selection, part: ComponentState, store: Any, retriever: Any) -> ComponentState:
-    """Let a retriever join the store as it would at work."""
+    """Let a retriever join the store; return its state."""
     try:
         join(store, retriever, selection, config)
     except KlawError as error:

@@ -177,22 +177,22 @@ def trust_command(settings: Settings, *, directory: Path) -> None:
 
 
 def _nearest(key: str, places: Sequence[str]) -> str:
-    """Return the setting that was probably meant, empty if there is none: by its last part alone, or a slip."""
-    by_name = {place.rpartition(".")[2]: place for place in reversed(places)}  # of several the first
+    """Return the setting that was probably meant, or ``""``: one with the same ending, or with a similar name."""
+    by_name = {place.rpartition(".")[2]: place for place in reversed(places)}  # the first place of a name wins
     ends = [place for place in places if place.endswith(f".{key}")]
     near = ends or get_close_matches(key, places, n=1) or get_close_matches(key.rpartition(".")[2], by_name, n=1)
     return by_name.get(near[0], near[0]) if near else ""
 
 
 def _outranked(settings: Settings, key: str, value: Any) -> Iterator[str]:
-    """Say which layer above the file gives the key another value here, if one does."""
+    """Yield a notice if another configuration layer overrides the new value of the key."""
     from klaw_core.cli.effective import masked, toml
     from klaw_core.config.layers import leaves, project_file
     from klaw_core.errors import ConfigError
 
     try:
         config = settings.load_config()
-    except ConfigError:  # of another layer; the next command says it
+    except ConfigError:  # from another layer; the next command reports it
         return
     winning = dict(leaves(config.table)).get(key, value)
     if winning != value:
@@ -208,7 +208,7 @@ def _user_file(settings: Settings) -> Path:
 
 
 def _problems(file: Path, source: str) -> tuple[list[str], list[str]]:
-    """Return what would be wrong with the file if this were its text, and what is not installed for it."""
+    """Validate a text of the configuration file; return its problems, and notices on components not installed."""
     from klaw_core.cli.effective import check_options
     from klaw_core.config.load import load_config
     from klaw_core.errors import ConfigError

@@ -14,7 +14,7 @@ from klaw_core.cli.settings import Settings, common_options, pass_settings
 if TYPE_CHECKING:
     from klaw_core.core_memory.facts import CoreMemory
 
-_SECTION = click.Choice(("user", "agent"))  # SECTIONS of klaw_core.core_memory.facts, without importing it for the help
+_SECTION = click.Choice(("user", "agent"))  # klaw_core.core_memory.facts.SECTIONS, repeated to avoid the import
 
 
 @click.group("core", short_help="Show and change core memory.")
@@ -90,7 +90,7 @@ def delete_command(settings: Settings, *, section: str, key: str) -> None:
 
 @contextmanager
 def _core(settings: Settings) -> Iterator[CoreMemory]:
-    """Open core memory without the database of an index, which need not be sound for it."""
+    """Open core memory without opening the database, which may be damaged."""
     from klaw_core.core_memory.facts import CoreMemory
 
     with settings.open_journals() as journals:

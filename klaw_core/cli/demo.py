@@ -1,4 +1,4 @@
-"""``klaw demo``: sample notes, real questions, and why each answer was found."""
+"""``klaw demo``: index sample notes, ask questions, and explain each answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SHOWN = 2  # results for each question
 
 @attrs.frozen
 class Question:
-    """What the demo asks, and what it shows by it."""
+    """A question of the demo, and the point that it demonstrates."""
 
     text: str
     point: str
@@ -79,7 +79,7 @@ def command(settings: Settings, *, keep: Path | None) -> None:
 
 @contextmanager
 def _place(keep: Path | None) -> Iterator[Path]:
-    """Yield a directory that holds the sample notes under ``notes``; it is gone afterwards unless kept."""
+    """Yield a directory with the sample notes in ``notes``; it is deleted at the end unless ``keep`` is set."""
     with as_file(files("klaw_core.demo") / "notes") as notes:
         if keep is not None:
             root = keep.expanduser().absolute()
@@ -117,7 +117,7 @@ def _show(question: Question, found: Sequence[SearchResult], root: Path) -> None
 
 
 def _why(out: Output, result: SearchResult) -> None:
-    """Print which retriever found a result, and how high, in a sentence."""
+    """Print the rank that each retriever gave to a result."""
     from klaw_core.cli.output import StyledText
 
     found: list[Any] = [
@@ -149,11 +149,11 @@ def _end(keep: Path | None) -> None:
 
 
 def program() -> str:
-    """Return what starts this program in the shell that it was started from: ``klaw``, where the shell finds it."""
+    """Return the command that starts this program: ``klaw`` if it is on the PATH, or else a full command line."""
     started = Path(sys.argv[0])
     if started.name == "klaw" and started.is_file():
         found = shutil.which("klaw")
-        # nox puts its environment first in the PATH, and only while it runs.
+        # nox adds its environment to the PATH only while it runs.
         is_found = found is not None and Path(found).samefile(started) and "NOX_CURRENT_SESSION" not in os.environ
         return "klaw" if is_found else shlex.quote(str(started.absolute()))
     return f"{shlex.quote(sys.executable)} -m klaw_core"

@@ -1,4 +1,4 @@
-"""``klaw doctor``: is everything as it should be, and what fixes what is not."""
+"""``klaw doctor``: check a memory, and fix problems."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def command(settings: Settings, *, fix: bool) -> None:
 
 
 def _diagnose(settings: Settings, *, fix: bool) -> Diagnosis:
-    """Examine the memory, or what can be examined of one that does not open. Raise ConfigError."""
+    """Check the memory; if it cannot be opened, check what can be checked without it. Raise ConfigError."""
     from klaw_core.errors import ConfigError, KlawError
 
     try:

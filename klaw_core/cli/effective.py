@@ -1,4 +1,4 @@
-"""The settings in force: what was written, and the default of every option that was not."""
+"""The effective settings: configured values, and the defaults of all other options."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from klaw_core.plugins.discover import discover
 from klaw_core.plugins.registry import Registry
 from klaw_core.values.config import Config, Selection
 
-#: Stands for a secret that is written out, and not as ``${VAR}``.
+#: Shown instead of a secret that is not written as ``${VAR}``.
 MASK = "***"
 
-# Of a component that is not installed nobody can say which options are secret.
+# Names of secret options, for components that are not installed and so cannot declare their secrets.
 _SECRET_NAME = re.compile(r"(?:^|[._-])(?:api_?key|key|token|secret|password|credentials?)$", re.IGNORECASE)
 _VARIABLES = re.compile(r"(?:\$\{[A-Za-z_][A-Za-z0-9_]*\})*")
 
 
 @attrs.frozen
 class Setting:
-    """One setting: its dotted place and its value, ``${VAR}`` not expanded, a literal secret masked."""
+    """One setting: its dotted place and its value. ``${VAR}`` is not expanded, and literal secrets are masked."""
 
     place: str
     value: Any
@@ -37,7 +37,7 @@ class Setting:
 
 
 def effective(config: Config, registry: Registry | None = None) -> list[Setting]:
-    """Return every setting, in the order of the file, the options of each component after its ``type``."""
+    """Return all settings in the order of the configuration file; a component's options follow its ``type``."""
     registry = registry or discover(disabled=config.disabled_plugins)
     defaults = dict(leaves(DEFAULTS))
     found = [
@@ -58,7 +58,7 @@ def effective(config: Config, registry: Registry | None = None) -> list[Setting]
 
 
 def masked(place: str, value: Any, config: Config, registry: Registry | None = None) -> Any:
-    """Return a setting's value as it may be shown: a secret that is not read from the environment is masked."""
+    """Return a setting's value for display: a secret is masked unless it is written as ``${VAR}``."""
     if isinstance(value, str) and _VARIABLES.fullmatch(value):
         return value
     registry = registry or discover(disabled=config.disabled_plugins)
@@ -75,19 +75,19 @@ def _secret_places(config: Config, registry: Registry) -> Iterator[str]:
 
 
 def _is_written(place: str, written: Sequence[str]) -> bool:
-    """Return whether the option at this place, or anything in it if it is a table, was written."""
+    """Return whether the configuration sets this option, or a key in it if it is a table."""
     return any(other == place or other.startswith(f"{place}.") for other in written)
 
 
 def _order(place: str, tables: Mapping[str, int]) -> tuple[int, str]:
-    """Return what sorts settings by table, keeping each table's entries together and in their order."""
+    """Return a sort key that groups settings by table and keeps their order."""
     name = place.removeprefix("memory.").partition(".")[0]
     bare = name.partition("[")[0]
     return (tables.get(bare, 0) if place.startswith("memory.") else len(tables), name)
 
 
 def option_defaults(registry: Registry, selection: Selection) -> dict[str, Any]:
-    """Return the options of a component that have a default, with it; none if it is not installed."""
+    """Return the options of a component that have a default, and the defaults; empty if it is not installed."""
     try:
         component = registry.component(selection.kind, selection.type)
     except PluginError:
@@ -109,9 +109,9 @@ def _defaults(component: Component[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def check_options(config: Config) -> tuple[list[str], list[str]]:
-    """Return the problems of every component's options, and one line for each component that cannot be used yet.
+    """Return the problems of all component options, and a notice for each component that cannot be used yet.
 
-    A component that is not installed is a problem if its name is close to a known one.
+    An unknown component whose name is similar to a known one counts as a problem.
     """
     registry = discover(disabled=config.disabled_plugins)
     problems: list[str] = []
@@ -131,7 +131,7 @@ def check_options(config: Config) -> tuple[list[str], list[str]]:
 
 
 def toml(value: Any) -> str:
-    """Return a value as TOML writes it, a table on one line."""
+    """Format a value as TOML; a table is written on one line."""
     if isinstance(value, Mapping):
         table = tomlkit.inline_table()
         table.update(_plain(value))

@@ -1,4 +1,4 @@
-"""``klaw embed``: the vectors that are missing."""
+"""``klaw embed``: compute missing vectors."""
 
 from __future__ import annotations
 

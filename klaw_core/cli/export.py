@@ -1,4 +1,4 @@
-"""``klaw export``: everything that is a person's own, in one file."""
+"""``klaw export``: write the user's own data to one file."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def command(settings: Settings, *, file: str) -> None:
             report = memory.export(target)
             failed = memory.extensions.problems()
     else:
-        # The files are enough: a database that does not open must not keep anybody from taking their memories along.
+        # The files are sufficient, so export also works if the database cannot be opened.
         config = settings.load_config()
         extensions, failed = build_extensions(config, discover(disabled=config.disabled_plugins))
         report = export(extensions, config.data_dir, target)
-    sys.stdout.flush()  # it is not exported before that
+    sys.stdout.flush()  # a write error must come before the success message
     _report(settings, file, report)
     notify(settings, *(f"left out the extension {name}: {error}" for name, error in failed.items()))
 

@@ -1,11 +1,10 @@
-"""Commands that other distributions bring, as entry points of the group ``klaw.commands``.
+"""Commands of other distributions, from entry points of the group ``klaw.commands``.
 
     [project.entry-points."klaw.commands"]
     models = "klaw_models.command:command"
 
-The value names a :class:`click.Command`; :mod:`klaw_core.cli.kit` has what it is written with. Entry points are
-looked up only for a name that is not one of Klaw's own: reading the metadata of every installed package
-takes longer than ``klaw --help`` may.
+The value names a :class:`click.Command`, written with :mod:`klaw_core.cli.kit`. Entry points are looked up only for
+names that are not Klaw's own commands, because reading the metadata of all installed packages is slow.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ GROUP = "klaw.commands"
 
 
 def official() -> Mapping[str, tuple[str, str]]:
-    """Return the commands of first-party distributions: the extra that brings each, and its line in ``klaw --help``."""
+    """Return the commands of first-party distributions: for each its extra, and its line in ``klaw --help``."""
     from klaw_core.plugins.catalogue import first_party_commands
 
     return first_party_commands()
 
 
 def load_command(name: str) -> click.Command | None:
-    """Import the command that a distribution brings under ``name``; None if there is none and none is known.
+    """Import the command ``name`` of another distribution; return None if the name is unknown.
 
-    Raise PluginNotFoundError for one of Klaw's own that is not installed, PluginConflictError if two
-    distributions bring it, PluginError if it cannot be imported.
+    Raise PluginNotFoundError if it is a first-party command that is not installed, PluginConflictError if several
+    distributions provide it, PluginError if it cannot be imported.
     """
     points = list(_entry_points().select(name=name))
     if not points:
@@ -66,7 +65,7 @@ def load_command(name: str) -> click.Command | None:
 
 
 def installed() -> dict[str, str]:
-    """Return the commands that distributions bring, each with its distribution's name."""
+    """Return the name of the distribution of each installed command, by command."""
     return {point.name: _owner(point) for point in sorted(_entry_points(), key=lambda point: point.name)}
 
 

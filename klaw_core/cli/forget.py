@@ -1,4 +1,4 @@
-"""``klaw forget``: out of the index, and out of the embedding cache."""
+"""``klaw forget``: remove something from the index and the embedding cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from klaw_core.memory import Memory
     from klaw_core.values.runs import ForgetReport
 
-_SHOWN = 60  # characters of a memory in the question
+_MAX_SHOWN = 60  # characters of a memory in the question
 
 
 @click.command("forget", short_help="Remove a memory, a note or a workspace from the index.")
@@ -41,12 +41,12 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
 
 
 def ask_to_forget(memory: Memory, target: str) -> None:
-    """Ask on the terminal whether to forget something. Raise Abort, UsageError, NotFoundError."""
+    """Ask for confirmation on the terminal. Raise Abort, UsageError, NotFoundError."""
     _ask(_question(memory, target))
 
 
 def report_forgotten(settings: Settings, gone: ForgetReport, later: str) -> None:
-    """Print what is gone, and when its bytes are, if that is later."""
+    """Print what was forgotten; ``later`` says when its bytes are deleted, if not at once."""
     from klaw_core.cli.output import counted, data, notify, print_json
     from klaw_core.extensions.json_forms import to_json
 
@@ -60,14 +60,14 @@ def report_forgotten(settings: Settings, gone: ForgetReport, later: str) -> None
 
 
 def _ask(question: str) -> None:
-    """Ask on the terminal, and abort unless the answer is yes. Raise UsageError where nobody can answer."""
+    """Ask on the terminal; abort unless the answer is yes. Raise UsageError if stdin is not a terminal."""
     if not sys.stdin.isatty():
         raise click.UsageError("stdin is not a terminal; pass --yes to confirm")
     click.confirm(question, abort=True, err=True)
 
 
 def _question(memory: Memory, target: str) -> str:
-    """Return what to ask, saying what would go. Raise NotFoundError if there is no such thing."""
+    """Return the question, which says what would be removed. Raise NotFoundError if the target does not exist."""
     from klaw_core.cli.neutral import neutral
     from klaw_core.cli.output import counted
 
@@ -83,4 +83,4 @@ def _question(memory: Memory, target: str) -> str:
     if excerpt.file is not None:
         return f"Forget {excerpt.path} and exclude it from now on (the file stays)?"
     text = neutral(" ".join(excerpt.content.split()))
-    return f'Forget {excerpt.path}: "{text[:_SHOWN]}{"…" if len(text) > _SHOWN else ""}"?'
+    return f'Forget {excerpt.path}: "{text[:_MAX_SHOWN]}{"…" if len(text) > _MAX_SHOWN else ""}"?'

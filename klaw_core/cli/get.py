@@ -1,4 +1,4 @@
-"""``klaw get``: a note or some of its lines, named as ``klaw search`` shows them."""
+"""``klaw get``: print a note or some of its lines."""
 
 from __future__ import annotations
 
@@ -35,17 +35,16 @@ def command(settings: Settings, *, target: str) -> None:
     if settings.json:
         print_json(to_json(excerpt))
         return
-    # A pipe gets the note as it is.
     echo(excerpt.content, nl=not excerpt.content.endswith("\n"))
 
 
 def _excerpt(memory: Memory, target: str) -> Excerpt:
-    """Return what is named. Raise UsageError if the lines are not, NotFoundError if the document is not there."""
+    """Return the lines that TARGET names. Raise UsageError for an invalid range, NotFoundError."""
     from klaw_core.errors import NotFoundError, QueryError
     from klaw_core.values.targets import parse_target
 
     try:
-        return memory.get(target)  # first as it stands: the name of a file may end in :40
+        return memory.get(target)  # first without a range: a file name may end with :40
     except NotFoundError:
         try:
             path, first, lines = parse_target(target)
@@ -62,7 +61,7 @@ def _excerpt(memory: Memory, target: str) -> Excerpt:
 
 
 def _document_in(memory: Memory, target: str) -> str | None:
-    """Return the longest beginning of ``target`` up to a colon that names a document."""
+    """Return the longest part of ``target`` before a colon that names a document, or None."""
     from klaw_core.errors import NotFoundError
 
     path = target

@@ -1,4 +1,4 @@
-"""The group of commands: imports a command's module when it is used, and turns errors into one line each."""
+"""The command group: it imports a command's module on first use, and prints each error on one line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from klaw_core.cli.settings import Settings
 from klaw_core.cli.streams import OutputError, ReaderGoneError, guarded_streams, trusted
 from klaw_core.errors import ConfigError, KlawError
 
-_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+_INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 
 class KlawGroup(click.Group):
-    """A click group whose commands live in modules of ``klaw_core.cli`` named ``command``, or come with plugins.
+    """A click group. Its commands are the attribute ``command`` of modules of ``klaw_core.cli``, or come from plugins.
 
-    ``modules`` gives each command's module and its line of help, ``aliases`` other names for commands. What
-    other distributions bring (:mod:`klaw_core.cli.extensions`) is looked up when it is called.
+    ``modules`` has each command's module and its line of help; ``aliases`` maps other names to commands. Commands of
+    other distributions (:mod:`klaw_core.cli.extensions`) are looked up when they are called.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class KlawGroup(click.Group):
         self._aliases = aliases
 
     def list_commands(self, _context: click.Context) -> list[str]:
-        """Return the commands in the order a newcomer needs them; of other distributions only Klaw's own."""
+        """Return the commands in the order of the help, then those of first-party plugins."""
         return [*self._modules, *official()]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """Import and return a command, or None if there is none of that name. Raise PluginError."""
+        """Import and return a command, or None if there is no such command. Raise PluginError."""
         entry = self._modules.get(self._aliases.get(name, name))
         if entry is None:
-            # A shell that completes a word offers what is installed and hears of no error.
+            # Completion offers installed commands only and must not raise an error.
             return None if context.resilient_parsing and name not in installed() else load_command(name)
         command = import_module(f"klaw_core.cli.{entry[0]}").command
         assert isinstance(command, click.Command)
@@ -49,7 +49,7 @@ class KlawGroup(click.Group):
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command of ``args[0]``; name the nearest one if there is none."""
+        """Find the command ``args[0]``. Raise UsageError, with the most similar name, if there is none."""
         name = args[0]
         own = [*self._modules, *self._aliases]
         if name in own or name.startswith("-") or context.resilient_parsing:
@@ -57,38 +57,38 @@ class KlawGroup(click.Group):
         known = [*own, *official()]
         if name in known:
             return super().resolve_command(context, args)
-        brought = installed()
-        if name not in brought:
+        others = installed()
+        if name not in others:
             from difflib import get_close_matches
 
-            near = get_close_matches(name, [*known, *brought], n=1)
+            near = get_close_matches(name, [*known, *others], n=1)
             guess = f"; did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"no such command {name!r}{guess}", context)
         return super().resolve_command(context, args)
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing any."""
+        """Write the list of commands without importing their modules."""
         others = {name: [alias for alias, target in self._aliases.items() if target == name] for name in self._modules}
         rows = [(", ".join((name, *others[name])), summary) for name, (_, summary) in self._modules.items()]
         rows += [(name, summary) for name, (_, summary) in official().items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
-    def main(  # type: ignore[override]  # click's overloads only tell the two modes' return types apart
+    def main(  # type: ignore[override]  # click's overloads only differ in the return type of the two modes
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> Any:
-        """Run and exit with the status that ``klaw`` promises; with ``standalone_mode=False``, as click does."""
+        """Run and exit with Klaw's documented exit status; with ``standalone_mode=False``, return as click does."""
         if not extra.pop("standalone_mode", True):
             return super().main(args, prog_name, standalone_mode=False, **extra)
         words = list(sys.argv[1:] if args is None else args)
-        # Before click has read them: what is wrong with the other options is told as JSON too.
+        # Look for --json before click parses the options, so that errors in other options are also printed as JSON.
         settings = Settings(json="--json" in words[: words.index("--") if "--" in words else None])
         run = super().main
         sys.exit(_exit_status(lambda: run(args, prog_name, standalone_mode=False, obj=settings, **extra), settings))
 
 
 def _exit_status(run: Callable[[], Any], settings: Settings) -> int:
-    """Run; print what went wrong, if anything, and return the exit status."""
+    """Run; print an error, if any, and return the exit status."""
     with guarded_streams():
         _accept_every_character()
         return _run(run, settings)
@@ -98,7 +98,7 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
     try:
         status = run()
         sys.stdout.flush()
-    except ReaderGoneError:  # it has what it wanted
+    except ReaderGoneError:  # the reader closed the pipe, which is not an error
         return 0
     except click.exceptions.Abort as abort:
         interrupted = isinstance(abort.__cause__, KeyboardInterrupt)
@@ -109,14 +109,14 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
     except click.ClickException as error:
         _report_usage(error, settings)
         return error.exit_code
-    except Exception as error:  # noqa: BLE001  # the last resort: a defect is still one line, unless --debug
+    except Exception as error:  # noqa: BLE001  # last resort: a defect is printed on one line too, unless --debug
         _report(error, settings)
         return 1
     return status if isinstance(status, int) else 0
 
 
 def _report_usage(error: click.ClickException, settings: Settings) -> None:
-    """Say what is wrong with the command line, and whose help says how it should be."""
+    """Print what is wrong with the command line, and the command whose help to read."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # click 8.2; 8.1 prints and exits
         error.show()
         return
@@ -127,12 +127,12 @@ def _report_usage(error: click.ClickException, settings: Settings) -> None:
 
 
 def _uncapitalised(message: str) -> str:
-    """Return click's message as it stands after ``klaw:``; a name in capitals stays as it is."""
+    """Return click's message with a lower-case first letter; a name in capitals stays."""
     return message if message[:2].isupper() else message[:1].lower() + message[1:]
 
 
 def _report(error: Exception, settings: Settings) -> None:
-    """Say what happened, where, and what fixes it; with ``--debug`` also how it came to that."""
+    """Print what happened, where, and how to fix it; with ``--debug`` print the traceback instead."""
     if settings.debug:
         import traceback
 
@@ -152,7 +152,7 @@ def _report(error: Exception, settings: Settings) -> None:
 
 
 def _complain(message: str, hint: str = "", *, program: str = "klaw", as_json: bool = False) -> None:
-    """Write one line to stderr: what happened, and what fixes it; with ``as_json`` an object of both."""
+    """Write one line to stderr with the error and its fix; with ``as_json`` write a JSON object with both."""
     if as_json:
         import json
 
@@ -169,7 +169,7 @@ def _complain(message: str, hint: str = "", *, program: str = "klaw", as_json: b
 
 
 def _accept_every_character() -> None:
-    """Let a terminal or pipe that is not UTF-8 show an escape for what it cannot, instead of failing."""
+    """Print escapes for characters that the encoding of a stream does not have, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

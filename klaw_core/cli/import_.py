@@ -1,4 +1,4 @@
-"""``klaw import``: what an export holds, added to what is here."""
+"""``klaw import``: add the records of an export."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def command(settings: Settings, *, file: str, importer: str | None, dry_run: boo
 
 @contextmanager
 def _whole(file: str) -> Iterator[Path]:
-    """Give the file; standard input is kept in one first, because an import reads twice."""
+    """Yield the file; standard input is copied to a temporary file first, because an import reads it twice."""
     if file != "-":
         yield Path(file)
         return

@@ -1,4 +1,4 @@
-"""``klaw index``: directories in, an index that agrees with them out."""
+"""``klaw index``: bring the index up to date with directories of notes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from klaw_core.values.runs import IndexReport
 
 
-_KINDS = 4  # endings of names that are counted one by one
+_MAX_EXTENSIONS = 4  # file name extensions in a notice
 
 
 @click.command("index", short_help="Index directories or files, or bring the index up to date.")
@@ -109,7 +109,7 @@ def command(
 
 
 def _converted(memory: Memory, name: str) -> Iterator[str]:
-    """Say how many files of each kind are indexed, if there are several and not all of them are notes."""
+    """Yield a notice with the number of indexed files by extension, if there are several extensions."""
     from klaw_core.errors import NotFoundError
 
     try:
@@ -121,22 +121,23 @@ def _converted(memory: Memory, name: str) -> Iterator[str]:
 
 
 def _unread(memory: Memory, name: str) -> Iterator[str]:
-    """Say which other kinds of files a directory has, so that nobody waits for them to be found."""
+    """Yield a notice on the files of unsupported types in a directory, which search will not find."""
     from klaw_core.cli.output import counted
     from klaw_core.errors import NotFoundError
 
     try:
         counts = memory.workspaces.unread(name)
-    except NotFoundError:  # a source of the configuration, which says there what it reads
+    except NotFoundError:  # a configured source, whose files the configuration selects
         return
     if counts:
-        kinds = [f"{count:,} {ending}" for ending, count in list(counts.items())[:_KINDS]]
-        more = f", {counted(len(counts) - _KINDS, 'other kind')}" if len(counts) > _KINDS else ""
+        kinds = [f"{count:,} {ending}" for ending, count in list(counts.items())[:_MAX_EXTENSIONS]]
+        others = len(counts) - _MAX_EXTENSIONS
+        more = f", {counted(others, 'other kind')}" if others > 0 else ""
         yield f"other files in {name}, not read: {', '.join(kinds)}{more}; {_how_to_read(counts)}"
 
 
 def _how_to_read(kinds: Collection[str]) -> str:
-    """Return what makes files of these kinds readable: a distribution that is not installed, or a pattern."""
+    """Return how to index files with these extensions: install a distribution, or pass a pattern."""
     from importlib.util import find_spec
 
     from klaw_core.plugins.catalogue import CATALOGUE, install_command
@@ -151,5 +152,5 @@ def _how_to_read(kinds: Collection[str]) -> str:
 def _is_file(place: str) -> bool:
     try:
         return Path(place).expanduser().is_file()
-    except (OSError, ValueError, RuntimeError):  # a NUL, a name too long, no such user: named as a directory would be
+    except (OSError, ValueError, RuntimeError):  # an invalid path is treated as a directory, which reports the error
         return False

@@ -1,4 +1,4 @@
-"""``klaw init``: places for the index and the configuration, and whether the configured parts work."""
+"""``klaw init``: create the data directory and the configuration file, and check the configured components."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def command(settings: Settings, *, here: bool) -> None:
 
 
 def _make_project_memory(file: Path) -> Path:
-    """Make .klaw/ here, which the user's configuration lists as a memory of theirs. Raise ConfigError."""
+    """Create .klaw/ in the current directory and list it in the user's configuration. Raise ConfigError."""
     from klaw_core.config.edit import read_source, with_listed, write_source
     from klaw_core.config.layers import PROJECT_MEMORY
     from klaw_core.errors import ConfigError
@@ -110,7 +110,7 @@ def _show(places: dict[Path, str], parts: list[ComponentState], following: str) 
 
 
 def _state(part: ComponentState) -> str:
-    """Return ``ready``, ``missing`` if nothing that is installed provides the part, or ``broken``."""
+    """Return ``ready``, ``missing`` if no installed distribution provides the component, or ``broken``."""
     if not part.problem:
         return "ready"
     return "broken" if part.distribution else "missing"

@@ -1,4 +1,4 @@
-"""What a command of another distribution is written with, so that it looks and behaves like Klaw's own.
+"""The API for commands of other distributions, so that they look and behave like Klaw's own.
 
     import click
     from klaw_core.cli.kit import Settings, common_options, notify, pass_settings, print_json
@@ -10,11 +10,11 @@
         with settings.open_memory() as memory:
             notify(settings, f"hello from {memory.config.data_dir}")
 
-The distribution names it as an entry point: ``[project.entry-points."klaw.commands"]``,
-``hello = "klaw_hello:command"``. A KlawError that it raises becomes one line and exit status 1.
+The distribution registers the command as an entry point: ``[project.entry-points."klaw.commands"]``,
+``hello = "klaw_hello:command"``. If it raises a KlawError, Klaw prints one line and exits with status 1.
 
-``settings.find_server()`` returns the server that has the memory open already, or None; its method
-``call("memory.context", message="…")`` asks it, and raises NotServedError where it does not answer.
+``settings.find_server()`` returns the server that has the memory open, or None. Its method
+``call("memory.context", message="…")`` sends a request, and raises NotServedError if there is no valid answer.
 """
 
 from klaw_core.cli.client_files import confirm_client_file, own_command, read_client_file, write_client_file

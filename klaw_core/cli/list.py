@@ -1,4 +1,4 @@
-"""``klaw list``: what is remembered, by path: documents, saved memories, chats, workspaces."""
+"""``klaw list``: list documents, saved memories, chats or workspaces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from klaw_core.memory import Memory
     from klaw_core.values.tools import Json
 
-_PAGE = 1000
+_PAGE = 1000  # documents per query
 
 
 @click.command("list", short_help="List documents, saved memories, chats or workspaces.")
@@ -69,7 +69,7 @@ def _documents(memory: Memory, prefix: str, collection: str | None, after: str, 
     names = memory.collections() if collection is None else (collection,)
     rows = [row for name in names for row in _rows(memory, name, prefix, after, limit)][:limit]
     other = any(row["collection"] != MEMORY for row in rows)
-    what = f"no document's path begins with {prefix!r}" if prefix else "nothing is indexed yet: klaw index DIR"
+    what = f"no document's path starts with {prefix!r}" if prefix else "nothing is indexed yet: klaw index DIR"
     return Listing(
         rows,
         ("path", "origin", "collection", "created_at"),

@@ -1,4 +1,4 @@
-"""How a list looks: aligned columns for people, and as JSON, Markdown, CSV or one path a line."""
+"""Print lists: as aligned columns, JSON, Markdown, CSV, or one path per line."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ FORMATS = ("text", "json", "md", "csv", "files")
 
 
 def format_option(function: Decorated) -> Decorated:
-    """Add ``--format`` to a command that lists."""
+    """Add the option ``--format`` to a command that prints a list."""
     return click.option("--format", "form", type=click.Choice(FORMATS), help="Output format. [default: text]")(function)
 
 
 @frozen
 class Listing:
-    """Rows to show. Each is an object for JSON; ``columns`` are its keys for Markdown and CSV, ``path`` that of a path.
+    """A list to print. Each row is a mapping, which is printed as a JSON object.
 
-    ``cells`` gives the parts of a line for people, ``below`` a line under it, ``empty`` what to say of no rows.
+    ``columns`` are the keys that are printed as Markdown and CSV, and ``path`` is the key that has the path. As text, a
+    row is printed as its ``cells``, with the columns in ``right`` (from 0) aligned to the right, and the text ``below``
+    on another line. ``empty`` is the notice if there are no rows.
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -41,14 +43,14 @@ class Listing:
 
 
 def chosen_format(settings: Settings, form: str | None) -> str:
-    """Return the form that the options ask for. Raise UsageError if they contradict each other."""
+    """Return the output format. Raise UsageError if ``--json`` and ``--format`` contradict each other."""
     if settings.json and form not in {None, "json"}:
         raise click.UsageError(f"--json and --format {form} cannot be used together")
     return "json" if settings.json else form or "text"
 
 
 def show(settings: Settings, listing: Listing, form: str) -> None:
-    """Print a list on stdout; that there is nothing is a notice on stderr, except in JSON."""
+    """Print a list on stdout; an empty list is a notice on stderr, except in JSON."""
     from klaw_core.cli.output import notify, print_json
     from klaw_core.cli.streams import echo
 

@@ -1,4 +1,4 @@
-"""``klaw logs``: what was said in a chat, from its journal; the index is not needed."""
+"""``klaw logs``: print the messages of a chat from its journal, without the index."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def _print_chat(
         known = ", ".join(other.name for other in journal.chats())
         raise NotFoundError(f"no messages from chat {chat.name!r}", hint=f"known: {known}" if known else "")
     ends = _ends(files)
-    _show(settings, _noted(_last(journal, chat, since, limit), ends))
+    _show(settings, _tracked(_last(journal, chat, since, limit), ends))
     while follow:
-        _show(settings, _noted(_news(journal, chat, ends), ends), torn=False)
+        _show(settings, _tracked(_new_lines(journal, chat, ends), ends), torn=False)
         time.sleep(_POLL_SECONDS)
 
 
@@ -68,13 +68,13 @@ def _last(journal: Journal, chat: Chat, since: datetime | None, limit: int | Non
 
 
 def _ends(files: Iterable[ChatFile]) -> dict[str, int]:
-    """Return where the last whole line of each file ends."""
+    """Return the byte at which the last complete line of each file ends, by location."""
     last = {file.log.location: next(file.log.read_backwards(), None) for file in files}
     return {location: 0 if line is None else line.end for location, line in last.items()}
 
 
-def _noted(lines: Iterable[JournalLine], ends: dict[str, int]) -> Iterator[JournalLine]:
-    """Pass lines on, and note how far they go, so that none is shown twice."""
+def _tracked(lines: Iterable[JournalLine], ends: dict[str, int]) -> Iterator[JournalLine]:
+    """Yield the lines and record their ends, so that no line is shown twice."""
     from klaw_core.conversations.journal import JournalEntry
 
     for line in lines:
@@ -83,8 +83,8 @@ def _noted(lines: Iterable[JournalLine], ends: dict[str, int]) -> Iterator[Journ
         ends[location] = max(ends.get(location, 0), line.end)
 
 
-def _news(journal: Journal, chat: Chat, ends: dict[str, int]) -> Iterator[JournalLine]:
-    """Yield the lines that were added since. A file that was cut or replaced is read from its beginning."""
+def _new_lines(journal: Journal, chat: Chat, ends: dict[str, int]) -> Iterator[JournalLine]:
+    """Yield the lines after ``ends``. A file that was cut or replaced is read from its start."""
     from klaw_core.values.journals import BadLine
 
     for file in journal.files(chat).files:
@@ -92,7 +92,7 @@ def _news(journal: Journal, chat: Chat, ends: dict[str, int]) -> Iterator[Journa
         first = next(lines, None)
         if isinstance(first, BadLine) and first.ends_reading:
             yield first
-            ends[file.log.location] = 0  # only now: it was noted where that line ended
+            ends[file.log.location] = 0  # after the yield, which has recorded the end of that line
             lines = journal.read_file(file)
             first = next(lines, None)
             if isinstance(first, BadLine) and first.ends_reading:  # it cannot be read at all
@@ -103,7 +103,10 @@ def _news(journal: Journal, chat: Chat, ends: dict[str, int]) -> Iterator[Journa
 
 
 def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True) -> None:
-    """Print messages on stdout, and broken lines on stderr: a torn one, which may be being written, if ``torn``."""
+    """Print messages on stdout and broken lines on stderr.
+
+    A torn (incomplete) line may be one that is being written; it is printed only with ``torn``.
+    """
     from klaw_core.cli.output import notify
     from klaw_core.cli.streams import echo
     from klaw_core.values.journals import BadLine

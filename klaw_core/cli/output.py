@@ -1,7 +1,6 @@
-"""Where output goes and how it looks: styled on a terminal, plain text anywhere else.
+"""Print data on stdout and notices on stderr: styled on a terminal, as plain text elsewhere.
 
-Commands describe a line as parts, each a text with a style; rich is imported only if there is a terminal
-to style for. Data goes to stdout; notices go to stderr.
+Commands pass a line as parts, each a text with a style. rich is imported only for a terminal.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from klaw_core.cli.streams import echo, trusted
 if TYPE_CHECKING:
     from rich.console import Console
 
-_NARROWEST = 20  # columns; below this lines run over
+_MIN_COLUMNS = 20  # text is not wrapped narrower than this
 
 
 @frozen(eq=False, repr=False)
 class StyledText:
-    """A piece of a line. ``style`` is rich's (``"bold cyan"``), ``link`` a URL that terminals may open."""
+    """A part of a line. ``style`` is a rich style (``"bold cyan"``); ``link`` is a URL that terminals can open."""
 
     text: str
     style: str = ""
@@ -43,18 +42,18 @@ class Output:
         self.is_terminal = stream.isatty() if terminal is None else terminal
 
     def line(self, *parts: StyledText | str, indent: int = 0) -> None:
-        """Print one line of parts, each paragraph indented; a terminal wraps it at its width."""
+        """Print the parts as one line, indented; on a terminal it is wrapped at the terminal's width."""
         pieces = [StyledText(neutral(part)) if isinstance(part, str) else part for part in parts]
         if self.is_terminal:
             self._styled(pieces, indent)
             return
         text = "".join(neutral(piece.text) for piece in pieces)
         margin = " " * indent
-        # An empty line stays empty: no margin that an editor would complain of.
+        # Empty lines get no indentation, which would be trailing white space.
         echo("\n".join(f"{margin}{row}" if row else "" for row in text.split("\n")), stream=self.stream)
 
     def rows(self, rows: Sequence[Sequence[StyledText | str]], *, indent: int = 0, right: Iterable[int] = ()) -> None:
-        """Print rows with their columns aligned; the columns in ``right`` (from 0) to the right."""
+        """Print rows with aligned columns; the columns in ``right`` (from 0) are aligned to the right."""
         to_right = set(right)
         table = [[StyledText(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
         columns = max(map(len, table), default=0)
@@ -80,8 +79,8 @@ class Output:
         for piece in pieces:
             style = Style.parse(piece.style) + Style(link=piece.link or None)
             text.append(neutral(piece.text), style)
-        # Wrapped here and not by a rich container, which would pad every line with spaces to the full width.
-        for line in text.wrap(self._console, max(self._console.width - indent, _NARROWEST)) or [text]:
+        # Not wrapped by a rich container, which would pad every line with spaces to the full width.
+        for line in text.wrap(self._console, max(self._console.width - indent, _MIN_COLUMNS)) or [text]:
             line.rstrip()
             self._console.print(Text(" " * indent) + line if line else line, soft_wrap=True)
 
@@ -89,22 +88,22 @@ class Output:
     def _console(self) -> Console:
         from rich.console import Console
 
-        # The terminal was recognised already; rich still reads NO_COLOR, TERM and the width by itself.
+        # The stream is known to be a terminal; rich still reads NO_COLOR, TERM and the width.
         return Console(file=trusted(self.stream), force_terminal=True, highlight=False, markup=False, emoji=False)
 
 
 def data() -> Output:
-    """Return stdout, for what was asked for."""
+    """Return the output for data, on stdout."""
     return Output(sys.stdout)
 
 
 def notices() -> Output:
-    """Return stderr, for what a person should know."""
+    """Return the output for notices, on stderr."""
     return Output(sys.stderr)
 
 
 def notify(settings: Settings, *messages: str) -> None:
-    """Print notices on stderr, one a line, unless ``--quiet``."""
+    """Print notices on stderr, one per line, unless ``--quiet`` is set."""
     if settings.quiet:
         return
     for message in messages:
@@ -112,7 +111,7 @@ def notify(settings: Settings, *messages: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON on stdout, in UTF-8, or in ASCII where stdout cannot do that."""
+    """Print a value as JSON on stdout, in UTF-8, or in ASCII if the encoding of stdout is not UTF-8."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     echo(escaped_json(json.dumps(value, ensure_ascii=encoding != "utf8", indent=2, default=_plain)))
 
@@ -128,12 +127,12 @@ def _plain(value: Any) -> Any:
 
 
 def timestamp(moment: datetime) -> str:
-    """Return an aware moment as ISO 8601; UTC as ``Z``."""
+    """Format a timezone-aware time as ISO 8601, with ``Z`` for UTC."""
     return moment.isoformat().replace("+00:00", "Z")
 
 
 def display_width(text: str) -> int:
-    """Return how many columns a terminal needs for one line of text."""
+    """Return the number of terminal columns that one line of text needs."""
     if text.isascii():
         return len(text)
     import unicodedata
@@ -148,8 +147,8 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time for people: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``1 h 5 min``."""
-    if seconds < 10:  # noqa: PLR2004  # below this a tenth matters
+    """Format a duration: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``1 h 5 min``."""
+    if seconds < 10:  # noqa: PLR2004  # below this, show tenths
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     if not minutes:
@@ -159,10 +158,10 @@ def duration(seconds: float) -> str:
 
 
 def size(number: int) -> str:
-    """Return a number of bytes for people: ``512 B``, ``12.3 MB``."""
+    """Format a number of bytes: ``512 B``, ``12.3 MB``."""
     amount = float(number)
     for unit in ("B", "kB", "MB"):
-        if amount < 1000:  # noqa: PLR2004  # SI units, as `du --si`
+        if amount < 1000:  # noqa: PLR2004  # SI units, as in `du --si`
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1000
     return f"{amount:.1f} GB"

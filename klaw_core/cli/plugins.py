@@ -1,4 +1,4 @@
-"""``klaw plugins``: what is installed, what it provides, and what is broken."""
+"""``klaw plugins``: list the installed plugins, their components and their problems."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command(settings: Settings) -> None:
     disabled: tuple[str, ...] = ()
     try:
         disabled = settings.load_config().disabled_plugins
-    except ConfigError as error:  # what is installed can be shown all the same, and may be what is needed to fix it
+    except ConfigError as error:  # the list of plugins works without the configuration, and may help to fix it
         notify(settings, *(f"ignored the configuration: {problem}" for problem in error.problems))
     plugins = discover(disabled=disabled).plugins
     if settings.json:
@@ -38,13 +38,13 @@ def command(settings: Settings) -> None:
         return
     for plugin in plugins:
         _show(data(), plugin)
-    for title, prefix, brought in (
+    for title, prefix, owners in (
         ("commands", "klaw ", installed()),
         ("importers", "klaw import --from ", importers()),
     ):
-        if brought:
+        if owners:
             data().line(StyledText(title, "bold cyan"))
-            data().rows([[f"{prefix}{name}", StyledText(owner, "dim")] for name, owner in brought.items()], indent=2)
+            data().rows([[f"{prefix}{name}", StyledText(owner, "dim")] for name, owner in owners.items()], indent=2)
 
 
 def _as_dict(plugin: Plugin) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""The group ``klaw`` itself: its commands by name, and where each is to be found."""
+"""The command group ``klaw``, and the modules of its commands."""
 
 import click
 
 from klaw_core.cli.group import KlawGroup
 from klaw_core.cli.settings import Settings, common_options
 
-#: Every command: the module below ``klaw_core.cli`` that defines it, and its line in ``klaw --help``.
-#: The line is repeated here so that the help needs no module; a test compares it with the command's own.
+#: Every command: its module in ``klaw_core.cli``, and its line in ``klaw --help``.
+#: The line is repeated here so that the help imports no command; a test compares it with the command's own line.
 COMMANDS = {
     "init": ("init", "Create the data directory and a configuration file."),
     "index": ("index", "Index directories or files, or bring the index up to date."),

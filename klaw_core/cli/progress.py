@@ -1,4 +1,4 @@
-"""The progress bar of index runs: on stderr, only where somebody looks at it."""
+"""The progress bar of index runs, on stderr, only on a terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _NOTHING = Progress("", 0, 0)
 
 @contextmanager
 def progress_bar(settings: Settings) -> Iterator[Callable[[Progress], None]]:
-    """Show a bar while the block runs; yield what takes its progress. Only a line where it waits, off a terminal."""
+    """Show a progress bar while the block runs; yield the callback for its progress.
+
+    If stderr is not a terminal, only a notice is printed if the run has to wait for another process.
+    """
     if settings.quiet or not sys.stderr.isatty():
         yield partial(_tell_if_waiting, settings)
         return
@@ -41,10 +44,10 @@ def _tell_if_waiting(settings: Settings, progress: Progress) -> None:
 
 
 class _Painter:
-    """Turns the values of a run into one bar, begun anew for each stage and each source.
+    """Shows the progress of a run as one bar, which starts again for each stage and each source.
 
-    Rate and time left go by the average since the stage began: an update is a call of the embedder, of long texts
-    and of short ones in turn, so that the last few, which rich's own columns go by, foretell little.
+    The rate and the time left are averages since the start of the stage. rich's own columns use the last few updates,
+    which vary too much: each update is a call of the embedder, with long or with short texts.
     """
 
     def __init__(self, bar: Bar) -> None:
@@ -55,7 +58,7 @@ class _Painter:
         self._first = _NOTHING
 
     def show(self, progress: Progress) -> None:
-        """Paint one value."""
+        """Show one progress value."""
         if progress.stage == "wait":
             self._begin(_WAITING, None)
             return
@@ -71,7 +74,7 @@ class _Painter:
         rate, ends = "", None
         taken = time.monotonic() - self._began
         if progress.done > self._first.done and taken:
-            # From the first value of the stage on: what was cached then took no time.
+            # Measured from the first value of the stage: the cached chunks in it took no time.
             done, chunks = progress.done - self._first.done, progress.chunks - self._first.chunks
             rate = _rate(progress, (chunks if progress.stage == "ahead" else done) / taken)
             ends = self._began + taken * (progress.total - self._first.done) / done if done else None
@@ -91,8 +94,8 @@ def _counts(progress: Progress) -> str:
     return f"{progress.done:,} of {counted(progress.total, 'chunk')}"
 
 
-def _rate(progress: Progress, a_second: float) -> str:
-    return f"{a_second:,.3g} chunks/s" if progress.stage in {"embed", "ahead"} else f"{size(int(a_second))}/s"
+def _rate(progress: Progress, per_second: float) -> str:
+    return f"{per_second:,.3g} chunks/s" if progress.stage in {"embed", "ahead"} else f"{size(int(per_second))}/s"
 
 
 def _make_bar() -> Bar:
@@ -102,7 +105,7 @@ def _make_bar() -> Bar:
     from rich.text import Text
 
     class TimeLeft(ProgressColumn):
-        """Counts down to the moment at which the stage should end."""
+        """Counts down to the estimated end of the stage."""
 
         def render(self, task: Task) -> Text:
             ends: float | None = task.fields["ends"]

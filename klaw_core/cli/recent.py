@@ -1,4 +1,4 @@
-"""``klaw recent``: what is newest in memory."""
+"""``klaw recent``: show the newest documents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def command(
 
 
 def listing_of(documents: Sequence[ListedDocument], empty: str) -> Listing:
-    """Return documents as a list with the beginning of each."""
+    """Return a list of documents with the first words of each."""
     from klaw_core.cli.output import StyledText
     from klaw_core.extensions.json_forms import to_json
 

@@ -1,4 +1,4 @@
-"""``klaw reindex``: everything anew, perhaps with another model."""
+"""``klaw reindex``: rebuild the index, optionally with another model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @common_options
 @pass_settings
 def command(settings: Settings, *, embedding: str | None) -> None:
-    """Build a new index next to the present one, and switch to it when it is complete.
+    """Build a new index next to the current one, and switch to it when it is complete.
 
     Until then, searches use the old index. An interrupted run changes nothing, and the next run embeds nothing twice.
     With --embedding, the new embedder is written to the configuration at the end.
@@ -39,20 +39,20 @@ def command(settings: Settings, *, embedding: str | None) -> None:
     ):
         with progress_bar(settings) as on_progress:
             report = memory.reindex(None if move is None else move[0], on_progress=on_progress)
-        # The index first: if this comes to nothing, the next command says that index and configuration differ, and
-        # what fixes it; the other way round it would say the same for as long as the embedding takes.
+        # Rebuild first, then write the configuration. If the write fails, the next command reports that index and
+        # configuration differ. In the other order every command would report it during the whole rebuild.
         if move is not None:
             _, file, rewrite = move
-            write_source(file, rewrite(read_source(file)))  # as it is by now: people edit it meanwhile
+            write_source(file, rewrite(read_source(file)))  # read again: it may have been edited in the meantime
         report_run(settings, "reindexed", report)
         if move is not None:
             notify(settings, f"{move[1]} now uses the embedder {embedding}")
 
 
 def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable[[str], str]]:
-    """Return what is to be configured, the file that will say so, and what makes its text say so. Raise ConfigError.
+    """Return the new embedder, the configuration file to change, and a function that changes its text.
 
-    Everything that could keep the file from being written, or from being heard, is found before anything is embedded.
+    Raise ConfigError, before anything is embedded, if the file cannot be written or another layer would override it.
     """
     from klaw_core.config.edit import read_source
     from klaw_core.config.files import DATA_CONFIG, user_config_file
@@ -63,7 +63,7 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable
 
     config = settings.load_config()
     selection = named_embedding(embedding, config.embedding)
-    # The user's file configures every index that has no file of its own.
+    # An index of its own data directory is configured by the file in it, all others by the user's file.
     is_own = config.own_data_dir and settings.config_file is None
     file = config.data_dir / DATA_CONFIG if is_own else settings.config_file or user_config_file()
     rewrite = partial(_with_embedder, embedding=embedding, selection=selection, is_own=is_own)
@@ -73,12 +73,12 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable
         candidate.write_text(text, "utf-8")
         if is_own:
             project = None if config.data_dir.name == PROJECT_MEMORY else Path.cwd()
-            heard = load_config(data_dir=candidate.parent, directory=project).embedding
+            loaded = load_config(data_dir=candidate.parent, directory=project).embedding
         else:
-            heard = load_config(config_file=candidate, data_dir=settings.data_dir, directory=Path.cwd()).embedding
-    if (heard.type, dict(heard.options)) != (selection.type, dict(selection.options)):
+            loaded = load_config(config_file=candidate, data_dir=settings.data_dir, directory=Path.cwd()).embedding
+    if (loaded.type, dict(loaded.options)) != (selection.type, dict(selection.options)):
         raise ConfigError(
-            [f"memory.embedding would stay {heard.type!r} although {file} sets {embedding}"],
+            [f"memory.embedding would stay {loaded.type!r} although {file} sets {embedding}"],
             hint="unset KLAW_EMBEDDER, and check this project's klaw.toml",
         )
     place = file if file.exists() else file.parent
@@ -88,9 +88,9 @@ def _plan(settings: Settings, embedding: str) -> tuple[Selection, Path, Callable
 
 
 def _with_embedder(source: str, *, embedding: str, selection: Selection, is_own: bool) -> str:
-    """Return the text of a configuration with this embedder, and its model if one was named. Raise ConfigError.
+    """Set the embedder, and its model if one was given, in the text of a configuration. Raise ConfigError.
 
-    A file that lies over the user's (``is_own``) names the model always: the other may change it.
+    A data directory's own file (``is_own``) always names the model, because the user's file below it may change.
     """
     from klaw_core.config.edit import with_value
 

@@ -1,4 +1,4 @@
-"""What an index run did: one line for people, the skipped files below it, or JSON."""
+"""Print the report of an index run: one line and the skipped files, or JSON."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from klaw_core.embedding.run import ALL_ANEW
 from klaw_core.extensions.json_forms import to_json
 from klaw_core.values.runs import IndexReport, SkippedEntry
 
-_NAMED = 3  # skipped files that are named without --verbose; of more there is one line in all
-_REASONS = 5  # reasons in that line
-_DETAIL = re.compile(r" \([^)]*\)|: .*", re.DOTALL)  # what differs between files that are skipped for one reason
+_MAX_NAMED = 3  # skipped files that are listed without --verbose; if there are more, only their number is shown
+_MAX_REASONS = 5  # for which the number of skipped files is shown
+_DETAIL = re.compile(r" \([^)]*\)|: .*", re.DOTALL)  # the part of a reason that differs between files
+# The first words of reasons, for one file and for several.
 _PLURALS = {
     "contains": "contain",
     "does": "do",
@@ -29,7 +30,7 @@ _PLURALS = {
     "holds": "hold",
     "was": "were",
 }
-# What an export's records are called.
+# The names of the kinds of records in an export.
 _RECORDS = {
     "workspace": ("workspace", "workspaces"),
     "core": ("fact of core memory", "facts of core memory"),
@@ -40,20 +41,20 @@ _RECORDS = {
 
 
 def report_run(settings: Settings, name: str, report: IndexReport) -> None:
-    """Print a run's summary on stdout and what it skipped on stderr."""
+    """Print a run's summary on stdout, and the skipped files and notices on stderr."""
     if settings.json:
         print_json(as_dict(name, report))
         return
     if settings.quiet:
         return
-    # A reader that has gone must not keep the next directory from being indexed.
+    # A closed pipe must not prevent the next directory from being indexed.
     with suppress(ReaderGoneError):
         data().line(StyledText(f"{name}: ", "bold"), summary(report))
     _show_skipped(report.skipped, verbose=settings.verbose)
     if report.lacking:
         what = f"{counted(report.lacking, 'chunk')} found by words alone: "
         why = "; ".join(report.notices) or "not embedded yet"
-        # Vectors of another model are no gap that could be filled: their notice names the one thing that helps.
+        # `klaw embed` does not help if the index has another model's vectors; the notice names the right command.
         hint = "" if ALL_ANEW in why else " → klaw embed"
         notices().line(StyledText(what, "yellow"), f"{why}{hint}")
     else:
@@ -67,7 +68,7 @@ def as_dict(name: str, report: IndexReport) -> dict[str, Any]:
 
 
 def summary(report: IndexReport) -> str:
-    """Return a run's counts in one line; what did not happen is left out, except what is unchanged."""
+    """Return a run's counts in one line, without those that are 0."""
     documents = [
         f"{number:,} {word}"
         for number, word in (
@@ -82,14 +83,14 @@ def summary(report: IndexReport) -> str:
     chunks = [counted(report.chunks, "chunk")] if report.chunks else []
     chunks += [f"{report.embedded:,} embedded"] if report.embedded else []
     chunks += [f"{report.cached:,} from the cache"] if report.cached else []
-    nothing = "nothing" if report.lacking else "no notes"  # an index run over chunks has notes to count
+    nothing = "nothing" if report.lacking else "no notes"
     parts = [", ".join(documents) or ("" if chunks else nothing), ", ".join(chunks)]
     return f"{'; '.join(filter(None, parts))} in {duration(report.seconds)}"
 
 
 def _show_skipped(skipped: tuple[SkippedEntry, ...], *, verbose: bool) -> None:
-    """Name what was skipped, by reason; of many files only how many there are, as most of them are no news."""
-    if not verbose and len(skipped) > _NAMED:
+    """Print the skipped files by reason; without ``verbose``, print only the number if there are many."""
+    if not verbose and len(skipped) > _MAX_NAMED:
         notices().line(StyledText(f"{len(skipped):,} skipped: ", "yellow"), f"{by_reason(skipped)}; -v lists them")
         return
     reasons: dict[str, list[str]] = {}
@@ -100,9 +101,9 @@ def _show_skipped(skipped: tuple[SkippedEntry, ...], *, verbose: bool) -> None:
 
 
 def by_reason(skipped: Sequence[SkippedEntry]) -> str:
-    """Return how many were skipped for each reason: ``7 empty, 2 point outside the workspace``."""
+    """Return the number of skipped files by reason: ``7 empty, 2 point outside the workspace``."""
     counts = Counter(_DETAIL.sub("", item.reason).removeprefix("is ") for item in skipped)
-    most = counts.most_common(_REASONS)
+    most = counts.most_common(_MAX_REASONS)
     parts = [f"{count:,} {_for_several(reason) if count > 1 else reason}" for reason, count in most]
     others = len(skipped) - sum(count for _, count in most)
     return ", ".join([*parts, f"{others:,} for other reasons"] if others else parts)
@@ -114,13 +115,13 @@ def _for_several(reason: str) -> str:
 
 
 def records(counts: Mapping[str, int]) -> str:
-    """Return the records of an export by kind: ``1 workspace, 2 saved memories``; empty if there are none."""
+    """Return the number of records by kind: ``1 workspace, 2 saved memories``; empty if there are none."""
     return ", ".join(counted(count, *_RECORDS.get(kind, (kind, kind))) for kind, count in counts.items())
 
 
 @contextmanager
 def interruptible(settings: Settings, kept: str) -> Iterator[None]:
-    """Let Ctrl-C end a run with exit status 130 and a word on what is ``kept``."""
+    """Exit with status 130 on Ctrl-C, with a notice on what is ``kept``."""
     try:
         yield
     except KeyboardInterrupt:

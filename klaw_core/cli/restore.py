@@ -1,4 +1,4 @@
-"""``klaw restore``: take back a note that was forgotten."""
+"""``klaw restore``: restore a forgotten note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How search results look: for people, and as JSON, Markdown, CSV or a list of files."""
+"""Print search results as text, Markdown, CSV, or a list of paths."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from klaw_core.values.search import Contribution, SearchResult
 
 _MARK = "bold yellow"
 _NOTHING_FITS = "no good match; weak matches:"
-# Other chunks of a note that are named below its best.
-_ALSO = 5
-# So many weak matches are shown like others where nothing fits; the rest, and all where something fits, take a line.
-_SHOWN_WEAK = 3
+# Other chunks of the same note that are listed below its best chunk.
+_MAX_ALSO = 5
+# Weak matches that are shown in full if there is no good match. All other weak matches are shown on one line each.
+_MAX_FULL_WEAK = 3
 _GIST_CHARACTERS = 60
 _COLUMNS = (
     "rank",
@@ -37,9 +37,9 @@ _COLUMNS = (
 
 @attrs.frozen(eq=False, repr=False)
 class ResultStyle:
-    """How results are to be shown. ``roots`` are the workspaces' directories by name, for links.
+    """How to show results. ``roots`` are the directories of the workspaces by name, for links.
 
-    ``choose`` chooses the window of a chunk that only vectors found; None shows its beginning.
+    ``choose`` selects the snippet of a chunk that only vector search found; without it, the chunk's start is shown.
     """
 
     query: str
@@ -50,12 +50,12 @@ class ResultStyle:
 
 
 def place(result: SearchResult) -> str:
-    """Return ``path:start-end``, which ``klaw get`` takes."""
+    """Return ``path:start-end``, which is a target for ``klaw get``."""
     return f"{result.path}:{result.start_line}-{result.end_line}"
 
 
 def show(out: Output, results: Sequence[SearchResult], look: ResultStyle) -> None:
-    """Print results for people: where, under which headings, how good, and what it says. Weak matches take a line."""
+    """Print results as text: path, lines, relevance, headings and snippet. Most weak matches get one line each."""
     fitting = [result for result in results if not result.is_weak]
     weak = [result for result in results if result.is_weak]
     width = len(str(len(results)))
@@ -67,7 +67,7 @@ def show(out: Output, results: Sequence[SearchResult], look: ResultStyle) -> Non
         out.line()
     out.line(StyledText("weak matches:" if fitting else _NOTHING_FITS, "dim"))
     out.line()
-    whole = len(weak) if look.full or look.explain else 0 if fitting else _SHOWN_WEAK
+    whole = len(weak) if look.full or look.explain else 0 if fitting else _MAX_FULL_WEAK
     _show_whole(out, weak[:whole], look, labels)
     if 0 < whole < len(weak):
         out.line()
@@ -83,7 +83,7 @@ def _show_whole(out: Output, results: Sequence[SearchResult], look: ResultStyle,
 
 
 def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = "") -> None:
-    """Print one result; what follows the first line is indented by the label's width."""
+    """Print one result; the lines after the first are indented by the label's width."""
     indent = len(label) or 2
     out.line(*_first_line(result, look, label))
     if result.heading:
@@ -100,8 +100,8 @@ def show_one(out: Output, result: SearchResult, look: ResultStyle, label: str = 
         snippet = _snippet(result, look)
         out.line(*_marked(snippet.text, snippet.marks), indent=indent)
     if result.also:
-        lines = ", ".join(other.rpartition(":")[2] for other in result.also[:_ALSO])
-        more = f" and {len(result.also) - _ALSO} more places" if len(result.also) > _ALSO else ""
+        lines = ", ".join(other.rpartition(":")[2] for other in result.also[:_MAX_ALSO])
+        more = f" and {len(result.also) - _MAX_ALSO} more places" if len(result.also) > _MAX_ALSO else ""
         out.line(StyledText(f"also in lines {lines}{more}", "dim"), indent=indent)
     if look.explain:
         out.rows(_reasons(result), indent=indent, right=(2, 4, 6))
@@ -116,14 +116,14 @@ def _first_line(result: SearchResult, look: ResultStyle, label: str) -> tuple[St
 
 
 def _gist(result: SearchResult, look: ResultStyle) -> str:
-    """Return what a result is about, in a few words behind its place: its last heading, or what its snippet says."""
+    """Return a few words on the content of a result: its last heading, or its snippet."""
     about = result.heading[-1] if result.heading else make_snippet(result.content, look.query).text
     about = neutral(" ".join(about.split()))
     return f"  {about}" if len(about) <= _GIST_CHARACTERS else f"  {about[: _GIST_CHARACTERS - 1].rstrip()}…"
 
 
 def _how_good(result: SearchResult) -> str:
-    """Return the relevance, or nothing where no retriever can say it: a score is on another scale."""
+    """Return the relevance, or ``""`` if it is unknown; the score is not a substitute, because its scale differs."""
     return "" if result.relevance is None else f"  {result.relevance:.2f}"
 
 
@@ -141,7 +141,7 @@ def _marked(text: str, marks: Sequence[tuple[int, int]], style: str = "") -> lis
 
 
 def _reasons(result: SearchResult) -> list[list[StyledText | str]]:
-    """Return the rows of a small table: retriever, rank, raw score, weight, contribution, and their sum."""
+    """Return the rows of a table: retriever, rank, raw score, weight, contribution; the last row is the sum."""
     rows: list[list[StyledText | str]] = [
         [
             StyledText(part.component, "magenta"),
@@ -161,7 +161,7 @@ def _reasons(result: SearchResult) -> list[list[StyledText | str]]:
 
 
 def reason(parts: Sequence[Contribution]) -> str:
-    """Return one line of why a result ranked: ``sqlite-vec #1 (0.0082) + fts5 #3 (0.0159)``."""
+    """Return the contributions to a score on one line: ``sqlite-vec #1 (0.0082) + fts5 #3 (0.0159)``."""
     return " + ".join(f"{part.component} #{part.rank} ({part.value:.4f})" for part in parts)
 
 
@@ -171,7 +171,7 @@ def _link(result: SearchResult, roots: Mapping[str, Path]) -> str:
 
 
 def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
-    """Return results as Markdown, each quoted under a heading that says where it stands."""
+    """Return results as Markdown, each quoted under a heading with its path and lines."""
     blocks = []
     for rank, result in enumerate(results, start=1):
         heading = f"*{one_line(' > '.join(result.heading))}*\n\n" if result.heading else ""
@@ -184,9 +184,9 @@ def as_markdown(results: Sequence[SearchResult], look: ResultStyle) -> str:
 
 
 def as_csv(results: Sequence[SearchResult], _look: ResultStyle) -> str:
-    """Return results as CSV (RFC 4180) with a header line; headings are joined by `` > ``.
+    """Return results as CSV (RFC 4180) with a header line; headings are joined with `` > ``.
 
-    A text that a spreadsheet would take for a formula has an apostrophe before it.
+    Text that a spreadsheet would treat as a formula is prefixed with an apostrophe.
     """
     import csv
     import io
@@ -204,7 +204,7 @@ def as_csv(results: Sequence[SearchResult], _look: ResultStyle) -> str:
 
 
 def as_files(results: Sequence[SearchResult], _look: ResultStyle) -> str:
-    """Return each path once, best first, one a line."""
+    """Return each path once, best first, one per line."""
     return "".join(f"{one_line(path)}\n" for path in dict.fromkeys(result.path for result in results))
 
 

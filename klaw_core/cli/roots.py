@@ -1,4 +1,4 @@
-"""The names of indexed directories."""
+"""Find the name of an indexed directory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def workspace_of(memory: Memory, directory: str) -> str:
-    """Return the name under which a directory was indexed: its own, the one given, or that of the one around it."""
+    """Return the name of the workspace that contains a directory, or the directory itself if there is none."""
     root = Path(directory).expanduser().resolve()
     known = ((source.origin, source.root) for source in memory.sources())
     return next(

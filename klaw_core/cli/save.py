@@ -1,4 +1,4 @@
-"""``klaw save``: remember a text."""
+"""``klaw save``: save a text as a memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``klaw search``: a question in, chunks out."""
+"""``klaw search``: find the chunks that answer a question."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def command(
 
 
 def _chooser(memory: Memory | ServedMemory, text: str, found: SearchResults) -> ChooseWindow | None:
-    """Return what chooses the window of a chunk without a word of the question; None if vectors found nothing."""
+    """Return a chooser of snippets for chunks without a word of the question, or None if vectors found nothing."""
     if all(result.similarity is None for result in found):
         return None
     from klaw_core.cli.windows import WindowChooser

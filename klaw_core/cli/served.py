@@ -1,8 +1,8 @@
-"""A server that has this very memory open already, and its model loaded: asked instead of opening the memory again.
+"""Use a running server that has this memory open and its model loaded, instead of opening the memory again.
 
-Such a server leaves ``server.json`` in the data directory, readable by its owner alone: ``socket`` (a Unix socket
-there), ``token``, and the fingerprint of its ``configuration``. It takes JSON-RPC as ``POST /rpc``. Where there is no
-such server, or anything about it is not as it should be, nothing is said and the memory is opened in this process.
+Such a server writes ``server.json`` to the data directory, readable only by its owner: ``socket`` (the path of a Unix
+socket), ``token``, and the fingerprint of its ``configuration``. It accepts JSON-RPC as ``POST /rpc``. If there is no
+such server, or any check fails, the memory is opened in this process without a notice.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ if TYPE_CHECKING:
     from klaw_core.values.runs import SourceStatus
     from klaw_core.values.search import Filters, SearchResults
 
-_MOST_BYTES = 10_000
-# The address of a Unix socket has 104 to 108 bytes; a longer path is reached through its open directory.
-_LONGEST_ADDRESS = 100
-_SECONDS = 20.0
-_BLOCK = 1 << 16
+_MAX_FILE_BYTES = 10_000
+# The address of a Unix socket is limited to 104 to 108 bytes. A longer path is opened relative to its directory.
+_MAX_ADDRESS_BYTES = 100
+_TIMEOUT_SECONDS = 20.0
+_BLOCK_BYTES = 1 << 16
 
 
 class NotServedError(Exception):
-    """No server answered, or not as was expected."""
+    """No server answered, or the answer was not valid."""
 
 
 @frozen(eq=False, repr=False)
 class Server:
-    """Where a server is, and the token that it wants."""
+    """A running server: the address of its socket, and its access token."""
 
     address: str
     token: str
 
     @classmethod
     def of(cls, config: Config) -> Server | None:
-        """Return the server that a configuration's memory is open in, None if there is none."""
-        left = _left_behind(config.data_dir / RENDEZVOUS)
-        address, token = left.get("socket"), left.get("token")
+        """Return the server that has the memory of this configuration open, or None."""
+        entry = _read_server_file(config.data_dir / RENDEZVOUS)
+        address, token = entry.get("socket"), entry.get("token")
         if not isinstance(address, str) or not isinstance(token, str) or not token.isascii() or not token.isprintable():
             return None
-        return cls(address, token) if left.get("configuration") == config.fingerprint else None
+        return cls(address, token) if entry.get("configuration") == config.fingerprint else None
 
     def call(self, method: str, **params: Any) -> Any:
-        """Call a method and return its result. Raise NotServedError for any other answer, or none."""
+        """Call a method and return its result. Raise NotServedError if there is no valid answer."""
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         try:
             reply = json.loads(self._post(json.dumps(request).encode()))
@@ -63,7 +63,7 @@ class Server:
             raise NotServedError(str(error)) from error
 
     def _post(self, body: bytes) -> bytes:
-        """Return the body of the answer. Raise OSError, ValueError."""
+        """Send a request; return the body of the response. Raise OSError, ValueError."""
         import socket
 
         head = (
@@ -71,17 +71,17 @@ class Server:
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(_SECONDS)
+            connection.settimeout(_TIMEOUT_SECONDS)
             self._connect(connection)
             connection.sendall(head.encode() + body)
-            answer = b"".join(iter(lambda: connection.recv(_BLOCK), b""))
+            answer = b"".join(iter(lambda: connection.recv(_BLOCK_BYTES), b""))
         headers, _, content = answer.partition(b"\r\n\r\n")
         if headers.split(b" ", 2)[1:2] != [b"200"]:
-            raise ValueError(headers[:_BLOCK])
+            raise ValueError(headers[:_BLOCK_BYTES])
         return content
 
     def _connect(self, connection: Any) -> None:
-        if len(os.fsencode(self.address)) <= _LONGEST_ADDRESS:
+        if len(os.fsencode(self.address)) <= _MAX_ADDRESS_BYTES:
             connection.connect(self.address)
             return
         directory, name = os.path.split(self.address)
@@ -92,21 +92,21 @@ class Server:
             os.close(descriptor)
 
 
-def _left_behind(path: Path) -> Mapping[str, Any]:
-    """Return what a server left, nothing if it could be somebody else's."""
+def _read_server_file(path: Path) -> Mapping[str, Any]:
+    """Return the content of a server's file, or nothing if another user may have written it."""
     with suppress(OSError, ValueError, RecursionError):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor
             status = os.fstat(descriptor)
             if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077:
-                found = json.loads(file.read(_MOST_BYTES))
+                found = json.loads(file.read(_MAX_FILE_BYTES))
                 return found if isinstance(found, dict) else {}
     return {}
 
 
 @frozen(eq=False, repr=False)
 class ServedMemory:
-    """What a search needs of a memory, asked of a server. Raises NotServedError."""
+    """The methods of ``Memory`` that a search needs, answered by a server. They raise NotServedError."""
 
     server: Server
 
@@ -144,7 +144,7 @@ class ServedMemory:
             raise NotServedError(str(error)) from error
 
     def nearest(self, query: str, texts: Sequence[str]) -> int | None:
-        """Return the place of the text that is nearest to a question, as ``Memory.nearest`` does; raise nothing."""
+        """Return the index of the text nearest to a question, as ``Memory.nearest`` does, or None on any error."""
         try:
             nearest = self.server.call("memory.nearest", query=query, texts=list(texts))["nearest"]
         except (NotServedError, KeyError, TypeError):

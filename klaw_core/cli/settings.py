@@ -1,4 +1,4 @@
-"""The options that every command takes, before the command's name or after it."""
+"""The common options of all commands; they may come before or after the command's name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from klaw_core.plugins.registry import Registry
     from klaw_core.values.config import Config, Selection
 
-#: The file that a server leaves in the data directory whose memory it has open.
+#: The file that a server writes to the data directory of the memory that it has open.
 RENDEZVOUS = "server.json"
 
 Answer = TypeVar("Answer")
@@ -27,7 +27,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 @define(eq=False, repr=False)
 class Settings:
-    """What the common options say. Filled while click parses, so that both places of an option count."""
+    """The values of the common options. click's callbacks set them, wherever an option is given."""
 
     json: bool = False
     config_file: Path | None = None
@@ -35,28 +35,28 @@ class Settings:
     quiet: bool = False
     verbose: bool = False
     debug: bool = False
-    _said: bool = False  # a command may read the configuration twice
+    _notified: bool = False  # a command may read the configuration twice, but prints its notices once
 
     def load_config(self) -> Config:
-        """Read the configuration as the options ask. Raise ConfigError."""
+        """Read the configuration for these options. Raise ConfigError."""
         from klaw_core.config.load import load_config
 
         config = load_config(
             config_file=self.config_file, data_dir=self.data_dir, directory=Path.cwd(), check=_option_problems
         )
-        if config.notices and not self._said:
+        if config.notices and not self._notified:
             from klaw_core.cli.output import notify
 
             notify(self, *config.notices)
-            self._said = True
+            self._notified = True
         return config
 
     def open_memory(self) -> Memory:
-        """Assemble the configured memory. Raise ConfigError, PluginError or StoreError."""
+        """Open the configured memory. Raise ConfigError, PluginError or StoreError."""
         return self._open(self.load_config())
 
     def open_journals(self) -> AbstractContextManager[Journals]:
-        """Open only the journals, which need no sound database. Raise ConfigError, PluginError, StoreError."""
+        """Open only the journals; this works if the database is damaged. Raise ConfigError, PluginError, StoreError."""
         from klaw_core.extensions.journal_access import open_journals
 
         config = self.load_config()
@@ -75,13 +75,13 @@ class Settings:
         return Memory.open(config, registry=_registry(config))
 
     def find_server(self) -> Server | None:
-        """Return the server that has this memory open, None if there is none. Raise ConfigError."""
+        """Return the server that has this memory open, or None. Raise ConfigError."""
         return _server_of(self.load_config())
 
     def ask(self, question: Callable[[Memory | ServedMemory], Answer]) -> Answer:
-        """Ask a server that has this memory open, or (without one, or where it fails) the memory opened here.
+        """Call ``question`` with a server that has this memory open; if there is none or it fails, with the memory.
 
-        For what changes nothing: it may be asked of both. Raise ConfigError, PluginError or StoreError.
+        The question may run twice, so it must not change anything. Raise ConfigError, PluginError or StoreError.
         """
         config = self.load_config()
         server = _server_of(config)
@@ -95,7 +95,7 @@ class Settings:
 
 
 def _registry(config: Config) -> Registry:
-    """Return the plugins that are needed for what is configured."""
+    """Return the plugins that the configuration needs."""
     from klaw_core.plugins.entry_cache import installed
 
     chosen = {(selection.kind, selection.type) for selection in config.selections()}
@@ -103,8 +103,8 @@ def _registry(config: Config) -> Registry:
 
 
 def _server_of(config: Config) -> Server | None:
-    """Return the server that a configuration's memory is open in, None if there is none."""
-    if not (config.data_dir / RENDEZVOUS).exists():  # as a rule; then nothing needs to be imported
+    """Return the server that has the memory of this configuration open, or None."""
+    if not (config.data_dir / RENDEZVOUS).exists():  # the usual case, without an import
         return None
     from klaw_core.cli.served import Server
 
@@ -112,7 +112,7 @@ def _server_of(config: Config) -> Server | None:
 
 
 def _option_problems(selections: Sequence[Selection], disabled: Collection[str]) -> Sequence[str]:
-    """Return what is wrong with the options of components; only where something is wrong already is it asked for."""
+    """Return the problems of component options; only called if the configuration has other problems."""
     from klaw_core.assembly import option_problems
 
     return option_problems(selections, disabled)
@@ -141,7 +141,7 @@ def common_options(function: Decorated) -> Decorated:
 
 def _setter(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     def put(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
-        if value:  # an option that is absent here may have been given in the other place
+        if value:  # an option may be given before the command's name and absent after it
             setattr(context.ensure_object(Settings), name, value)
 
     return put

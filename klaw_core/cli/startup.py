@@ -1,4 +1,4 @@
-"""How the program ``klaw`` starts and ends quickly; what was measured is in ``docs/decisions/0021-start-up.md``."""
+"""Start and end the program ``klaw`` quickly; ``docs/decisions/0021-start-up.md`` has the measurements."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 _HELP_COLUMNS = 80
 
 
-# New objects between two looks of the garbage collector: Python's 700 mean dozens of them while modules are imported.
+# New objects between two garbage collections. Python's default of 700 causes dozens of them during imports.
 _COLLECT_AFTER = 50_000
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 1 an error, 2 wrong usage, 130 interrupted."""
+    """Run the command line and exit with 0 (success), 1 (error), 2 (wrong usage) or 130 (interrupted)."""
     if sys.argv[1:] in (["--help"], ["-h"]) and _printed_help():
         return
     gc.set_threshold(_COLLECT_AFTER)
@@ -30,10 +30,10 @@ def main() -> None:
 
 
 def run() -> NoReturn:
-    """Run the command line as a program: what :func:`main` does, and then an end without ceremony.
+    """Run :func:`main`, then end the process without destroying its objects.
 
-    Python takes apart every object before it exits, onnxruntime its model: a tenth of a search's time, for nothing.
-    What was registered for the exit is called, the streams are flushed, and no other thread is left behind.
+    Python destroys all objects at exit, and onnxruntime its model, which takes a tenth of a search's time. This skips
+    it. Exit handlers still run and streams are flushed. With other non-daemon threads the program exits normally.
     """
     status = 0
     try:
@@ -47,19 +47,19 @@ def run() -> NoReturn:
     if threading and any(not thread.daemon for thread in others if thread is not threading.main_thread()):
         sys.exit(status)
     try:
-        atexit._run_exitfuncs()  # as Python itself does  # noqa: SLF001
+        atexit._run_exitfuncs()  # as Python does at exit  # noqa: SLF001
         sys.stdout.flush()
         sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):  # a stream that is closed, or None: Python knows what to say of it
+    except (OSError, ValueError, AttributeError):  # a stream is closed or None; a normal exit reports it
         sys.exit(status)
     os._exit(status)
 
 
 def _printed_help() -> bool:
-    """Print the help as it was printed before, in ``help.txt``; return whether that is what would be printed now.
+    """Print the stored help of ``help.txt``, without importing click; return whether this was possible.
 
-    To import click takes twice as long as everything else here. A narrow terminal, a completion and a stream that
-    fails are left to it.
+    The import of click takes twice as long as everything else here. It is still needed for narrow terminals, shell
+    completion, and streams that fail.
     """
     try:
         columns = int(os.environ.get("COLUMNS") or 0) or _columns()
@@ -68,7 +68,7 @@ def _printed_help() -> bool:
         with open(os.path.join(os.path.dirname(__file__), "help.txt"), encoding="ascii") as file:  # noqa: PTH118, PTH120, PTH123  # pathlib
             sys.stdout.write(file.read())
         sys.stdout.flush()
-    except (OSError, ValueError, AttributeError):  # AttributeError: a stream that is closed is None
+    except (OSError, ValueError, AttributeError):  # AttributeError: a closed stream is None
         return False
     return True
 

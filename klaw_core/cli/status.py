@@ -1,4 +1,4 @@
-"""``klaw status``: what is indexed, with what, and what does not work."""
+"""``klaw status``: show what is indexed, with which components, and what does not work."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from klaw_core.cli.output import Output, StyledText
     from klaw_core.values.runs import Status
 
-# What the documents of an origin are called; those of any other are notes.
+# The names of the documents of an origin; the default is "note".
 _NOUNS = {"saved": ("memory", "memories")}
-_USUAL = "memory"  # the collection that `klaw search` looks in unless it is told another
+_DEFAULT_COLLECTION = "memory"  # the collection that `klaw search` searches by default
 
 
 @click.command("status", short_help="Show what is indexed, the model in use, and any problems.")
@@ -61,7 +61,7 @@ def _show(out: Output, status: Status, files: list[str]) -> None:
 
 
 def _show_skipped(out: Output, status: Status) -> None:
-    """Name every file that the last run over a directory left out."""
+    """Print the files that the last index run of each workspace skipped."""
     from klaw_core.cli.output import StyledText
 
     for skipped in status.skipped.values():
@@ -85,11 +85,11 @@ def _show_origins(out: Output, status: Status) -> None:
 
 
 def _remarks(status: Status, name: str) -> Iterator[str]:
-    """Say what is not as usual about an origin: where a plain search does not find it, and what is left out of it."""
-    collections = status.collections.get(name, (_USUAL,))
+    """Yield remarks on an origin: collections other than the default, and excluded or skipped files."""
+    collections = status.collections.get(name, (_DEFAULT_COLLECTION,))
     if len(collections) > 1:
         yield f"(in the collections {', '.join(collections)})"
-    elif collections != (_USUAL,):
+    elif collections != (_DEFAULT_COLLECTION,):
         yield f"(in the collection {collections[0]})"
     if excluded := status.excluded.get(name):
         yield f"({excluded:,} excluded)"

@@ -1,4 +1,4 @@
-"""The standard streams when they are not what a program expects: closed, full, or left by their reader."""
+"""Handle standard streams that are closed, full, or no longer read."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import click
 
 
 class OutputError(Exception):
-    """Standard output does not take what was asked for; the message says why. No OSError, which click would take."""
+    """Standard output cannot be written; the message says why. Not an OSError, which click would handle itself."""
 
 
 class ReaderGoneError(Exception):
-    """Whoever read standard output has gone, as in ``klaw search x | head -1``."""
+    """The reader of standard output has closed the pipe, as in ``klaw search x | head -1``."""
 
 
-class _NamedStream:
-    """A standard stream whose errors say which stream it is; whatever prints, click and rich included.
+class _GuardedStream:
+    """A standard stream that reports its own write errors, whether click, rich or Klaw writes to it.
 
-    What is written to a terminal cannot drive it, unless it ``is_trusted``: made harmless and then styled.
+    Control characters are removed from text for a terminal, unless the stream ``is_trusted`` (cleaned, styled text).
     """
 
     def __init__(self, stream: Any, *, for_notices: bool = False, is_trusted: bool = False) -> None:
@@ -31,17 +31,17 @@ class _NamedStream:
         self._drives_terminal = stream.isatty() and not is_trusted
 
     @property
-    def buffer(self) -> _NamedStream:
-        """The stream of bytes below, around which click puts a stream of its own if the encoding is ASCII."""
-        return _NamedStream(self._stream.buffer, for_notices=self._for_notices)
+    def buffer(self) -> _GuardedStream:
+        """The underlying binary stream, which click wraps in its own text stream if the encoding is ASCII."""
+        return _GuardedStream(self._stream.buffer, for_notices=self._for_notices)
 
     @property
-    def rich_proxied_file(self) -> _NamedStream:
-        """The stream that rich writes to, by the name that it looks for: what it writes is styled."""
-        return _NamedStream(self._stream, for_notices=self._for_notices, is_trusted=True)
+    def rich_proxied_file(self) -> _GuardedStream:
+        """The trusted stream for styled text; rich looks for this attribute name."""
+        return _GuardedStream(self._stream, for_notices=self._for_notices, is_trusted=True)
 
     def write(self, data: str | bytes) -> int:
-        if data == "":  # with which click tries what kind of stream this is, and swallows the error
+        if data == "":  # click writes an empty string to detect the kind of stream, and hides the error
             return 0
         with _writing(self._stream, for_notices=self._for_notices):
             self._stream.write(_neutral(data) if self._drives_terminal else data)
@@ -56,27 +56,27 @@ class _NamedStream:
 
 
 def trusted(stream: Any) -> Any:
-    """Return the stream for text that is harmless and styled."""
+    """Return the stream for text that is already cleaned and styled."""
     return getattr(stream, "rich_proxied_file", stream)
 
 
 def _neutral(data: str | bytes) -> str | bytes:
-    from klaw_core.cli.neutral import neutral  # only a terminal needs it
+    from klaw_core.cli.neutral import neutral  # imported late: only a terminal needs it
 
     return neutral(data) if isinstance(data, str) else neutral(bytes(data).decode("utf-8", "replace")).encode()
 
 
 @contextmanager
 def guarded_streams() -> Iterator[None]:
-    """Guard the streams in the block, and put something in the place of one that was closed (``klaw ... >&-``).
+    """Guard the standard streams in the block, and replace closed ones (``klaw ... >&-``), which are None in Python.
 
-    Python leaves None there. Input is empty then, and notices are lost. Output must not be lost unseen: what is
-    written there fails, as in other tools. Besides, no file that is opened later gets a stream's descriptor.
+    Closed input is empty, and notices to a closed stderr are lost. Writing to a closed stdout fails, as in other tools.
+    The replacements also prevent later files from getting the descriptor of a standard stream.
     """
     before = sys.stdin, sys.stdout, sys.stderr
     sys.stdin = _opened(sys.stdin, os.O_RDONLY, "r")
-    sys.stdout = _NamedStream(_opened(sys.stdout, os.O_RDONLY, "w"))
-    sys.stderr = _NamedStream(_opened(sys.stderr, os.O_WRONLY, "w"), for_notices=True)
+    sys.stdout = _GuardedStream(_opened(sys.stdout, os.O_RDONLY, "w"))
+    sys.stderr = _GuardedStream(_opened(sys.stderr, os.O_WRONLY, "w"), for_notices=True)
     try:
         yield
     finally:
@@ -86,14 +86,14 @@ def guarded_streams() -> Iterator[None]:
 def _opened(stream: Any, flags: int, mode: str) -> Any:
     if stream is not None and not stream.closed:
         return stream
-    return open(os.open(os.devnull, flags), mode, encoding="utf-8")  # noqa: PTH123  # a descriptor, kept
+    return open(os.open(os.devnull, flags), mode, encoding="utf-8")  # noqa: PTH123  # a descriptor, which stays open
 
 
 @contextmanager
 def _writing(stream: Any, *, for_notices: bool) -> Iterator[None]:
-    """Write to a stream in the block. Raise OutputError, or ReaderGoneError; the stream is silent from then on.
+    """Guard a write to a stream. Raise OutputError or ReaderGoneError; later output to the stream is discarded.
 
-    That a notice cannot be written is no reason to fail: errors of theirs end the block and nothing else.
+    Errors of the stream for notices are ignored: a notice that cannot be printed must not make a command fail.
     """
     try:
         yield
@@ -107,11 +107,11 @@ def _writing(stream: Any, *, for_notices: bool) -> Iterator[None]:
 
 
 def echo(text: str, *, stream: IO[str] | None = None, nl: bool = True) -> None:
-    """Print text on a stream, stdout by default: that very one, and not what click may wrap around it."""
+    """Print text on a stream, by default on stdout, without a wrapper of click."""
     click.echo(text, file=sys.stdout if stream is None else stream, nl=nl)
 
 
 def _silence(stream: Any) -> None:
-    """Let what a stream still holds go nowhere; else the interpreter would complain about it at exit."""
-    with suppress(OSError, ValueError):  # a stream of a test has no descriptor
+    """Discard the buffered output of a stream, which would cause an error message at exit."""
+    with suppress(OSError, ValueError):  # in tests a stream may have no descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,8 +1,7 @@
 """The configuration file that ``klaw init`` writes: every default, commented out.
 
-Every table's options stay comments, so changing a ``type`` alone is enough: no option of the old
-component is left behind to be refused by the new one. A comment stands below the header it belongs to,
-where `klaw config set` leaves it.
+The options of each table are comments too, so a ``type`` can be changed without removing the options of the old
+component. A comment is below the header of its table, because `klaw config set` keeps it there.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _ABOUT_SETTINGS = {
 
 
 def render(registry: Registry) -> str:
-    """Return the file's text; the options are those of the components that are installed."""
+    """Return the file's text, with the options of the installed components."""
     sources = _options(registry, Selection("source", "workspace", "memory.sources[0]"))
     blocks = [_HEAD.rstrip("\n"), "\n# ".join((_SOURCES.rstrip("\n"), *sources)), _RETRIEVAL]
     for index, entry in enumerate(DEFAULTS["memory"]["retrieval"]):

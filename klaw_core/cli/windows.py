@@ -1,4 +1,4 @@
-"""Which stretch of a chunk to show, where no word of the question stands in it: the nearest in meaning."""
+"""Choose the snippet of a chunk that contains no word of the question: the window nearest in meaning."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 
 from attrs import define, field
 
-# A person waits for this besides the search: one chunk with any model, two or three with a small one.
+# Extra time that a search may take for this. It is enough for one chunk with any model, two or three with a small one.
 _SECONDS = 0.1
 
 
 @define(eq=False)
 class WindowChooser:
-    """Asks a model for the window of one chunk after another, best result first, as long as there is time.
+    """Asks a model for the window of each chunk, best result first, until the time is used up.
 
-    ``ask`` returns the place of the nearest of some texts, None if that cannot be told; it is not asked again then.
+    ``ask`` returns the index of the nearest of some texts, or None if it fails; it is not called again after that.
     """
 
     ask: Callable[[Sequence[str]], int | None]
@@ -23,7 +23,7 @@ class WindowChooser:
     _until: float | None = field(default=None, init=False)
 
     def __call__(self, windows: Sequence[str]) -> int | None:
-        """Return the place of the window to show, None for the first."""
+        """Return the index of the window to show, or None for the first window."""
         if self._until is None:
             self._until = time.monotonic() + self.seconds
         if time.monotonic() > self._until:

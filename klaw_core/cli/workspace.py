@@ -1,4 +1,4 @@
-"""``klaw workspace``: the directories of notes that are indexed."""
+"""``klaw workspace``: list and change the indexed directories."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def remove_command(settings: Settings, *, name: str, yes: bool) -> None:
 def exclude_command(settings: Settings, *, name: str, patterns: tuple[str, ...], remove: bool) -> None:
     """Exclude files that match a PATTERN from the workspace NAME. A PATTERN is a path below its directory: 'drafts/*'.
 
-    * also matches /. A PATTERN that matches a directory excludes everything in it. Without a PATTERN, print the present
+    * also matches /. A PATTERN that matches a directory excludes everything in it. Without a PATTERN, print the current
     patterns.
     """
     from klaw_core.cli.output import notify
