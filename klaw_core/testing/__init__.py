@@ -1,8 +1,8 @@
-"""The conformance kit: one contract class per Protocol, for the tests of its implementations to inherit.
+"""The conformance kit: one contract class per Protocol. The tests of an implementation inherit from its contract.
 
     embedder    EmbedderContract
     chunker     ChunkerContract, MarkdownChunkerContract, and strategies for Markdown
-    retriever   RetrieverContract, and chunks to ask about
+    retriever   RetrieverContract, and chunks to search
     index       IndexContract
     fusion      FusionContract, and a strategy for rankings
     reranker    RerankerContract
@@ -10,5 +10,5 @@
     converter   ConverterContract
     store       StoreContract, PersistentStoreContract, StoreMachine, and MessagesContract for conversations
 
-A subclass supplies the fixture that its contract names. Needs the extra ``klaw[testing]`` (pytest, hypothesis).
+A subclass defines the fixtures that its contract names. This requires the extra ``klaw[testing]`` (pytest, hypothesis).
 """

@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 class CheckedIndexContract(IndexContract[R]):
-    """The index reports no damage in rows that it wrote. Each index tests by itself that it finds damage."""
+    """The index reports no damage in rows that it wrote. The tests of each index must prove that it finds damage."""
 
     def test_checks_itself(self, index: Index[R]) -> None:
         assert isinstance(index, CheckedIndex)

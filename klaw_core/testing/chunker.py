@@ -1,12 +1,12 @@
-"""The contracts of a chunker: inherit one, give the fixture, and every law is a test.
+"""The contracts of a chunker: inherit from one and define the fixture; every law is a test.
 
     class TestMarkdownChunker(MarkdownChunkerContract):
         @pytest.fixture
         def make_chunker(self):
             return lambda max_tokens, overlap_tokens: MarkdownChunker(MarkdownOptions(max_tokens, overlap_tokens))
 
-:class:`ChunkerContract` is for any chunker, :class:`MarkdownChunkerContract` for one of Markdown. :data:`LAWS` holds
-the laws of the latter that are true of every text, to be run over real files as well.
+:class:`ChunkerContract` is for any chunker, :class:`MarkdownChunkerContract` for chunkers of Markdown. :data:`LAWS` are
+the laws of the latter that hold for every text; they can also be checked on real files.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ MakeChunker: TypeAlias = Callable[[int, int], Chunker]
 
 
 def count_characters(texts: Sequence[str], /) -> list[int]:
-    """Count every character as a token: the strictest counter there is."""
+    """Count every character as a token, the strictest counter."""
     return [len(text) for text in texts]
 
 
 def count_words(texts: Sequence[str], /) -> list[int]:
-    """Count what white space separates: the laxest counter, to which a line of base64 is one token."""
+    """Count words separated by white space, the laxest counter: a line of base64 is one token."""
     return [len(text.split()) for text in texts]
 
 
 def count_quarters(texts: Sequence[str], /) -> list[int]:
-    """Count four characters a token, rounded up: the parts of a text count more than the whole."""
+    """Count one token per four characters, rounded up: the parts of a text can have more tokens than the whole."""
     return [-(-len(text) // 4) for text in texts]
 
 
 def count_spelled(texts: Sequence[str], /) -> list[int]:
-    """Count a word of up to eight letters as one token, and spell a longer one: two halves count less than the word."""
+    """Count words of up to 8 letters, and the letters of longer words: two halves of a word can have fewer tokens."""
     return [sum(1 if len(word) <= 8 else len(word) for word in _WORD.findall(text)) for text in texts]
 
 
@@ -71,10 +71,10 @@ COUNTERS: tuple[TokenCounter, ...] = (estimate_tokens, count_characters, count_w
 
 
 class ChunkerContract:
-    """The laws of every chunker, whatever it cuts; the subclass gives the fixture ``make_chunker``.
+    """The laws of every chunker; the subclass defines the fixture ``make_chunker``.
 
-    ``bounds`` are the pairs of maximum and overlap that are tried, ``examples`` how many texts each law sees. The texts
-    are Markdown, which to another chunker is a text as any; override :meth:`texts` to add those it is made for.
+    ``bounds`` are the tested pairs of maximum size and overlap in tokens; ``examples`` is the number of texts per law.
+    The texts are Markdown; override :meth:`texts` to add texts in the chunker's own format.
     """
 
     bounds: ClassVar[tuple[tuple[int, int], ...]] = ((20, 6), (48, 16), (400, 80))
@@ -86,7 +86,7 @@ class ChunkerContract:
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     def texts(self) -> st.SearchStrategy[str]:
-        """Return what the laws are tried on."""
+        """Return the strategy for the texts."""
         return markdown_documents()
 
     def holds(
@@ -97,7 +97,7 @@ class ChunkerContract:
         *,
         examples: int | None = None,
     ) -> None:
-        """Check a law on many texts, bounds and counters. Raise AssertionError with the smallest that breaks it."""
+        """Check a law on many texts, bounds and counters. Raise AssertionError with the smallest counterexample."""
 
         @settings(max_examples=examples or self.examples, deadline=None, suppress_health_check=list(HealthCheck))
         @given(
@@ -138,23 +138,23 @@ class ChunkerContract:
         self.holds(law, make_chunker, st.text(" \t\n\r\x0b\x0c\x1c\x85\u2028\u3000", max_size=50))
 
     def test_work_grows_linearly(self, make_chunker: MakeChunker) -> None:
-        """Four times the text takes about four times the executed lines and counted characters, clocks aside."""
+        """A text four times as long takes about four times the executed lines and counted characters."""
 
         def law(trial: Trial) -> None:
             small, large = (
                 work(trial.chunker, "\n\n".join([trial.text] * times), trial.count_tokens) for times in (8, 32)
             )
             assert large.lines <= 5 * small.lines + 5_000, (small, large)
-            # A short text may be read once more.
+            # A short text may be read one more time.
             assert large.characters <= 8 * small.characters + 5_000, (small, large)
 
-        # What is imported once is not counted.
+        # Do the imports first, so that they are not counted.
         list(make_chunker(*self.bounds[0]).split("# Warm\n\nup", estimate_tokens))
         self.holds(law, make_chunker, markdown_documents(max_blocks=4), examples=max(1, self.examples // 5))
 
 
 class MarkdownChunkerContract(ChunkerContract):
-    """The laws of a chunker of Markdown: those of every chunker, and those of headings, elements and sentences."""
+    """The laws of every chunker, and those for headings, elements and sentences of Markdown."""
 
     def test_overlap_stays_in_its_section(self, make_chunker: MakeChunker) -> None:
         self.holds(laws.overlap_stays_in_its_section, make_chunker)
@@ -192,14 +192,14 @@ class MarkdownChunkerContract(ChunkerContract):
 
 @frozen
 class Work:
-    """What a split did: lines of Python executed, characters counted."""
+    """The work of a split: executed lines of Python, and characters passed to the token counter."""
 
     lines: int
     characters: int
 
 
 def work(chunker: Chunker, text: str, count_tokens: TokenCounter) -> Work:
-    """Split a text and return the work it took, which unlike time is the same in every run."""
+    """Split a text and return the work, which is the same in every run, unlike time."""
     lines = characters = 0
 
     def count(texts: Sequence[str], /) -> Sequence[int]:

@@ -1,8 +1,8 @@
-"""The laws of chunking: each takes one text, cut once, and raises AssertionError where it does not hold.
+"""The laws of chunking. Each law takes one text with its spans, and raises AssertionError if it does not hold.
 
-Sizes are measured in tokens and in characters: a span has at most 16 characters for each token it may have,
-for a megabyte of base64 is a single token to some tokenizers. What is said of headings, code and paragraphs is
-checked against an independent reading of the text (:func:`klaw_core.testing.markdown.elements`).
+Sizes are limited in tokens and in characters: a span may have at most 16 characters per allowed token, because a
+megabyte of base64 is a single token for some tokenizers. The laws for headings, code and paragraphs use an independent
+parser (:func:`klaw_core.testing.markdown.elements`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from klaw_core.testing.markdown import Element, elements
 from klaw_core.values.text import Span, TokenCounter
 
 CHARACTERS_PER_TOKEN = 16
-# After a word of four letters or more, with white space and no small letter behind: surely a sentence's end.
+# Certainly the end of a sentence: after a word of four or more letters, and before white space and a capital letter.
 _CERTAIN_STOP = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[A-ZА-Я])|[。！？](?![\u0300-\u036f\u200d])")
 _POSSIBLE_STOP = re.compile(r"[.!?…。！？｡][\W_]*\Z|\\\Z")
 _LINE_END = re.compile(r"[^\S\r\n]*[\r\n]")
-# The empty lines of a quote may go with the line before them.
+# Includes the empty quote lines that follow a line, which may belong to it.
 _LAST_LINE_END = re.compile(r"[^\S\r\n]*(?:\r\n?|\n)(?![ \t]*>[ \t>]*+(?:[\r\n]|\Z))")
 _BREAK = re.compile(r" {2}[\r\n]|\s+\[[^\]]+\]:")
 
 
 @define(slots=False, eq=False)
 class Trial:
-    """A text, the chunker it is given to, and what came out."""
+    """A text, a chunker, and the spans into which the chunker splits the text."""
 
     chunker: Chunker
     text: str
@@ -43,30 +43,30 @@ class Trial:
 
     @cached_property
     def spans(self) -> list[Span]:
-        """Return the spans that the chunker cuts the text into."""
+        """Return the spans into which the chunker splits the text."""
         return list(self.chunker.split(self.text, self.count_tokens))
 
     @cached_property
     def elements(self) -> list[Element]:
-        """Return the blocks of the text as the oracle reads them."""
+        """Return the blocks of the text, found by the independent parser."""
         return elements(self.text)
 
     @property
     def sections(self) -> list[Element]:
-        """Return the headings that open sections."""
+        """Return the headings that start sections."""
         return [element for element in self.elements if element.top and element.level]
 
     def tokens(self, *bounds: int) -> int:
-        """Return the tokens of the text between successive offsets, counted part by part."""
+        """Return the number of tokens of the parts between successive offsets."""
         return sum(self.count_tokens([self.text[start:end] for start, end in pairwise(bounds)]))
 
     def within(self, limit: int, *bounds: int) -> bool:
-        """Return whether the text between the outer offsets measures at most ``limit`` tokens, part by part."""
+        """Return whether the parts between successive offsets have at most ``limit`` tokens together."""
         return bounds[-1] - bounds[0] <= limit * CHARACTERS_PER_TOKEN and self.tokens(*bounds) <= limit
 
 
 def spans_lie_in_bounds_and_in_order(trial: Trial) -> None:
-    """Check that spans lie in the text, each with both ends behind those of the one before."""
+    """Check that spans lie in the text, and that starts and ends increase."""
     for span in trial.spans:
         assert 0 <= span.start < span.end <= len(trial.text), span
     for before, after in pairwise(trial.spans):
@@ -75,7 +75,7 @@ def spans_lie_in_bounds_and_in_order(trial: Trial) -> None:
 
 
 def every_solid_character_is_covered(trial: Trial) -> None:
-    """Check that what lies in no span is white space."""
+    """Check that text outside all spans is white space."""
     covered = 0
     for span in trial.spans:
         assert not trial.text[covered : span.start].strip(), (covered, span)
@@ -84,7 +84,7 @@ def every_solid_character_is_covered(trial: Trial) -> None:
 
 
 def sizes_stay_within_the_bound(trial: Trial) -> None:
-    """Check that no span has more tokens than it may, nor more than 16 characters for each of them."""
+    """Check that no span exceeds the maximum number of tokens, or 16 characters per allowed token."""
     counts = trial.count_tokens([trial.text[span.start : span.end] for span in trial.spans])
     for span, count in zip(trial.spans, counts, strict=True):
         assert count <= trial.max_tokens, (count, span)
@@ -92,14 +92,14 @@ def sizes_stay_within_the_bound(trial: Trial) -> None:
 
 
 def overlap_stays_within_its_bound(trial: Trial) -> None:
-    """Check that a span repeats no more of the one before it than it may."""
+    """Check that no span repeats more of the previous span than allowed."""
     for before, after in pairwise(trial.spans):
         if after.start < before.end:
             assert trial.within(trial.overlap_tokens, after.start, before.end), (before, after)
 
 
 def overlap_stays_in_its_section(trial: Trial) -> None:
-    """Check that a span does not reach back over the heading under which its new text stands."""
+    """Check that the overlap of a span does not reach back across the heading of its new text."""
     starts = [heading.start for heading in trial.sections]
     for before, after in pairwise(trial.spans):
         fresh = before.end + len(trial.text[before.end :]) - len(trial.text[before.end :].lstrip())
@@ -112,7 +112,7 @@ def splitting_is_deterministic(trial: Trial) -> None:
 
 
 def spans_begin_and_end_with_text(trial: Trial) -> None:
-    """Check that spans have no white space outside but the indentation of their first line."""
+    """Check that spans have no outer white space except the indentation of their first line."""
     for span in trial.spans:
         span_text = trial.text[span.start : span.end]
         first_line = re.split(r"[\r\n]", span_text, maxsplit=1)[0]
@@ -124,34 +124,34 @@ def spans_begin_and_end_with_text(trial: Trial) -> None:
 
 
 def a_heading_stays_with_what_follows_it(trial: Trial) -> None:
-    """Check that a span ends with a heading only where text ends or a row of headings fills over half a span."""
+    """Check that a span ends with a heading only if the text ends or a row of headings fills over half a span."""
     ends = sorted(span.end for span in trial.spans)
     for element in trial.elements:
         if not (element.row and element.top) or bisect_left(ends, element.start) == bisect_right(ends, element.row[-2]):
             continue
         solid = element.end - len(trial.text[element.start : element.end].lstrip())
-        if element.level:  # the row may be parted before the heading with which it grows too long
+        if element.level:  # the row may be split before the heading that makes it too long
             assert not trial.within(trial.max_tokens // 2, *element.row, *element.bounds, element.share_end), element
         elif trial.within(trial.max_tokens, *element.row, solid, regex.compile(r"\X").match(trial.text, solid).end()):
             assert not trial.within(trial.max_tokens // 2, *element.row, solid), element
 
 
 def elements_stay_whole(trial: Trial) -> None:
-    """Check that code, tables and list items are whole if they and the headings right above fit in one span."""
+    """Check that code, tables and list items are whole if they and the headings directly above fit in one span."""
     kinds = {"fence", "code_block", "table", "list_item"}
     edges = sorted({edge for span in trial.spans for edge in (span.start, span.end)})
     for element in trial.elements:
         if element.kind not in kinds:
             continue
         inside = edges[bisect_right(edges, element.start) : bisect_left(edges, element.end)]
-        # A nested element may have grown by what lies between it and its neighbours.
+        # A nested element may include the text between it and its neighbours.
         nested = [*sorted({element.share_start, *element.row, *element.bounds}), element.share_end]
         bounds = [*element.row, *element.bounds] if element.top else nested
         assert not inside or not trial.within(trial.max_tokens, *bounds), (element, inside)
 
 
 def paragraphs_are_cut_at_sentence_ends(trial: Trial) -> None:
-    """Check that a paragraph is cut only after sentences, or within one that is larger than a span may be."""
+    """Check that a paragraph is cut only after sentences, or within a sentence that exceeds the maximum size."""
     text = trial.text
     ends = sorted(span.end for span in trial.spans)
     for element in trial.elements:
@@ -169,7 +169,7 @@ def paragraphs_are_cut_at_sentence_ends(trial: Trial) -> None:
 
 
 def code_and_tables_are_cut_at_line_ends(trial: Trial) -> None:
-    """Check that code and tables are cut only after lines, or within one that fills over half a span."""
+    """Check that code and tables are cut only after lines, or within a line that fills over half a span."""
     text = trial.text
     for element in trial.elements:
         if element.kind not in {"fence", "code_block", "table"} or not element.top:
@@ -184,7 +184,7 @@ def code_and_tables_are_cut_at_line_ends(trial: Trial) -> None:
 
 
 def no_grapheme_cluster_is_cut(trial: Trial) -> None:
-    """Check that no grapheme cluster is cut, unless it alone is larger than a span may be."""
+    """Check that no grapheme cluster is cut, unless it exceeds the maximum size."""
     edges = {edge for span in trial.spans for edge in (span.start, span.end)}
     for cluster in regex.finditer(r"\X", trial.text):
         start, end = cluster.span()
@@ -193,7 +193,7 @@ def no_grapheme_cluster_is_cut(trial: Trial) -> None:
 
 
 def headings_are_the_path_in_effect(trial: Trial) -> None:
-    """Check that a span names the headings above its first character, with the one that opens there."""
+    """Check that a span names the headings of its first character, including one that starts there."""
     for span in trial.spans:
         path: list[Element] = []
         for heading in trial.sections:
@@ -209,19 +209,19 @@ def headings_are_the_path_in_effect(trial: Trial) -> None:
 
 
 def a_continuation_says_so(trial: Trial) -> None:
-    """Check that a span which begins inside code, a table or a list item says that it continues something."""
+    """Check that a span that starts inside code, a table or a list item has the right ``continues``."""
     kinds = {"fence": "code", "code_block": "code", "table": "table", "list_item": "list item"}
     for span in trial.spans:
         if any(element.start < span.start < element.end for element in trial.elements if element.kind in kinds):
             assert span.continues is not None, span
         if span.continues in kinds.values():
-            # What lies between the blocks of a quote or an item (an empty `>`) counts as part of one of them.
+            # Text between the blocks of a quote or an item, such as an empty `>`, counts as part of either of them.
             around = [element for element in trial.elements if element.share_start < span.start < element.share_end]
             assert span.continues in {kinds.get(element.kind) for element in around}, span
 
 
 def a_text_that_fits_is_one_span(trial: Trial) -> None:
-    """Check that a text within the bound is one span, from its first line to its last."""
+    """Check that a text within the maximum size is one span, from its first line to its last."""
     first, last = trial.text.strip()[:1], trial.text.rstrip()
     if first and trial.within(trial.max_tokens, 0, len(trial.text)):
         assert len(trial.spans) == 1, trial.spans
@@ -229,11 +229,10 @@ def a_text_that_fits_is_one_span(trial: Trial) -> None:
 
 
 def appending_changes_only_the_tail(trial: Trial) -> None:
-    """Check that spans whose window ends before the last block stay when a section is appended.
+    """Check that appending a section changes only the last spans.
 
-    A chunker may look one bound ahead from where a span starts, and what is appended may become part of the
-    last block (an open fence). So a span must not change if what lies between its start and the end of the
-    block before the last is more than one bound.
+    A chunker may look ahead by one maximum size from the start of a span, and appended text may become part of the last
+    block (an open fence). So a span must stay if the text from its start to the last block exceeds the maximum size.
     """
     last_block = max((element.start for element in trial.elements if element.top), default=0)
     settled = len(trial.text[:last_block].rstrip())

@@ -1,4 +1,4 @@
-"""The laws of a converter, as a test class to inherit; the subclass gives the converter and files that it reads.
+"""The contract of a converter; the subclass defines the converter and files that it reads.
 
 class TestPdfConverter(ConverterContract):
     files = {"letter.pdf": PDF}
@@ -25,7 +25,7 @@ from klaw_core.values.metadata import check_metadata
 
 
 class ConverterContract:
-    """The laws of a converter. ``files`` are sound files by name, ``examples`` how many damaged ones are tried."""
+    """The laws of a converter. ``files`` are valid files by name; ``examples`` is the number of damaged files."""
 
     files: ClassVar[Mapping[str, bytes]] = {}
     examples: ClassVar[int] = 30
@@ -65,7 +65,7 @@ class ConverterContract:
                 assert made.text.splitlines() == data.decode("utf-8-sig").splitlines()
 
     def test_a_damaged_file_is_text_or_a_reason(self, converter: Converter) -> None:
-        """A file that is cut short, or of which bytes are changed, raises nothing but ConversionError."""
+        """A file that is cut short or has changed bytes raises nothing except ConversionError."""
 
         @settings(max_examples=self.examples, deadline=None, suppress_health_check=list(HealthCheck))
         @given(st.data())
@@ -78,7 +78,7 @@ class ConverterContract:
             try:
                 made = converter.convert(whole, name)
             except ConversionError as error:
-                assert error.message.strip()  # noqa: PT017  # what else is raised is a failure
+                assert error.message.strip()  # noqa: PT017  # any other exception is a failure
                 assert "\n" not in error.message  # noqa: PT017
             else:
                 check(made)
@@ -94,8 +94,8 @@ class ConverterContract:
 
 
 def check(made: Conversion) -> None:
-    """Check that a conversion is sound: valid Unicode, a format, metadata as a document may have it, an aware date."""
+    """Check that a conversion is valid: Unicode text, a format, valid metadata, and a timezone-aware date."""
     made.text.encode()
     assert made.format
     check_metadata(made.metadata)
-    assert made.created_at is None or made.created_at.utcoffset() is not None, "dates are aware"
+    assert made.created_at is None or made.created_at.utcoffset() is not None, "dates must be timezone-aware"

@@ -1,7 +1,7 @@
-"""Crash tests for programs that write files: kill the process inside each system call, cut the power after each.
+"""Crash tests for programs that write files: kill the process in each system call, or simulate a power cut after it.
 
-A program is a function that writes below a directory and calls ``acknowledge(word)`` for what it guarantees from then
-on. The tests of Klaw's own files show how it is used. POSIX; the power cut needs Linux's /proc.
+A program is a function that writes below a directory and calls ``acknowledge(word)`` for each durable result. The tests
+of Klaw's own files are examples. This requires POSIX; the simulated power cut requires Linux's /proc.
 """
 
 import os
@@ -23,7 +23,7 @@ _CALLS = ("mkdir", "open", "write", "fdatasync", "fsync", "replace", "link", "un
 
 @frozen
 class Crash:
-    """What a killed program left in ``directory``, what it had acknowledged, and where it was killed."""
+    """The ``directory`` that a killed program left, the words that it had acknowledged, and where it was killed."""
 
     point: str
     directory: Path
@@ -31,10 +31,10 @@ class Crash:
 
 
 def kill_everywhere(program: Program, root: Path) -> Iterator[Crash]:
-    """Run a program again and again, each time killed (SIGKILL) at another point, and yield what is left.
+    """Run a program repeatedly, kill it (SIGKILL) at a different point each time, and yield the result.
 
-    The points are: before and after each system call that changes files, and inside each write, after one
-    byte, after half, and before the last byte. Each run has a directory of its own below ``root``.
+    The points are before and after each system call that changes files, and inside each write: after one byte, after
+    half, and before the last byte. Each run has its own directory below ``root``.
     """
     for step in count():
         name = "write"
@@ -50,44 +50,44 @@ def kill_everywhere(program: Program, root: Path) -> Iterator[Crash]:
 
 
 def cut_power_everywhere(program: Program, directory: Path, copies: Path) -> Iterator[Crash]:
-    """Run a program once, and yield what a power cut after each of its system calls would have left.
+    """Run a program once, and yield the state that a power cut after each of its system calls would leave.
 
-    What survives is what POSIX promises: a file's bytes as of its last fsync or fdatasync, and a directory's
-    names as of the directory's last fsync. The rest is lost, as the worst disk would lose it.
+    Only what POSIX guarantees survives: the bytes of a file as of its last fsync or fdatasync, and the names in a
+    directory as of the directory's last fsync.
     """
     disk = _Disk(directory)
     crashes: list[Crash] = []
     acknowledged: list[str] = []
 
-    looking = False
+    copying = False
 
-    def look() -> None:
-        nonlocal looking
-        looking = True  # what a copy takes is no step of the program
+    def copy_state() -> None:
+        nonlocal copying
+        copying = True  # the system calls of the copy are not steps of the program
         disk.restore(copies / str(len(crashes)))
-        looking = False
+        copying = False
         crashes.append(Crash(f"power cut {len(crashes)}", copies / str(len(crashes)), tuple(acknowledged)))
 
-    def note_and_look(name: str, call: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
+    def record_call(name: str, call: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
         result = call()
-        if not looking:
+        if not copying:
             if name in ("fsync", "fdatasync"):
-                disk.note(arguments[0])
-            look()
+                disk.record(arguments[0])
+            copy_state()
         return result
 
     def acknowledge(word: str) -> None:
         acknowledged.append(word)
-        look()
+        copy_state()
 
-    with _intercepted(note_and_look):
+    with _intercepted(record_call):
         program(directory, acknowledge)
     yield from crashes
 
 
 @contextmanager
 def _intercepted(intercept: Callable[[str, Callable[[], Any], tuple[Any, ...]], Any]) -> Iterator[None]:
-    """Let ``intercept(name, call, arguments)`` stand for the system calls that change files."""
+    """Replace the system calls that change files with ``intercept(name, call, arguments)``."""
     originals = {name: getattr(os, name) for name in _CALLS if hasattr(os, name)}
 
     def replaced(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,7 +103,7 @@ def _intercepted(intercept: Callable[[str, Callable[[], Any], tuple[Any, ...]], 
 
 
 def _run_killed(program: Callable[[Callable[[str], None]], None], step: int, share: str) -> tuple[str, tuple[str, ...]]:
-    """Run a program in a child that is killed at a step; return that step's call (or "") and what was acknowledged."""
+    """Run a program in a child process, killed at a step; return the step's call (or "") and the acknowledged words."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -149,14 +149,14 @@ def _be_killed(program: Callable[[Callable[[str], None]], None], step: int, shar
 
 @define
 class _Disk:
-    """What is durable below a directory: names by directory, bytes by inode."""
+    """The durable state of a directory: the names in each directory and the bytes of each file, by inode."""
 
     root: Path
     names: dict[int, dict[str, int]] = field(factory=dict)
     contents: dict[int, bytes] = field(factory=dict)
 
-    def note(self, descriptor: int) -> None:
-        """Take over what an fsync made durable."""
+    def record(self, descriptor: int) -> None:
+        """Record what an fsync of this descriptor has made durable."""
         path = Path(f"/proc/self/fd/{descriptor}")
         inode = path.stat().st_ino
         if path.is_dir():
@@ -169,7 +169,7 @@ class _Disk:
             self.contents[inode] = path.read_bytes()
 
     def restore(self, copy: Path, inode: int | None = None) -> None:
-        """Write below ``copy`` what would be found after a power cut."""
+        """Write the state after a power cut below ``copy``."""
         copy.mkdir(parents=True)
         for name, child in self.names.get(inode or self.root.stat().st_ino, {}).items():
             if child in self.names:

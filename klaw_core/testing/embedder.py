@@ -1,11 +1,11 @@
-"""The laws of an embedder, as a test class to inherit; the subclass gives the fixture ``embedder``.
+"""The contract of an embedder; the subclass defines the fixture ``embedder``.
 
     class TestHashing(EmbedderContract):
         @pytest.fixture(scope="class")
         def embedder(self):
             return HashingEmbedder()
 
-Any number a law needs is an attribute of the class, to be overridden with a reason beside it.
+The thresholds of the laws are class attributes. A subclass may override them, with a comment that gives the reason.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ _line = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\
 class EmbedderContract:
     """The laws of an embedder."""
 
-    #: How far an element of a vector may be from its value in other company.
+    #: The largest allowed difference of a vector's element between two batches with the same text.
     tolerance: ClassVar[float] = 1e-5
-    #: How far some element of a vector must move when the text changes; more than ``tolerance``.
+    #: The least change of some element of a vector if the text changes; must be larger than ``tolerance``.
     least_change: ClassVar[float] = 1e-4
-    #: The least cosine between the query and the document of one text; lower for a model with prefixes.
+    #: The least cosine between the query and the document vector of one text; lower for a model with prefixes.
     query_document_cosine: ClassVar[float] = 0.99
-    #: Bounds the texts several windows long, for an embedder whose window is huge.
+    #: The maximum length of long test texts in tokens, for an embedder with a very large window.
     most_tokens: ClassVar[int] = 20_000
 
     @pytest.fixture
@@ -195,7 +195,7 @@ class EmbedderContract:
 
 
 def assert_sound(vectors: Matrix | Vector, shape: Sequence[int]) -> None:
-    """Fail unless these are float32 of this shape, finite, and of unit length."""
+    """Check that vectors are float32 of this shape, finite, and of unit length."""
     assert vectors.dtype == np.float32
     assert vectors.shape == tuple(shape)
     assert np.isfinite(vectors).all()
@@ -203,7 +203,7 @@ def assert_sound(vectors: Matrix | Vector, shape: Sequence[int]) -> None:
 
 
 def _text_of(embedder: Embedder, tokens: int) -> list[str]:
-    """Return words, no two neighbours the same, that together have at least so many tokens."""
+    """Return words with at least this many tokens in total; no two neighbours are the same."""
     words = [f"{_WORDS[number % len(_WORDS)]} {number}" for number in range(tokens)]
     counts = np.cumsum(embedder.count_tokens(words))
     return words[: int(np.searchsorted(counts, tokens)) + 1]

@@ -1,4 +1,4 @@
-"""The contract of an extension: whatever optional Protocols it implements must hold together.
+"""The contract of an extension: the optional Protocols that it implements must be consistent.
 
 class TestMyExtension(ExtensionContract):
     @pytest.fixture
@@ -36,7 +36,7 @@ from klaw_core.values.runs import SkippedEntry
 
 
 def shipped_extensions(data_dir: Path) -> Mapping[str, Extension]:
-    """Return the extensions that ship with the core over a data directory, attached to nothing."""
+    """Return the core's own extensions for a data directory, without a memory."""
     from klaw_core.extensions.plugin import klaw_extensions
 
     context = ComponentContext(data_dir, data_dir / "cache")
@@ -44,7 +44,7 @@ def shipped_extensions(data_dir: Path) -> Mapping[str, Extension]:
 
 
 class ExtensionContract:
-    """The laws of an extension; the subclass gives ``name`` and the fixture ``memory``."""
+    """The laws of an extension; the subclass defines ``name`` and the fixture ``memory``."""
 
     name: ClassVar[str]
 

@@ -1,4 +1,4 @@
-"""The laws of fusion, as a test class to inherit.
+"""The contract of a fusion.
 
 class TestMine(FusionContract):
     @pytest.fixture
@@ -19,14 +19,14 @@ from klaw_core.interfaces.components import Fusion
 from klaw_core.testing.laws import law
 from klaw_core.values.search import Hit, Ranking
 
-# Eighths: scores whose differences do not vanish in rounding, as real ones do not.
+# Multiples of 1/8, which are exact in binary, so that rounding does not hide differences between scores.
 _SCORES = st.integers(-400, 400).map(lambda eighths: eighths / 8)
 
 
 @st.composite
-def rankings(draw: st.DrawFn, *, min_legs: int = 0) -> list[Ranking]:
-    """Draw up to four retrievers, each with distinct keys in order of a finite score and a weight."""
-    retrievers = draw(st.lists(st.sampled_from("abcd"), unique=True, min_size=min_legs))
+def rankings(draw: st.DrawFn, *, min_retrievers: int = 0) -> list[Ranking]:
+    """Draw the rankings of up to four retrievers, each with distinct keys, finite descending scores, and a weight."""
+    retrievers = draw(st.lists(st.sampled_from("abcd"), unique=True, min_size=min_retrievers))
     drawn = []
     for retriever in retrievers:
         keys = draw(st.lists(st.integers(1, 12), unique=True, max_size=8))
@@ -37,7 +37,7 @@ def rankings(draw: st.DrawFn, *, min_legs: int = 0) -> list[Ranking]:
 
 
 class FusionContract:
-    """The laws of a fusion; the subclass gives the fixture ``fusion``."""
+    """The laws of a fusion; the subclass defines the fixture ``fusion``."""
 
     @pytest.fixture
     def fusion(self) -> Any:
@@ -54,7 +54,7 @@ class FusionContract:
         assert list(hits) == sorted(hits, key=lambda hit: (-hit.score, hit.key))
         known = {hit.key for ranking in given_rankings for hit in ranking.hits}
         assert {hit.key for hit in hits} <= known
-        assert len(hits) == min(limit, len(known)), "every key that a retriever found takes part"
+        assert len(hits) == min(limit, len(known)), "every key that a retriever found must take part"
 
     @given(given_rankings=rankings(), limit=st.integers(1, 20))
     @law
@@ -69,24 +69,24 @@ class FusionContract:
 
     @given(given_rankings=rankings(), limit=st.integers(1, 20), random=st.randoms(use_true_random=False))
     @law
-    def test_the_order_of_the_legs_does_not_matter(
+    def test_the_order_of_the_retrievers_does_not_matter(
         self, fusion: Fusion, given_rankings: list[Ranking], limit: int, random: Any
     ) -> None:
         shuffled = list(given_rankings)
         random.shuffle(shuffled)
         assert fusion.fuse(shuffled, limit) == fusion.fuse(given_rankings, limit)
 
-    @given(given_rankings=rankings(min_legs=1), limit=st.integers(1, 20))
+    @given(given_rankings=rankings(min_retrievers=1), limit=st.integers(1, 20))
     @law
-    def test_an_empty_leg_changes_nothing_in_the_others_order(
+    def test_an_empty_ranking_changes_nothing_in_the_others_order(
         self, fusion: Fusion, given_rankings: list[Ranking], limit: int
     ) -> None:
         with_empty = [*given_rankings, Ranking("empty", (), 3.0)]
         assert fusion.fuse(with_empty, limit) == fusion.fuse(given_rankings, limit)
 
-    @given(given_rankings=rankings(min_legs=1), data=st.data(), exponent=st.integers(-20, 20))
+    @given(given_rankings=rankings(min_retrievers=1), data=st.data(), exponent=st.integers(-20, 20))
     @law
-    def test_the_unit_of_a_legs_scores_does_not_matter(
+    def test_the_unit_of_a_retrievers_scores_does_not_matter(
         self, fusion: Fusion, given_rankings: list[Ranking], data: st.DataObject, exponent: int
     ) -> None:
         number = data.draw(st.integers(0, len(given_rankings) - 1))
@@ -101,7 +101,7 @@ class FusionContract:
     def test_a_smaller_limit_cuts_the_end_off(self, fusion: Fusion, given_rankings: list[Ranking], limit: int) -> None:
         assert list(fusion.fuse(given_rankings, limit)) == list(fusion.fuse(given_rankings, 1000))[:limit]
 
-    @given(given_rankings=rankings(min_legs=1), data=st.data())
+    @given(given_rankings=rankings(min_retrievers=1), data=st.data())
     @law
     def test_a_better_rank_never_lowers_a_score(
         self, fusion: Fusion, given_rankings: list[Ranking], data: st.DataObject
@@ -120,7 +120,7 @@ class FusionContract:
 
     @given(given_rankings=rankings())
     @law
-    def test_one_leg_alone_keeps_its_order_where_its_scores_differ(
+    def test_one_ranking_alone_keeps_its_order_where_its_scores_differ(
         self, fusion: Fusion, given_rankings: list[Ranking]
     ) -> None:
         for ranking in given_rankings:

@@ -1,4 +1,4 @@
-r"""The contract of an index, as tests to inherit.
+r"""The contract of an index.
 
     class TestMyIndex(IndexContract[Connection]):
         @pytest.fixture
@@ -49,7 +49,7 @@ from klaw_core.testing.retriever import (
 
 R = TypeVar("R")
 
-#: Names of collections that an index may have use for itself, or that look like another's with something added.
+#: Names of collections that may clash with an index's own tables, or with another collection's tables.
 AWKWARD_NAMES = (
     *("facts_vec", "facts_fts", "facts_words", "facts_vec_chunks", "facts_fts_data", "facts_words_blocks", "fts"),
     *("docs_words", "docs_fts", "memory_chunks", "vec_memory", "quantized_memory", "messages", "select", "a", "z" * 40),
@@ -57,7 +57,7 @@ AWKWARD_NAMES = (
 
 
 class IndexContract(RetrieverContract[R]):
-    """What an index keeps. A subclass supplies ``index``, ``connection``, ``begin`` and ``rollback``."""
+    """The laws of an index; the subclass defines ``index``, ``connection``, ``begin`` and ``rollback``."""
 
     collections = ("memory", "docs", "facts")
 
@@ -68,7 +68,7 @@ class IndexContract(RetrieverContract[R]):
 
     @pytest.fixture
     def connection(self) -> R:
-        """Return a fresh resource on which nothing of the index has been called yet."""
+        """Return a new resource that the index has not used yet."""
         raise NotImplementedError
 
     def begin(self, resource: R) -> None:
@@ -81,7 +81,7 @@ class IndexContract(RetrieverContract[R]):
 
     @pytest.fixture
     def migrated(self, index: Index[R], connection: R) -> R:
-        """Return the connection as a store makes it ready; no collection has been reset yet."""
+        """Return the connection, prepared and migrated as a store does; no collection has been reset yet."""
         index.prepare(connection)
         for migration in index.migrations():
             migration.apply(connection)
@@ -104,7 +104,7 @@ class IndexContract(RetrieverContract[R]):
         return resource
 
     def space(self, index: Index[R]) -> VectorSpace | None:
-        """Return the space that ``reset`` is given."""
+        """Return the vector space to pass to ``reset``."""
         return SPACE if index.needs_vectors else None
 
     def add(self, index: Index[R], resource: R, chunks: Sequence[StoredChunk], collection: str = "memory") -> None:
@@ -112,11 +112,11 @@ class IndexContract(RetrieverContract[R]):
         index.add(resource, collection, chunks, unit_vectors(chunks) if index.needs_vectors else None)
 
     def found(self, index: Index[R], resource: R, text: str, collection: str = "memory") -> set[int]:
-        """Return the keys that are found with a generous limit."""
+        """Return the keys that a search with a large limit finds."""
         return {hit.key for hit in self.ask(index, resource, text, 200, collection=collection)}
 
     def held(self, index: Index[R], resource: R, collection: str = "memory") -> list[int]:
-        """Return the index's keys, after checking their type and order."""
+        """Return the index's keys after a check of their type and order."""
         keys = index.keys(resource, collection)
         assert keys.dtype == np.int64
         assert keys.ndim == 1
@@ -270,7 +270,7 @@ class IndexContract(RetrieverContract[R]):
         assert self.found(index, filled, COMMON) == set(range(1, 31))
 
     def test_law_of_recall(self, index: Index[R], resource: R) -> None:
-        """Of the ten nearest of 5,000 an index finds nine in ten at least, with filters too, and always ten."""
+        """A search for 10 of 5,000 chunks returns 10, with a recall of at least 0.9, also with filters."""
         if not index.needs_vectors:
             pytest.skip("the index has no vectors")
         count, space = 5_000, VectorSpace("recall", "1", 48)
@@ -293,7 +293,7 @@ class IndexContract(RetrieverContract[R]):
                 assert len(keys) == 10
                 nearest = allowed[np.argsort(-(vectors[allowed - 1] @ asked))[:10]]
                 found += len(keys.intersection(nearest.tolist()))
-            assert found >= 0.9 * 200, f"recall of {found / 200:.2f} where {share:.0%} of the chunks are allowed"
+            assert found >= 0.9 * 200, f"recall of {found / 200:.2f} if {share:.0%} of the chunks are allowed"
 
     @law
     @given(

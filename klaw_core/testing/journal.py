@@ -1,4 +1,4 @@
-"""The contracts of journals, for stores that keep them elsewhere than in files.
+"""The contracts of journals, for stores that do not keep them in files.
 
 class TestMyJournal(RecordJournalContract):
     @pytest.fixture
@@ -23,7 +23,7 @@ def _record(name: str, text: str = "") -> dict[str, str]:
 
 
 class RecordJournalContract:
-    """The laws of a journal; the subclass gives the fixture ``journal``, an empty one."""
+    """The laws of a journal; the subclass defines the fixture ``journal``, an empty journal."""
 
     @pytest.fixture
     def journal(self) -> RecordJournal:
@@ -41,7 +41,7 @@ class RecordJournalContract:
         assert list(journal.replay().records.items()) == [("b", _record("b", "newer")), ("a", _record("a"))]
 
     def test_law_of_versions(self, journal: RecordJournal) -> None:
-        """The version is that of the last write until the next one, and no write leaves one that was there before."""
+        """Every write makes a new version that was never used before, and the version stays until the next write."""
         seen = [journal.version, journal.append([_record("a")])]
         journal.replay()
         assert journal.version == seen[-1]
@@ -99,7 +99,7 @@ class RecordJournalContract:
         assert journal.replay().records["a"] == _record("a", "again")
 
     def test_law_of_single_records(self, journal: RecordJournal) -> None:
-        """``get`` and ``ids`` say what ``replay`` says, after every kind of write."""
+        """``get`` and ``ids`` agree with ``replay`` after every kind of write."""
         asked = ["a", "b", "c", "nobody's"]
 
         def agree() -> None:
@@ -139,7 +139,7 @@ class RecordJournalContract:
 
 
 class LogFolderContract:
-    """The laws of logs; the subclass gives the fixture ``logs``, an empty folder."""
+    """The laws of logs; the subclass defines the fixture ``logs``, an empty folder."""
 
     @pytest.fixture
     def logs(self) -> LogFolder:
@@ -189,7 +189,7 @@ class LogFolderContract:
         assert log.checksum(0, log.size or 0) != before
 
     def test_law_of_checksums(self, logs: LogFolder) -> None:
-        """That of a part goes on from that of what comes before it, and tells other contents from these."""
+        """A checksum can be continued from that of the preceding bytes, and differs for other contents."""
         log, other = logs.log("chat_1", "day"), logs.log("chat_2", "day")
         first, second = log.append({"n": 1}, {"n": 2})
         other.append({"n": 1}, {"n": 3})
@@ -220,7 +220,7 @@ class LogFolderContract:
 
 
 class OwnedTextContract:
-    """The laws of a text that is replaced as a whole; the subclass gives the fixture ``text``, one without content."""
+    """The laws of a text that is replaced as a whole; the subclass defines the fixture ``text``, without content."""
 
     @pytest.fixture
     def text(self) -> OwnedText:

@@ -1,4 +1,4 @@
-"""The contract of a language model, and a scripted one for tests.
+"""The contract of a language model, and a scripted language model for tests.
 
 class TestMyModel(LanguageModelContract):
     @pytest.fixture
@@ -32,7 +32,7 @@ _SCHEMA = {
 class ScriptedModel:
     """A language model that returns scripted answers, in order, and records its prompts.
 
-    An answer is a text, an exception to raise, or a function of the prompt. When the script ends, every call raises.
+    An answer is a text, an exception to raise, or a function of the prompt. Calls after the last answer raise an error.
     """
 
     answers: Sequence[str | Exception | Callable[[Prompt], str]] = ()
@@ -41,7 +41,7 @@ class ScriptedModel:
     max_tokens: int = 8192
 
     def complete(self, prompt: Prompt, /) -> Completion:
-        """Return the next answer. Raise LanguageModelError if the script has ended, or the answer breaks the schema."""
+        """Return the next answer. Raise LanguageModelError if there is none, or if it does not match the schema."""
         self.prompts.append(prompt)
         if len(self.prompts) > len(self.answers):
             raise LanguageModelError("the script has ended")
@@ -53,7 +53,7 @@ class ScriptedModel:
         return Completion(text, _value(text, prompt), asked, self.count_tokens(text))
 
     def count_tokens(self, text: str, /) -> int:
-        """Return an estimate."""
+        """Return an estimate of the number of tokens."""
         return estimate_tokens([text])[0]
 
 
@@ -71,7 +71,7 @@ def _value(text: str, prompt: Prompt) -> object:
 
 
 class LanguageModelContract:
-    """The laws of a language model; the subclass gives the fixture ``model``, a real model behind a test server."""
+    """The laws of a language model; the subclass defines the fixture ``model``, which may use a test server."""
 
     @pytest.fixture
     def model(self) -> LanguageModel:
@@ -97,7 +97,7 @@ class LanguageModelContract:
         try:
             completion = model.complete(prompt)
         except LanguageModelError:
-            return  # a model may fail to answer in the form; it must not answer in another
+            return  # a model may fail to match the schema, but must not return an answer that does not match
         Draft202012Validator(_SCHEMA).validate(completion.value)
 
     def test_counts_of_tokens_grow_with_the_text(self, model: LanguageModel) -> None:

@@ -1,14 +1,14 @@
-"""The hypothesis settings that every inherited law needs."""
+"""The hypothesis settings of inherited laws."""
 
 from hypothesis import HealthCheck, settings
 
-#: A contract's law runs once for each class that inherits it, with that class's fixtures: hypothesis sees
-#: one test with several executors and function-scoped fixtures, which is what is meant here.
+#: An inherited law runs once for each class, with the fixtures of that class. hypothesis sees one test with several
+#: executors and function-scoped fixtures, which is intended here.
 law = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors], deadline=None
 )
 
 
 def examples(count: int) -> int:
-    """Return how many examples a law gets: a fifth of them, unless the hypothesis profile asks for more than usual."""
+    """Return the number of examples for a law: a fifth of ``count``, or ``count`` in a profile with more examples."""
     return count if settings().max_examples > settings.get_profile("default").max_examples else count // 5

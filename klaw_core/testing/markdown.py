@@ -1,4 +1,4 @@
-"""Markdown to test with: strategies that write it, and a plain reading of it to compare against."""
+"""Markdown for tests: strategies that generate it, and an independent parser as the oracle."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _SPECIAL = "#>-*+`~|:=_ \t\n\n\r<![]()\\.!?。123aB\x00\x0c\u2028\u0301\u200d\u0
 
 
 def markdown_documents(max_blocks: int = 14) -> st.SearchStrategy[str]:
-    """Return a strategy for Markdown texts: mostly well-formed notes, some with hard cases, some noise."""
+    """Return a strategy for Markdown texts: mostly well-formed notes with some hard cases, and some noise."""
     blocks = st.lists(_blocks(), max_size=max_blocks)
     notes = st.builds(_note, st.sampled_from(("", "", "", "---\ntitle: A note\ntags: [a, b]\n---\n", "\ufeff")), blocks)
     endings = st.sampled_from(("\n", "\n", "\n", "\r\n", "\r"))
@@ -81,7 +81,7 @@ def markdown_documents(max_blocks: int = 14) -> st.SearchStrategy[str]:
 
 
 def hard_documents() -> st.SearchStrategy[str]:
-    """Return a strategy for texts of nothing but hard cases: long words, clusters, odd white space, deep nesting."""
+    """Return a strategy for texts of hard cases only: long words, clusters, unusual white space, deep nesting."""
     return st.lists(st.sampled_from(HARD), min_size=1, max_size=5).map("\n\n".join)
 
 
@@ -145,10 +145,10 @@ def _either(one: str, other: str) -> st.SearchStrategy[str]:
 
 @frozen
 class Element:
-    """A block as the oracle reads it: ``text[start:end]``, whole lines without outer blank ones.
+    """A block found by the oracle: ``text[start:end]``, whole lines without outer blank lines.
 
-    ``share_start`` and ``share_end`` bound what lies between its neighbours; ``row`` holds the start and end of
-    each heading right above it; ``level`` and ``title`` belong to headings, ``top`` to blocks in no other.
+    ``share_start`` is the end of the previous block and ``share_end`` the start of the next one. ``row`` has the start
+    and end of each heading directly above. Only headings have a ``level`` and a ``title``. ``top`` means not nested.
     """
 
     kind: str
@@ -168,7 +168,7 @@ class Element:
 
 
 def elements(text: str) -> list[Element]:
-    """Return every block of a text, containers before what they contain. Lists count as their items."""
+    """Return every block of a text, containers before their content; a list is represented by its items."""
     parser = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
     parser.disable("reference")
     tree = SyntaxTreeNode(parser.parse(text.removeprefix("\ufeff")))
@@ -179,7 +179,7 @@ def elements(text: str) -> list[Element]:
 
 
 def _unlisted(node: SyntaxTreeNode) -> list[SyntaxTreeNode]:
-    """Return a node's child blocks, each list replaced by its items."""
+    """Return a node's child blocks; each list is replaced with its items."""
     children: list[SyntaxTreeNode] = []
     for child in node.children:
         children.extend(child.children if child.type in {"bullet_list", "ordered_list"} else [child])
@@ -216,7 +216,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _heading_text(source: str, level: int) -> str:
-    """Return a heading's text as it stands in the source, on one line."""
+    """Return a heading's source text on one line."""
     lines = re.split(r"\r\n?|\n", source.replace("\0", "\ufffd").removeprefix("\ufeff").strip())
     if lines[0].lstrip().startswith("#" * level) and len(lines) == 1:
         return re.sub(r"(^|[ \t])#+[ \t]*$", "", lines[0].strip()[level:]).strip()

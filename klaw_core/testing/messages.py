@@ -1,4 +1,4 @@
-"""The contract of a store for the rows of conversations, as a test class to inherit.
+"""The contract of a store for the rows of conversations.
 
 class TestSqliteMessages(MessagesContract):
     @pytest.fixture
@@ -33,7 +33,7 @@ DAY = date(2026, 2, 24)
 def make_message(
     number: int, content: str = "", *, chat: str = CHAT, day: date = DAY, id_: str = "", **changes: Any
 ) -> StoredMessage:
-    """Return message ``number`` of a day: its place, and (unless given) its id and its content."""
+    """Return message ``number`` of a day, which determines its position and the default id and content."""
     message = StoredMessage(
         id=id_ or f"msg_{day}_{number}",
         channel=chat.partition("_")[0],
@@ -59,7 +59,7 @@ def ids(messages: Sequence[StoredMessage]) -> list[str]:
 
 
 def message_dump(messages: MessageReader) -> object:
-    """Return every row of conversations, without keys, as plain comparable data."""
+    """Return all rows of conversations, without keys, as plain data for comparison."""
     return {
         chat: (
             [(message, dict(message.metadata)) for message in messages.all(chat)],
@@ -71,14 +71,14 @@ def message_dump(messages: MessageReader) -> object:
     }
 
 
-def _at_a_place_of_its_own(number: int, content: str, *, id_: str, **changes: Any) -> StoredMessage:
-    """Return a message; only one id stands at a place."""
+def _at_unique_position(number: int, content: str, *, id_: str, **changes: Any) -> StoredMessage:
+    """Return a message; messages with different ids have different positions."""
     message = make_message(number, content, id_=id_, **changes)
     return evolve(message, position=message.position + len(id_))
 
 
 _stored = st.builds(
-    _at_a_place_of_its_own,
+    _at_unique_position,
     st.integers(0, 5),
     st.sampled_from(["alpha", "beta gamma", "память", ""]),
     chat=st.sampled_from([CHAT, OTHER]),

@@ -1,4 +1,4 @@
-"""The laws of a reranker, as a test class to inherit.
+"""The contract of a reranker.
 
 class TestMine(RerankerContract):
     @pytest.fixture
@@ -34,14 +34,14 @@ _TEXTS = (
     "which pet ran?",
 )
 _LABELS = ("MEMORY.md", "conversation", "manual", "a.md")
-# A reranker may be a server or a model: each example is a call.
+# A reranker may call a server or a model for each example, so there are few examples.
 _few = settings(law, max_examples=40)
 _QUESTIONS = ("which pet ran", "кошка", "x", 'C++ "quoted"')
 
 
 @st.composite
 def candidates(draw: st.DrawFn, *, min_size: int = 0) -> list[Candidate]:
-    """Draw what fusion found, best first: distinct keys, one or two retrievers, most with a 3-dimensional vector."""
+    """Draw the results of a fusion, best first: distinct keys, two retrievers, and sometimes 3-dimensional vectors."""
     scores = sorted(draw(st.lists(st.integers(1, 400), min_size=min_size, max_size=8)), reverse=True)
     keys = draw(st.permutations(range(1, len(scores) + 1)))
     vectors = draw(st.booleans())
@@ -72,7 +72,7 @@ def _ask(
 
 
 class RerankerContract:
-    """The laws of a reranker; the subclass gives the fixture ``reranker``, which must work."""
+    """The laws of a reranker; the subclass defines the fixture ``reranker``, which must work."""
 
     @pytest.fixture
     def reranker(self) -> Any:
@@ -119,7 +119,7 @@ class RerankerContract:
 
 
 class _GivenCandidates:
-    """A reranker that is given the candidates as drawn, their vectors with them, so that no store is needed."""
+    """Passes the drawn candidates with their vectors to a reranker, so that no store is needed."""
 
     needs_vectors = False
 

@@ -1,7 +1,7 @@
-"""The contract of a retriever, as tests to inherit, and chunks to search.
+"""The contract of a retriever, and chunks to search.
 
-Both kinds of retrievers must pass: one for words returns the chunks that share a word with the query, one for vectors
-returns the nearest. So the laws search for chunks whose whole text is the query, and check the form of every result.
+A keyword retriever returns chunks that share a word with the query; a vector retriever returns the nearest chunks. The
+laws must hold for both. Therefore they search for chunks whose whole text is the query, and check every result's form.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from klaw_core.testing import laws
 
 R = TypeVar("R")
 
-#: The space of :func:`unit_vector`.
+#: The vector space of :func:`unit_vector`.
 SPACE = VectorSpace(model="contract", revision="1", dimension=8)
 
-#: The word that every chunk of :func:`crowd` shares.
+#: The word that every chunk of :func:`crowd` contains.
 COMMON = "harbour"
 
 _FULL_TEXT_SYNTAX = ('"', "'", "*", "(", ")", "AND", "OR", "NOT", "NEAR(", "^", ":", "-", "+", "{", "}", "text:", "\\")
@@ -50,15 +50,15 @@ _AWKWARD = (
 _ALPHABET = st.characters(codec=None, exclude_categories=())  # lone surrogates and NUL included
 
 _pieces = st.one_of(st.sampled_from((*_FULL_TEXT_SYNTAX, COMMON)), st.text(_ALPHABET, max_size=8))
-#: Any text at all, and text that is nearly a full-text expression.
+#: Arbitrary texts, and texts that are similar to full-text expressions.
 queries = st.one_of(st.text(_ALPHABET, max_size=200), st.lists(_pieces, max_size=30).map(" ".join))
 
-#: A fixture serves all examples of a law, so each example starts by resetting what it writes to.
+#: All examples of a law use the same fixture, so each example must first reset the data that it writes.
 law = settings(laws.law, max_examples=60)
 
 
 def stored(key: int, text: str, heading: tuple[str, ...] = (), context: str = "") -> StoredChunk:
-    """Return a stored chunk of a document that holds nothing else."""
+    """Return the only stored chunk of a document."""
     return StoredChunk(
         key=key,
         chunk=Chunk(
@@ -78,9 +78,9 @@ def stored(key: int, text: str, heading: tuple[str, ...] = (), context: str = ""
 
 
 def unit_vector(text: str, dimension: int = SPACE.dimension) -> Vector:
-    """Return a unit vector of shape (dimension,), float32, the same for the same text.
+    """Return a deterministic unit vector of a text, float32 of shape (dimension,).
 
-    It is the normalised sum of one vector a word, so texts that share words are near each other.
+    It is the normalized sum of one vector per word, so texts that share words have similar vectors.
     """
     total = sum((_word_vector(word, dimension) for word in text.split()), start=_word_vector("", dimension))
     vector: Vector = (total / np.linalg.norm(total)).astype(np.float32)
@@ -100,7 +100,7 @@ def unit_vectors(chunks: Sequence[StoredChunk], dimension: int = SPACE.dimension
 
 
 def crowd(size: int, first: int = 1) -> list[StoredChunk]:
-    """Return chunks that all hold :data:`COMMON`, among ever more other words; keys from ``first``."""
+    """Return chunks with keys from ``first``; each contains :data:`COMMON` and more other words than the last."""
     return [
         stored(key, " ".join([COMMON, f"tide{key}", *(f"gull{key}" for _ in range(key - first))]))
         for key in range(first, first + size)
@@ -113,13 +113,13 @@ def key_array(keys: Iterable[int]) -> Keys:
 
 
 def selection(keys: Iterable[int]) -> ChunkSelection:
-    """Return the selection of these keys, as a search is given one."""
+    """Return a selection of these keys, as used in a query."""
     return KeySelection(key_array(keys))
 
 
 @frozen(eq=False)
 class _ForeignSelection:
-    """A selection of another store's class: all that a retriever knows of it is the Protocol."""
+    """A selection of another store's class, of which a retriever knows only the Protocol."""
 
     wanted: frozenset[int]
 
@@ -132,7 +132,7 @@ class _ForeignSelection:
 
 
 class RetrieverContract(Generic[R]):
-    """The shape of every answer. A subclass supplies ``retriever`` and ``filled``."""
+    """The laws of a retriever; the subclass defines ``retriever`` and ``filled``."""
 
     @pytest.fixture
     def retriever(self) -> Retriever[R]:
@@ -141,11 +141,11 @@ class RetrieverContract(Generic[R]):
 
     @pytest.fixture
     def filled(self) -> R:
-        """Return a resource whose collection ``memory`` holds the chunks of ``crowd(30)``."""
+        """Return a resource with the chunks of ``crowd(30)`` in its collection ``memory``."""
         raise NotImplementedError
 
     def query(self, retriever: Retriever[R], text: str, *, collection: str = "memory", within: Any = None) -> Query:
-        """Return the query as the core would ask it, with a vector if the retriever needs one."""
+        """Return the query that the core would make, with a vector if the retriever needs one."""
         vector = unit_vector(text) if retriever.needs_vectors else None
         selected = KeySelection(within) if isinstance(within, np.ndarray) else within
         return Query(text=text, collection=collection, vector=vector, within=selected)
@@ -160,7 +160,7 @@ class RetrieverContract(Generic[R]):
         collection: str = "memory",
         within: Any = None,
     ) -> Sequence[Hit]:
-        """Search, check the shape of the answer, and return it."""
+        """Search, check the form of the hits, and return them."""
         hits = retriever.search(resource, self.query(retriever, text, collection=collection, within=within), limit)
         keys, scores = [hit.key for hit in hits], [hit.score for hit in hits]
         assert len(hits) <= limit

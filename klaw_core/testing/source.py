@@ -1,4 +1,4 @@
-"""The laws of a source, as a test class to inherit; the subclass gives the fixture ``source`` with documents in it."""
+"""The contract of a source; the subclass defines the fixture ``source``, which must have documents."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class SourceContract:
                 assert read.origin == source.origin
                 assert read.text.strip()
                 assert read.source
-                assert read.created_at.utcoffset() is not None, "dates are aware"
+                assert read.created_at.utcoffset() is not None, "dates must be timezone-aware"
             else:
                 assert read.reason
 
@@ -56,4 +56,4 @@ class SourceContract:
         path = f"{source.origin}/never-was-there.md"
         read = source.read(Entry(path))
         assert isinstance(read, SkippedEntry)
-        assert read.path == path, "what was indexed at another path would stay or go with it"
+        assert read.path == path, "with another path, the wrong indexed document would be kept or removed"

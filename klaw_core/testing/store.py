@@ -1,11 +1,11 @@
-"""The contract of a store, as a test class to inherit.
+"""The contract of a store.
 
     class TestSqliteStore(StoreContract):
         @pytest.fixture
         def open_store(self, tmp_path):
             return lambda: SqliteStore(tmp_path / "klaw.db")
 
-        def make_table(self, resource): ...     # a table of an extension, in the store's own way
+        def make_table(self, resource): ...     # a table of an extension, in the store's dialect
         def add_row(self, resource, text): ...
         def rows(self, resource): ...
 
@@ -46,7 +46,7 @@ from klaw_core.values.vectors import SpaceRecord
 class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, LockLaws, WriterLaws):
     """The laws of a store. ``open_store`` opens the same data each time it is called.
 
-    The subclass also gives ``make_table``, ``add_row`` and ``rows``: a table of an extension, as such a store has them.
+    The subclass also defines ``make_table``, ``add_row`` and ``rows``, which make and use a table of an extension.
     """
 
     @pytest.fixture
@@ -103,7 +103,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert transaction.replace(C, other, cut_lines(other), expected=missing).refused
             change = transaction.replace(C, newer, cut_lines(newer), expected=seen)
             assert (change.is_new, change.refused, len(change.added)) == (False, False, 1)
-            assert transaction.replace(C, newer, cut_lines(newer), expected=seen).refused, "it sees what it has written"
+            assert transaction.replace(C, newer, cut_lines(newer), expected=seen).refused, "it must see its own changes"
 
     def test_many_documents_are_replaced_as_one_by_one(self, store: Store[Any]) -> None:
         first = [make_document(f"notes/{number}.md", f"one\ntwo {number}") for number in range(5)]
@@ -208,7 +208,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert {stored.created_at for stored in snapshot.outline(C, "notes/a.md")} == {MOMENT}
 
     def test_law_of_equal_ids(self, store: Store[Any]) -> None:
-        """A chunk never keeps the text of another one that has its id."""
+        """A chunk with a known id and a different text replaces the stored text."""
         document = make_document("notes/a.md", "one")
         (chunk,) = cut_lines(document)
         put(store, document)
@@ -256,7 +256,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         with store.write() as transaction:
             before = transaction.record(C, "notes", later.path)
             transaction.replace(C, later, cut_lines(later))
-            assert transaction.record(C, "notes", later.path) != before, "a transaction sees what it has changed"
+            assert transaction.record(C, "notes", later.path) != before, "a transaction must see its own changes"
         with store.read() as snapshot:
             for origin in ("notes", "saved"):
                 manifest = snapshot.manifest(C, origin)
@@ -278,7 +278,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
         for change in ("replace", "touch", "delete"):
             with store.read() as snapshot:
                 found = snapshot.record(C, "notes", document.path)
-                assert found == record, "it is no part of what the document is"
+                assert found == record, "'seen' must not take part in comparisons"
                 assert found is not None
                 assert found.seen == "one\ntwo"
                 manifest = snapshot.manifest(C, "notes")
@@ -409,7 +409,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
                 assert snapshot.cached_vectors(OTHER, [text_hash("x"), text_hash("y")]).keys() == {text_hash("y")}
             put(fresh, make_document("notes/b.md", "new\nnewer"))
             with store.read() as snapshot:
-                assert list(snapshot.manifest(C, "notes")) == ["notes/a.md"], "searches go on during a rebuild"
+                assert list(snapshot.manifest(C, "notes")) == ["notes/a.md"], "searches must work during a rebuild"
         with store.read() as snapshot:
             assert list(snapshot.manifest(C, "notes")) == ["notes/b.md"]
             assert snapshot.counts(C) == {"notes": (1, 2)}
@@ -427,7 +427,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
             assert dump(snapshot) == before
         put(store, make_document("notes/c.md", "later"))
 
-    def test_a_sound_store_has_nothing_to_mend(self, store: Store[Any]) -> None:
+    def test_a_sound_store_has_nothing_to_fix(self, store: Store[Any]) -> None:
         assert list(store.check()) == []
         put(store, make_document("notes/a.md", "one\ntwo"))
         with store.write() as transaction:
@@ -447,7 +447,7 @@ class StoreContract(CollectionLaws, MetadataLaws, CacheLaws, ExtensionLaws, Lock
 
 
 class PersistentStoreContract(StoreContract):
-    """The laws of a store whose data outlives the object."""
+    """The laws of a store whose data remains after it is closed."""
 
     @pytest.fixture
     def writers(self, store: Store[Any], open_store: OpenStore) -> Any:

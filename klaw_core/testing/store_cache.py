@@ -1,4 +1,4 @@
-"""What the embedding cache of every store must do: a part of ``StoreContract``."""
+"""The laws of a store's embedding cache, a part of ``StoreContract``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def vector(*numbers: float) -> Vector:
 
 
 def put(store: Store[Any], *items: Document, collection: str = C) -> None:
-    """Write documents, cut into lines, in one transaction."""
+    """Write documents in one transaction, with one chunk per line."""
     with store.write() as transaction:
         for document in items:
             transaction.replace(collection, document, cut_lines(document))
 
 
 class CacheLaws:
-    """The laws of a cache. The subclass gives the fixture ``store``."""
+    """The laws of a cache; the subclass defines the fixture ``store``."""
 
     def test_the_cache_keeps_spaces_apart_and_forgets_in_all(self, store: Store[Any]) -> None:
         digest, other = text_hash("x"), text_hash("y")
@@ -49,7 +49,7 @@ class CacheLaws:
             assert snapshot.cached_vectors(OTHER, [digest]) == {}
 
     def test_law_of_documents(self, store: Store[Any]) -> None:
-        """What was cached for a document in a space to come goes with the document, whatever its chunks are now."""
+        """Forgetting a document removes its cached vectors in a future space, even if its chunks have changed."""
         one, two, both = (text_hash(text) for text in ("one", "two", "both"))
         with store.write() as transaction:
             transaction.set_space(C, SpaceRecord(OTHER, vector(1, 0, 0, 0)))
@@ -81,7 +81,7 @@ class CacheLaws:
             transaction.forget_unused()
         with store.read() as snapshot:
             assert snapshot.cached_vectors(SPACE, list(rows)).keys() == {chunk.embedding_hash}
-            assert snapshot.cached_vectors(OTHER, [unused]).keys() == {unused}, "a space that is being built"
+            assert snapshot.cached_vectors(OTHER, [unused]).keys() == {unused}, "that space is being built"
 
     def test_of_a_full_cache_the_least_recently_used_leave_first(self, store: Store[Any]) -> None:
         hashes = [text_hash(str(number)) for number in range(6)]
@@ -148,4 +148,4 @@ class CacheLaws:
         hashes = [*before, *after, stray, strayed]
         with store.read() as snapshot:
             assert snapshot.cached_vectors(SPACE, hashes).keys() == set(after)
-            assert snapshot.cached_vectors(OTHER, hashes) == {}, "no collection is in that space any more"
+            assert snapshot.cached_vectors(OTHER, hashes) == {}, "no collection uses that space any more"

@@ -1,4 +1,4 @@
-"""What every store must do with collections, whatever they are called: a part of ``StoreContract``."""
+"""The laws of a store's collections, a part of ``StoreContract``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from klaw_core.values.key_digest import KeyDigest
 from klaw_core.values.search import Filters
 from klaw_core.values.vectors import SpaceRecord
 
-#: Names that a store may have use for itself, or that look like another's with something added.
+#: Names that may clash with a store's own tables, or with another collection's tables.
 AWKWARD_NAMES = (
     *("facts", "facts_vec", "facts_fts", "facts_vec_chunks", "fts", "vec", "chunks", "documents", "collections"),
     *("docs_words", "memory_chunks", "vec_memory", "sqlite_schema", "select", "c5_facts", "x_facts", "a", "z" * 40),
@@ -28,11 +28,11 @@ _PATHS = ("a", "a/b", "a/c", "ab", "a\U0010ffff", "a\U0010ffffb", "a\ud7ff", "a\
 
 
 class InjectedError(Exception):
-    """Raised inside a transaction to see that it leaves nothing behind."""
+    """Raised inside a transaction to check that the transaction leaves nothing behind."""
 
 
 class CollectionLaws:
-    """The laws of collections. The subclass gives the fixture ``store``."""
+    """The laws of collections; the subclass defines the fixture ``store``."""
 
     def test_a_collection_that_was_never_written_to_is_empty(self, store: Store[Any]) -> None:
         put(store, make_document("notes/a.md", "one"))
@@ -67,7 +67,7 @@ class CollectionLaws:
         put(store, make_document("notes/a.md", "one"), collection="facts")
         with store.write() as transaction:
             transaction.set_space("b_side", SpaceRecord(SPACE, vector(1, 0, 0, 0)))
-            assert list(transaction.collections()) == ["b_side", "facts"], "a transaction sees what it has made"
+            assert list(transaction.collections()) == ["b_side", "facts"], "a transaction must see its own changes"
         with store.write() as transaction:
             transaction.delete("facts", "notes/a.md")
         with store.read() as snapshot:
@@ -140,7 +140,7 @@ class CollectionLaws:
             with store.write() as transaction:
                 assert transaction.is_empty(name)
                 transaction.replace(name, document, [])
-                assert transaction.is_empty(name), "it has a document, and no chunk"
+                assert transaction.is_empty(name), "it has a document, but no chunk"
                 transaction.replace(name, document, cut_lines(document))
                 assert not transaction.is_empty(name)
 

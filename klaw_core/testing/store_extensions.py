@@ -1,7 +1,7 @@
-"""What every store must do with an extension's own tables, and with locks: a part of ``StoreContract``.
+"""The laws of an extension's own tables and of locks, a part of ``StoreContract``.
 
-A subclass gives three functions that make, fill and read a table of the extension ``notes-kept``, called as such a
-store wants tables of extensions to be called.
+A subclass defines three methods that create, fill and read a table of the extension ``notes-kept``. The name of the
+table must follow the store's rules for tables of extensions.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from klaw_core.values.migrations import Migration
 
 OWNER = "notes-kept"
 
-_SECONDS = 30.0  # after so long another thread is taken for dead
+_TIMEOUT_SECONDS = 30.0  # for another thread
 
 
 class ExtensionLaws:
-    """The laws of an extension's tables. The subclass gives the fixture ``store`` and the functions."""
+    """The laws of an extension's tables; the subclass defines the fixture ``store`` and the methods below."""
 
     def make_table(self, resource: Any) -> None:
-        """Make a table of the extension."""
+        """Create a table of the extension."""
         raise NotImplementedError
 
     def add_row(self, resource: Any, text: str) -> None:
-        """Add a row to it, in the transaction that is going on."""
+        """Add a row to the table, in the current transaction."""
         raise NotImplementedError
 
     def rows(self, resource: Any) -> list[str]:
-        """Return the texts of its rows, in the order in which they were added."""
+        """Return the texts of the table's rows, in the order in which they were added."""
         raise NotImplementedError
 
     @pytest.fixture
     def extended(self, store: Store[Any]) -> Store[Any]:
-        """Return the store with a table of the extension, that has a row."""
+        """Return the store with a table of the extension that has one row."""
         store.migrate(OWNER, [Migration("0001", self.make_table)])
         self.keep(store, "one")
         return store
@@ -107,19 +107,19 @@ class ExtensionLaws:
 
 
 class LockLaws:
-    """The laws of locks. The subclass gives the fixture ``store``."""
+    """The laws of locks; the subclass defines the fixture ``store``."""
 
     def test_a_lock_excludes_who_asks_for_the_same_name(self, store: Store[Any]) -> None:
         self.assert_excludes(store, store)
 
     def assert_excludes(self, store: Store[Any], other: Store[Any]) -> None:
-        """Check that what holds a lock of one store is waited for by the other."""
+        """Check that ``other`` waits for a lock that ``store`` holds."""
         with store.lock("facts"):
             with _waiting(other, "facts") as entered:
                 assert not entered.is_set()
             with other.lock("figures"), other.lock("facts-2"):
                 assert not entered.is_set(), "other names are other locks"
-        assert entered.wait(_SECONDS)
+        assert entered.wait(_TIMEOUT_SECONDS)
 
     def test_a_lock_ends_with_its_block_and_nobody_waits_for_a_free_one(self, store: Store[Any]) -> None:
         waits: list[str] = []
@@ -147,7 +147,7 @@ class LockLaws:
 
 @contextmanager
 def _waiting(store: Store[Any], name: str) -> Iterator[threading.Event]:
-    """Give what is set once another thread holds the lock, as soon as that thread waits for it."""
+    """Let another thread wait for the lock; yield an event that is set when that thread gets the lock."""
     waits, entered = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -155,5 +155,5 @@ def _waiting(store: Store[Any], name: str) -> Iterator[threading.Event]:
             entered.set()
 
     threading.Thread(target=hold, daemon=True).start()
-    assert waits.wait(_SECONDS), "nobody waits for the lock that is held"
+    assert waits.wait(_TIMEOUT_SECONDS), "the other thread does not wait for the lock"
     yield entered

@@ -1,9 +1,9 @@
-"""The contract of a store that keeps agents apart (``isolates``), as a test class to inherit.
+"""The contract of a store that isolates agents from each other (``isolates``).
 
 class TestIsolation(IsolationContract):
-@pytest.fixture
-def open_for(self, tmp_path):
-return lambda agent: SqliteStore(tmp_path / f"{agent}.db")
+    @pytest.fixture
+    def open_for(self, tmp_path):
+        return lambda agent: SqliteStore(tmp_path / f"{agent}.db")
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ SPACE = VectorSpace("test", "r1", 8)
 HASH = text_hash("x")
 DOCUMENT = make_document("notes/a.md", SECRET, chat_id=CHAT, metadata={"kind": "secret"})
 
-#: What each method of a snapshot shows of the agent's rows, given their keys: nothing is false.
+#: A call of each method of a snapshot. The result is truthy if it shows an agent's rows; the second argument is their
+#: keys.
 READS: Mapping[str, Callable[[Snapshot[Any], Sequence[int]], Any]] = {
     "is_empty": lambda view, _keys: not view.is_empty(C),
     "collections": lambda view, _keys: view.collections(),
@@ -55,7 +56,7 @@ READS: Mapping[str, Callable[[Snapshot[Any], Sequence[int]], Any]] = {
     "messages.summaries": lambda view, _keys: view.messages.summaries(CHAT),
     "messages.files": lambda view, _keys: view.messages.files(CHAT),
 }
-#: A call of each method of a transaction that would harm those rows.
+#: A call of each method of a transaction that would change those rows.
 WRITES: Mapping[str, Callable[[Transaction[Any]], Any]] = {
     "replace": lambda work: work.replace(C, make_document(DOCUMENT.path, "mine"), []),
     "touch": lambda work: work.touch(C, make_document(DOCUMENT.path, "mine", hours=9)),
@@ -89,11 +90,11 @@ def fill(transaction: Transaction[Any]) -> Any:
 
 
 class IsolationContract:
-    """One agent never sees or changes another's rows, tried at every method. The subclass gives ``open_for``."""
+    """No method lets an agent see or change another agent's rows; the subclass defines ``open_for``."""
 
     @pytest.fixture
     def open_for(self) -> Callable[[str], Store[Any]]:
-        """Return what opens the store of an agent, all of them on the same server or below the same directory."""
+        """Return a function that opens an agent's store; all stores use the same server or parent directory."""
         raise NotImplementedError  # pragma: no cover  # the subclass's fixture replaces it
 
     @pytest.fixture

@@ -1,4 +1,4 @@
-"""The same done to a store and to the in-memory oracle, and what they show compared: up to a renaming of keys."""
+"""A state machine that applies the same operations to a store and to the in-memory store, and compares both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _names = st.sampled_from(_NAMES)
 
 
 def dump(snapshot: Snapshot[Any], *, collection: str = C, renamed: Mapping[int, int] | None = None) -> object:
-    """Return everything a snapshot shows of a collection, as plain comparable data; with other keys, if given."""
+    """Return all data of a collection as plain data for comparison; ``renamed`` maps the keys to other keys."""
     keys = snapshot.keys(collection).tolist()
     assert snapshot.key_digest(collection) == KeyDigest.of(snapshot.keys(collection))
     assert snapshot.is_empty(collection) == (not keys)
@@ -48,13 +48,13 @@ def dump(snapshot: Snapshot[Any], *, collection: str = C, renamed: Mapping[int, 
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Does the same to a store and to the in-memory oracle, and compares what they show.
+    """Applies the same operations to a store and to the oracle, the in-memory store, and compares their data.
 
-    Which keys a store gives is its own affair, so long as those of one call ascend and none is given twice; whether
-    one that was rolled back is given again, too. ``twins`` has the oracle's key for each of the store's.
+    The keys of a store may differ from the oracle's. The keys of one call must ascend, and no key may be used twice,
+    except one that was rolled back. ``twins`` maps the store's keys to the oracle's.
 
-    A subclass sets ``make_opener``, which gives an opener of fresh data for each run, and ``persistent`` to
-    False if what is closed is gone.
+    A subclass sets ``make_opener``, which returns an opener of new data for each run, and sets ``persistent`` to False
+    if the data is lost when the store is closed.
     """
 
     make_opener: Callable[[], OpenStore]
@@ -68,7 +68,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.twins: dict[str, dict[int, int]] = {name: {} for name in _NAMES}
 
     def both(self, change: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """Do it to both; return what each gave."""
+        """Apply a change to the store and the oracle; return both results."""
         results = []
         for store in (self.store, self.oracle):
             with store.write() as transaction:
@@ -76,7 +76,7 @@ class StoreMachine(RuleBasedStateMachine):
         return results[0], results[1]
 
     def same_keys(self, name: str, mine: Iterable[int], theirs: Iterable[int]) -> None:
-        """Check that these are the store's and the oracle's keys of the same chunks."""
+        """Check that the store's keys and the oracle's keys belong to the same chunks."""
         assert sorted(self.twins[name][key] for key in mine) == sorted(theirs)
 
     @rule(name=_names, document=documents)
@@ -87,11 +87,11 @@ class StoreMachine(RuleBasedStateMachine):
         self.take_over(name, mine, theirs)
 
     def take_over(self, name: str, mine: Replacement, theirs: Replacement) -> None:
-        """Check what was added, and remember which keys are those of the same chunks."""
+        """Check the added chunks, and record the oracle's key for each key of the store."""
         assert [evolve(stored, key=0) for stored in mine.added] == [evolve(stored, key=0) for stored in theirs.added]
         keys = [stored.key for stored in mine.added]
-        assert keys == sorted(set(keys)), "the keys of one call are distinct and ascend"
-        assert not self.twins[name].keys() & set(keys), "a key is never given again"
+        assert keys == sorted(set(keys)), "the keys of one call must be distinct and ascend"
+        assert not self.twins[name].keys() & set(keys), "a key must not be reused"
         self.twins[name].update(zip(keys, (stored.key for stored in theirs.added), strict=True))
 
     @rule(name=_names, path=paths)
@@ -101,7 +101,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(name=_names, path=paths, hours=st.integers(0, 48), values=metadata)
     def touch(self, name: str, path: str, hours: int, values: Metadata) -> None:
-        document = self.oracle._tables.documents.get((name, path))  # noqa: SLF001  # the oracle is ours
+        document = self.oracle._tables.documents.get((name, path))  # noqa: SLF001  # a class of the core
         if document is not None:
             later = evolve(document, created_at=MOMENT + timedelta(hours=hours), metadata=values)
             self.both(lambda transaction: transaction.touch(name, later))
@@ -168,5 +168,5 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def _plain(vectors: Any) -> dict[str, Any]:
-    """Return vectors so that they compare equal if they agree as well as half precision can."""
+    """Return vectors that compare equal to others within the precision of half floats."""
     return {digest: pytest.approx(found.tolist(), abs=1e-3) for digest, found in vectors.items()}

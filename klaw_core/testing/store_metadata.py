@@ -1,4 +1,4 @@
-"""What every store must do with the metadata of documents: a part of ``StoreContract``."""
+"""The laws of the metadata of documents in a store, a part of ``StoreContract``."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _PATHS = tuple(f"notes/{number}.md" for number in range(5))
 
 
 def typed(values: Metadata) -> Mapping[str, tuple[type, str]]:
-    """Return metadata so that equal numbers of different types, and both zeros, differ."""
+    """Return metadata in a form in which equal numbers of different types differ, and so do 0.0 and -0.0."""
     return {key: (type(value), repr(value)) for key, value in values.items()}
 
 
 def paths_of(snapshot: Snapshot[Any], filters: Filters, collection: str = MEMORY) -> set[str]:
-    """Return the paths of the chunks that pass."""
+    """Return the paths of the chunks that pass the filters."""
     keys = snapshot.select(collection, filters).keys().tolist()
     return {stored.path for stored in snapshot.chunks(collection, keys)}
 
 
 class MetadataLaws:
-    """The laws of metadata. The subclass gives the fixture ``store``."""
+    """The laws of metadata; the subclass defines the fixture ``store``."""
 
     @settings(law, max_examples=examples(100))
     @given(values=metadata)
@@ -65,7 +65,7 @@ class MetadataLaws:
         wanted: Sequence[Condition],
         path: str | None,
     ) -> None:
-        """What is selected is what ``Condition.holds`` says, whatever other collections hold."""
+        """A selection agrees with ``Condition.holds``, whatever other collections contain."""
         written = {MEMORY: dict(zip(_PATHS, own, strict=False)), "facts": dict(zip(_PATHS, others, strict=False))}
         with store.write() as transaction:
             for name, documents in written.items():

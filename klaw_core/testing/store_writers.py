@@ -1,4 +1,4 @@
-"""What every store must do with several writers at once, and with a lost connection: a part of ``StoreContract``."""
+"""The laws of concurrent writers and of lost connections, a part of ``StoreContract``."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _ROUNDS = 6
 
 
 class WriterLaws:
-    """The laws of several writers. The subclass gives the fixture ``store``."""
+    """The laws of concurrent writers; the subclass defines the fixture ``store``."""
 
     @pytest.fixture
     def writers(self, store: Store[Any]) -> Sequence[Store[Any]]:
-        """Return stores of the same data, one for each writer."""
+        """Return one store for each writer, all with the same data."""
         return [store] * WRITERS
 
     def lose_connections(self, store: Store[Any]) -> None:
-        """Cut what connects the store to its data. Skip where nothing does."""
+        """Close the store's connections to its data from outside. By default the test is skipped."""
         del store
         pytest.skip("the store has no connection to lose")
 
@@ -113,7 +113,7 @@ def _replace(
 
 
 def _written(store: Store[Any], work: Callable[[Transaction[Any]], Any]) -> Any:
-    """Return what ``work`` returns in a transaction; tried again as often as another writer ends it."""
+    """Run ``work`` in a transaction and return its result; retry as long as another writer interrupts it."""
     while True:
         try:
             with store.write() as transaction:
@@ -123,7 +123,7 @@ def _written(store: Store[Any], work: Callable[[Transaction[Any]], Any]) -> Any:
 
 
 def _in_parallel(stores: Sequence[Store[Any]], write: Callable[[int, Store[Any]], Any]) -> list[Any]:
-    """Let a writer work on each store, all at the same time."""
+    """Run one writer per store, all at the same time; return their results."""
     gate = threading.Barrier(len(stores))
 
     def run(number: int) -> Any:

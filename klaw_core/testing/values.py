@@ -1,4 +1,4 @@
-"""Values to test with: documents cut by a trivial rule, and strategies for them."""
+"""Documents for tests with trivial chunks, and strategies for them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -20,13 +20,13 @@ def make_document(
     chat_id: str | None = None,
     metadata: Metadata | None = None,
 ) -> Document:
-    """Return a document of the origin ``notes``, dated ``hours`` after a fixed moment."""
+    """Return a document dated ``hours`` after a fixed time."""
     source, created = path.partition("/")[2] or path, MOMENT + timedelta(hours=hours)
     return Document(path, text, source, origin, created, chat_id, metadata=metadata or {})
 
 
 def cut_lines(document: Document) -> tuple[Chunk, ...]:
-    """Cut a document into one chunk a line; blank lines belong to none. Ids are distinct in the document."""
+    """Return one chunk for each line that is not blank; the ids are distinct in the document."""
     chunks: list[Chunk] = []
     offset = 0
     for number, line in enumerate(document.text.split("\n"), start=1):
@@ -41,7 +41,7 @@ def cut_lines(document: Document) -> tuple[Chunk, ...]:
     return tuple(chunks)
 
 
-#: Texts of up to six lines from a small vocabulary, so that lines repeat within and across documents.
+#: Texts of up to six lines from a small vocabulary, so that the same lines occur in several documents.
 texts = st.lists(st.sampled_from(["alpha", "beta gamma", "память", "内存布局", "", "x" * 50]), max_size=6).map(
     "\n".join
 )
@@ -59,7 +59,7 @@ _floats = st.sampled_from([0.0, -0.0, 1.0, 0.5, 2.0**53, 2.0**63, -(2.0**63)]) |
 _single = st.one_of(_words, _texts, _integers, _floats, st.booleans())
 _metadata_keys = st.sampled_from(["kind", "тег'[0]"])
 
-#: Metadata of few keys, whose values are likely to be equal, or nearly so.
+#: Metadata with few keys, whose values are often equal or nearly equal.
 metadata = st.dictionaries(_metadata_keys, _single | st.lists(_texts, max_size=3).map(tuple), max_size=3)
 
 #: Conditions on the keys of :data:`metadata`.
