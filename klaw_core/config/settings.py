@@ -65,7 +65,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _pattern_problems(place: str, patterns: Iterable[str]) -> list[str]:
-    """Return what is wrong with patterns of secrets."""
+    """Return the problems of redaction patterns."""
     problems = []
     for index, pattern in enumerate(patterns):
         import regex  # type: ignore[import-untyped]  # it ships no types; imported only if a pattern is configured

@@ -41,7 +41,7 @@ _MOVING_LOCK = f"{EMBEDDING_LOCK}-moving"
 def move(
     assembly: Assembly, sources: Sources, embedding: Selection | str | None, on_progress: ProgressCallback
 ) -> IndexReport:
-    """Rebuild the index with an embedder (None: the configured one), which the assembly uses from then on.
+    """Rebuild the index with an embedder (None: the configured one), which the assembly uses afterwards.
 
     Raise the errors of :func:`reindex`, and ConfigError if only one of the old and new embedders makes vectors.
     """

@@ -25,7 +25,7 @@ CHATS = (Chat("telegram", "1"), Chat("telegram", "2"))
 NAMES = ("a.md", "b.md", "sub/c.md")
 WORDS = ("harbour", "lantern", "heron", "tide", "память", "quay")
 EVERYTHING = 500  # more than there ever is
-LEGS = {"sqlite-vec": "vectors", "cosine": "vectors", "fts5": "words"}  # what both memories' retrievers are
+KINDS = {"sqlite-vec": "vectors", "cosine": "vectors", "fts5": "words"}  # what both memories' retrievers are
 
 names = st.sampled_from(NAMES)
 words = st.sampled_from(WORDS)
@@ -269,7 +269,10 @@ def found(results):
 
 def notices(results):
     """Return what was said, with the retrievers by what they do."""
-    return [reduce(lambda said, leg: said.replace(leg, LEGS[leg]), LEGS, notice) for notice in results.notices]
+    return [
+        reduce(lambda said, retriever: said.replace(retriever, KINDS[retriever]), KINDS, notice)
+        for notice in results.notices
+    ]
 
 
 def scores(results):

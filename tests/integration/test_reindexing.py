@@ -116,7 +116,7 @@ def test_rows_that_an_index_has_too_many_go_at_the_next_run(home, check):
         check(memory)
 
 
-def test_a_leg_that_is_added_later_is_filled(home, check):
+def test_a_retriever_that_is_added_later_is_filled(home, check):
     home.write("a.md", LONG)
     vectors, words = home.retrievers
     with home.open(retrieval=[{"type": words}]) as memory:

@@ -56,7 +56,7 @@ def small(home, memory):
 
 
 class TestModes:
-    def test_each_mode_asks_its_own_legs(self, home, small):
+    def test_each_mode_asks_its_own_retrievers(self, home, small):
         vectors, words = home.retrievers
         for mode, expected in (("hybrid", {vectors, words}), ("fts", {words}), ("vector", {vectors})):
             results = small.search("short tokens", mode=mode)
@@ -70,7 +70,7 @@ class TestModes:
         small.search("short tokens")
         assert home.recorder.questions == ["short tokens"]
 
-    def test_a_mode_without_a_leg_is_refused(self, home):
+    def test_a_mode_without_a_retriever_is_refused(self, home):
         vectors, words = home.retrievers
         for only, mode in ((vectors, "fts"), (words, "vector")):
             with home.open(retrieval=[{"type": only}]) as memory, pytest.raises(QueryError, match=f"mode {mode}: no"):
@@ -105,7 +105,7 @@ class TestModes:
         (notice,) = small.search("tokens", filters=Filters(source="notes/auth.md")).notices
         assert notice.startswith("no results with source 'notes/auth.md' (")
 
-    def test_both_legs_outrank_one(self, small):
+    def test_both_retrievers_outrank_one(self, small):
         results = small.search("we use short tokens")
         assert len(results[0].explain) == 2
         assert results[0].path == "notes/auth.md"
@@ -308,7 +308,7 @@ class TestFailures:
         with home.open(retrieval=only) as memory, pytest.raises(RetrievalError, match="liar"):
             memory.search("short tokens")
 
-    def leg(self, home, search, *, needs_vectors=False):
+    def retriever(self, home, search, *, needs_vectors=False):
         """Add a retriever ``mine`` whose search is the function."""
 
         class Mine:
@@ -321,11 +321,11 @@ class TestFailures:
         home.extra.append(("retriever", Component("mine", NoOptions, lambda _options, _place: Mine(), API)))
 
     @pytest.mark.usefixtures("small")
-    def test_a_leg_that_fails_is_named_and_the_others_answer(self, home):
+    def test_a_retriever_that_fails_is_named_and_the_others_answer(self, home):
         def fail(_query):
             raise RetrievalError("the shelf collapsed", hint="put it up again")
 
-        self.leg(home, fail)
+        self.retriever(home, fail)
         _, words = home.retrievers
         with home.open(retrieval=[{"type": words}, {"type": "mine"}]) as memory:
             results = memory.search("short tokens")
@@ -336,21 +336,21 @@ class TestFailures:
             memory.search("short tokens")
 
     @pytest.mark.usefixtures("small")
-    def test_a_leg_that_breaks_in_its_own_way_is_contained_too(self, home):
+    def test_a_retriever_that_breaks_in_its_own_way_is_contained_too(self, home):
         def fail(_query):
             raise KeyError("a bug of the plugin")
 
-        self.leg(home, fail)
+        self.retriever(home, fail)
         _, words = home.retrievers
         with home.open(retrieval=[{"type": words}, {"type": "mine"}]) as memory:
             results = memory.search("short tokens")
             assert results[0].path == "notes/auth.md"
             assert "mine" in results.notices[0]
 
-    def test_a_leg_that_ignores_the_filter_cannot_leak(self, home, small):
+    def test_a_retriever_that_ignores_the_filter_cannot_leak(self, home, small):
         with small._assembly.store.read() as snapshot:
             every = snapshot.keys("memory").tolist()
-        self.leg(home, lambda _query: [Hit(key, 1.0) for key in every])
+        self.retriever(home, lambda _query: [Hit(key, 1.0) for key in every])
         _, words = home.retrievers
         with home.open(retrieval=[{"type": words}, {"type": "mine"}]) as memory:
             assert paths(memory.search("tokens", filters=Filters(path="notes/lunch"))) == ["notes/lunch.md"]
@@ -358,7 +358,7 @@ class TestFailures:
     def test_keys_that_are_no_longer_there_are_left_out(self, home, small):
         with small._assembly.store.read() as snapshot:
             key = snapshot.keys("memory").tolist()[0]
-        self.leg(home, lambda _query: [Hit(10**9, 9.0), Hit(key, 1.0)])
+        self.retriever(home, lambda _query: [Hit(10**9, 9.0), Hit(key, 1.0)])
         with home.open(retrieval=[{"type": "mine"}]) as memory:
             assert len(memory.search("anything")) == 1
 

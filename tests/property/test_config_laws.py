@@ -73,7 +73,7 @@ def test_any_table_is_a_configuration_or_a_config_error(tmp_path_factory, table)
     if found is not None:
         assert all(isinstance(getattr(found, kind), Selection) for kind in COMPONENTS if kind != "language_model")
         assert all(isinstance(stage, Selection) for stage in found.reranking)
-        assert all(0 <= leg.weight < float("inf") for leg in found.retrieval)
+        assert all(0 <= retriever.weight < float("inf") for retriever in found.retrieval)
 
 
 @given(tables | memory_tables)

@@ -55,7 +55,7 @@ def test_what_comes_after_the_pool_has_the_least_confidence():
     assert weights[1:] == [0.3] * 5
 
 
-def test_a_leg_that_scores_all_alike_does_not_outvote_one_that_knows():
+def test_a_retriever_that_scores_all_alike_does_not_outvote_one_that_knows():
     """A model that never learned a language: fifty cosines between .70 and .75, against one chunk with the words."""
     guesses = Ranking("vectors", tuple(Hit(100 + rank, 0.75 - rank / 1000) for rank in range(50)))
     finds = Ranking("words", tuple(Hit(key, 20.0 / key) for key in range(1, 51)))
@@ -65,7 +65,7 @@ def test_a_leg_that_scores_all_alike_does_not_outvote_one_that_knows():
 
 
 @pytest.mark.parametrize("scores", [(0.0,), (0.0, 0.0), (7.0,), (5.0, 5.0, 5.0)])
-def test_equal_scores_of_a_leg_that_found_few_are_believed(scores):
+def test_equal_scores_of_a_retriever_that_found_few_are_believed(scores):
     ranking = Ranking("a", tuple(Hit(key, score) for key, score in enumerate(scores)))
     hits = ReciprocalRankFusion().fuse([ranking], 5)
     assert [part.weight for hit in hits for part in hit.contributions] == [1.0] * len(scores)
@@ -84,7 +84,7 @@ def test_weighted_is_the_convex_combination_of_scaled_scores():
     assert all(0 <= score <= 1 for score in scores.values())
 
 
-def test_equal_scores_of_a_leg_count_fully():
+def test_equal_scores_of_a_retriever_count_fully():
     (hit,) = WeightedFusion().fuse([Ranking("a", (Hit(7, -3.5),))], 5)
     assert math.isclose(hit.score, 1.0)
 
@@ -95,7 +95,7 @@ def test_ties_are_broken_by_key():
 
 
 @pytest.mark.parametrize(("options", "limit", "depth"), [({"pool": 10}, 3, 10), ({"pool": 10}, 25, 25)])
-def test_the_pool_is_how_deep_each_leg_is_read(options, limit, depth):
+def test_the_pool_is_how_deep_each_retriever_is_read(options, limit, depth):
     assert ReciprocalRankFusion(**options).depth(limit) == depth
 
 

@@ -143,10 +143,10 @@ SCORES = st.floats(-10, 10).map(lambda score: round(score, 2))
 @st.composite
 def rankings(draw):
     found = []
-    for leg in draw(st.lists(st.sampled_from("abcd"), unique=True, max_size=4)):
+    for retriever in draw(st.lists(st.sampled_from("abcd"), unique=True, max_size=4)):
         keys = draw(st.lists(st.integers(1, 30), unique=True, max_size=20))
         scores = sorted(draw(st.lists(SCORES, min_size=len(keys), max_size=len(keys))), reverse=True)
-        found.append(Ranking(leg, tuple(map(Hit, keys, scores)), draw(st.floats(0.1, 2))))
+        found.append(Ranking(retriever, tuple(map(Hit, keys, scores)), draw(st.floats(0.1, 2))))
     return found
 
 

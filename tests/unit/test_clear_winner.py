@@ -6,15 +6,18 @@ from klaw_core import Candidate, Contribution, Hit, StoredChunk, has_clear_winne
 from klaw_core.testing.values import cut_lines, make_document
 
 
-def candidate(key, **legs):
+def candidate(key, **retrievers):
     """Return a candidate with a (rank, raw) or (rank, raw, weight) in each of these retrievers."""
     document = make_document("notes/a.md", "a text")
     stored = StoredChunk(key, cut_lines(document)[0], document.path, document.source, document.created_at)
-    parts = tuple(Contribution(leg, rank, raw, *(weight or (1.0,)), 0.1) for leg, (rank, raw, *weight) in legs.items())
+    parts = tuple(
+        Contribution(retriever, rank, raw, *(weight or (1.0,)), 0.1)
+        for retriever, (rank, raw, *weight) in retrievers.items()
+    )
     return Candidate(stored, Hit(key, 1.0 / key, parts))
 
 
-def test_first_in_every_leg_and_far_ahead_in_one():
+def test_first_in_every_retriever_and_far_ahead_in_one():
     found = [candidate(1, fts5=(1, 10.0), vec=(1, 0.6)), candidate(2, fts5=(2, 7.0), vec=(2, 0.59))]
     assert has_clear_winner(found)
 
@@ -26,15 +29,15 @@ def test_first_everywhere_but_close():
 
 
 @pytest.mark.parametrize("vec", [{"vec": (2, 0.5)}, {}])
-def test_another_is_first_in_a_leg(vec):
+def test_another_is_first_in_a_retriever(vec):
     assert not has_clear_winner([candidate(1, fts5=(1, 10.0), **vec), candidate(2, fts5=(2, 1.0), vec=(1, 0.6))])
 
 
-def test_a_leg_without_weight_has_no_say():
+def test_a_retriever_without_weight_has_no_say():
     assert has_clear_winner([candidate(1, fts5=(1, 10.0)), candidate(2, fts5=(2, 1.0), vec=(1, 0.9, 0.0))])
 
 
-def test_a_leg_that_found_only_the_winner_is_clear():
+def test_a_retriever_that_found_only_the_winner_is_clear():
     assert has_clear_winner([candidate(1, fts5=(1, 3.0), vec=(1, 0.5)), candidate(2, vec=(2, 0.49))])
     assert has_clear_winner([candidate(1, fts5=(1, 3.0))])
 
@@ -54,7 +57,7 @@ def test_the_closest_rival_counts_wherever_it_stands():
     assert not has_clear_winner(found)
 
 
-def test_what_a_stage_before_did_is_not_a_leg():
+def test_what_a_stage_before_did_is_not_a_retriever():
     first = candidate(1, fts5=(1, 10.0))
     second = candidate(2, fts5=(2, 2.0))
     aged = Hit(2, 0.1, (*second.hit.contributions, Contribution("recency", 1, 400.0, 1.0, -0.4)))

@@ -57,7 +57,10 @@ class TestLayers:
         nothing = load_config(data_dir=tmp_path / "data", environment=EMPTY)
         empty = load("")
         assert (empty.store.type, empty.chunking.type, empty.embedding.type) == ("sqlite", "markdown", "onnx")
-        assert [(leg.type, leg.weight) for leg in empty.retrieval] == [("sqlite-vec", 1.0), ("fts5", 1.0)]
+        assert [(retriever.type, retriever.weight) for retriever in empty.retrieval] == [
+            ("sqlite-vec", 1.0),
+            ("fts5", 1.0),
+        ]
         assert (empty.fusion.type, empty.reranking, empty.sources) == ("rrf", (), ())
         assert (empty.disabled_plugins, empty.offline) == ((), False)
         assert empty.table == nothing.table
@@ -87,7 +90,7 @@ class TestLayers:
         assert load(user, memory={"embedding": {"type": "ollama", "model": "y"}}).embedding.options == {"model": "y"}
 
     def test_an_array_replaces_the_whole_array(self, load):
-        assert [leg.type for leg in load('[[memory.retrieval]]\ntype = "words"\n').retrieval] == ["words"]
+        assert [retriever.type for retriever in load('[[memory.retrieval]]\ntype = "words"\n').retrieval] == ["words"]
 
     def test_overlay_leaves_its_arguments_alone(self):
         lower, upper = {"a": {"type": "x", "k": 1}}, {"a": {"type": "y"}}
@@ -322,8 +325,8 @@ class TestProblems:
 
     @pytest.mark.parametrize(("weight", "number"), [("0", 0.0), ("-0.0", 0.0), ("2", 2.0), ("1e308", 1e308)])
     def test_any_such_weight_is_one(self, load, weight, number):
-        (leg,) = load(f"[[memory.retrieval]]\ntype = 'words'\nweight = {weight}\n").retrieval
-        assert (leg.weight, leg.options) == (number, {})
+        (retriever,) = load(f"[[memory.retrieval]]\ntype = 'words'\nweight = {weight}\n").retrieval
+        assert (retriever.weight, retriever.options) == (number, {})
 
     def test_a_weight_elsewhere_is_an_option(self, load):
         assert load("[memory.fusion]\nweight = 2\n").fusion.options == {"weight": 2}
