@@ -98,7 +98,8 @@ class Sources:
         if (broken := self.broken()) and (strays := self.strays()):
             names = ", ".join(f"{name}/" for name in sorted(strays))
             raise PluginError(
-                f"{names} would leave the index, but may belong to what does not work: {'; '.join(broken)}",
+                f"{names} would leave the index, but may belong to a plugin or extension that does not work: "
+                f"{'; '.join(broken)}",
                 hint=f"`klaw plugins`; or, to delete its documents, `klaw forget {min(strays)}/`",
             )
         return self.all()
