@@ -112,9 +112,9 @@ def _parse(value: Any) -> Workspace:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(f"not a workspace: {type(error).__name__}: {error}") from error
-    if not workspace.root.is_absolute() or not can_name(workspace.origin):
+    if not workspace.root.is_absolute() or "\0" in str(workspace.root) or not can_name(workspace.origin):
         raise RecordError(
-            f"not a workspace: {workspace.origin!r} is not a usable name, or {workspace.root} is not absolute"
+            f"not a workspace: {workspace.origin!r} is not a usable name, or {workspace.root} is not an absolute path"
         )
     return workspace
 
