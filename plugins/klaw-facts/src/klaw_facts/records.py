@@ -129,7 +129,7 @@ def batch_record(batch: Batch, ts: datetime) -> dict[str, Any]:
 
 def parse_batch(record: Mapping[str, Any]) -> Batch:
     """Return a batch. Raise RecordError."""
-    state = record.get("state")
+    state = _text(record, "state")
     if state not in {"done", "failed"}:
         raise RecordError("the state of a batch must be done or failed")
     names = ("facts", "confirmed", "refused", "tokens_in", "tokens_out", "calls")
@@ -163,13 +163,14 @@ def parse_digest(record: Mapping[str, Any]) -> Digest:
 
 def check_operation(record: Mapping[str, Any]) -> None:
     """Raise RecordError unless this is a valid line of the journal."""
-    op = record.get("op")
+    op = _text(record, "op")
     if op not in OPERATIONS:
         raise RecordError(f"unknown operation {op!r:.40}")
     if not _text(record, "id"):
         raise RecordError("id is empty")
-    if record.get("batch") is not None:
-        _text(record, "batch")
+    for name in ("batch", "by"):
+        if record.get(name) is not None:
+            _text(record, name)
     parse_ts(record.get("ts"))
     if op in _CHECKS:
         _CHECKS[op](record)
@@ -198,6 +199,8 @@ _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
 def _check_details(record: Mapping[str, Any]) -> None:
     """Raise RecordError unless the fields of an operation on a fact are valid."""
     if record["op"] == "edit":
+        if "changes" not in record:
+            raise RecordError("changes is missing")
         changes = _object(record, "changes")
         if unknown := changes.keys() - _EDITABLE:
             raise RecordError(f"an edit cannot change {', '.join(sorted(unknown))}")
