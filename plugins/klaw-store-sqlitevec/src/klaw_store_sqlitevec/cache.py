@@ -1,4 +1,4 @@
-"""The embedding cache: which of its vectors were of use when, which leave it, and how often it had what was wanted."""
+"""The embedding cache: times of use, eviction, and statistics."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-# A space that no collection is in is one that a reindex is building. After so long it will not be finished.
+# A space without a collection belongs to an unfinished reindex. After this long it counts as abandoned.
 _ABANDONED_MICROSECONDS = 30 * 24 * 3600 * 1_000_000
 
 
 def note_use(connection: apsw.Connection, space_id: int, hashes: Sequence[str]) -> None:
-    """Note that these entries are of use now. Their own rows, which hold the vectors, are not written."""
+    """Record the use of these entries. Their rows with the vectors are not written."""
     connection.execute(
         """INSERT INTO cache_uses (id, used_at)
            SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))
@@ -22,7 +22,7 @@ def note_use(connection: apsw.Connection, space_id: int, hashes: Sequence[str]) 
 
 
 def evict(connection: apsw.Connection, max_entries: int) -> int:
-    """Drop what was used the longest time ago, and what is left of spaces that were given up; return how many went."""
+    """Remove the least recently used entries, and those of abandoned spaces; return the number removed."""
     connection.execute(
         """DELETE FROM vector_spaces
            WHERE id NOT IN (SELECT space_id FROM collection_spaces) AND NOT EXISTS (
@@ -44,7 +44,7 @@ def evict(connection: apsw.Connection, max_entries: int) -> int:
 
 
 def count_lookups(connection: apsw.Connection, found: int, computed: int) -> None:
-    """Add to the statistics: vectors that were wanted and cached, and those that had to be computed."""
+    """Add to the statistics: vectors that were found in the cache, and those that had to be computed."""
     connection.execute(
         """INSERT INTO cache_counts (id, found, computed) VALUES (1, ?, ?)
            ON CONFLICT (id) DO UPDATE SET found = found + excluded.found, computed = computed + excluded.computed""",
@@ -53,7 +53,7 @@ def count_lookups(connection: apsw.Connection, found: int, computed: int) -> Non
 
 
 def cache_statistics(connection: apsw.Connection) -> Mapping[str, int | str]:
-    """Return the cache's entries and bytes, and how often it had what was wanted."""
+    """Return the cache's number of entries, its bytes, and its hit rate."""
     sql = """SELECT COALESCE(SUM(entries), 0), COALESCE(SUM(entries * dimension * 2), 0)
              FROM (SELECT space_id, COUNT(*) AS entries FROM embedding_cache GROUP BY space_id)
              JOIN vector_spaces ON vector_spaces.id = space_id"""
@@ -65,5 +65,5 @@ def cache_statistics(connection: apsw.Connection) -> Mapping[str, int | str]:
 
 
 def _now() -> int:
-    """Return microseconds since 1970: fine enough to tell one transaction from the next."""
+    """Return microseconds since 1970, fine enough to distinguish consecutive transactions."""
     return time.time_ns() // 1000

@@ -1,4 +1,4 @@
-"""What a rebuild takes along of the embedding cache, and what it leaves."""
+"""Copy the embedding cache into a rebuilt database, and remove vectors that are no longer needed."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from klaw_store_sqlitevec.snapshot import SqliteSnapshot
     from klaw_store_sqlitevec.transaction import SqliteTransaction
 
-# Chunks that are read at once: a few megabytes of text.
+# Chunks per read: a few megabytes of text.
 _CHUNKS = 1024
-# Two vectors of one text in one space agree to this, or are of different models. Of one model in 8 bits and in float32
-# the probe agrees to .997, but a short text may to .98 only.
+# The lowest cosine of two vectors of one text from the same weights. Between int8 and float32 the probe agrees to
+# .997, but a short text may agree only to .98.
 _SAME_MODEL = 0.98
-# Texts of a space that are compared. The first of them is what a rebuild proves the weights by.
+# Texts per space that are compared. A rebuild checks the weights with the first of them.
 _COMPARED = 64
 
 
 def copy_cache(transaction: SqliteTransaction, other: apsw.Connection, location: str) -> None:
-    """Copy the embedding cache of another database, space by space: row numbers mean nothing elsewhere.
+    """Copy the embedding cache of another database, space by space, because row ids differ between databases.
 
-    What is damaged there is left out. An error of reading names ``location``, which is the other's.
+    Damaged vectors are left out. An error of reading names ``location``, the path of the other database.
     """
 
     def read(sql: str, *values: object) -> Iterator[Any]:
-        with store_errors(location):  # here: around the whole it would take the errors of writing for the other's
+        with store_errors(location):  # only around reading: errors of writing belong to this database
             yield from other.execute(sql, values)
 
     mine = transaction.resource
@@ -64,7 +64,7 @@ def copy_cache(transaction: SqliteTransaction, other: apsw.Connection, location:
 
 
 def sample_weights(snapshot: SqliteSnapshot) -> Mapping[VectorSpace, Mapping[str, Vector]]:
-    """Return some cached vectors of every space, by hash: enough to tell its model from others."""
+    """Return some cached vectors of every space, by hash, enough to distinguish its model from others."""
     connection = snapshot.resource
     sql = "SELECT hash FROM embedding_cache WHERE space_id = ? ORDER BY id LIMIT ?"
     sample = {}
@@ -78,7 +78,7 @@ def sample_weights(snapshot: SqliteSnapshot) -> Mapping[VectorSpace, Mapping[str
 
 
 def has_other_weights(snapshot: SqliteSnapshot, sample: Mapping[VectorSpace, Mapping[str, Vector]]) -> bool:
-    """Return whether a text has another vector in one space than here: a model has changed under its name."""
+    """Return whether a text has another vector than in the sample, so that a model has changed under its name."""
     for space, new in sample.items():
         old = snapshot.cached_vectors(space, list(new))
         if any(float(vector @ new[digest]) < _SAME_MODEL for digest, vector in old.items()):
@@ -87,15 +87,15 @@ def has_other_weights(snapshot: SqliteSnapshot, sample: Mapping[VectorSpace, Map
 
 
 def prune_cache(transaction: SqliteTransaction, left: AbstractSet[VectorSpace]) -> None:
-    """Drop the vectors of the spaces that a rebuild has left, and in those it comes to, of texts that no chunk has.
+    """Remove cached vectors of spaces that a rebuild has left, and, in the spaces in use, of texts without a chunk.
 
-    Any other space is one that an interrupted move was building: its vectors may have been paid for.
+    Other spaces belong to interrupted reindexes. They are kept, because their vectors may have been paid for.
     """
     connection = transaction.resource
     for space in left - used_spaces(transaction):
         connection.execute("DELETE FROM vector_spaces WHERE id = ?", (transaction.space_id(space),))  # cascades
     in_use = "(SELECT id FROM embedding_cache WHERE space_id IN (SELECT space_id FROM collection_spaces))"
-    connection.execute(f"DELETE FROM cache_documents WHERE id IN {in_use}")  # their chunks say whose they are
+    connection.execute(f"DELETE FROM cache_documents WHERE id IN {in_use}")  # their documents are known from the chunks
     held = _chunk_hashes(transaction)
     rows: list[Any] = connection.execute(
         "SELECT id, hash FROM embedding_cache WHERE space_id IN (SELECT space_id FROM collection_spaces)"
@@ -105,12 +105,12 @@ def prune_cache(transaction: SqliteTransaction, left: AbstractSet[VectorSpace]) 
 
 
 def used_spaces(snapshot: SqliteSnapshot) -> set[VectorSpace]:
-    """Return the spaces that the collections are in."""
+    """Return the spaces of all collections."""
     return {record.space for record in map(snapshot.space, snapshot.collections()) if record is not None}
 
 
 def _chunk_hashes(transaction: SqliteTransaction) -> set[bytes]:
-    """Return the hash of every chunk, of all collections."""
+    """Return the embedding hash of every chunk of all collections."""
     hashes: set[bytes] = set()
     for collection in transaction.collections():
         keys = transaction.keys(collection).tolist()

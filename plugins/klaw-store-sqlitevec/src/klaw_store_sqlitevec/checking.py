@@ -1,4 +1,4 @@
-"""What can be wrong with the file itself: who may read it, what lies next to it, what SQLite finds in it."""
+"""Checks of the file: permissions, files next to it, and SQLite's own checks."""
 
 import shutil
 import stat
@@ -14,9 +14,9 @@ from klaw_store_sqlitevec.schema import chunk_table
 from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 from klaw_store_sqlitevec.vector_codec import VECTOR_COLUMN, decode_vector
 
-# After a checkpoint the log is cut to 64 MiB (journal_size_limit); one this large was not checkpointed for long.
+# A checkpoint truncates the log to 64 MiB (journal_size_limit); a log of this size was not checkpointed for long.
 _LARGE_LOG_BYTES = 256 << 20
-# Beside what a rebuild needs, which is as much again as the database has.
+# Required in addition to the space for a rebuild, which is the size of the database.
 _SPARE_BYTES = 64 << 20
 _PRIVATE = 0o600
 _MOST_PROBLEMS = 20
@@ -24,7 +24,7 @@ _FIX = "klaw doctor --fix"
 
 
 def check_modes(database: Path, *, fix: bool) -> Iterator[Finding]:
-    """Look whether only the owner may read the files."""
+    """Check that only the owner may read the files."""
     for suffix in SIDE_FILES:
         path = Path(f"{database}{suffix}")
         try:
@@ -43,7 +43,7 @@ def check_modes(database: Path, *, fix: bool) -> Iterator[Finding]:
 
 
 def check_space(database: Path) -> Iterator[Finding]:
-    """Look whether the disk has room for the log and for a rebuild."""
+    """Check that the disk has room for the log and for a rebuild."""
     free = shutil.disk_usage(database.parent).free
     needed = database.stat().st_size + _SPARE_BYTES
     if free < needed:
@@ -54,7 +54,7 @@ def check_space(database: Path) -> Iterator[Finding]:
 
 
 def check_log(database: Path) -> Iterator[Finding]:
-    """Look whether the write-ahead log has grown out of bounds."""
+    """Check the size of the write-ahead log."""
     log = Path(f"{database}-wal")
     try:
         size = log.stat().st_size
@@ -66,7 +66,7 @@ def check_log(database: Path) -> Iterator[Finding]:
 
 
 def check_leftovers(database: Path, leftovers: Iterable[Path]) -> Iterator[Finding]:
-    """Report what an interrupted rebuild left, unless there is nothing."""
+    """Report files that an interrupted rebuild left."""
     paths = sorted(leftovers)
     if paths:
         size = sum(path.stat().st_size for path in paths)
@@ -76,7 +76,7 @@ def check_leftovers(database: Path, leftovers: Iterable[Path]) -> Iterator[Findi
 
 
 def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
-    """Let SQLite look at every page, index and reference. What it says of virtual tables is left to their owners."""
+    """Let SQLite check every page, index and reference. Owners of virtual tables check those themselves."""
     try:
         sql = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL %'"
         virtual = [str(name) for (name,) in connection.execute(sql)]
@@ -102,7 +102,7 @@ SELECT (SELECT COUNT(*) FROM (SELECT key FROM messages EXCEPT SELECT id FROM mes
 
 
 def check_messages(connection: apsw.Connection, location: str) -> Iterator[Finding]:
-    """Compare the words of messages with the messages; that includes a statement that needs a write transaction."""
+    """Compare the index of messages with the messages. One statement needs a write transaction."""
     problem = ""
     try:
         connection.execute("INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)")
@@ -116,7 +116,7 @@ def check_messages(connection: apsw.Connection, location: str) -> Iterator[Findi
 
 
 def check_chunks(snapshot: SqliteSnapshot, location: str) -> Iterator[Finding]:
-    """Look whether the rows of chunks are what was written."""
+    """Check the checksums of all chunks."""
     for collection in snapshot.collections():
         keys = snapshot.damaged(collection)
         if keys:
@@ -125,7 +125,7 @@ def check_chunks(snapshot: SqliteSnapshot, location: str) -> Iterator[Finding]:
 
 
 def renew_damaged(snapshot: SqliteSnapshot) -> None:
-    """Let documents with damaged rows count as changed, so that the next index run writes them again."""
+    """Mark documents with damaged rows as changed, so that the next index run writes them again."""
     for collection in snapshot.collections():
         table = chunk_table(collection).name
         snapshot.resource.executemany(
@@ -135,7 +135,7 @@ def renew_damaged(snapshot: SqliteSnapshot) -> None:
 
 
 def check_cache(connection: apsw.Connection, location: str) -> Iterator[Finding]:
-    """Look whether every cached vector is a unit vector of its space: an index is rebuilt from them."""
+    """Check that every cached vector is a unit vector of its space, because indexes are rebuilt from them."""
     bad = bad_cache_rows(connection)
     if bad:
         yield Finding("cache", "error", f"{len(bad):,} cached vectors are damaged", location, _FIX)

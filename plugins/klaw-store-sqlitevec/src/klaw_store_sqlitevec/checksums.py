@@ -1,6 +1,6 @@
-"""A checksum over each chunk's row, so that a row that is not what was written is noticed when it is read.
+"""A checksum for each chunk's row, so that a damaged row is detected when it is read.
 
-It covers what is the chunk's own: its text, its id and its place. A CRC finds every change of up to 32 bits in a row.
+It covers the chunk's text, id and position. A CRC-32 detects every burst of errors of up to 32 bits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def checksum(values: Sequence[Any]) -> int:
 
 
 def add_checksums(connection: apsw.Connection, table: str) -> None:
-    """Add the column to a table, and fill it. A text that is no Unicode any more gets a checksum that does not fit."""
+    """Add the column to a table, and fill it. A text that is not valid UTF-8 gets a wrong checksum."""
 
     def of_bytes(*values: Any) -> int:
         content, chunk_id, start, end, first, last, heading, continues, context = values
@@ -39,7 +39,7 @@ def add_checksums(connection: apsw.Connection, table: str) -> None:
         return checksum((content, chunk_id, start, end, first, last, heading, continues, context))
 
     places = ("start_offset", "end_offset", "start_line", "end_line")
-    # As bytes: a text that cannot be decoded would end the migration.
+    # Read as bytes, because a text that cannot be decoded would stop the migration.
     given = ", ".join(name if name in places else f"CAST({name} AS BLOB)" for name in COLUMNS)
     connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
     connection.create_scalar_function("klaw_checksum", of_bytes, len(COLUMNS))

@@ -1,4 +1,4 @@
-"""Connections to the file: opened private and safe, lent to one thread at a time."""
+"""Connections to the file: private, configured for durability, and used by one thread at a time."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ from klaw_store_sqlitevec.schema import OLDEST_SQLITE
 
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _CACHE_KIB = 16 * 1024
-# How long emptying the log waits for readers of older snapshots.
+# Seconds that emptying the log waits for readers of older snapshots.
 _EMPTYING_MS = 1000
 _RETRY_SECONDS = 0.01
 _LOG_BYTES = 256 * 1024
@@ -27,9 +27,9 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Connections:
-    """One writer and as many readers as threads ask for at once; readers are kept for the next.
+    """One writer, and a reader for each thread that reads at the same time. Readers are reused.
 
-    ``prepare`` is called with every fresh connection.
+    ``prepare`` is called with every new connection.
     """
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float, prepare: Callable[[apsw.Connection], None]) -> None:
@@ -47,10 +47,10 @@ class Connections:
 
     @contextmanager
     def reader(self) -> Iterator[apsw.Connection]:
-        """Lend a connection inside one read transaction: everything read in the block is one snapshot."""
+        """Yield a connection in a read transaction: everything read in the block is one snapshot."""
         self._check_usable()
         idle = self._take_idle()
-        # One that was kept was opened for writing: nothing that it reads can be changed behind SQLite's back.
+        # A reused connection was opened for writing, so SQLite notices all changes of what it reads.
         unchanged = nullcontext() if idle else refuse_changes(self._path)
         with GATE.inside(), store_errors(str(self._path)), unchanged:
             connection = self._open() if idle is None else idle
@@ -60,16 +60,18 @@ class Connections:
                 connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
                 yield connection
             finally:
-                if self._process == os.getpid():  # a child that was forked in the block leaves it to its parent
+                if (
+                    self._process == os.getpid()
+                ):  # a child that was forked inside the block leaves the connection to its parent
                     _roll_back(connection)
                     self._give_back(connection)
 
     @contextmanager
     def writer(self) -> Iterator[apsw.Connection]:
-        """Lend the writing connection inside one immediate transaction; commit at the end, roll back on any error.
+        """Yield the writing connection in an immediate transaction; commit at the end, roll back on any error.
 
-        apsw's own ``with connection`` is not used: it holds the GIL while it waits for the lock, and it masks
-        a full disk with the error of its own rollback.
+        apsw's ``with connection`` is not used, because it holds the GIL while it waits for the lock, and replaces the
+        error of a full disk by that of its rollback.
         """
         self._check_usable()
         with self._writing, GATE.inside(), store_errors(str(self._path)):
@@ -80,7 +82,7 @@ class Connections:
 
     @contextmanager
     def overwriter(self) -> Iterator[apsw.Connection]:
-        """Lend the writing connection outside of any transaction, for SQLite's backup to write through."""
+        """Yield the writing connection outside any transaction, as the target of SQLite's backup."""
         self._check_usable()
         with self._writing, GATE.inside(), store_errors(str(self._path)):
             connection = self._open_writer()
@@ -88,10 +90,10 @@ class Connections:
                 yield connection
 
     def empty_log(self) -> None:
-        """Move everything from the log into the file, unless readers of older snapshots are, for long, in the way."""
+        """Move everything from the log into the file, unless readers of older snapshots prevent it for too long."""
         deadline = time.monotonic() + min(_EMPTYING_MS, self._busy_timeout_ms) / 1000
         with self.overwriter() as connection:
-            connection.set_busy_timeout(0)  # waiting in SQLite would hold its write lock meanwhile
+            connection.set_busy_timeout(0)  # waiting inside SQLite would hold its write lock
             try:
                 while next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]:  # busy
                     if time.monotonic() > deadline:
@@ -114,7 +116,7 @@ class Connections:
             raise
 
     def _open_writer(self) -> apsw.Connection:
-        """Return the writing connection. Where only reading is possible SQLite would let a transaction begin."""
+        """Return the writing connection. Check that it can write, because SQLite would still begin a transaction."""
         if self._writer is None:
             connection = self._open()
             if connection.readonly("main"):
@@ -124,12 +126,12 @@ class Connections:
         return self._writer
 
     def renew(self) -> None:
-        """Close idle connections, so that the next ones are prepared again."""
+        """Close idle connections, so that new ones are opened and prepared."""
         with self._writing, GATE.inside(), self._lending:
             self._close_all()
 
     def close(self) -> None:
-        """Close everything; connections on loan are closed when they come back. Those of a parent are left alone."""
+        """Close all connections, those in use when they are returned. A forked child leaves its parent's alone."""
         with self._writing, GATE.inside(), self._lending:
             self._closed = True
             self._lock.close()
@@ -137,7 +139,7 @@ class Connections:
                 self._close_all()
 
     def _forget_parent(self) -> None:
-        """In a child of a fork: hold none of the locks that threads of the parent held, nor that of its file."""
+        """Replace, in a forked child, the locks that threads of the parent held, and the parent's file lock."""
         self._writing, self._lending = threading.RLock(), threading.Lock()
         self._lock.close()
 
@@ -147,7 +149,7 @@ class Connections:
 
     def _give_back(self, connection: apsw.Connection) -> None:
         with self._lending:
-            if self._closed or connection.readonly("main"):  # which may have been opened as one that never changes
+            if self._closed or connection.readonly("main"):  # it may have been opened as immutable
                 _close(connection)
             else:
                 self._idle.append(connection)
@@ -167,7 +169,7 @@ class Connections:
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         if not connection.readonly("main"):
             self._enter_wal(connection)
-            # FULL, not NORMAL: after a power cut NORMAL may lose the last commits that were acknowledged.
+            # FULL, because after a power cut NORMAL may lose the last acknowledged commits.
             connection.pragma("synchronous", "full")
             connection.pragma("secure_delete", "on")
             connection.pragma("journal_size_limit", _JOURNAL_LIMIT_BYTES)
@@ -178,7 +180,7 @@ class Connections:
         return connection
 
     def _open_for_writing(self) -> apsw.Connection:
-        # Created private first: SQLite gives the log and the shared memory the permissions of the file.
+        # Create the file privately first, because SQLite gives the log and shared memory the same permissions.
         if not self._path.exists():
             try:
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -187,7 +189,7 @@ class Connections:
         return apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
 
     def _enter_wal(self, connection: apsw.Connection) -> None:
-        """Switch to write-ahead mode. SQLite does not wait here while others do the same to a file that is new."""
+        """Switch to write-ahead mode; wait here while others do the same to a new file, because SQLite does not."""
         deadline = time.monotonic() + self._busy_timeout_ms / 1000
         while True:
             try:
@@ -211,7 +213,7 @@ class Connections:
 
 @contextmanager
 def full_disks(*connections: apsw.Connection) -> Iterator[None]:
-    """Raise FullError for an error of one of these connections that means it: SQLite calls only ENOSPC a full disk."""
+    """Raise FullError for other errors that mean a full disk, because SQLite recognises only ENOSPC as one."""
     try:
         yield
     except apsw.IOError as error:
@@ -222,18 +224,18 @@ def full_disks(*connections: apsw.Connection) -> Iterator[None]:
 
 @contextmanager
 def lacking_room(path: Path, source: Path) -> Iterator[None]:
-    """Raise FullError for an I/O error of which SQLite says no more, if ``source`` does not fit next to ``path``."""
+    """Raise FullError for an unspecific I/O error if ``source`` does not fit next to ``path``."""
     try:
         yield
     except apsw.IOError as error:
-        # In the log each page has a header besides, and it begins with what stood in it before.
+        # Each page in the log has a header, and the log may already have content.
         if not _has_room(path.parent, source.stat().st_size * 21 // 20 + _LOG_BYTES):
             raise apsw.FullError(str(error)) from error
         raise
 
 
 def _has_room(directory: Path, size: int) -> bool:
-    """Return whether a file of so many bytes can be made: neither the disk nor a quota is in the way."""
+    """Return whether a file of this size can be created, within disk and quota."""
     from tempfile import TemporaryFile
 
     try:
@@ -245,13 +247,13 @@ def _has_room(directory: Path, size: int) -> bool:
 
 
 def _roll_back(connection: apsw.Connection) -> None:
-    """End the transaction, unless SQLite has done so itself (a full disk, an I/O error)."""
+    """End the transaction, unless SQLite has already done so (a full disk, an I/O error)."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
 
 
 def _close(connection: apsw.Connection) -> None:
-    """Close a connection. What the last one cannot copy back from the log then, on a full disk, stays in the log."""
+    """Close a connection. On a full disk, content that cannot be copied from the log stays in the log."""
     with suppress(apsw.Error):
         connection.close()
 

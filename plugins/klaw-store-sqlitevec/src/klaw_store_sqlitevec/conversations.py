@@ -1,8 +1,7 @@
 """The tables of conversations: ``messages`` with its full-text index, ``sessions``, ``summaries``, ``message_files``.
 
-``messages_fts`` holds the words of ``messages``, treated as those of chunks are, and is written along with it,
-statement by statement: triggers would cost twice the time. A message's key is explicit, because implicit row numbers
-may change on VACUUM.
+``messages_fts`` contains the words of ``messages``, normalised like those of chunks. Both are written together, without
+triggers, which would take twice the time. A message's key is explicit, because implicit row ids may change on VACUUM.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ CREATE TABLE message_files (
 ) WITHOUT ROWID;
 """
 
-# Without the text: what is indexed is not what was said but its words, as :func:`index_text` treats them.
+# Contentless, because the indexed text is not the message but the result of :func:`index_text`.
 _TREATED_WORDS = """
 DROP TABLE messages_fts;
 CREATE VIRTUAL TABLE messages_fts USING fts5 (
@@ -98,7 +97,7 @@ def create_tables(connection: apsw.Connection) -> None:
 
 
 def treat_words(connection: apsw.Connection) -> None:
-    """Make the index of words again, with words as those of chunks are."""
+    """Create the index of words again, with words normalised like those of chunks."""
     connection.execute(_TREATED_WORDS)
     fill_words(connection)
 
@@ -110,12 +109,12 @@ def refill_words(connection: apsw.Connection) -> None:
 
 
 def fill_words(connection: apsw.Connection) -> None:
-    """Index the words of every message, none of which are indexed."""
+    """Index the words of every message into an empty index."""
     rows: list[Any] = connection.execute("SELECT key FROM messages").fetchall()
     for (key,) in rows:
         try:
             content = connection.execute("SELECT content FROM messages WHERE key = ?", (key,)).get
-        except UnicodeDecodeError:  # a damaged row, which the doctor finds
+        except UnicodeDecodeError:  # a damaged row; the doctor finds it
             continue
         connection.execute(_INSERT_WORDS, (key, index_text(content)))
 
@@ -130,7 +129,7 @@ class SqliteMessages:
     """The rows of conversations, read and written through one connection's transaction."""
 
     resource: apsw.Connection
-    # Not empty once something is to leave no trace in the bytes of the files either.
+    # Not empty if something must also be erased from the bytes of the files.
     erasing: set[str] = field(factory=set)
 
     def all(self, chat_id: str, /) -> Sequence[StoredMessage]:
@@ -138,7 +137,7 @@ class SqliteMessages:
         return self._rows("chat_id = ? ORDER BY day, position", (chat_id,))
 
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
-        """Return messages that hold any word of ``text``, by BM25."""
+        """Return messages with any word of ``text``, ranked by BM25."""
         match = match_expression(text, self._has)
         if not match:
             return ()
@@ -154,13 +153,13 @@ class SqliteMessages:
         return self.resource.execute(sql, (render([term]),)).fetchone() is not None
 
     def chats(self) -> Sequence[str]:
-        """Return every chat of which anything is mirrored, in order of name."""
+        """Return the names of the chats that have rows, sorted."""
         sql = """SELECT chat_id FROM sessions UNION SELECT chat_id FROM message_files
                  UNION SELECT chat_id FROM summaries ORDER BY 1"""
         return [name for (name,) in self.resource.execute(sql)]
 
     def session(self, chat_id: str, /) -> Session | None:
-        """Return where a chat stands, or None if it has no messages, or its row is damaged."""
+        """Return the state of a chat; None if it has no messages, or its row is damaged."""
         from klaw_core import Session
 
         row = self.resource.execute(
@@ -187,7 +186,7 @@ class SqliteMessages:
         return tuple(summary for summary in found if summary is not None)
 
     def files(self, chat_id: str, /) -> Mapping[date, JournalFileState]:
-        """Return how far each file of a chat is mirrored, by day."""
+        """Return, by day, how much of each journal file of a chat the rows contain."""
         from klaw_core import JournalFileState
 
         sql = "SELECT day, end, recipe, checksum FROM message_files WHERE chat_id = ?"
@@ -196,7 +195,7 @@ class SqliteMessages:
         return {file.day: file for file in files}
 
     def insert(self, messages: Sequence[StoredMessage], /) -> int:
-        """Add messages and return how many are new. Of two with one id in a chat, the earlier in place stays."""
+        """Add messages; return the number of new ones. Of two with the same id in a chat, the earlier place stays."""
         new = 0
         for message in messages:
             found = self.resource.execute(
@@ -215,7 +214,7 @@ class SqliteMessages:
         return new
 
     def put_file(self, file: JournalFileState, /) -> None:
-        """Record how far a file is mirrored."""
+        """Record how much of a journal file the rows contain."""
         self.resource.execute(
             "INSERT INTO message_files (chat_id, day, end, recipe, checksum) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (chat_id, day) DO UPDATE "
@@ -224,7 +223,7 @@ class SqliteMessages:
         )
 
     def put_summaries(self, chat_id: str, summaries: Sequence[Summary], /) -> None:
-        """Make these the chat's summaries."""
+        """Replace the chat's summaries."""
         self.resource.execute("DELETE FROM summaries WHERE chat_id = ?", (chat_id,))
         self.resource.executemany(
             "INSERT INTO summaries (chat_id, from_message_id, to_message_id, file_path, created_at, content) "
@@ -243,14 +242,14 @@ class SqliteMessages:
         )
 
     def purge(self, chat_id: str, /) -> int:
-        """Remove everything of a chat; return how many messages that were."""
+        """Remove all rows of a chat; return the number of messages."""
         self.erasing.add("messages")
         where, values = "WHERE chat_id = ?", (chat_id,)
         rows: list[Any] = self.resource.execute(f"SELECT key FROM messages {where}", values).fetchall()
         try:
             whole: list[Any] = self.resource.execute(f"SELECT key, content FROM messages {where}", values).fetchall()
             self._delete(whole)
-        except UnicodeDecodeError:  # what cannot be read cannot be taken out of the index of words alone
+        except UnicodeDecodeError:  # the words of an unreadable message cannot be removed individually
             self.resource.execute(f"DELETE FROM messages {where}", values)
             refill_words(self.resource)
         for table in ("sessions", "summaries", "message_files"):
@@ -276,14 +275,13 @@ class SqliteMessages:
         self.resource.execute(_INSERT_WORDS, (key, index_text(message.content)))
 
     def _delete(self, rows: Sequence[tuple[int, str]]) -> None:
-        """Remove messages, given with the content that their words were indexed from."""
-        # An index without content forgets by being told what it was given (https://sqlite.org/fts5.html, 6.3).
+        """Remove messages, given with the content from which their words were indexed."""
         forget = "INSERT INTO messages_fts (messages_fts, rowid, content) VALUES ('delete', ?, ?)"
         self.resource.executemany(forget, ((key, index_text(content)) for key, content in rows))
         self.resource.executemany("DELETE FROM messages WHERE key = ?", ((key,) for key, _ in rows))
 
     def _derive_session(self, chat_id: str) -> None:
-        """Make the chat's session what its messages say."""
+        """Compute the chat's session from its messages."""
         self.resource.execute(
             """
             INSERT INTO sessions (chat_id, model, segment_start, created_at)
@@ -303,12 +301,12 @@ class SqliteMessages:
         )
 
     def _rows(self, where: str, values: tuple[object, ...], joined: str = "messages") -> tuple[StoredMessage, ...]:
-        """Return messages; those that are damaged are left out."""
+        """Return messages without damaged ones."""
         sql = f"SELECT {{}} FROM {joined} WHERE {where}"
         columns = ", ".join(f"messages.{name}" for name in _COLUMNS.split(", "))
         try:
             return tuple(_message(row) for row in self.resource.execute(sql.format(columns), values))
-        except ValueError:  # of a damaged row; the others are read one by one
+        except ValueError:  # one row is damaged; read them one by one
             keys: list[Any] = self.resource.execute(sql.format("messages.key"), values).fetchall()
             alone = f"SELECT {columns} FROM messages WHERE key = ?"
             found = (_readable(_message, self.resource, alone, key) for (key,) in keys)
@@ -316,7 +314,7 @@ class SqliteMessages:
 
 
 def _readable(make: Callable[[Any], T], connection: apsw.Connection, sql: str, key: int) -> T | None:
-    """Return what is made of one row; None if it is damaged."""
+    """Return the value built from one row; None if the row is damaged."""
     try:
         return make(connection.execute(sql, (key,)).fetchone())
     except ValueError:

@@ -1,4 +1,4 @@
-"""SQLite's errors as Klaw's, each with the file it concerns and what fixes it."""
+"""Convert SQLite's errors to Klaw's, each with the file and a hint."""
 
 import re
 from collections.abc import Iterator
@@ -15,18 +15,18 @@ from klaw_core import (
     StoreReadOnlyError,
 )
 
-# It replaces every page, and keeps the vectors that were computed, if it can still read them.
+# A reindex replaces every page, and keeps the cached vectors that it can still read.
 _REINDEX = "klaw reindex"
 _START_OVER = "move it away and run `klaw index`; it will be rebuilt from your files"
-#: What fixes a database that has damaged pages.
+#: The hint for a database with damaged pages.
 FIX_PAGES = f"`{_REINDEX}`; if that fails too, {_START_OVER}"
-# Somebody else has dropped or changed a table.
+# Another program has dropped or changed a table.
 _LACKING = re.compile(r"no such (?:table|column)|table .* has no column named")
 
 
 @contextmanager
 def store_errors(location: str) -> Iterator[None]:
-    """Raise the StoreError that an apsw error inside the block means."""
+    """Convert an apsw error inside the block to a StoreError."""
     try:
         yield
     except (apsw.BusyError, apsw.LockedError) as error:
@@ -52,8 +52,8 @@ def store_errors(location: str) -> Iterator[None]:
 
 
 def _store_error(location: str, error: apsw.Error) -> StoreError:
-    """Return what an error of SQLite means that has no class of its own."""
-    # The shared memory of a log is a small file, which cannot be made where the disk is full.
+    """Return the StoreError for an SQLite error without a specific class."""
+    # On a full disk, the shared memory of the log, a small file, cannot be created.
     if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
         return _full(location)
     if isinstance(error, apsw.SQLError) and _LACKING.match(str(error)):
@@ -62,7 +62,7 @@ def _store_error(location: str, error: apsw.Error) -> StoreError:
 
 
 def damaged_vectors(problem: str) -> RetrievalError:
-    """Return the error that vectors cannot be used as they are: `klaw doctor --fix` repairs values, not pages."""
+    """Return the error for damaged vectors. Its hint is `klaw doctor --fix`, which repairs values but not pages."""
     return RetrievalError(problem, hint=_REINDEX)
 
 

@@ -1,7 +1,7 @@
-"""Vectors in vec0 tables: exact nearest neighbours. Where vec0 does not load they can be read, and be taken out.
+"""Vectors in vec0 tables: exact nearest neighbours. Without vec0, they can still be read and removed.
 
-Vectors have unit length, so the Euclidean distance d that vec0 scans fastest ranks as the cosine does, and
-the cosine similarity is 1 - d²/2.
+Vectors have unit length. So the Euclidean distance d, which vec0 computes fastest, gives the same order as the cosine,
+and the cosine similarity is 1 - d²/2.
 """
 
 import re
@@ -26,7 +26,7 @@ _DECLARED = re.compile(r"\bfloat\[(\d+)\]")
 
 @frozen(eq=False, repr=False)
 class Block:
-    """What one row of vec0's chunks holds: the places that are taken, of each the key, and its vector, (n, d)."""
+    """The content of one row of vec0's chunks: the used places, their keys, and their vectors of shape (n, d)."""
 
     id: int
     places: NDArray[np.int64]
@@ -40,35 +40,35 @@ def vec_table(collection: str) -> str:
 
 
 def exists(connection: apsw.Connection, collection: str) -> bool:
-    """Return whether the collection has its table."""
+    """Return whether the collection has a vec0 table."""
     return has_table(connection, vec_table(collection))
 
 
 def make(connection: apsw.Connection, collection: str, dimension: int) -> None:
-    """Make the collection's table, empty."""
+    """Create the collection's table, empty."""
     connection.execute(f"CREATE VIRTUAL TABLE {vec_table(collection)} USING vec0(embedding float[{dimension:d}])")
 
 
 def drop(connection: apsw.Connection, collection: str) -> None:
-    """Remove the collection's table and all in it."""
+    """Drop the collection's table."""
     connection.execute(f"DROP TABLE IF EXISTS {vec_table(collection)}")
 
 
 def empty(connection: apsw.Connection, collection: str) -> None:
-    """Remove all that is in the collection's table, past vec0: only that could remove the table itself."""
+    """Delete the content of the collection's table without vec0, which would be needed to drop the table itself."""
     for part in ("rowids", "chunks", "vector_chunks00"):
         connection.execute(f"DELETE FROM {vec_table(collection)}_{part}")
 
 
 def declared_dimension(connection: apsw.Connection, collection: str) -> int | None:
-    """Return how many dimensions the table's vectors have, None if it does not say."""
+    """Return the dimension that the table declares; None if it cannot be determined."""
     sql = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (vec_table(collection),)).get
     found = _DECLARED.search(str(sql))
     return int(found[1]) if found else None
 
 
 def count(connection: apsw.Connection, collection: str) -> int:
-    """Return how many vectors there are."""
+    """Return the number of vectors."""
     return int(connection.execute(f"SELECT COUNT(*) FROM {vec_table(collection)}_rowids").get)
 
 
@@ -84,7 +84,7 @@ def key_digest(connection: apsw.Connection, collection: str) -> KeyDigest:
 
 
 def read_vectors(connection: apsw.Connection, collection: str, dimension: int) -> Iterator[tuple[Keys, Matrix]]:
-    """Yield the keys and the vectors, float32 of shape (n, d), of a block at a time.
+    """Yield keys and vectors, float32 of shape (n, d), one block at a time.
 
     Raise RetrievalError if they are damaged.
     """
@@ -95,10 +95,10 @@ def read_vectors(connection: apsw.Connection, collection: str, dimension: int) -
 
 
 def read_blocks(connection: apsw.Connection, collection: str, dimension: int) -> Iterator[Block | None]:
-    """Yield each block that vec0 keeps vectors in, None for one that is damaged.
+    """Yield each block of vec0's vectors, None for a damaged one.
 
-    Its shadow tables are read directly: vec0, asked for one vector after another, takes many times as long, and from
-    bad ones answers wrongly.
+    The shadow tables are read directly, because reading single vectors through vec0 takes many times as long, and vec0
+    returns wrong vectors from damaged tables.
     """
     table = vec_table(collection)
     sql = f"""
@@ -108,7 +108,7 @@ def read_blocks(connection: apsw.Connection, collection: str, dimension: int) ->
     """
     rows: Iterator[Any] = connection.execute(sql)
     for number, size, *blobs in rows:
-        if {type(size), *map(type, blobs)} != {int, bytes}:  # SQLite keeps a value of any type anywhere
+        if {type(size), *map(type, blobs)} != {int, bytes}:  # SQLite stores values of any type in any column
             yield None
             continue
         if [*map(len, blobs)] != [size // _PLACES_A_BYTE, size * _KEY_BYTES, size * dimension * _FLOAT_BYTES]:
@@ -122,7 +122,7 @@ def read_blocks(connection: apsw.Connection, collection: str, dimension: int) ->
 
 
 def read_sample(connection: apsw.Connection, collection: str, dimension: int, most: int) -> Matrix:
-    """Return at most ``most`` of the vectors, from all over the table, float32 of shape (n, d)."""
+    """Return at most ``most`` vectors, spread over the table, float32 of shape (n, d)."""
     table = vec_table(collection)
     blocks: list[Any] = connection.execute(
         f"SELECT chunk_id, validity FROM {table}_chunks ORDER BY chunk_id"
@@ -153,7 +153,7 @@ def add(connection: apsw.Connection, collection: str, keys: Sequence[int], vecto
 
 
 def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
-    """Remove the vectors of these keys; unknown keys, for which vec0 would look one by one, are ignored."""
+    """Remove the vectors of these keys. Unknown keys are skipped before vec0, which would search for each of them."""
     table = vec_table(collection)
     sql = f"SELECT rowid FROM {table}_rowids WHERE rowid IN (SELECT value FROM carray(?))"
     held = connection.execute(sql, (apsw.carray(np.array(keys, dtype=np.int64)),)).fetchall()
@@ -172,7 +172,7 @@ def search(connection: apsw.Connection, query: Query, vector: Vector, limit: int
 
 
 def scan(connection: apsw.Connection, query: Query, vector: Vector, limit: int) -> list[tuple[int, float]]:
-    """Return the keys and scores of the nearest, best first, ties by key, without vec0: every vector is compared."""
+    """Return the same without vec0, by comparing every vector; ties are ordered by key."""
     blocks = list(read_vectors(connection, query.collection, len(vector)))
     if not blocks:
         return []

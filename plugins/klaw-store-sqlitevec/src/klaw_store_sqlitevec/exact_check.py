@@ -1,7 +1,7 @@
-"""Whether a vec0 table is sound.
+"""Check a vec0 table.
 
-Vectors lie in blocks of a fixed number of places. Of each block ``<table>_chunks`` has a bitmap of the places that are
-taken and the key in each, ``<table>_vector_chunks00`` the vectors; ``<table>_rowids`` says where each key's vector is.
+Vectors are in blocks with a fixed number of places. ``<table>_chunks`` has for each block a bitmap of the used places
+and their keys, ``<table>_vector_chunks00`` the vectors; ``<table>_rowids`` maps each key to its place.
 """
 
 import apsw
@@ -16,7 +16,7 @@ _UNIT_TOLERANCE = 1e-3
 
 @define
 class _DamageCounts:
-    """What the blocks show: counts of what is wrong."""
+    """Counts of problems in the blocks."""
 
     taken: int = 0
     damaged: int = 0
@@ -25,7 +25,7 @@ class _DamageCounts:
 
 
 def check_table(connection: apsw.Connection, collection: str, dimension: int | None) -> list[str]:
-    """Return what is wrong with a collection's table, whose vectors should have ``dimension`` (None: any)."""
+    """Return the problems of a collection's table, whose vectors should have ``dimension`` (None: any)."""
     try:
         declared = declared_dimension(connection, collection)
         if declared is None:
@@ -33,12 +33,17 @@ def check_table(connection: apsw.Connection, collection: str, dimension: int | N
         if dimension not in (None, declared):
             return [f"it contains vectors of {declared} dimensions, the recorded space has {dimension}"]
         return _check_blocks(connection, collection, declared)
-    except (apsw.Error, TypeError, ValueError, OverflowError) as error:  # SQLite keeps a value of any type anywhere
+    except (
+        apsw.Error,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ) as error:  # SQLite stores values of any type in any column
         return [f"its vectors cannot be read: {error}"]
 
 
 def count_unsound(rows: Matrix) -> int:
-    """Return how many rows are not of unit length; NaN is not."""
+    """Return how many rows are not of unit length, including rows with NaN."""
     with np.errstate(all="ignore"):
         return int(np.count_nonzero(~(np.abs(np.linalg.norm(rows, axis=1) - 1.0) <= _UNIT_TOLERANCE)))
 
@@ -56,7 +61,7 @@ def _check_blocks(connection: apsw.Connection, collection: str, dimension: int) 
 
 
 def _misplaced(connection: apsw.Connection, collection: str, block: Block) -> int:
-    """Return how many places of a block hold another key than the one that is said to be there."""
+    """Return how many places of a block have another key than ``<table>_rowids`` says."""
     sql = f"""
         SELECT rowid, chunk_offset FROM {vec_table(collection)}_rowids
         WHERE rowid IN (SELECT value FROM carray(?)) AND chunk_id = ?

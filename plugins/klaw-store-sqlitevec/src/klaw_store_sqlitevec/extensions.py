@@ -1,7 +1,7 @@
-"""Tables of extensions: theirs by name, and taken along as they stand when the database is rebuilt.
+"""Tables of extensions: recognised by their names, and copied when the database is rebuilt.
 
-Whatever the steps of the extension ``facts`` make is called ``x_facts_…``. A rebuild copies everything that begins
-with ``x_``, and which steps were applied, whether or not the extension is there: a person may have turned it off.
+All tables of the extension ``facts`` are named ``x_facts_…``. A rebuild copies everything that begins with ``x_``, and
+the record of applied migrations, even if the extension is not installed: a person may have disabled it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VIRTUAL = re.compile(r"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
 
 
 def guard_steps(owner: str, migrations: Sequence[Migration[apsw.Connection]]) -> tuple[Migration[apsw.Connection], ...]:
-    """Return an extension's steps so that each raises StoreError if it changes what is not the extension's own."""
+    """Wrap an extension's migrations so that each raises StoreError if it changes anything but its own tables."""
     prefix = table_prefix(owner)
 
     def guarded(step: Callable[[apsw.Connection], None], connection: apsw.Connection) -> None:
@@ -35,22 +35,22 @@ def guard_steps(owner: str, migrations: Sequence[Migration[apsw.Connection]]) ->
 
 
 def table_prefix(owner: str) -> str:
-    """Return what the names of an extension's tables begin with. Raise StoreError for a name that none can have."""
+    """Return the prefix of an extension's tables. Raise StoreError for an invalid name."""
     if not _OWNER.fullmatch(owner):
         raise StoreError(f"invalid extension name: {owner!r:.80}", hint="use a-z, 0-9, hyphens and underscores")
     return f"x_{owner.replace('-', '_')}_"
 
 
 def _foreign_objects(connection: apsw.Connection, prefix: str) -> set[tuple[str, str | None]]:
-    """Return the names of everything in the schema that does not begin with ``prefix``, each with how it is made."""
+    """Return the name and SQL of every object in the schema whose name does not begin with ``prefix``."""
     rows: list[Any] = connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
     return {(name, sql) for name, sql in rows if not name.startswith((prefix, "sqlite_"))}
 
 
 def _check(connection: apsw.Connection, owner: str, prefix: str, before: set[tuple[str, str | None]]) -> None:
-    """Raise StoreError if a step of an extension has changed what is not its own, or refers to it.
+    """Raise StoreError if a migration of an extension has changed other tables, or refers to them.
 
-    A rebuild gives chunks and documents other numbers: a reference to them would keep it from ever ending.
+    A rebuild assigns new keys to chunks and documents, so a reference to them would make it fail.
     """
     changed = sorted({name for name, _ in _foreign_objects(connection, prefix) ^ before})
     if changed:
@@ -67,11 +67,11 @@ def _check(connection: apsw.Connection, owner: str, prefix: str, before: set[tup
 
 
 def take_extensions(mine: apsw.Connection, other: apsw.Connection, location: str) -> None:
-    """Make every table of an extension what it is in another database, whose errors of reading name ``location``."""
+    """Copy all tables of extensions from another database; errors of reading it name ``location``."""
     _drop(mine)
     with store_errors(location):
         objects = _objects(other)
-    mine.execute("PRAGMA defer_foreign_keys = ON")  # rows come before those that they refer to
+    mine.execute("PRAGMA defer_foreign_keys = ON")  # rows are copied before the rows that they refer to
     virtual = [(name, sql) for kind, name, sql in objects if kind == "table" and _VIRTUAL.match(sql)]
     plain = [(name, sql) for kind, name, sql in objects if kind == "table" and not _VIRTUAL.match(sql)]
     for _, sql in plain:
@@ -80,7 +80,7 @@ def take_extensions(mine: apsw.Connection, other: apsw.Connection, location: str
         _copy_rows(mine, other, name, location)
     _add_virtual(mine, virtual)
     for kind, _, sql in objects:
-        if kind != "table":  # after the rows, or triggers would see them come
+        if kind != "table":  # after the rows, so that triggers do not fire
             mine.execute(sql)
     mine.execute("DELETE FROM klaw_migrations WHERE owner GLOB ?", (f"{RECORDED}*",))
     steps = "SELECT owner, name, applied_at FROM klaw_migrations WHERE owner GLOB ?"
@@ -94,12 +94,12 @@ def _objects(connection: apsw.Connection) -> list[tuple[str, str, str]]:
 
 
 def _read(connection: apsw.Connection, location: str, sql: str, *values: str) -> Iterator[Any]:
-    with store_errors(location):  # here: around the whole it would take the errors of writing for the other's
+    with store_errors(location):  # only around reading: errors of writing belong to this database
         yield from connection.execute(sql, values)
 
 
 def _drop(connection: apsw.Connection) -> None:
-    """Remove what an interrupted rebuild took along: meanwhile there may be more, and less."""
+    """Remove the tables that an interrupted rebuild has copied, because they may be outdated."""
     connection.execute("PRAGMA defer_foreign_keys = ON")
     objects = _objects(connection)
     for name in [name for kind, name, sql in objects if _VIRTUAL.match(sql)]:
@@ -110,7 +110,7 @@ def _drop(connection: apsw.Connection) -> None:
 
 
 def _copy_rows(mine: apsw.Connection, other: apsw.Connection, name: str, location: str) -> None:
-    """Copy the rows of a table, with their numbers and the number that follows."""
+    """Copy the rows of a table with their row ids, and the next row id."""
     table = _quoted(name)
     columns = [str(row[1]) for row in mine.execute(f"PRAGMA table_xinfo({table})") if row[6] == 0]  # not generated
     without_rowid = mine.execute(f"PRAGMA table_list({table})").get[4]
@@ -125,7 +125,7 @@ def _copy_rows(mine: apsw.Connection, other: apsw.Connection, name: str, locatio
 
 
 def _add_virtual(connection: apsw.Connection, tables: Sequence[tuple[str, str]]) -> None:
-    """Declare virtual tables whose rows are there already, as SQLite's own `.dump` does."""
+    """Declare virtual tables whose rows exist already, as SQLite's `.dump` does."""
     if not tables:
         return
     connection.execute("PRAGMA writable_schema = ON")

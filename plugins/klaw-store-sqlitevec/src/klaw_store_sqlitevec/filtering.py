@@ -1,9 +1,9 @@
-"""Which chunks pass a search's filters.
+"""Select the chunks that pass a search's filters.
 
-Each filter by itself is one range of a covering index, so that no row of text is read. Left to join and sort them,
-SQLite reads the whole table wherever it takes a filter for a broad one, and it cannot know which is. Here they are
-asked one after the other, the usually narrowest first, and intersected; once few chunks are left, the rows of those
-are looked at instead of the next index.
+Each filter alone is one range of a covering index, so that no row of text is read. If SQLite joined them, it would read
+the whole table whenever it considers a filter broad, and it cannot know which one is. So the filters are evaluated one
+after another, usually narrowest first, and intersected. Once few chunks are left, their rows are checked instead of the
+next index.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from klaw_store_sqlitevec.schema import ChunkTable
 from klaw_store_sqlitevec.timestamps import to_text
 
 LAST_CHARACTER = "\U0010ffff"
-# No path reaches it: a blob is greater than any text.
+# Greater than any path, because SQLite orders blobs after text.
 _BEYOND = b""
 _SURROGATES = (0xD800, 0xE000)
 
-# Operators that keep few, as a rule.
+# Operators that usually keep few rows.
 _NARROW = ("=", "in")
 
-# To look at a row of text costs as much as some dozens of entries of an index.
+# Reading a row of text costs as much as reading some dozens of index entries.
 _FEW = 1000
 
 
 @frozen(eq=False, repr=False)
 class _ColumnFilter:
-    """A filter in SQL: what it reads from, which rows it keeps, and the values of its parameters."""
+    """A filter in SQL: its tables, its condition, and the values of its parameters."""
 
     tables: str
     where: str
@@ -56,7 +56,7 @@ class _MetadataFilter:
         """Return the keys of all chunks that pass."""
         import numpy as np
 
-        # CROSS: the entries first, or SQLite may begin with all the chunks.
+        # CROSS JOIN makes SQLite begin with the entries instead of all chunks.
         joined = f"document_metadata AS entry CROSS JOIN {self.table} AS chunk ON chunk.document_id = entry.document_id"
         found = [
             read_keys(
@@ -68,7 +68,7 @@ class _MetadataFilter:
         ]
         if self.condition.operator == "=":
             return found[0]
-        keys = np.unique(np.concatenate(found)) if found else no_keys()  # a list of tags may pass by several
+        keys = np.unique(np.concatenate(found)) if found else no_keys()  # a list of tags may match several times
         if self.condition.operator == "!=":
             return np.setdiff1d(read_keys(connection, f"{self.table} AS chunk"), keys, assume_unique=True)
         return keys
@@ -92,9 +92,9 @@ def select(connection: apsw.Connection, table: ChunkTable, collection: str, filt
 
 
 def read_keys(connection: apsw.Connection, clauses: str, values: Sequence[object] = ()) -> Keys:
-    """Return ``chunk.id`` of what ``FROM clauses`` finds, ascending.
+    """Return ``chunk.id`` of the rows of ``FROM clauses``, ascending.
 
-    As one text: to make a row of each key for Python takes twice the time.
+    The keys are read as one string, because a Python row for each key takes twice the time.
     """
     import numpy as np
 
@@ -105,14 +105,14 @@ def read_keys(connection: apsw.Connection, clauses: str, values: Sequence[object
 
 
 def no_keys() -> Keys:
-    """Return none."""
+    """Return an empty array of keys."""
     import numpy as np
 
     return np.empty(0, np.int64)
 
 
 def path_range(prefix: str) -> tuple[str, str | bytes]:
-    """Return between which values, the second excluded, are the texts that begin with ``prefix``."""
+    """Return the range of texts that begin with ``prefix``, the end excluded."""
     kept = prefix.rstrip(LAST_CHARACTER)
     if not kept:
         return prefix, _BEYOND
@@ -121,14 +121,14 @@ def path_range(prefix: str) -> tuple[str, str | bytes]:
 
 
 def _steps(table: ChunkTable, collection: str, filters: Filters) -> Iterator[_ColumnFilter | _MetadataFilter]:
-    """Yield each filter by itself, the usually narrowest first."""
+    """Yield the filters, usually narrowest first."""
     chunks = f"{table.name} AS chunk"
     if filters.chat_id is not None:
         yield _ColumnFilter(chunks, f"{table.chat} = ?", (filters.chat_id,))
     if filters.source is not None:
         yield _ColumnFilter(chunks, f"{table.source} = ?", (filters.source,))
     if filters.path:
-        # CROSS: the documents first, or SQLite may begin with all the chunks.
+        # CROSS JOIN makes SQLite begin with the documents instead of all chunks.
         joined = f"documents AS document CROSS JOIN {chunks} ON chunk.document_id = document.id"
         where = "document.collection = ? AND document.path >= ? AND document.path < ?"
         yield _ColumnFilter(joined, where, (collection, *path_range(filters.path)))
@@ -144,7 +144,7 @@ def _steps(table: ChunkTable, collection: str, filters: Filters) -> Iterator[_Co
 def _among(
     connection: apsw.Connection, table: ChunkTable, keys: Keys, steps: Sequence[_ColumnFilter | _MetadataFilter]
 ) -> Keys:
-    """Return which of these keys pass, by looking at their rows."""
+    """Return the keys that pass, by checking their rows."""
     columns = [step for step in steps if isinstance(step, _ColumnFilter)]
     if columns and keys.size:  # of none carray makes an error
         where = " AND ".join(step.where for step in columns)
@@ -155,7 +155,7 @@ def _among(
 
 
 def _described(connection: apsw.Connection, table: ChunkTable, keys: Keys, conditions: Sequence[Condition]) -> Keys:
-    """Return which of these keys, of which there is one at least, are of documents that satisfy the conditions."""
+    """Return those of the keys (at least one) whose documents satisfy the conditions."""
     import numpy as np
 
     @cache

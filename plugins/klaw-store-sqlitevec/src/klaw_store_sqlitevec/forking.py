@@ -1,8 +1,8 @@
-"""What a fork must wait for, and what a child of one must not inherit.
+"""Make forks safe: wait for threads that are inside SQLite, and reset inherited objects in the child.
 
-SQLite guards what all its connections share with mutexes of its own. A child that is forked while another thread holds
-one would wait for it for ever, even with a connection of its own (https://sqlite.org/howtocorrupt.html, 2.6). So a fork
-waits, for some seconds at most, until no other thread of this process is inside SQLite.
+SQLite protects data that all connections share with mutexes. A child that is forked while another thread holds one
+would wait for it forever, even with a new connection (https://sqlite.org/howtocorrupt.html, 2.6). So a fork waits, at
+most for some seconds, until no other thread of this process is inside SQLite.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LONGEST_WAIT_SECONDS = 5.0
 
 
 class ForkGate:
-    """Counts the threads that are inside SQLite; a fork waits for them, and those that come later for the fork."""
+    """Counts the threads inside SQLite. A fork waits for them, and later threads wait for the fork."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -27,7 +27,7 @@ class ForkGate:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Say for the block that this thread is inside SQLite."""
+        """Count this thread as inside SQLite during the block."""
         me = threading.get_ident()
         with self._condition:
             while self._forking not in {None, me} and me not in self._inside:
@@ -43,7 +43,7 @@ class ForkGate:
                     self._condition.notify_all()
 
     def before_fork(self) -> None:
-        """Wait until no other thread is inside, and let none in until :meth:`after_in_parent`."""
+        """Wait until no other thread is inside, and block new ones until :meth:`after_in_parent`."""
         me = threading.get_ident()
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
         self._condition.acquire()  # released after the fork, so that the child's own copy is whole
@@ -52,26 +52,26 @@ class ForkGate:
             self._condition.wait(left)
 
     def after_in_parent(self) -> None:
-        """Let the others go on."""
+        """Let other threads continue."""
         self._forking = None
         self._condition.notify_all()
         self._condition.release()
 
     def after_in_child(self) -> None:
-        """Start again: of the parent's threads there is one."""
+        """Reset the counts: the child has only one of the parent's threads."""
         me = threading.get_ident()
         self._inside = {thread: count for thread, count in self._inside.items() if thread == me}
         self._condition = threading.Condition()
         self._forking = None
 
 
-#: Called in a child of a fork.
+#: Called in a forked child.
 _children: WeakSet[Forked] = WeakSet()
 GATE = ForkGate()
 
 
 class Forked:
-    """Something that a child of a fork inherits and must not use as it is; ``forget`` is called there."""
+    """An object that a forked child must not use as it inherits it; ``forget`` is called there."""
 
     def __init__(self, forget: Callable[[], None]) -> None:
         self.forget = forget

@@ -1,4 +1,4 @@
-"""The key_digest of a column of keys, summed by SQLite."""
+"""The key digest of a column, computed by SQLite."""
 
 import apsw
 
@@ -8,6 +8,6 @@ _COLUMNS = "COUNT(*), COALESCE(SUM({key} % {p}), 0), COALESCE(SUM(({key} % {p}) 
 
 
 def read_key_digest(connection: apsw.Connection, table: str, key: str) -> KeyDigest:
-    """Return the digest of a table's column of distinct integers; both names are the caller's own."""
+    """Return the digest of a column of distinct integers. Table and column must be trusted names."""
     columns = _COLUMNS.format(key=key, p=KeyDigest.MODULUS)
     return KeyDigest(*connection.execute(f"SELECT {columns} FROM {table}").get)

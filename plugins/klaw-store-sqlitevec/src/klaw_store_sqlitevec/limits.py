@@ -1,8 +1,8 @@
-"""Numbers that SQLite can take."""
+"""Limits of SQLite's integers."""
 
 _LARGEST = 2**63 - 1
 
 
 def clamp(limit: int) -> int:
-    """Return a limit that SQLite can take and that says the same; below zero it would be none."""
+    """Return an equivalent limit in SQLite's range. SQLite reads a negative limit as no limit."""
     return min(max(limit, 0), _LARGEST)

@@ -1,7 +1,7 @@
-"""Metadata of documents: as JSON with the document, and a row for each value in ``document_metadata`` to find it by.
+"""Metadata of documents: JSON in the document's row, and one row per value in ``document_metadata`` for filters.
 
-SQLite compares what is there as :meth:`klaw_core.Condition.holds` does, because the column has no type: numbers by what
-they are, whole or not, truth as 1 and 0, text by code points. All text is greater than any number.
+SQLite compares these values like :meth:`klaw_core.Condition.holds`, because the column has no type: integers and floats
+as numbers, booleans as 1 and 0, text by code points. Any text is greater than any number.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ CREATE TABLE document_metadata (
 ) WITHOUT ROWID;
 """
 
-# SQLite takes some thousands of parameters.
+# Parameters per statement; SQLite allows some thousands.
 _MOST_VALUES = 500
 
 
 def to_json(metadata: Metadata) -> str | None:
-    """Return metadata as the documents' column holds it; None if there is none."""
+    """Return metadata as JSON for the column; None if it is empty."""
     return json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True) if metadata else None
 
 
 def from_json(text: str | None) -> dict[str, MetadataValue]:
-    """Return the metadata that :func:`to_json` wrote, of the same types."""
+    """Parse the JSON of :func:`to_json`, and restore the types."""
     if text is None:
         return {}
     return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
 
 
 def remove_entries(connection: apsw.Connection, collection: str, document_id: int, text: str | None) -> None:
-    """Remove the rows of a document that had this JSON."""
+    """Remove the rows for a document's JSON."""
     connection.executemany(
         "DELETE FROM document_metadata WHERE collection = ? AND key = ? AND value = ? AND document_id = ?",
         ((collection, key, value, document_id) for key, value in _entries(text)),
@@ -51,7 +51,7 @@ def remove_entries(connection: apsw.Connection, collection: str, document_id: in
 
 
 def add_entries(connection: apsw.Connection, collection: str, document_id: int, text: str | None) -> None:
-    """Add a row for each value of a document that has this JSON."""
+    """Add a row for each value of a document's JSON."""
     connection.executemany(
         "INSERT INTO document_metadata (collection, key, value, document_id) VALUES (?, ?, ?, ?)",
         ((collection, key, value, document_id) for key, value in _entries(text)),
@@ -64,9 +64,9 @@ def _entries(text: str | None) -> Iterator[tuple[str, str | int | float]]:
 
 
 def ranges(condition: Condition) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield in SQL, each with its values, which rows of a key hold a value for which the condition holds.
+    """Yield SQL conditions with their values for the rows of a key that satisfy the condition.
 
-    For ``!=`` those for which it does not: a document without the key has no row.
+    For ``!=``, yield those for the rows that do not satisfy it, because a document without the key has no row.
     """
     value, operator = condition.value, condition.operator
     if isinstance(value, tuple):

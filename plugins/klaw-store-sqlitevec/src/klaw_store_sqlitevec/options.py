@@ -9,9 +9,9 @@ from attrs import field, frozen, validators
 class SqliteOptions:
     """Options of ``[memory.store] type = "sqlite"``.
 
-    ``path`` is the database file, relative to the data directory. A writer waits ``busy_timeout_seconds``
-    for another one before it gives up. ``compress`` keeps the text of new chunks compressed with zlib: other programs
-    cannot read it in the column ``content`` then. Chunks that are there already stay as they are until a reindex.
+    ``path`` is the database file, relative to the data directory. A writer waits at most ``busy_timeout_seconds`` for
+    another writer. ``compress`` compresses the texts of new chunks with zlib, so that other programs cannot read the
+    column ``content``. Existing chunks stay as they are until a reindex.
     """
 
     path: str = "klaw.db"
@@ -23,9 +23,9 @@ class SqliteOptions:
 class VectorOptions:
     """Options of ``[[memory.retrieval]] type = "sqlite-vec"``.
 
-    ``search`` says how vectors are kept and searched: ``exact``, ``quantized`` (a bit a dimension to find candidates
-    by, int8 to rank them by), or ``auto``: exact while a collection has at most ``exact_up_to`` chunks, quantized from
-    then on. Of quantized vectors at most ``memory_mb`` MiB stay in RAM between searches.
+    ``search`` determines how vectors are stored and searched: ``exact``, ``quantized`` (one bit per dimension to find
+    candidates, int8 to rank them), or ``auto``: exact for at most ``exact_up_to`` chunks in a collection, quantized
+    above that. At most ``memory_mb`` MiB of quantized vectors stay in RAM between searches.
     """
 
     search: str = field(default="auto", validator=validators.in_(("auto", "exact", "quantized")))

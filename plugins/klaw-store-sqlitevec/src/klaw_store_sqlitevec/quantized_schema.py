@@ -1,4 +1,4 @@
-"""The tables of quantized vectors. They stand apart from what reads them, so that opening a file needs no numpy."""
+"""The tables of quantized vectors, in a module without numpy, which opening a file does not need."""
 
 import apsw
 

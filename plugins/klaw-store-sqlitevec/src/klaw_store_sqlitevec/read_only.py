@@ -1,10 +1,9 @@
-"""A database where nothing may be written: on a read-only mount, or in a directory of another user's.
+"""Open a database that cannot be written: on a read-only mount, or in a directory of another user.
 
-SQLite reads a database in write-ahead mode through two files next to it, the log and its shared memory, and makes them
-if they are missing. Here they cannot be made. If both are there, a program has the database open, or died with it,
-and it is read through them. If the log is missing or empty, the file alone is the whole database: it is opened as
-immutable, for one snapshot, and whether it was changed meanwhile is looked at afterwards (https://sqlite.org/wal.html,
-"Read-Only Databases").
+SQLite reads a database in write-ahead mode through two files next to it, the log and its shared memory, and creates
+missing ones. Here it cannot create them. If both exist, another program has the database open, or was killed, and the
+database is read through them. If the log is missing or empty, the file is the complete database: it is opened as
+immutable for one snapshot, and checked for changes afterwards (https://sqlite.org/wal.html, "Read-Only Databases").
 """
 
 import os
@@ -23,7 +22,7 @@ def may_be_written(path: Path) -> bool:
 
 
 def open_for_reading(path: Path) -> apsw.Connection:
-    """Open a database that may not be written. Raise StoreReadOnlyError if its log cannot be read here."""
+    """Open a database that cannot be written. Raise StoreReadOnlyError if its log cannot be read."""
     log = Path(f"{path}-wal")
     shared = _has_shared_memory(path)
     if not shared and log.exists() and log.stat().st_size:
@@ -38,7 +37,7 @@ def open_for_reading(path: Path) -> apsw.Connection:
 
 @contextmanager
 def refuse_changes(path: Path) -> Iterator[None]:
-    """Raise StoreLockedError if a file read as immutable is changed meanwhile, in the place of what came of that."""
+    """Raise StoreLockedError, instead of any other error, if a file read as immutable changes in the meantime."""
     if may_be_written(path) or _has_shared_memory(path):
         yield
         return

@@ -1,7 +1,7 @@
-"""The lock that keeps writers out while the database is rebuilt in a file next to it.
+"""The lock that excludes writers while the database is rebuilt in a file next to it.
 
-Every write transaction holds the lock file shared, a rebuild holds it exclusively for as long as it takes; readers
-do not care. The kernel drops the lock with the process, so a crash leaves none behind.
+Every write transaction holds a shared lock on the lock file; a rebuild holds an exclusive lock until it ends. Readers
+need no lock. The kernel releases the lock with the process, so a crash leaves none behind.
 """
 
 import fcntl
@@ -13,16 +13,16 @@ from pathlib import Path
 
 from klaw_core import StoreLockedError, StoreReadOnlyError
 
-#: The files that SQLite and the store keep next to a database, by what is added to its name.
+#: Suffixes of the files that SQLite and the store keep next to a database.
 SIDE_FILES = ("", "-wal", "-shm", ".lock")
 
 _RETRY_SECONDS = 0.01
 
 
 class RebuildLock:
-    """One process's handle on the lock file of a database. Not for two threads at once.
+    """A process's handle on the lock file of a database. Not thread-safe.
 
-    Writers are waited for, at most for so many seconds, because they are done soon; a rebuild is not.
+    A rebuild waits a few seconds for writers, which finish soon. Writers do not wait for a rebuild.
     """
 
     def __init__(self, database: Path, wait_seconds: float = 0.0) -> None:
@@ -42,7 +42,7 @@ class RebuildLock:
         """Hold the lock alone, and write this process's number into it. Raise StoreLockedError."""
         with self._held(fcntl.LOCK_EX) as descriptor:
             os.ftruncate(descriptor, 0)
-            with suppress(OSError):  # on a full disk the lock holds as well, and does not say whose it is
+            with suppress(OSError):  # on a full disk the lock works too, but does not name its process
                 os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
             try:
                 yield
@@ -66,7 +66,7 @@ class RebuildLock:
             except BlockingIOError as error:
                 holder = _rebuilder(descriptor)
                 if holder is None and kind == fcntl.LOCK_SH:
-                    continue  # whoever rebuilt it has just let go
+                    continue  # the rebuild has just ended
                 if holder is not None or time.monotonic() >= deadline:
                     who = "another process is writing to it" if holder is None else f"{holder} is rebuilding it"
                     message = f"{self._database} is locked: {who}"
@@ -90,11 +90,11 @@ class RebuildLock:
 
 
 def _rebuilder(descriptor: int) -> str | None:
-    """Return which process rebuilds; None if there are only writers, or nobody, whatever the file says."""
+    """Return the process that rebuilds; None if nobody holds the exclusive lock, whatever the file contains."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         number = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
-        return f"process {number}" if number else "another process"  # the number is written after the lock is got
+        return f"process {number}" if number else "another process"  # the number is written after the lock was acquired
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     return None

@@ -1,4 +1,4 @@
-"""Samples of the vectors in vec0 tables, kept as long as nobody changes the file."""
+"""Samples of the vectors in vec0 tables, cached until the file changes."""
 
 from threading import Lock
 from weakref import WeakKeyDictionary
@@ -14,7 +14,7 @@ _READING = apsw.SQLITE_TXN_READ
 
 @define(eq=False)
 class _Kept:
-    """The samples, by collection and dimension, that one connection read while the file had this version."""
+    """The samples that one connection has read at one version of the file, by collection and dimension."""
 
     version: tuple[int, int]
     samples: dict[tuple[str, int], Matrix] = field(factory=dict)
@@ -22,11 +22,11 @@ class _Kept:
 
 @define(eq=False)
 class SampleCache:
-    """Reads at most ``most`` vectors of a table, once for each connection and version of the file.
+    """Reads at most ``most`` vectors of a table, once per connection and version of the file.
 
-    What a connection calls the version of the file is another whenever somebody else has changed it, and the same for
-    as long as a snapshot lasts (https://sqlite.org/pragma.html#pragma_data_version). The connection's own changes are
-    counted; inside a transaction that writes, and may yet be rolled back, nothing is kept.
+    The version changes when another connection has changed the file, and is constant during a snapshot
+    (https://sqlite.org/pragma.html#pragma_data_version). The connection's own changes are counted separately. Inside a
+    write transaction, which may be rolled back, nothing is cached.
     """
 
     _most: int
@@ -34,7 +34,7 @@ class SampleCache:
     _lock: Lock = field(factory=Lock, init=False)
 
     def get(self, connection: apsw.Connection, collection: str, dimension: int) -> Matrix:
-        """Return vectors from all over a collection's table, float32 of shape (n, d)."""
+        """Return vectors spread over a collection's table, float32 of shape (n, d)."""
         if connection.txn_state("main") != _READING:
             return read_sample(connection, collection, dimension, self._most)
         version = int(connection.execute("PRAGMA data_version").get), connection.total_changes()

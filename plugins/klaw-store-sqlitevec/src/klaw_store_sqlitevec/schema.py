@@ -26,7 +26,7 @@ OLDEST_SQLITE = (3, 51, 3)
 
 OWNER = "sqlite"
 
-#: What the owner of an extension's steps is recorded with: an index may have the same name.
+#: Prefix of the owner of an extension's migrations, because an index may have the same name.
 RECORDED = "extension:"
 
 _MIGRATIONS_TABLE = """
@@ -112,7 +112,7 @@ CREATE TABLE embedding_cache (
 """
 
 
-# Beside the cache, not in it: to note a use, a row of some bytes is written rather than one with a vector.
+# A table of its own, so that recording a use writes a row of a few bytes and not one with a vector.
 _CACHE_USES = """
 CREATE TABLE cache_uses (
     id INTEGER PRIMARY KEY REFERENCES embedding_cache (id) ON DELETE CASCADE,
@@ -128,7 +128,7 @@ INSERT INTO cache_uses (id, used_at) SELECT id, CAST(strftime('%s') AS INTEGER) 
 """
 
 
-# Words that stand right before the chunk in its document; chunks that were there before have none.
+# The text just before the chunk in its document; chunks from before this column have none.
 _CONTEXT = """
 ALTER TABLE memory_chunks ADD COLUMN context TEXT NOT NULL DEFAULT '';
 ALTER TABLE doc_chunks ADD COLUMN context TEXT NOT NULL DEFAULT '';
@@ -188,7 +188,7 @@ def _add_context(connection: apsw.Connection) -> None:
 
 
 def _halve_cache(connection: apsw.Connection) -> None:
-    """Write every cached vector in half precision. What is no float32 stays, for the doctor to find."""
+    """Convert every cached vector to half precision. Damaged vectors stay, so that the doctor finds them."""
     import numpy as np
 
     def halve(*values: Any) -> Any:
@@ -250,10 +250,10 @@ MIGRATIONS = (
 
 @frozen(eq=False, repr=False)
 class ChunkTable:
-    """Where the chunks of a collection stand.
+    """The table of a collection's chunks.
 
-    ``source`` and ``chat`` are what a result shows as such. ``labels`` and ``own`` give the values of the
-    columns that only this table has: those that come from the document, and those of each chunk.
+    ``source`` and ``chat`` are the expressions for these fields of a result. ``labels`` and ``own`` return the values
+    of columns that only this table has: those from the document, and those of each chunk.
     """
 
     name: str
@@ -283,19 +283,19 @@ STANDARD_CHUNKS = {
 
 @lru_cache(maxsize=256)
 def chunk_table(collection: str) -> ChunkTable:
-    """Return where the chunks of a collection stand, or will. Raise QueryError for a name that none can have."""
+    """Return the table of a collection's chunks, whether it exists or not. Raise QueryError for an invalid name."""
     standard = STANDARD_CHUNKS.get(collection)
     return standard or evolve(STANDARD_CHUNKS["memory"], name=table_name(collection, "chunks"))
 
 
 def create_chunks(connection: apsw.Connection, table: ChunkTable) -> None:
-    """Make the table of a collection's chunks."""
+    """Create the table of a collection's chunks."""
     connection.execute(_OPEN_CHUNKS.format(table=table.name, shared=_SHARED_COLUMNS.strip()))
 
 
 @frozen(eq=False, repr=False)
 class OwnedMigrations:
-    """Migrations and whose they are: the store's, an index's, or an extension's."""
+    """Migrations and their owner: the store, an index, or an extension."""
 
     owner: str
     migrations: tuple[Migration[apsw.Connection], ...]
@@ -308,7 +308,7 @@ class OwnedMigrations:
 
 
 class ForeignFileError(StoreError):
-    """The file is another program's, or of a newer version: nobody here can go on with it."""
+    """The file belongs to another program, or to a newer version, and cannot be used."""
 
 
 def check_file(connection: apsw.Connection, location: str) -> None:
@@ -324,7 +324,7 @@ def check_file(connection: apsw.Connection, location: str) -> None:
 
 
 def pending(connection: apsw.Connection, owned: OwnedMigrations, location: str) -> list[Migration[apsw.Connection]]:
-    """Return the migrations that were not applied yet. Raise ForeignFileError if the file knows newer ones."""
+    """Return the migrations that are not applied yet. Raise ForeignFileError if the file has newer ones."""
     exists = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'klaw_migrations'").fetchone()
     sql = "SELECT name FROM klaw_migrations WHERE owner = ?"
     rows = connection.execute(sql, (owned.recorded_as,)) if exists else ()
@@ -341,7 +341,7 @@ def pending(connection: apsw.Connection, owned: OwnedMigrations, location: str) 
 
 
 def migrate(connection: apsw.Connection, owned: OwnedMigrations, location: str) -> None:
-    """Apply what is pending, inside the caller's write transaction, and record it there."""
+    """Apply and record the pending migrations, inside the caller's write transaction."""
     connection.execute(_MIGRATIONS_TABLE)
     for migration in pending(connection, owned, location):
         migration.apply(connection)

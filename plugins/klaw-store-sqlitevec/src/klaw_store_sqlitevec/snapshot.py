@@ -1,6 +1,6 @@
-"""Reading: one consistent view of the rows.
+"""Snapshots: consistent reads of the rows.
 
-numpy and what filters need are imported where they are wanted: a search for words alone does without them.
+numpy and the code for filters are imported where they are used, because a search by words alone needs neither.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from klaw_core import ChunkSelection, DocumentRecord, Filters, KeyDigest, Keys, Vector
     from klaw_store_sqlitevec.conversations import SqliteMessages
 
-# Chunks that are checked at once: some megabytes.
+# Chunks per check: some megabytes.
 _CHECKED_AT_ONCE = 1024
-# What an index run remembered of a document, nothing if it or its chunks are damaged: then it reads the file.
+# The stored `seen` of a document, empty if it or a chunk is damaged, so that the next index run reads the file.
 _SEEN = "iif(content_hash <> '' AND julianday(created_at) IS NOT NULL, seen, '')"
 
 _CHUNK_COLUMNS = """
@@ -42,10 +42,10 @@ _CHUNK_COLUMNS = """
 
 @frozen(eq=False, repr=False)
 class SqliteSnapshot:
-    """What one read transaction sees. ``resource`` is the connection that the indexes read through."""
+    """A read transaction. ``resource`` is the connection that indexes use for reading."""
 
     resource: apsw.Connection
-    # Of collections whose tables came with what was first written to them: whether there are any.
+    # Whether collections with tables of their own exist.
     _made: dict[str, bool] = field(factory=dict, init=False)
 
     @property
@@ -56,7 +56,7 @@ class SqliteSnapshot:
         return SqliteMessages(self.resource)
 
     def collections(self) -> Sequence[str]:
-        """Return the names of the collections that were ever written to, in order of name."""
+        """Return the names of the collections that were ever written to, sorted."""
         return [name for (name,) in self.resource.execute("SELECT name FROM collections ORDER BY name")]
 
     def is_empty(self, collection: str, /) -> bool:
@@ -65,7 +65,7 @@ class SqliteSnapshot:
         return table is None or not self.resource.execute(f"SELECT EXISTS (SELECT 1 FROM {table.name})").get
 
     def documents(self, collection: str, prefix: str, after: str, limit: int, /) -> Sequence[DocumentRecord]:
-        """Return documents in order of path: those that begin with ``prefix``, behind ``after``."""
+        """Return documents sorted by path: those that begin with ``prefix`` and come after ``after``."""
         from klaw_store_sqlitevec.filtering import path_range
 
         first, end = path_range(prefix)
@@ -87,7 +87,7 @@ class SqliteSnapshot:
         return RecordedDocuments({row[0]: row for row in rows}, lambda path, row: _record(path, origin, *row[1:]))
 
     def record(self, collection: str, origin: str, path: str, /) -> DocumentRecord | None:
-        """Return what the manifest has of one path."""
+        """Return the manifest's record of one path."""
         row = self.resource.execute(
             f"SELECT content_hash, created_at, {_SEEN} FROM documents WHERE collection = ? AND path = ? AND origin = ?",
             (collection, path, origin),
@@ -95,7 +95,7 @@ class SqliteSnapshot:
         return None if row is None else _record(path, origin, *row)
 
     def select(self, collection: str, filters: Filters, /) -> ChunkSelection:
-        """Return the chunks that pass the filters: their keys, which every filter is resolved to."""
+        """Return the chunks that pass the filters, as a selection of keys."""
         from klaw_store_sqlitevec.filtering import no_keys, select
 
         table = self._table(collection)
@@ -125,7 +125,7 @@ class SqliteSnapshot:
         return self._rows(collection, where, (collection, path))
 
     def damaged(self, collection: str, path: str | None = None, /) -> Sequence[int]:
-        """Return the keys of the chunks whose rows are not what was written: of one document, or of all."""
+        """Return the keys of chunks with damaged rows, of one document or of all."""
         table = self._table(collection)
         if table is None:
             return ()
@@ -202,7 +202,7 @@ class SqliteSnapshot:
         return {origin: (documents, chunks) for origin, documents, chunks in rows}
 
     def space_id(self, space: VectorSpace) -> int | None:
-        """Return the row of a vector space, or None if it was never used here."""
+        """Return the row id of a vector space; None if it was never used."""
         row = self.resource.execute(
             """SELECT id FROM vector_spaces
                WHERE model = ? AND revision = ? AND dimension = ? AND metric = ? AND pooling = ?""",
@@ -219,7 +219,7 @@ class SqliteSnapshot:
         sql = f"SELECT {columns} FROM {joined} WHERE {where}"
         try:
             found = [_stored(row) for row in self.resource.execute(sql, values)]
-        except UnicodeDecodeError:  # of one row; the others are read one by one
+        except UnicodeDecodeError:  # one row is damaged; read them one by one
             keys: list[Any] = self.resource.execute(f"SELECT chunk.id FROM {joined} WHERE {where}", values).fetchall()
             sql = f"SELECT {columns} FROM {joined} WHERE chunk.id = ?"
             found = [self._alone(sql, key) for (key,) in keys]
@@ -243,7 +243,7 @@ class SqliteSnapshot:
 
 
 def _record(path: str, origin: str, digest: Any, created: Any, seen: Any) -> DocumentRecord:
-    """Return a row of the manifest. A document whose row is damaged counts as changed: it is written again."""
+    """Return a record of the manifest. A document with a damaged row counts as changed and is written again."""
     from klaw_core import DocumentRecord
 
     try:
@@ -253,7 +253,7 @@ def _record(path: str, origin: str, digest: Any, created: Any, seen: Any) -> Doc
 
 
 def to_vector(blob: bytes) -> Vector:
-    """Return the float32 vector that a blob holds."""
+    """Return the float32 vector of a blob."""
     import numpy as np
 
     return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
@@ -261,12 +261,12 @@ def to_vector(blob: bytes) -> Vector:
 
 @lru_cache(maxsize=4096)
 def _parsed(headings: str) -> tuple[str, ...]:
-    """Return the headings of a chunk. Neighbours have the same, and a chunk that was found is found again."""
+    """Parse the headings of a chunk. The result is cached, because adjacent chunks and repeated hits share them."""
     return tuple(json.loads(headings))
 
 
 def _stored(row: Any) -> StoredChunk | None:
-    """Return the chunk of a row; None if it is not what was written."""
+    """Return the chunk of a row; None if the row is damaged."""
     key, chunk_id, content, start, end, first, last, headings, continues, context, written, *place = row
     try:
         if type(content) is bytes:
@@ -274,9 +274,9 @@ def _stored(row: Any) -> StoredChunk | None:
         own = (content, chunk_id, start, end, first, last, headings, continues, context)
         if checksum(own) != written:
             return None
-        heading = () if headings == "[]" else _parsed(headings)  # most have none, and parsing takes a while
+        heading = () if headings == "[]" else _parsed(headings)  # most chunks have none, and parsing is slow
         path, source, created, chat, origin, metadata, title = place
         chunk = Chunk(chunk_id, content, start, end, first, last, heading, continues, context, title)
         return StoredChunk(key, chunk, path, source, from_text(created), chat, origin, from_json(metadata))
-    except (TypeError, ValueError):  # a value of another type, a date that is none
+    except (TypeError, ValueError):  # a value of another type, or an invalid date
         return None

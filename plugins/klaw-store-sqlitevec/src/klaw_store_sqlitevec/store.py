@@ -1,4 +1,4 @@
-"""The store: the file, its migrations, and who may read and write when."""
+"""The store: the file, its migrations, its readers and writers."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ from klaw_store_sqlitevec.snapshot import SqliteSnapshot
 if TYPE_CHECKING:
     from klaw_core import Finding, Index, Migration, Snapshot, Store, Transaction
 
-# Added to the database's name: where it is rebuilt.
+# Suffix of the file in which the database is rebuilt.
 _REBUILD_SUFFIX = ".rebuild"
 _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
-# Other versions of Klaw may be running: where they look for these locks, this one does too.
+# The places of these locks must not change, because other versions of Klaw may be running.
 _OLDER_LOCKS = {"embedding": "embedding.lock", "embedding-moving": "embedding.lock/moving"}
 
 
 class SqliteStore:
     """Everything in one SQLite file.
 
-    Readers see one snapshot each and never wait; writers follow one another. A commit is on the disk when
-    it returns. With ``compress`` new chunks' texts are kept compressed; both kinds are read. Raise StoreError if the
-    file cannot be used.
+    Each reader sees one snapshot and never waits; writers wait for each other. A commit is on the disk when it returns.
+    With ``compress``, the texts of new chunks are compressed; both forms can be read. Raise StoreError if the file
+    cannot be used.
     """
 
     offers = apsw.Connection
-    #: A database belongs to one data directory, which is one agent's.
+    #: A database belongs to one data directory, which belongs to one agent.
     isolates = True
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float = 5.0, compress: bool = False) -> None:
         check_version()
         with store_errors(str(path)):
             _refuse_planted(path)
-        self._path = path = path.resolve()  # through a link: SQLite keeps the log next to the file itself
+        self._path = path = path.resolve()  # resolve links, because SQLite keeps the log next to the file itself
         self._busy_timeout_seconds = busy_timeout_seconds
         self._compress = compress
         self._indexes: dict[str, Index[apsw.Connection]] = {}
@@ -72,7 +72,7 @@ class SqliteStore:
         return str(self._path)
 
     def enlist(self, owner: str, index: Index[apsw.Connection], /) -> None:
-        """Let an index join: prepare every connection for it and apply its migrations under ``owner``."""
+        """Register an index: prepare every connection for it, and apply its migrations under ``owner``."""
         self._connections.renew()
         self._indexes[owner] = index
         try:
@@ -84,8 +84,8 @@ class SqliteStore:
     def migrate(self, owner: str, migrations: Sequence[Migration[apsw.Connection]], /) -> None:
         """Apply the migrations of an extension's own tables, whose names begin with ``x_``, the owner and ``_``.
 
-        In an owner's name a hyphen stands for an underscore. A rebuild takes these tables along as they stand. Raise
-        StoreError for steps that change anything else, or refer to other tables.
+        A hyphen in the owner's name becomes an underscore. A rebuild copies these tables unchanged. Raise StoreError
+        for a migration that changes anything else, or refers to other tables.
         """
         from klaw_store_sqlitevec.extensions import guard_steps
 
@@ -93,7 +93,7 @@ class SqliteStore:
 
     @contextmanager
     def lock(self, name: str, /, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Hold the lock of this name: that of a directory beside the database. Raise StoreError."""
+        """Hold the lock of this name, a directory next to the database. Raise StoreError."""
         if not _LOCK_NAME.fullmatch(name):
             raise StoreError(f"invalid lock name: {name!r:.80}", hint="use a-z, 0-9 and hyphens")
         from klaw_core import locked
@@ -112,8 +112,8 @@ class SqliteStore:
     def write(self) -> Iterator[Transaction[apsw.Connection]]:
         """Begin a transaction; commit at the end of the block, roll back if it raises.
 
-        What is forgotten leaves the bytes of the files as well. Only a program that is still reading an older
-        snapshot keeps them in the log, until it has finished and the log is next emptied.
+        Forgotten texts are also erased from the bytes of the files. While another program reads an older snapshot, they
+        stay in the log until that program has finished and the log is emptied again.
         """
         from klaw_store_sqlitevec.transaction import SqliteTransaction  # a search needs none
 
@@ -121,19 +121,19 @@ class SqliteStore:
             transaction = SqliteTransaction(connection, compress=self._compress)
             yield transaction
             if transaction.erasing:
-                _remove_database(self._rebuild_path)  # what a rebuild left; while this writes, none can be going on
+                _remove_database(self._rebuild_path)  # left by a rebuild; none can be running during this transaction
         if transaction.erasing:
             self._connections.empty_log()
 
     @contextmanager
     def rebuild(self) -> Iterator[Store[apsw.Connection]]:
-        """Give a store that takes this one's place at the end of the block, whole or not at all.
+        """Yield a store that atomically replaces this one at the end of the block.
 
-        It knows this one's cached vectors, and keeps those that its chunks need, and those of spaces that are no
-        collection's, here or there. It has the tables of extensions with all their rows. Readers go on meanwhile and
-        see the new content with their next snapshot; writers get StoreLockedError. If the block raises or the process
-        dies, this store stays as it was, and what the other had done is there for the next attempt, unless a model has
-        changed under its name until then, or it cannot be read.
+        It starts with this store's cached vectors, and keeps those that its chunks need and those of spaces without a
+        collection. It has the tables of extensions with all their rows. Readers continue, and see the new content in
+        their next snapshot; writers get StoreLockedError. If the block raises or the process dies, this store is
+        unchanged, and the next attempt continues the rebuild, unless a model has changed under its name since, or the
+        file of the rebuild cannot be read.
         """
         from klaw_store_sqlitevec.cache_transfer import copy_cache, prune_cache, used_spaces
         from klaw_store_sqlitevec.extensions import take_extensions
@@ -159,16 +159,17 @@ class SqliteStore:
             lock.close()
 
     def _discard_outdated(self) -> None:
-        """Remove what an interrupted rebuild left if nobody can go on with it.
+        """Remove the files of an interrupted rebuild that cannot be continued.
 
-        Its vectors are of other weights than those cached here, or it is damaged, or a newer version has written it.
-        Raise StoreError, and remove nothing, if this store is damaged, or if either cannot be read at the moment.
+        That is the case if its vectors come from other weights than those cached here, if it is damaged, or if a newer
+        version has written it. Raise StoreError, and remove nothing, if this store is damaged, or if one of them cannot
+        be read at the moment.
         """
         from klaw_store_sqlitevec.cache_transfer import has_other_weights, sample_weights
 
         if not self._rebuild_path.exists():
             return
-        with self.read() as snapshot:  # before the `try`: damage here says nothing of the rebuild
+        with self.read() as snapshot:  # before the `try`, because damage here does not concern the rebuild
             sample = sample_weights(SqliteSnapshot(snapshot.resource))
         try:
             with closing(self._open_rebuild()) as left, left.read() as snapshot:
@@ -179,7 +180,7 @@ class SqliteStore:
             _remove_database(self._rebuild_path)
 
     def _open_rebuild(self) -> SqliteStore:
-        """Open what this store is rebuilt in, new or left by a rebuild, with the same indexes."""
+        """Open the store for a rebuild, new or left by an earlier one, with the same indexes."""
         fresh = SqliteStore(
             self._rebuild_path, busy_timeout_seconds=self._busy_timeout_seconds, compress=self._compress
         )
@@ -192,19 +193,19 @@ class SqliteStore:
         return fresh
 
     def _replace_content(self, other: SqliteStore) -> None:
-        """Replace all content by the other's, as one transaction of SQLite's online backup."""
+        """Replace all content by that of the other store, in one transaction of SQLite's online backup."""
         with (
             self._connections.overwriter() as target,
             other._connections.overwriter() as source,  # a store of the same class
         ):
             backup = target.backup("main", source, "main")
             try:
-                # An error of a backup says neither whose it is nor what the system said.
+                # An error of a backup contains neither the file nor the system's error.
                 with store_errors(self.location), lacking_room(self._path, other._path):
-                    backup.step(-1)  # in one go: page by page it would start again at every change
+                    backup.step(-1)  # all pages at once, because a backup in steps restarts at every change
                     backup.finish()
             except BaseException:
-                # Where the file fails still, apsw's own error for that would hide the one that tells what happened.
+                # If the file still fails, apsw's error on closing would hide the original one.
                 with suppress(SystemError):
                     backup.close(force=True)
                 raise
@@ -222,10 +223,10 @@ class SqliteStore:
         }
 
     def check(self, *, fix: bool = False) -> Sequence[Finding]:
-        """Return what is wrong with files, rows and locks; with ``fix`` repair first what is safe to repair.
+        """Return the problems of files, rows and locks; with ``fix``, first repair what is safe to repair.
 
-        Repaired are permissions, what an interrupted rebuild left, a log that was not checkpointed, the words of
-        messages, and cached vectors that are damaged (they are computed again). Every page is read.
+        It repairs permissions, files left by an interrupted rebuild, a log that was not checkpointed, the words of
+        messages, and damaged cached vectors (they are computed again). Every page is read.
         """
         from klaw_store_sqlitevec import checking
 
@@ -248,7 +249,7 @@ class SqliteStore:
         return findings
 
     def _writing_problem(self) -> Finding | None:
-        """Return what keeps this process from writing now: another that writes, or a file that may not be written."""
+        """Return why this process cannot write now: another process writes, or the file is read-only."""
         from klaw_core import Finding
 
         try:
@@ -265,7 +266,7 @@ class SqliteStore:
 
         with suppress(StoreError):
             if self._leftovers():
-                with closing(RebuildLock(self._path)) as lock, lock.exclusive():  # so that they are nobody's
+                with closing(RebuildLock(self._path)) as lock, lock.exclusive():  # so that no other process uses them
                     _remove_database(self._rebuild_path)
             with self._connections.writer() as connection:
                 renew_damaged(SqliteSnapshot(connection))
@@ -292,7 +293,7 @@ class SqliteStore:
             index.prepare(connection)
 
     def _migrate(self, owned: OwnedMigrations) -> None:
-        """Bring the schema up to date; a file that is needs no write."""
+        """Apply pending migrations. An up-to-date file is not written."""
         with self._connections.reader() as connection:
             made = bool(connection.pragma("application_id"))
             if made and not pending(connection, owned, self.location):
@@ -312,7 +313,7 @@ class SqliteStore:
 
 
 def _refuse_planted(path: Path) -> None:
-    """Raise CantOpenError if the database, or a file next to it, is a link that somebody else may have put there."""
+    """Raise CantOpenError if the database, or a file next to it, is a link that another user may have created."""
     try:
         for suffix in SIDE_FILES:
             require_own_link(Path(f"{path}{suffix}"))

@@ -1,22 +1,22 @@
-"""Texts as a compressing store keeps them: zlib's bytes, where these are fewer."""
+"""The format of texts in a compressing store: zlib, if that is shorter."""
 
 from __future__ import annotations
 
 import zlib
 
-# More than any chunk has. A changed byte may turn a text into one that never ends.
+# Longer than any chunk. Without a limit, a changed byte could make a text expand endlessly.
 _MAX_BYTES = 16 << 20
 
 
 def compress_text(text: str) -> str | bytes:
-    """Return the text compressed; the text itself if that is not longer."""
+    """Return the compressed text, or the text itself if it is not longer."""
     plain = text.encode()
     packed = zlib.compress(plain)
     return packed if len(packed) < len(plain) else text
 
 
 def decompress_text(packed: bytes) -> str:
-    """Return the text of compressed bytes. Raise ValueError for what :func:`compress_text` cannot have returned."""
+    """Decompress a text. Raise ValueError for bytes that :func:`compress_text` cannot have returned."""
     unpacker = zlib.decompressobj()
     try:
         plain = unpacker.decompress(packed, _MAX_BYTES)

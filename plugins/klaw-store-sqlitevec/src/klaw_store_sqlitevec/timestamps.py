@@ -1,17 +1,17 @@
-"""Moments as the tables keep them."""
+"""Moments in the form of the tables."""
 
 from datetime import MINYEAR, UTC, datetime
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
-#: Stands for a moment that cannot be read any more.
+#: The value for an unreadable moment.
 UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_text(moment: datetime) -> str:
-    """Return a moment as UTC text of fixed width, so that text order is time order.
+    """Return a moment as UTC text of fixed width, so that the order of texts is the order of times.
 
-    A moment before the first there is in UTC, or after the last, becomes that one.
+    A moment outside the range of datetime in UTC becomes the first or last moment of that range.
     """
     try:
         universal = moment.astimezone(UTC)
@@ -21,5 +21,5 @@ def to_text(moment: datetime) -> str:
 
 
 def from_text(text: str) -> datetime:
-    """Return the moment that :func:`to_text` wrote."""
+    """Parse the text of :func:`to_text`."""
     return datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""Writing: everything in a transaction is kept, or nothing."""
+"""Write transactions."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from klaw_store_sqlitevec.vector_codec import encode_vector
 if TYPE_CHECKING:
     from klaw_store_sqlitevec.conversations import SqliteMessages
 
-# The columns of every table of chunks that hold what is the chunk's own.
+# The columns with a chunk's own values in every table of chunks.
 _CHUNK_COLUMNS = (*COLUMNS, "checksum")
 
 
 @frozen
 class SqliteTransaction(SqliteSnapshot):
-    """A write transaction; what it has changed it also sees.
+    """A write transaction, which also reads its own changes.
 
-    ``erasing`` is not empty once something is to leave no trace in the bytes of the files either. With ``compress``
-    the texts of new chunks are compressed.
+    ``erasing`` is not empty if something must also be erased from the bytes of the files. With ``compress``, the texts
+    of new chunks are compressed.
     """
 
     compress: bool = False
@@ -40,7 +40,7 @@ class SqliteTransaction(SqliteSnapshot):
 
     @property
     def messages(self) -> SqliteMessages:
-        """Return the rows of conversations, to be changed."""
+        """Return the rows of conversations, for writing."""
         from klaw_store_sqlitevec.conversations import SqliteMessages
 
         return SqliteMessages(self.resource, self.erasing)
@@ -54,7 +54,7 @@ class SqliteTransaction(SqliteSnapshot):
         *,
         expected: Mapping[str, DocumentRecord] | None = None,
     ) -> Replacement:
-        """Make these the document's chunks; a chunk whose id stays keeps its key, the others go or come."""
+        """Replace the document's chunks. A chunk whose id is unchanged keeps its key."""
         record = self.record(collection, document.origin, document.path)
         if expected is not None and record != expected.get(document.path):
             return Replacement(refused=True)
@@ -82,7 +82,7 @@ class SqliteTransaction(SqliteSnapshot):
         return Replacement(removed, added, renewed, tuple(sorted(stay)), record is None)
 
     def touch(self, collection: str, document: Document, /) -> None:
-        """Record that an unchanged document's date or labels are now these."""
+        """Update the date and labels of an unchanged document."""
         self._open(collection)
         self._relabel(collection, document, self._put_document(collection, document))
 
@@ -97,7 +97,7 @@ class SqliteTransaction(SqliteSnapshot):
         return keys
 
     def remember(self, collection: str, records: Sequence[DocumentRecord], /) -> None:
-        """Note how to recognise documents that are recorded so still."""
+        """Store the ``seen`` of documents whose record is otherwise unchanged."""
         self.resource.executemany(
             """UPDATE documents SET seen = ?
                WHERE collection = ? AND path = ? AND origin = ? AND content_hash = ? AND created_at = ?""",
@@ -117,7 +117,7 @@ class SqliteTransaction(SqliteSnapshot):
         )
 
     def retire_space(self, space: VectorSpace, /) -> None:
-        """Give a space another revision, ``replaced-…``; its cached vectors, of no use to any embedder, go."""
+        """Change the revision of a space to ``replaced-…``, and remove its cached vectors."""
         old = self.space_id(space)
         if old is not None:
             new = self.put_space(evolve(space, revision=f"replaced-{space.revision}"))
@@ -125,7 +125,7 @@ class SqliteTransaction(SqliteSnapshot):
             self.resource.execute("DELETE FROM vector_spaces WHERE id = ?", (old,))
 
     def cache_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector], /) -> None:
-        """Put vectors in the embedding cache, by chunk hash. One that is there stays, unless it is damaged."""
+        """Put vectors in the embedding cache, by chunk hash. An existing one is replaced only if it is damaged."""
         if not vectors:
             return
         space_id = self.put_space(space)
@@ -139,13 +139,13 @@ class SqliteTransaction(SqliteSnapshot):
         note_use(self.resource, space_id, list(vectors))
 
     def use_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> None:
-        """Note that these cached vectors were of use now."""
+        """Record the use of these cached vectors."""
         space_id = self.space_id(space)
         if space_id is not None and hashes:
             note_use(self.resource, space_id, hashes)
 
     def tend_cache(self, max_entries: int, /, *, found: int = 0, computed: int = 0) -> int:
-        """Leave at most ``max_entries`` vectors of the collections' spaces, the last used; return how many went."""
+        """Keep the ``max_entries`` most recently used vectors of the collections' spaces; return the number removed."""
         count_lookups(self.resource, found, computed)
         return evict(self.resource, max_entries)
 
@@ -157,7 +157,7 @@ class SqliteTransaction(SqliteSnapshot):
             self.resource.execute("DELETE FROM embedding_cache WHERE hash IN (SELECT value FROM carray(?))", (array,))
 
     def note_documents(self, space: VectorSpace, documents: Mapping[tuple[str, str], Sequence[str]], /) -> None:
-        """Note which cached vectors, by chunk hash, were computed for which documents, by collection and path."""
+        """Record which cached vectors (chunk hashes) were computed for which documents (collection and path)."""
         space_id = self.space_id(space)
         sql = """INSERT OR IGNORE INTO cache_documents (collection, path, id)
                  SELECT ?, ?, id FROM embedding_cache WHERE space_id = ? AND hash IN (SELECT value FROM carray(?))"""
@@ -167,7 +167,7 @@ class SqliteTransaction(SqliteSnapshot):
                 self.resource.execute(sql, (*place, space_id, digests))
 
     def forget_documents(self, collection: str, paths: Sequence[str], /) -> None:
-        """Remove the cached vectors that were noted for these documents."""
+        """Remove the cached vectors that were recorded for these documents."""
         self.erasing.add("documents")
         sql = """DELETE FROM embedding_cache
                  WHERE id IN (SELECT id FROM cache_documents WHERE collection = ? AND path = ?)"""
@@ -181,7 +181,7 @@ class SqliteTransaction(SqliteSnapshot):
         prune_cache(self, set())
 
     def put_space(self, space: VectorSpace) -> int:
-        """Return the row of a vector space, adding it if it is new."""
+        """Return the row id of a vector space; add it if it is new."""
         found = self.space_id(space)
         if found is not None:
             return found
@@ -192,7 +192,7 @@ class SqliteTransaction(SqliteSnapshot):
         return self.resource.last_insert_rowid()
 
     def _open(self, collection: str) -> None:
-        """Note that a collection is written to. Its tables come with the first that is."""
+        """Record that a collection is written to, and create its tables if they do not exist."""
         if collection in self._written:
             return
         table = chunk_table(collection)
@@ -230,7 +230,7 @@ class SqliteTransaction(SqliteSnapshot):
         return int(document_id)
 
     def _document_keys(self, collection: str, path: str) -> tuple[int, ...]:
-        """Return the keys of a document's chunks, ascending, those of damaged rows as well."""
+        """Return the keys of a document's chunks, ascending, including those of damaged rows."""
         table = self._table(collection)
         if table is None:
             return ()
@@ -245,7 +245,7 @@ class SqliteTransaction(SqliteSnapshot):
             self.resource.executemany(sql, ((key,) for key in keys))
 
     def _move(self, collection: str, document: Document, kept: Sequence[tuple[Chunk, int]]) -> None:
-        """Give chunks that stay their new place in the text; most have not moved."""
+        """Update the position of kept chunks; most have not moved."""
         sql = f"""
             UPDATE {chunk_table(collection).name}
             SET start_offset = ?1, end_offset = ?2, start_line = ?3, end_line = ?4, continues = ?5,
@@ -261,7 +261,7 @@ class SqliteTransaction(SqliteSnapshot):
     def _relabel(self, collection: str, document: Document, document_id: int) -> None:
         table = chunk_table(collection)
         labels = dict(table.labels(document))
-        if not document.times:  # otherwise each chunk has its own
+        if not document.times:  # otherwise each chunk has its own time time
             labels["created_at"] = to_text(document.created_at)
         names, marks = ", ".join(labels), ", ".join(f"?{number}" for number in range(1, len(labels) + 1))
         sql = f"""
@@ -273,7 +273,7 @@ class SqliteTransaction(SqliteSnapshot):
     def _insert(
         self, collection: str, document: Document, document_id: int, chunks: Sequence[Chunk]
     ) -> tuple[StoredChunk, ...]:
-        """Add chunks; return them with their keys, which follow the largest that there ever was."""
+        """Add chunks; return them with their keys, which are larger than all keys ever used."""
         if not chunks:
             return ()
         table = chunk_table(collection)
@@ -294,7 +294,7 @@ class SqliteTransaction(SqliteSnapshot):
         return tuple(_stored(key, document, chunk) for key, chunk in keyed)
 
     def _columns(self, chunk: Chunk) -> tuple[object, ...]:
-        """Return what the columns of a new chunk hold."""
+        """Return the column values of a new chunk."""
         text, *others = _chunk_values(chunk)
         return (compress_text(chunk.text) if self.compress else text, *others)
 
@@ -310,12 +310,12 @@ def _written_at(chunk: Chunk) -> str | None:
 
 
 def _place_values(chunk: Chunk) -> tuple[object, ...]:
-    """Return what may differ of a chunk whose id is the same."""
+    """Return the values that may change while a chunk's id stays the same."""
     return (chunk.start, chunk.end, chunk.start_line, chunk.end_line, chunk.continues, _written_at(chunk))
 
 
 def _chunk_values(chunk: Chunk) -> tuple[object, ...]:
-    """Return what the columns of every table of chunks hold of a chunk."""
+    """Return a chunk's values for the columns of every table of chunks."""
     heading = json.dumps(chunk.heading, ensure_ascii=False) if chunk.heading else "[]"
     place = (chunk.start, chunk.end, chunk.start_line, chunk.end_line)
     values = (chunk.text, chunk.chunk_id, *place, heading, chunk.continues, chunk.context)

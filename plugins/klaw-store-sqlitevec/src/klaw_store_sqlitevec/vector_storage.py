@@ -1,8 +1,8 @@
 """The storage of a collection's vectors: exact, in a vec0 table, or quantized.
 
-A vector is in one of the two, and a search asks both and merges their answers. So a collection moves from one storage
-to the other inside the transactions that add to it: all at once where everything needed is there, and into vec0, which
-needs more than int8 knows, vector by vector as the core fills it again.
+A vector is in one of the two; a search uses both and merges the results. So a collection moves from one storage to the
+other in the transactions that add to it. Quantizing moves all vectors at once. Moving to vec0 needs the original
+vectors, so it happens vector by vector, as the core adds them again.
 """
 
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from klaw_store_sqlitevec.quantized.cache import SegmentCache
 from klaw_store_sqlitevec.samples import SampleCache
 
 _MOST_NEIGHBOURS = 4096  # vec0 refuses a larger k
-# How many vectors say what is typical of a collection; among very few every one is what somebody looks for.
+# Vectors needed for a typical similarity: in a smaller collection, every vector may be an answer.
 _SAMPLED, _FEWEST_SAMPLED = 256, 8
 _LEAST_ROOM = 1e-3
-# What is similar is less than what is said: the scale that words measure relevance on (docs/decisions/0030).
+# The factor from similarity to the scale of relevance that words use (docs/decisions/0030).
 _SIMILAR = 0.3
 
 
 class VectorStorage:
     """Adds, removes, finds and checks vectors, for :class:`~klaw_store_sqlitevec.vectors.VectorIndex`.
 
-    Without vec0 every vector is quantized that is added, or that is in a vec0 table from which another is removed.
+    Without vec0, added vectors are quantized, and so is a vec0 table when a vector is removed from it.
     """
 
     def __init__(self, search: str, exact_up_to: int, memory_mb: int, *, has_vec0: bool) -> None:
@@ -52,7 +52,7 @@ class VectorStorage:
     def add(
         self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
     ) -> None:
-        """Add one vector a chunk. Raise RetrievalError if the collection was not :meth:`reset` yet."""
+        """Add one vector per chunk. Raise RetrievalError if the collection was not :meth:`reset` yet."""
         if vectors is None or not chunks:
             return
         quantization = quantized.read_quantization(resource, collection)
@@ -66,7 +66,7 @@ class VectorStorage:
             quantized.add(resource, collection, quantization, keys, vectors)
             return
         if tabled and quantization is not None and exact.declared_dimension(resource, collection) != vectors.shape[1]:
-            exact.drop(resource, collection)  # what was emptied without vec0
+            exact.drop(resource, collection)  # a table that was emptied without vec0
             tabled = False
         if not tabled:
             exact.make(resource, collection, vectors.shape[1])
@@ -93,7 +93,7 @@ class VectorStorage:
         return np.sort(np.concatenate(found))
 
     def outdated(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return the keys that are still quantized where the search is to be exact, ascending."""
+        """Return the keys that are still quantized although the search is configured to be exact, ascending."""
         return quantized.read_keys(resource, collection)[: None if self._search == "exact" else 0]
 
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
@@ -104,7 +104,7 @@ class VectorStorage:
         return found + exact.key_digest(resource, collection) if exact.exists(resource, collection) else found
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
-        """Return what is wrong with the tables and the vectors in them, read past vec0."""
+        """Return the problems of the tables and vectors, which are read without vec0."""
         from klaw_store_sqlitevec.exact_check import check_table
         from klaw_store_sqlitevec.quantized.check import check_quantized
 
@@ -124,7 +124,7 @@ class VectorStorage:
             return ()
         try:
             return self._hits(resource, query, limit)
-        except (apsw.Error, TypeError, ValueError, IndexError) as error:  # numpy's, where what is stored makes no sense
+        except (apsw.Error, TypeError, ValueError, IndexError) as error:  # from numpy, if the stored data is invalid
             raise damaged_vectors(f"the vectors of {collection!r} could not be searched: {error}") from error
 
     def _hits(self, resource: apsw.Connection, query: Query, limit: int) -> list[Hit]:
@@ -151,7 +151,7 @@ class VectorStorage:
         return _judged(found, typical)
 
     def _is_tabled(self, resource: apsw.Connection, collection: str) -> bool:
-        """Return whether there is a vec0 table; without vec0, which alone can drop one, whether anything is in it."""
+        """Return whether there is a vec0 table; without vec0, which is needed to drop one, whether it has content."""
         return exact.exists(resource, collection) and (self._has_vec0 or exact.count(resource, collection) > 0)
 
     def _drop_exact(self, resource: apsw.Connection, collection: str) -> None:
@@ -161,7 +161,7 @@ class VectorStorage:
             exact.empty(resource, collection)
 
     def _convert_all(self, resource: apsw.Connection, collection: str) -> None:
-        """Quantize a vec0 table of the dimension that it declares."""
+        """Quantize a vec0 table with its declared dimension."""
         dimension = exact.declared_dimension(resource, collection)
         if dimension is None:
             raise damaged_vectors(f"the vectors of {collection!r} are damaged")
@@ -196,14 +196,14 @@ class VectorStorage:
 
 
 def _median(values: Vector) -> float:
-    """Return what numpy's ``median`` does, which takes five times as long for so few."""
+    """Return the median. numpy's ``median`` takes five times as long for so few values."""
     middle = len(values) // 2
     low, high = np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1]
     return float(high if len(values) % 2 else (low + high) / np.float32(2))
 
 
 def _judged(found: Sequence[tuple[int, float]], typical: float) -> list[Hit]:
-    """Return hits, of keys and scores, with their relevance: how far a cosine stands above what any two texts share.
+    """Return keys and scores as hits with their relevance: how far a cosine is above that of unrelated texts.
 
     Unrelated texts have a cosine of .0 in some spaces and of .75 in others.
     """

@@ -1,6 +1,6 @@
-"""The index ``sqlite-vec`` as the core holds it. What takes numpy is in :mod:`klaw_store_sqlitevec.vector_storage`.
+"""The index ``sqlite-vec``. Code that needs numpy is in :mod:`klaw_store_sqlitevec.vector_storage`.
 
-Every command that opens a memory makes an index, and few ask it anything.
+Every command that opens a memory creates the index, but few use it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _REINSTALL = "pip install --force-reinstall sqlite-vec"
 
 
 class VectorIndex:
-    """Keeps a collection's vectors as ``search`` says: exact, quantized, or quantized from ``exact_up_to`` on (auto).
+    """Stores vectors according to ``search``: exact, quantized, or (auto) quantized above ``exact_up_to`` chunks.
 
-    Of quantized vectors at most ``memory_mb`` MiB are kept in RAM. One object serves every connection to a file. Where
-    vec0 does not load, all vectors that are added are quantized, and those in vec0's tables are compared one by one.
+    At most ``memory_mb`` MiB of quantized vectors are cached in RAM. One object serves all connections to a file. If
+    vec0 does not load, added vectors are quantized, and those in vec0 tables are compared one by one.
     """
 
     joins = apsw.Connection
@@ -39,22 +39,22 @@ class VectorIndex:
 
     @property
     def limitation(self) -> str:
-        """What keeps vec0 from loading, and what fixes it; empty where it does."""
+        """Why vec0 does not load, and how to fix it; empty if it loads."""
         return self._problem
 
     @cached_property
     def storage(self) -> VectorStorage:
-        """What does the work, with what it keeps in RAM."""
+        """The storage, with its cache in RAM."""
         from klaw_store_sqlitevec.vector_storage import VectorStorage
 
         return VectorStorage(*self._options, has_vec0=not self._problem)
 
     def migrations(self) -> Sequence[Migration[apsw.Connection]]:
-        """Return the step that makes the tables of quantized vectors. A vec0 table needs a dimension: see ``reset``."""
+        """Return the migrations for quantized vectors. A vec0 table needs a dimension, so ``reset`` creates it."""
         return MIGRATIONS
 
     def prepare(self, resource: apsw.Connection, /) -> None:
-        """Load vec0, or note why not; the SQL function load_extension() stays off."""
+        """Load vec0, or record why it does not load. The SQL function load_extension() stays disabled."""
         if self._problem:
             return
         try:
@@ -72,7 +72,7 @@ class VectorIndex:
     def add(
         self, resource: apsw.Connection, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /
     ) -> None:
-        """Add one vector a chunk. Raise RetrievalError if the collection was not :meth:`reset` yet."""
+        """Add one vector per chunk. Raise RetrievalError if the collection was not :meth:`reset` yet."""
         self.storage.add(resource, collection, chunks, vectors)
 
     def remove(self, resource: apsw.Connection, collection: str, keys: Sequence[int], /) -> None:
@@ -84,7 +84,7 @@ class VectorIndex:
         return self.storage.keys(resource, collection)
 
     def outdated(self, resource: apsw.Connection, collection: str, /) -> Keys:
-        """Return the keys that are still quantized where the search is to be exact: the core adds them again."""
+        """Return the keys that are still quantized although the search is exact; the core adds them again."""
         return self.storage.outdated(resource, collection)
 
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
@@ -92,7 +92,7 @@ class VectorIndex:
         return self.storage.key_digest(resource, collection)
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:
-        """Return what is wrong with the tables and the vectors in them, read past vec0."""
+        """Return the problems of the tables and vectors, which are read without vec0."""
         return self.storage.check(resource, collection, space)
 
     def search(self, resource: apsw.Connection, query: Query, limit: int, /) -> Sequence[Hit]:
@@ -101,7 +101,7 @@ class VectorIndex:
 
 
 def _extension() -> Path:
-    """Return the extension's path; importing sqlite_vec itself would import numpy's whole public face."""
+    """Return the extension's path without importing sqlite_vec, which would import all of numpy."""
     spec = importlib.util.find_spec("sqlite_vec")
     if spec is None or not spec.submodule_search_locations:
         raise RetrievalError("the package sqlite-vec is not installed")

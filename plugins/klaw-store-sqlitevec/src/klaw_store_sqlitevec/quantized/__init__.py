@@ -1,4 +1,4 @@
-"""Vectors as one bit a dimension to find candidates by, and as int8 to rank them by; all of it in klaw.db."""
+"""Quantized vectors in klaw.db: one bit per dimension to find candidates, and int8 to rank them."""
 
 from klaw_store_sqlitevec.quantized.searching import search, typical_similarity
 from klaw_store_sqlitevec.quantized.tables import (

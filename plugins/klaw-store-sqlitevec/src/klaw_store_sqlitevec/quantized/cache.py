@@ -1,10 +1,9 @@
-"""What is kept of segments in RAM, for as long as it is what the database that is asked holds.
+"""The cache of segments in RAM.
 
-A segment's stamp changes whenever its content does, in the same transaction. So the codes that were read under a
-stamp are right for every snapshot that has this stamp: another process's write, a transaction that is rolled back and
-a file that is replaced need nothing else. The rows of a segment are read on from where they ended as long as what is
-seen is a later state of it, with the same codes: a place is written once. What a transaction sees that may still be
-rolled back is not kept.
+A segment's stamp changes whenever its content does, in the same transaction. So codes that were read under a stamp are
+valid for every snapshot with this stamp, even after another process's write, a rollback, or a replaced file. Rows of a
+segment are appended to the cached ones if the new state is a later state of the segment with the same codes, because a
+place is written only once. Content that a transaction may still roll back is not cached.
 """
 
 import threading
@@ -33,11 +32,11 @@ _WORD_BYTES = 8
 
 @define
 class SegmentCache:
-    """Keeps at most ``most_bytes``; segments beyond are read whenever they are asked for. Any thread may ask.
+    """Caches at most ``most_bytes``; other segments are read for each search. Thread-safe.
 
-    What does not fit is not exchanged for what does: every query wants every segment. Rows are kept only where those
-    of a whole collection fit. They are read from the second search on, a segment a search: a program that asks once
-    needs few of them, and nobody waits for all.
+    Cached segments are not evicted for others, because every query needs every segment. Rows are cached only if those
+    of the whole collection fit. They are read from the second search on, one segment per search: a program that
+    searches once needs few rows, and no search waits for all.
     """
 
     most_bytes: int
@@ -49,7 +48,7 @@ class SegmentCache:
         """Return the segments of a collection with their codes. Raise RetrievalError if they are damaged."""
         stored = read_segment_rows(connection, collection)
         known = self._complete.get(collection)
-        if known is not None and known[0] == stored:  # the stamps among the rest
+        if known is not None and known[0] == stored:  # including the stamps
             return known[1]
         segments = [segment for segment in parse_segments(collection, stored) if segment.used]
         with self._lock:
@@ -70,12 +69,12 @@ class SegmentCache:
             self._held[collection] = dict(islice(now.items(), room // code_bytes))
             self._complete.pop(collection, None)
             if len(self._held[collection]) == len(now) and (view.is_whole or not wants_rows):
-                self._complete[collection] = (stored, view)  # there is nothing left to read
+                self._complete[collection] = (stored, view)  # everything is cached
         return view
 
 
 def _bytes(held: LoadedSegment) -> int:
-    """Return how much a segment takes, with its keys."""
+    """Return the size of a segment with its keys, in bytes."""
     return _code_bytes(len(held.planes)) + held.rows.nbytes
 
 
@@ -86,7 +85,7 @@ def _code_bytes(width: int) -> int:
 def _update(
     connection: apsw.Connection, quantization: Quantization, segment: Segment, held: LoadedSegment | None
 ) -> LoadedSegment:
-    """Return a segment with its codes, and with the rows that are held of what it was."""
+    """Return a segment with its codes, and with the cached rows of its earlier state."""
     if held is not None and held.segment.stamp == segment.stamp:
         return held
     planes = np.empty((words(quantization.dimension), CAPACITY), np.uint64)
@@ -98,9 +97,9 @@ def _update(
 
 
 def _continues(fresh: LoadedSegment, held: LoadedSegment) -> bool:
-    """Return whether what lives now where codes are held has those codes.
+    """Return whether the live places of the new state have the cached codes.
 
-    A file that was put back to an earlier state and then written on looks like a later state and has other vectors.
+    A file that was restored to an earlier state and changed since looks like a later state, but has other vectors.
     """
     end = held.segment.used
     differ = (fresh.planes[:, :end] != held.planes).any(axis=0)
@@ -112,7 +111,7 @@ def _continues(fresh: LoadedSegment, held: LoadedSegment) -> bool:
 def _read_more_rows(
     connection: apsw.Connection, collection: str, quantization: Quantization, segments: Sequence[LoadedSegment]
 ) -> None:
-    """Read the rows of one segment, and those that were added to others whose rows are held."""
+    """Read the rows of one more segment, and the rows that were added to segments whose rows are cached."""
     first = next((held for held in segments if not len(held.rows)), None)
     for held in segments:
         base, used = held.segment.first, held.segment.used

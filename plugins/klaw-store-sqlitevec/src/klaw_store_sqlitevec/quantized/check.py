@@ -1,4 +1,4 @@
-"""Whether quantized vectors are sound: codes and keys are those of the rows, and the rows are of unit length."""
+"""Check quantized vectors: codes and keys must agree with the rows, and rows must be of unit length."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from klaw_store_sqlitevec.quantized.tables import (
     rows_table,
 )
 
-# int8 rounds: the length of what is restored is off by a hundredth.
+# int8 rounding changes the length of a restored vector by up to a hundredth.
 _UNIT_TOLERANCE = 0.05
 
 
@@ -34,7 +34,7 @@ class _DamageCounts:
 
 
 def check_quantized(connection: apsw.Connection, collection: str, dimension: int | None) -> list[str]:
-    """Return what is wrong with quantized vectors that should have ``dimension`` (None: whatever they have)."""
+    """Return the problems of quantized vectors, which should have ``dimension`` (None: any)."""
     try:
         quantization = read_quantization(connection, collection)
         if quantization is None and not exists(connection, collection):

@@ -1,11 +1,10 @@
 """The arithmetic of quantized vectors: numpy only, no database.
 
-A vector v of unit length is kept as what it differs from the collection's *centre* c by: int8 steps of a scale of its
-own, v ≈ c + scale · steps. Its *code* is one bit a step, set where that is positive. Codes stand in *planes*: row w of
-a uint64 array (words, n) has the w-th 64 bits of every vector, so that numpy compares a whole plane at once.
+A vector v of unit length is stored as its difference to the collection's *centre* c, in int8 steps with its own scale:
+v ≈ c + scale · steps. Its *code* has one bit per step, set if the step is positive. Codes are in *planes*: row w of a
+uint64 array of shape (words, n) has the w-th 64 bits of every vector, so that numpy compares a whole plane at once.
 
-Without the centre, the bits of a model whose vectors all point roughly the same way (the e5 family) would mostly be
-those of that common way.
+Without the centre, most bits would be equal for a model whose vectors all point in similar directions (the e5 family).
 """
 
 from collections.abc import Callable
@@ -23,26 +22,26 @@ Places = NDArray[np.int64]
 Distances = NDArray[np.uint16]
 KeysAt = Callable[[Places], Keys]
 
-#: Further than any two codes are.
+#: Larger than any distance of two codes.
 FURTHEST = np.uint16(np.iinfo(np.uint16).max)
 
 #: Of a plane.
 WORD_BITS = 64
 
 _MOST_STEPS = 127
-_EXACT = 2**24  # whole numbers up to it are exact in float32
+_EXACT = 2**24  # float32 represents all integers up to this exactly
 _ROWS = 128
 _SCALE = np.dtype("<f4")
 _MOST_EVEN = 4
-_EVEN = 1e-5  # the sums of equal codes, in different blocks of a matrix product, differ by less
+_EVEN = 1e-5  # larger than the difference between sums for equal codes in different blocks of a matrix product
 _SLICE = 4_096
 _LARGEST_TABLE = 32 << 20
-_SAMPLED = 32  # one in so many distances
+_SAMPLED = 32  # one of this many distances is sampled
 _SPARE = 8
 
 
 def words(dimension: int) -> int:
-    """Return how many words of 64 bits a code has."""
+    """Return the number of 64-bit words of a code."""
     return -(-dimension // WORD_BITS)
 
 
@@ -52,7 +51,7 @@ def row_bytes(dimension: int) -> int:
 
 
 def quantize(vectors: Matrix, centre: Vector) -> Bytes:
-    """Return packed rows: a float32 scale, little-endian, then an int8 step a dimension; shape (n, 4 + d)."""
+    """Return packed rows: a little-endian float32 scale, then one int8 step per dimension; shape (n, 4 + d)."""
     rest = vectors - centre
     scales = np.abs(rest).max(axis=1) / _MOST_STEPS
     steps = np.rint(rest / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
@@ -67,7 +66,7 @@ def unpack(rows: Bytes) -> tuple[NDArray[np.float32], Steps]:
 
 
 def restore(rows: Bytes, centre: Vector) -> Matrix:
-    """Return about the vectors that packed rows were made of."""
+    """Return approximately the vectors of packed rows."""
     scales, steps = unpack(rows)
     restored: Matrix = centre + scales[:, None] * steps
     return restored
@@ -82,15 +81,15 @@ def encode(steps: NDArray[Any]) -> Planes:
 
 
 def measure(planes: Planes, code: Planes, far: Distances) -> None:
-    """Set ``far`` to in how many bits each vector's code differs from ``code``, of shape (words, 1)."""
+    """Set ``far`` to the Hamming distance of each vector's code to ``code``, of shape (words, 1)."""
     np.add.reduce(np.bitwise_count(planes ^ code), axis=0, dtype=np.uint16, out=far)
 
 
 def nearest(far: Distances, count: int, most: int, keys: KeysAt) -> Places:
-    """Return, ascending, where the ``count`` smallest of ``far`` stand, and others that are as small as the last.
+    """Return the ascending indices of the ``count`` smallest of ``far``, and of all that equal the last of them.
 
-    ``most`` is the largest distance there can be; what is further is left out. ``keys`` is asked only where many more
-    are as small, of which those with the first keys are returned.
+    ``most`` is the largest possible distance; larger ones are left out. If very many equal the last, ``keys`` is called
+    and only those with the smallest keys are returned.
     """
     found = _nearer(far, count, most)
     if len(found) > count:
@@ -100,9 +99,9 @@ def nearest(far: Distances, count: int, most: int, keys: KeysAt) -> Places:
 
 
 def _nearer(far: Distances, count: int, most: int) -> Places:
-    """Return, ascending, where all that are below some bound stand: ``count`` at least, or all that there are.
+    """Return the ascending indices of all distances below some bound: at least ``count``, or all.
 
-    How far that is, a sample tells. To ``partition`` all takes seven times as long.
+    The bound comes from a sample. ``partition`` over all distances takes seven times as long.
     """
     sample = np.sort(far[::_SAMPLED])
     place = (count + count // 4) // _SAMPLED + _SPARE
@@ -115,9 +114,9 @@ def _nearer(far: Distances, count: int, most: int) -> Places:
 
 
 def best(scores: NDArray[np.float32], count: int, keys: KeysAt) -> Places:
-    """Return, ascending, where the ``count`` largest scores stand, and others that are as large as the last.
+    """Return the ascending indices of the ``count`` largest scores, and of all that equal the last of them.
 
-    ``keys`` is asked only where those are many more, of which those with the first keys are returned.
+    If very many equal the last, ``keys`` is called and only those with the smallest keys are returned.
     """
     bound = np.partition(scores, -count)[-count]
     found = np.flatnonzero(scores >= bound - _EVEN)
@@ -125,22 +124,22 @@ def best(scores: NDArray[np.float32], count: int, keys: KeysAt) -> Places:
 
 
 def largest(scores: NDArray[np.float64], count: int) -> Places:
-    """Return, ascending, where the ``count`` largest scores stand, and all others that are as large as the last."""
+    """Return the ascending indices of the ``count`` largest scores, and of all that equal the last of them."""
     if len(scores) <= count:
         return np.arange(len(scores))
     return np.flatnonzero(scores >= np.partition(scores, -count)[-count])
 
 
 def _first(found: Places, order: NDArray[Any], count: int, keys: KeysAt) -> Places:
-    """Bound what is even: the same text may be there ten thousand times."""
+    """Limit the number of ties, because the same text may exist ten thousand times."""
     return np.sort(found[np.lexsort((keys(found), order))[: _MOST_EVEN * count]])
 
 
 def members(keys: Keys, wanted: Keys) -> NDArray[np.bool_]:
-    """Return for each key whether it is among ``wanted``, of which there is one at least.
+    """Return for each key whether it is in ``wanted``, which is not empty.
 
-    By a table where their range is small: keys are row numbers, given one after another. ``np.isin`` does so only for
-    many, and takes ten times as long for few.
+    A lookup table is used if the range of the keys is small, as it is for consecutive row ids. ``np.isin`` uses one
+    only for many keys, and takes ten times as long for few.
     """
     below, above = int(wanted.min()) - 1, int(wanted.max()) + 1
     if above - below > _LARGEST_TABLE:
@@ -151,9 +150,10 @@ def members(keys: Keys, wanted: Keys) -> NDArray[np.bool_]:
 
 
 def estimates(planes: Planes, dimension: int, query: Vector) -> NDArray[np.float32]:
-    """Return what grows with the similarity of a query, less the centre, to each code: sharper than counting bits.
+    """Return a value for each code that grows with its similarity to the query minus the centre.
 
-    A slice at a time, because a float32 a bit is 32 times what the codes take.
+    It is more exact than the Hamming distance. Codes are processed in slices, because one float32 per bit takes 32
+    times the memory of the codes.
     """
     sums = np.empty(planes.shape[1], np.float32)
     for first in range(0, len(sums), _SLICE):
@@ -166,9 +166,9 @@ def estimates(planes: Planes, dimension: int, query: Vector) -> NDArray[np.float
 def similarities(rows: Bytes, centre: Vector, query: Vector) -> NDArray[np.float64]:
     """Return the cosine similarity of a query of unit length to each packed row.
 
-    The sums are over whole numbers, and the steps of the query as small as a float32 can hold any such sum exactly: so
-    equal rows have equal scores wherever they stand, in whatever order BLAS adds. A slice at a time stays in the
-    processor's cache.
+    The products are integers, and the query is quantized so that float32 represents every sum exactly. So equal rows
+    have equal scores, whatever their position and the order of additions in BLAS. Rows are processed in slices that fit
+    in the processor's cache.
     """
     scales, steps = unpack(rows)
     unit = float(np.abs(query).sum()) / (_EXACT / _MOST_STEPS - len(query))

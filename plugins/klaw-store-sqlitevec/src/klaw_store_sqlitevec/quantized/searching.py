@@ -1,8 +1,8 @@
-"""A search over quantized vectors, in three stages that each look closer at fewer.
+"""Search quantized vectors in three stages, each more exact and over fewer vectors.
 
-1. The bits in which the code of the query and that of every vector differ: the nearest thousand or two are left.
-2. The query itself, unquantized, against those codes: the best few hundred are left, because reading rows is slow.
-3. The query against their int8 rows: the answer.
+1. Hamming distance between the codes of the query and of every vector: keep the nearest one or two thousand.
+2. The unquantized query against those codes: keep the best few hundred, because reading rows is slow.
+3. The query against their int8 rows: the result.
 """
 
 import apsw
@@ -16,12 +16,12 @@ from klaw_store_sqlitevec.quantized.codes import Places
 from klaw_store_sqlitevec.quantized.tables import Quantization, read_rows
 from klaw_store_sqlitevec.quantized.view import View
 
-# How many the first stage leaves, and the second, at least and for each hit that is asked for.
+# The pools after the first and the second stage: the minimum, and the number per requested hit.
 _POOL, _POOL_A_HIT = 2_000, 20
 _RESCORED, _RESCORED_A_HIT = 400, 4
-# Where every row is in RAM, the second stage costs more than it saves: as many go from the first to the last.
+# If every row is in RAM, the second stage costs more than it saves: this many go from the first to the third.
 _WARM, _WARM_A_HIT = 1_200, 12
-# To gather the codes of one in so many costs less than to compare all of them.
+# If fewer than one in this many vectors is allowed, gathering their codes is cheaper than comparing all.
 _FEW = 8
 
 
@@ -30,7 +30,7 @@ def search(
 ) -> list[tuple[int, float]]:
     """Return keys and scores of the nearest of a collection's vectors, best first, ties by key. Raise RetrievalError.
 
-    The query's vector has as many dimensions as they have.
+    The query's vector must have the same dimension.
     """
     view = cache.load(connection, query.collection, quantization)
     if not view.held or query.vector is None:
@@ -64,9 +64,9 @@ def search(
 def typical_similarity(
     connection: apsw.Connection, cache: SegmentCache, quantization: Quantization, query: Query, most: int
 ) -> float | None:
-    """Return how similar a query is to what it has nothing to do with: the median over at most ``most`` vectors.
+    """Return the typical similarity of a query to unrelated texts: the median over at most ``most`` vectors.
 
-    The centre of many is near enough, and known already. None where there are no vectors.
+    With many vectors, the similarity to their known centre is close enough. None if there are no vectors.
     """
     if query.vector is None:
         return None
@@ -83,7 +83,7 @@ def typical_similarity(
 
 
 def _allowed(connection: apsw.Connection, view: View, within: Keys) -> NDArray[np.bool_]:
-    """Return for each position whether one lives there whose key is wanted."""
+    """Return for each position whether it holds a live vector with an allowed key."""
     wanted = arithmetic.members(view.all_keys(connection), within)
     wanted[view.dead] = False
     return wanted
@@ -96,7 +96,7 @@ def _keys_at(connection: apsw.Connection, view: View, positions: Places) -> arit
 def _pool(
     connection: apsw.Connection, view: View, code: arithmetic.Planes, allowed: NDArray[np.bool_] | None, count: int
 ) -> Places:
-    """Return, ascending, the positions whose codes are nearest, of those allowed."""
+    """Return the allowed positions with the nearest codes, ascending."""
     most = len(code) * arithmetic.WORD_BITS
     if allowed is not None and _FEW * np.count_nonzero(allowed) <= max(allowed.size, _FEW * count):
         positions = np.flatnonzero(allowed)

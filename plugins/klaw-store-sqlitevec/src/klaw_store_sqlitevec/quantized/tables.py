@@ -1,9 +1,9 @@
-"""The tables of quantized vectors, and everything that writes them.
+"""The tables of quantized vectors: reading and writing.
 
-Vectors lie in *segments* of ``CAPACITY`` places. A place is used once: what is removed leaves zeros and a bit in
-``dead``, and a segment of which half is dead is emptied into the last one. Every change of a segment gives it another
-random ``stamp``, so that what was once read of it may be kept for as long as the stamp is the same, by whatever
-connection, process or file it is seen.
+Vectors are in *segments* of ``CAPACITY`` places. A place is used only once: a removed vector leaves zeros and a bit in
+``dead``, and a segment that is half dead is merged into the last one. Every change gives a segment a new random
+``stamp``. So cached content of a segment is valid as long as its stamp is the same, for every connection, process and
+copy of the file.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,11 +21,11 @@ from klaw_store_sqlitevec.names import has_table, is_standard, table_name
 from klaw_store_sqlitevec.quantized.codes import Bytes, Places, encode, quantize, restore, row_bytes, unpack, words
 from klaw_store_sqlitevec.quantized_schema import CREATE_ROWS
 
-#: So large that a query costs few reads and few calls of numpy, so small that what a change makes others read again
-#: takes a fraction of a millisecond.
+#: Places per segment: large enough that a query needs few reads and calls of numpy, small enough that reading a changed
+#: segment again takes a fraction of a millisecond.
 CAPACITY = 16_384
 
-#: A mean of fewer vectors says little of those that will come; so few are found without codes anyway.
+#: The minimum number of vectors for a centre. The mean of fewer vectors does not predict later ones.
 FEWEST_FOR_CENTRE = 1_000
 
 _FLOAT_BYTES = 4
@@ -38,7 +38,7 @@ _BATCH = 4_096
 
 @frozen
 class Quantization:
-    """What a collection's vectors are quantized with. ``centred`` is false while they are few."""
+    """The parameters of a collection's quantization. ``centred`` is false while there are few vectors."""
 
     dimension: int
     centre: Vector = field(eq=False)
@@ -47,7 +47,7 @@ class Quantization:
 
 @frozen
 class Segment:
-    """One row of ``quantized_segments``; ``dead`` are its dead places, ascending, counted from its first."""
+    """A row of ``quantized_segments``; ``dead`` are its dead places, ascending, relative to its first place."""
 
     id: int
     made: bytes
@@ -61,7 +61,7 @@ class Segment:
         return self.id * CAPACITY
 
     def follows(self, other: "Segment") -> bool:
-        """Return whether this is a later state of the same segment: places are only ever used, and die."""
+        """Return whether this is a later state of the same segment, with more used or dead places."""
         return self.made == other.made and self.used >= other.used and len(self.dead) >= len(other.dead)
 
 
@@ -71,12 +71,12 @@ def rows_table(collection: str) -> str:
 
 
 def exists(connection: apsw.Connection, collection: str) -> bool:
-    """Return whether the collection has its table, without which it has no quantized vectors."""
+    """Return whether the collection has a table of quantized vectors."""
     return is_standard(collection) or has_table(connection, rows_table(collection))
 
 
 def read_quantization(connection: apsw.Connection, collection: str) -> Quantization | None:
-    """Return what a collection's vectors are quantized with, None if they are not. Raise RetrievalError."""
+    """Return the parameters of a collection's quantization; None if it has none. Raise RetrievalError."""
     sql = "SELECT dimension, centre FROM quantized_forms WHERE collection = ?"
     row = connection.execute(sql, (collection,)).fetchone()
     if row is None:
@@ -93,7 +93,7 @@ def read_quantization(connection: apsw.Connection, collection: str) -> Quantizat
 def create_quantization(
     connection: apsw.Connection, collection: str, dimension: int, centre: Vector | None
 ) -> Quantization:
-    """Start a collection's quantized vectors again, without any."""
+    """Create the quantized form of a collection, empty."""
     drop_quantization(connection, collection)
     if not exists(connection, collection):
         connection.execute(CREATE_ROWS.format(table=rows_table(collection)))
@@ -103,12 +103,12 @@ def create_quantization(
 
 
 def drop_quantization(connection: apsw.Connection, collection: str) -> None:
-    """Remove a collection's quantized vectors and what they were made with, damaged or not."""
+    """Remove a collection's quantized vectors and parameters, even if they are damaged."""
     if exists(connection, collection):
         connection.execute(f"DELETE FROM {rows_table(collection)}")
     for segment in _segment_ids(connection, collection):
         _drop_segment(connection, segment)
-    for table in ("quantized_codes", "quantized_keys"):  # of a segment that is not there any more, but by damage
+    for table in ("quantized_codes", "quantized_keys"):  # of segments whose row is missing because of damage
         connection.execute(f"DELETE FROM {table} WHERE segment NOT IN (SELECT id FROM quantized_segments)")
     connection.execute("DELETE FROM quantized_forms WHERE collection = ?", (collection,))
 
@@ -119,13 +119,13 @@ def read_segments(connection: apsw.Connection, collection: str) -> list[Segment]
 
 
 def read_segment_rows(connection: apsw.Connection, collection: str) -> list[Any]:
-    """Return what the table has of a collection's segments, in order of their places."""
+    """Return the rows of a collection's segments, in the order of their places."""
     sql = "SELECT id, made, stamp, used, dead FROM quantized_segments WHERE collection = ? ORDER BY id"
     return connection.execute(sql, (collection,)).fetchall()
 
 
 def parse_segments(collection: str, rows: Iterable[Any]) -> list[Segment]:
-    """Return as segments what :func:`read_segment_rows` returned. Raise RetrievalError if they are damaged."""
+    """Convert the rows of :func:`read_segment_rows` to segments. Raise RetrievalError if they are damaged."""
     return [_segment(collection, row) for row in rows]
 
 
@@ -135,7 +135,7 @@ def _read_segment(connection: apsw.Connection, collection: str, segment: int) ->
 
 
 def _segment(collection: str, row: Any) -> Segment:
-    """Return a row as a segment: a place beyond those that are used would be another segment's."""
+    """Convert a row to a segment, and check that its places are within its range."""
     number, made, stamp, used, bits = row
     if not isinstance(used, int) or not 0 <= used <= CAPACITY:
         raise _damaged(collection)
@@ -153,7 +153,7 @@ def _segment_ids(connection: apsw.Connection, collection: str) -> list[int]:
 
 
 def count(connection: apsw.Connection, collection: str) -> int:
-    """Return how many vectors a collection has here."""
+    """Return the number of quantized vectors of a collection."""
     return sum(segment.used - len(segment.dead) for segment in read_segments(connection, collection))
 
 
@@ -173,7 +173,7 @@ def key_digest(connection: apsw.Connection, collection: str) -> KeyDigest:
 
 
 def read_rows(connection: apsw.Connection, collection: str, places: Places, dimension: int) -> tuple[Keys, Bytes]:
-    """Return keys and packed rows at these places, in their order. Raise RetrievalError if one is not there."""
+    """Return keys and packed rows at these places, in this order. Raise RetrievalError if one is missing."""
     sql = f"""
         SELECT stored.key, stored.vector
         FROM carray(?) AS wanted CROSS JOIN {rows_table(collection)} AS stored ON stored.place = wanted.value
@@ -189,7 +189,7 @@ def read_rows(connection: apsw.Connection, collection: str, places: Places, dime
 def read_range(
     connection: apsw.Connection, collection: str, first: int, end: int, dimension: int
 ) -> tuple[Places, Bytes]:
-    """Return the places from ``first`` to before ``end`` where a vector lives, and their packed rows."""
+    """Return the live places from ``first`` to before ``end``, and their packed rows."""
     sql = f"SELECT place, vector FROM {rows_table(collection)} WHERE place >= ? AND place < ? ORDER BY place"
     return _packed(collection, connection.execute(sql, (first, end)).fetchall(), dimension)
 
@@ -210,7 +210,7 @@ def _damaged(collection: str) -> RetrievalError:
 def add(
     connection: apsw.Connection, collection: str, quantization: Quantization, keys: Sequence[int], vectors: Matrix
 ) -> Quantization:
-    """Add vectors; return what they are quantized with now: when they are enough for it, all are centred."""
+    """Add vectors; return the parameters afterwards. Once there are enough vectors, all are centred."""
     held = 0 if quantization.centred else count(connection, collection)
     if not quantization.centred and held + len(keys) >= FEWEST_FOR_CENTRE:
         places = _places_of(connection, collection, read_keys(connection, collection))
@@ -225,7 +225,7 @@ def add(
 
 
 def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) -> None:
-    """Remove vectors and what their codes say of them; unknown keys are ignored."""
+    """Remove vectors and their codes; unknown keys are ignored."""
     quantization = read_quantization(connection, collection)
     if quantization is None:
         return
@@ -238,7 +238,7 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
         gone = places[places // CAPACITY == number] - number * CAPACITY
         if not len(gone):
             continue
-        # Read only now: what lived in one that was emptied before may stand in it.
+        # Read only now, because the vectors of a segment that was merged before may be in it.
         segment = _read_segment(connection, collection, number)
         dead = np.union1d(segment.dead, gone)
         if 2 * len(dead) > max(segment.used, FEWEST_FOR_CENTRE):
@@ -254,7 +254,7 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
 def _empty(
     connection: apsw.Connection, collection: str, quantization: Quantization, segment: Segment, dead: Places
 ) -> None:
-    """Move what lives in a segment to the end of the last one, and remove it."""
+    """Move the live vectors of a segment to the end of the last one, and remove the segment."""
     places = np.setdiff1d(np.arange(segment.used), dead) + segment.first
     keys, rows = read_rows(connection, collection, places, quantization.dimension)
     sql = f"DELETE FROM {rows_table(collection)} WHERE place BETWEEN ? AND ?"
@@ -288,7 +288,7 @@ def _append(connection: apsw.Connection, collection: str, keys: Sequence[int], r
 
 
 def _open_segment(connection: apsw.Connection, collection: str, width: int) -> tuple[int, int]:
-    """Return a segment with free places, the last one or a new one, and how many of its places are used."""
+    """Return a segment with free places, the last one or a new one, and the number of its used places."""
     sql = "SELECT id, used FROM quantized_segments WHERE collection = ? ORDER BY id DESC LIMIT 1"
     row = connection.execute(sql, (collection,)).fetchone()
     if row is not None and row[1] < CAPACITY:
@@ -302,7 +302,7 @@ def _open_segment(connection: apsw.Connection, collection: str, width: int) -> t
 
 
 def _erase(connection: apsw.Connection, segment: int, gone: Places, width: int) -> None:
-    """Write zeros over the codes and keys of these places, a run of neighbours at a time."""
+    """Overwrite the codes and keys at these places with zeros, one run of adjacent places at a time."""
     codes = connection.blob_open("main", "quantized_codes", "codes", segment, True)
     keys = connection.blob_open("main", "quantized_keys", "keys", segment, True)
     with codes, keys:
@@ -315,7 +315,7 @@ def _erase(connection: apsw.Connection, segment: int, gone: Places, width: int) 
 
 
 def _runs(places: Places) -> Iterator[tuple[int, int]]:
-    """Yield the first of each run of neighbours and its length."""
+    """Yield the first place and the length of each run of adjacent places."""
     for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
         yield int(run[0]), len(run)
 
@@ -327,7 +327,7 @@ def _drop_segment(connection: apsw.Connection, segment: int) -> None:
 
 
 def _places_of(connection: apsw.Connection, collection: str, keys: Keys) -> Places:
-    """Return, ascending, the places of the keys that are there."""
+    """Return the places of the existing keys, ascending."""
     sql = f"""
         SELECT stored.place FROM carray(?) AS wanted CROSS JOIN {rows_table(collection)} AS stored
         ON stored.key = wanted.value ORDER BY stored.place
