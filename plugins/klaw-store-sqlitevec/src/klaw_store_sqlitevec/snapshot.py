@@ -45,7 +45,7 @@ class SqliteSnapshot:
     """A read transaction. ``resource`` is the connection that indexes use for reading."""
 
     resource: apsw.Connection
-    # Whether collections with tables of their own exist.
+    # Whether the tables of a collection other than the standard ones exist.
     _made: dict[str, bool] = field(factory=dict, init=False)
 
     @property
