@@ -1,4 +1,4 @@
-"""Reading what a server sends, within bounds."""
+"""Read and parse bodies within limits."""
 
 import json
 import re
@@ -15,8 +15,8 @@ _GZIP_WBITS = zlib.MAX_WBITS | 16  # 16: expect the gzip header (zlib manual, in
 def read_body(pieces: Iterable[bytes], encoding: str, limit_bytes: int) -> bytes:
     """Join the pieces of a body, unpacking gzip. Raise BodyError.
 
-    Neither what is received nor what it unpacks to is ever held beyond ``limit_bytes``: a gzip bomb is
-    stopped inside the piece that goes off, which httpx's own decoder would first unpack as a whole.
+    Neither the received nor the unpacked data ever exceeds ``limit_bytes``. A gzip bomb is stopped inside a part, which
+    httpx's decoder would first unpack completely.
     """
     if encoding not in {"", "identity", "gzip"}:
         raise BodyError(f"the answer has the content encoding {encoding!r}, which was not requested")
@@ -39,7 +39,7 @@ def read_body(pieces: Iterable[bytes], encoding: str, limit_bytes: int) -> bytes
 
 
 def parse_json(body: bytes) -> Any:
-    """Parse JSON. Raise BodyError; NaN and Infinity, which the stdlib reads, are not JSON."""
+    """Parse JSON. Raise BodyError, also for NaN and Infinity, which the standard library accepts."""
     try:
         return json.loads(body, parse_constant=_reject)
     except (ValueError, RecursionError) as error:
@@ -59,10 +59,10 @@ def _reject(constant: str) -> None:
 
 
 def error_detail(body: bytes) -> str:
-    """Return a server's own words about a refusal, on one printable line.
+    """Return a server's error message on one printable line.
 
-    Understands ``{"error": "…"}`` (Ollama), ``{"error": {"message": "…"}}`` (OpenAI, Gemini), and
-    ``{"message": "…"}`` or ``{"detail": "…"}`` (what OpenAI's followers send).
+    Known forms are ``{"error": "…"}`` (Ollama), ``{"error": {"message": "…"}}`` (OpenAI, Gemini), and
+    ``{"message": "…"}`` or ``{"detail": "…"}`` (other servers with OpenAI's protocol).
     """
     try:
         answer = parse_object(body)
@@ -75,7 +75,7 @@ def error_detail(body: bytes) -> str:
 
 
 def retry_delay_seconds(body: bytes) -> float:
-    """Return how long a Google API wants to be left alone; it says so here, not in ``Retry-After``.
+    """Return the retry delay of a Google API, which is in the body and not in ``Retry-After``.
 
     ``{"error": {"details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}]}}``
     (https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto).

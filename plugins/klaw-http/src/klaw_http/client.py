@@ -30,9 +30,9 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 
 
 def _sendable(_instance: object, _attribute: object, headers: Mapping[str, str]) -> None:
-    """Refuse a header that could not be sent; its value, perhaps a key with a line end, is not shown.
+    """Refuse a header that cannot be sent, without showing its value, which may be a key with a line end.
 
-    h11 would refuse it too (RFC 9110, 5.5), with the value in its message.
+    h11 would refuse it too (RFC 9110, 5.5), but with the value in its message.
     """
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
@@ -45,7 +45,7 @@ def _sendable(_instance: object, _attribute: object, headers: Mapping[str, str])
 
 @frozen
 class _Request:
-    """What is sent, and how much may come back. ``body`` is what httpx is told of it: ``content``, or a form."""
+    """A request, and the maximum size of its answer. ``body`` are httpx's arguments: ``content``, or a form."""
 
     method: str
     path: str
@@ -59,15 +59,15 @@ def _every_refusal(_error: StatusError) -> bool:
 
 @frozen(eq=False)
 class HttpClient:
-    """Asks one server for JSON, or for a file.
+    """Requests JSON or a file from one server.
 
-    ``headers`` carry the keys; they appear in no repr, log or message. ``deadline_seconds`` bounds a whole
-    call with its retries, ``read_timeout_seconds`` the server's silence. What may pass by itself (no
-    connection, a broken one, 429, 502, 503, 504) is tried again up to ``retries`` times, after a jittered,
-    doubling pause or the server's ``Retry-After``, never beyond the deadline; so a request that must not be
-    repeated belongs to a client without retries. So is any other refusal that ``is_final`` does not find final
-    (a 500 may mean "try again" or "never", by server). Bodies are bounded by ``max_response_bytes``, unpacked.
-    Nothing is shared between calls, so a client may be used from several threads and after a fork.
+    ``headers`` contain the keys; they appear in no repr, log or message. ``deadline_seconds`` limits a whole call with
+    its retries, ``read_timeout_seconds`` the server's silence. Temporary failures (no connection, a broken one, 429,
+    502, 503, 504) are retried up to ``retries`` times, after a jittered, doubling pause or the server's
+    ``Retry-After``, never beyond the deadline. Other refusals are retried unless ``is_final`` returns True, because the
+    meaning of a 500 depends on the server. A request that must not be repeated needs a client without retries.
+    Unpacked bodies are limited to ``max_response_bytes``. Calls share nothing, so a client may be used from several
+    threads and after a fork.
     """
 
     base_url: str = field(validator=http_url)
@@ -85,7 +85,7 @@ class HttpClient:
         return self._json(_Request("POST", path, self.max_response_bytes, _json_body(body)))
 
     def ask(self, path: str, body: Mapping[str, object], /) -> Any:
-        """Send a JSON object to ``path`` and return whatever JSON comes back, a list perhaps. Raise HttpError."""
+        """Send a JSON object to ``path`` and return any JSON value, such as a list. Raise HttpError."""
         return self._call(_Request("POST", path, self.max_response_bytes, _json_body(body)), parse_json)
 
     def get(self, path: str, /) -> dict[str, Any]:
@@ -93,12 +93,12 @@ class HttpClient:
         return self._json(_Request("GET", path, self.max_response_bytes))
 
     def upload(self, path: str, fields: Mapping[str, str], name: str, content: bytes, /) -> dict[str, Any]:
-        """Send form fields, and a file in the field ``file``; return the JSON object that answers. Raise HttpError."""
+        """Send form fields, and a file in the field ``file``; return the answer, a JSON object. Raise HttpError."""
         form = {"data": fields, "files": {"file": (name, content, "application/octet-stream")}}
         return self._json(_Request("POST", path, self.max_response_bytes, form))
 
     def fetch(self, path: str, limit_bytes: int, /) -> bytes:
-        """Return what is at ``path``, of any type and of at most ``limit_bytes``. Raise HttpError."""
+        """Return the content at ``path``, of any type, at most ``limit_bytes``. Raise HttpError."""
         body: bytes = self._call(_Request("GET", path, limit_bytes), bytes)
         return body
 
@@ -147,7 +147,7 @@ class HttpClient:
 
     @contextmanager
     def _failures_named(self, path: str, deadline: Deadline) -> Iterator[None]:
-        """Turn what httpx and httpcore raise into this library's errors, each naming the server."""
+        """Convert exceptions of httpx and httpcore into this library's errors, which name the server."""
         from klaw_http.transport import TIMEOUTS, TRANSIENT, UNCONNECTED, UNUSABLE
 
         where = self._where(path)
@@ -184,7 +184,7 @@ class HttpClient:
         return self.base_url.rstrip("/") + path
 
     def without_secrets(self, text: str) -> str:
-        """Return a text without what is sent in headers: some servers repeat a wrong key in their answer."""
+        """Remove the values of headers from a text, because some servers repeat a wrong key in their answer."""
         for value in self.headers.values():
             for word in value.split():
                 if len(word) >= _SHORTEST_SECRET:
@@ -201,18 +201,18 @@ class HttpClient:
 
 
 def _json_body(value: Mapping[str, object]) -> dict[str, bytes]:
-    """Return the body of JSON; in ASCII, because httpx's ``json=`` cannot send half a surrogate pair."""
+    """Return a JSON body in ASCII, because httpx's ``json=`` cannot send a lone surrogate."""
     return {"content": json.dumps(value).encode("ascii")}
 
 
 def _error_body(response: httpx.Response) -> bytes:
-    """Return what a server says about its refusal; nothing, where that cannot be read."""
+    """Return the body of a refusal; empty if it cannot be read."""
     from klaw_http.transport import TIMEOUTS, TRANSIENT
 
     try:
         return read_body(response.iter_raw(), _encoding(response), _ERROR_BODY_BYTES)
     except (BodyError, DeadlineError, *TIMEOUTS, *TRANSIENT):
-        return b""  # the status says enough; an unreadable explanation must not hide it
+        return b""  # an unreadable body must not hide the status
 
 
 def _encoding(response: httpx.Response) -> str:

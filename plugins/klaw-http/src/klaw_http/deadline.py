@@ -1,4 +1,4 @@
-"""One end for everything a call does: connecting, sending, waiting, reading, and trying again."""
+"""One deadline for a whole call: connecting, sending, waiting, reading, and retries."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import validators
 
-#: Validates how many seconds something may take: a day at most, since no socket takes an infinity.
+#: Validates a number of seconds: at most a day, because sockets do not accept infinity.
 SECONDS: Callable[[Any, Any, float], Any] = validators.and_(validators.gt(0), validators.le(86_400.0))
 
 
@@ -22,15 +22,15 @@ class Deadline:
         self.renew()
 
     def renew(self) -> None:
-        """Give the whole time again, from now on."""
+        """Start the time again from now."""
         self._at = monotonic() + self.seconds
 
     def remaining(self) -> float:
-        """Return the seconds that are left; negative once it has passed."""
+        """Return the remaining seconds; negative after the deadline."""
         return self._at - monotonic()
 
     def limit(self, timeout_seconds: float | None) -> float:
-        """Return the timeout, or what is left if that is less. Raise DeadlineError if nothing is."""
+        """Return the smaller of the timeout and the remaining time. Raise DeadlineError if none remains."""
         left = self.remaining()
         if left <= 0:
             raise DeadlineError

@@ -1,8 +1,7 @@
-"""Fetching one large file whose size is known, and whose content the caller checks against its SHA-256.
+"""Download a large file of known size. The caller checks its SHA-256.
 
-Unlike :class:`~klaw_http.client.HttpClient` this follows redirects, because model hubs answer with one to their
-content network: a fixed number, never from https to http, and nothing goes along, since a download sends
-neither keys nor a body.
+Unlike :class:`~klaw_http.client.HttpClient` this follows redirects, because model hubs redirect to their content
+network: a limited number, never from https to http. A download sends neither keys nor a body.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-# What a content network means by "not now"; unlike with a model's server, also 500.
+# Statuses of a content network that may be temporary, including 500, unlike for a model's server.
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 _RANGE_NOT_SATISFIABLE = 416
 _MOST_REDIRECTS = 5
@@ -37,11 +36,11 @@ _MOST_PAUSE_SECONDS = 60.0
 
 @frozen
 class DownloadLimits:
-    """How patient a download is.
+    """Time limits of a download.
 
-    ``read_timeout_seconds`` bounds the server's silence. Each ``stretch_bytes`` must arrive within
-    ``stretch_seconds``, the headers with the first, so a server that drips ends the attempt too. ``retries``
-    counts attempts in a row that brought less than a stretch.
+    ``read_timeout_seconds`` limits the server's silence. Each ``stretch_bytes`` must arrive within
+    ``stretch_seconds``, the headers with the first, so that a very slow server also ends the attempt. ``retries``
+    counts consecutive attempts that received less than a stretch.
     """
 
     connect_timeout_seconds: float = field(default=10.0, validator=SECONDS)
@@ -62,9 +61,9 @@ def download(
 ) -> None:
     """Write the file at ``url``, ``size`` bytes long, to ``target``, a new file, and fsync it.
 
-    A connection that breaks or falls silent is tried again and goes on where it broke off, if the server can do
-    that. ``on_bytes`` is told how many bytes are there. Raise HttpError; OSError if the file cannot be written.
-    What is there then may be a part of the file.
+    A broken or silent connection is retried, and continued at the same byte if the server supports it. ``on_bytes`` is
+    called with the number of bytes received. Raise HttpError; OSError if the file cannot be written. After an error,
+    ``target`` may be a part of the file.
     """
     with target.open("xb") as stream:
         _Download(url, stream, size, on_bytes, limits or DownloadLimits()).run()
@@ -73,14 +72,14 @@ def download(
 
 
 def without_query(url: str) -> str:
-    """Return a URL as messages show it: the query of a content network's address is a signature."""
+    """Return a URL for messages, without the query, which is a signature on content networks."""
     return urlunsplit((*urlsplit(url)[:3], "", ""))
 
 
 def redirected(url: str, location: str) -> str:
-    """Return where a redirect leads. Raise BodyError for one that is not followed.
+    """Return the target of a redirect. Raise BodyError if it is not allowed.
 
-    Allowed are http and https, the latter only ever to https, without credentials.
+    Allowed are http and https without credentials, but never from https to http.
     """
     try:
         target = urljoin(url, location)
@@ -98,7 +97,7 @@ def redirected(url: str, location: str) -> str:
 
 
 class _Download:
-    """One file being fetched, over as many connections as it takes."""
+    """The download of one file, over as many connections as necessary."""
 
     def __init__(
         self, url: str, stream: BinaryIO, size: int, on_bytes: Callable[[int], None], limits: DownloadLimits
@@ -111,14 +110,14 @@ class _Download:
         self._done = 0
 
     def run(self) -> None:
-        """Fetch until every byte is there. Raise HttpError or OSError."""
+        """Fetch until all bytes are received. Raise HttpError or OSError."""
         failures = 0
         while True:
             before = self._done
             try:
                 self._attempt()
             except LaterError as failure:
-                if self._done == self._size:  # what broke came after the last byte
+                if self._done == self._size:  # the connection broke after the last byte
                     return
                 failures = 1 if self._done - before >= self._limits.stretch_bytes else failures + 1
                 if failures > self._limits.retries:
@@ -158,7 +157,7 @@ class _Download:
         return headers | {"range": f"bytes={self._done}-"} if self._done else headers
 
     def _take(self, url: str, response: httpx.Response, pace: Deadline) -> None:
-        """Write what the response brings behind what is there. Raise LaterError if it is not all."""
+        """Append the response to the file. Raise LaterError if it is incomplete."""
         where = without_query(url)
         if not response.is_success:
             self._refuse(where, response)
@@ -184,7 +183,7 @@ class _Download:
             raise LaterError("closed the connection")
 
     def _begin_of(self, response: httpx.Response) -> int:
-        """Return where a part begins: ``Content-Range: bytes 5-9/10`` (RFC 9110, 14.4)."""
+        """Return the first byte of a partial response: ``Content-Range: bytes 5-9/10`` (RFC 9110, 14.4)."""
         said = re.match(r"bytes (\d+)-", response.headers.get("content-range", ""))
         return int(said[1]) if said else -1
 

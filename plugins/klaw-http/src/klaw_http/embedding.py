@@ -1,7 +1,7 @@
-"""What every embedder on another machine does with texts: windows, batches, splitting, and checking what comes back.
+"""The common part of remote embedders: windows, batches, splitting of long texts, and checks of the answers.
 
-A provider's plugin writes an :class:`EmbeddingServer`, which is what it says on the wire; :class:`RemoteEmbedder`
-makes an embedder of it.
+A provider's plugin implements :class:`EmbeddingServer`, the protocol on the wire; :class:`RemoteEmbedder` is the
+embedder for it.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _SERVER_FAILED = 500
 
 
 class TooLongError(Exception):
-    """A text of the request is longer than the model's window, or all of them than a request may be."""
+    """A text of the request exceeds the model's window, or all texts together exceed the size of a request."""
 
 
 @frozen
 class ModelFacts:
-    """What is known of a model; ``dimension`` None if only a vector can tell.
+    """Properties of a model. ``dimension`` is None if only a vector can show it.
 
-    ``revision`` changes whenever the same text would get another vector. ``max_tokens`` is the window, without
-    special tokens.
+    ``revision`` changes whenever the same text would get another vector. ``max_tokens`` is the window without special
+    tokens.
     """
 
     model: str
@@ -67,18 +67,18 @@ class EmbeddingServer(Protocol):
     """One embedding model on one server. Its ``str`` names both, for messages."""
 
     def facts(self) -> ModelFacts:
-        """Return what is known of the model, asking the server if need be. Raise EmbeddingError."""
+        """Return the properties of the model; call the server if necessary. Raise EmbeddingError."""
 
     def embed(self, texts: Sequence[str], /, *, query: bool) -> Matrix:
-        """Send one request; return a row a text, as :func:`rows_of` makes them. Raise TooLongError, EmbeddingError."""
+        """Send one request; return one row per text, as :func:`rows_of` does. Raise TooLongError, EmbeddingError."""
 
 
 class Bulk(Protocol):
-    """A cheaper, slower way to vectors than a request."""
+    """A cheaper and slower way to get vectors than requests."""
 
     @property
     def texts_per_call(self) -> int:
-        """Return how many texts are worth gathering for one call."""
+        """Return how many texts to collect for one call."""
 
     def rows(self, texts: Sequence[str], /) -> Mapping[str, Vector]:
         """Return the vectors of some of these texts, float32 of unit length. Raise EmbeddingError."""
@@ -88,10 +88,10 @@ class Bulk(Protocol):
 class RemoteEmbedder:
     """Embeds with a model on a server; implements ``klaw_core.Embedder``. Safe to use from several threads.
 
-    Nothing is sent before the vector space, the window or a vector is needed. Tokens are estimated, on the high
-    side, because these servers have no tokenizer to ask; a text that is still too long for the server is halved
-    until it fits. ``texts_per_call`` texts make one request, so that whoever keeps what each call returns loses
-    no answer that was paid for; ``remote`` tells the core to wait for a query as for a server.
+    Nothing is sent before the vector space, the window or a vector is needed. Token counts are estimates, rather too
+    high than too low, because these servers offer no tokenizer; a text that is still too long for the server is halved
+    until it fits. One call is one request, so that a caller that stores each result loses no paid answer. ``remote``
+    makes the core wait for a question as for a server.
     """
 
     options: RemoteOptions
@@ -101,12 +101,12 @@ class RemoteEmbedder:
 
     @property
     def model(self) -> str:
-        """The model's name, as ``space`` will say it. No server is asked."""
+        """The model's name, as in ``space``. This makes no call."""
         return str(getattr(self.options, "model", ""))
 
     @cached_property
     def space(self) -> VectorSpace:
-        """What these vectors may be compared with. Raise EmbeddingError."""
+        """The vector space. Raise EmbeddingError."""
         prefix = self.options.document_prefix
         return VectorSpace(
             model=self._facts.model,
@@ -117,12 +117,12 @@ class RemoteEmbedder:
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens of a document the model reads at once, beside the prefix. Raise EmbeddingError."""
+        """The model's window for a document in tokens, without the prefix. Raise EmbeddingError."""
         return self._room(self.options.document_prefix)
 
     @property
     def texts_per_call(self) -> int:
-        """How many texts are worth gathering for one call."""
+        """How many texts to collect for one call."""
         return self.bulk.texts_per_call if self.bulk else self.options.batch_size
 
     @cached_property
@@ -142,7 +142,7 @@ class RemoteEmbedder:
         return vector
 
     def count_tokens(self, texts: Sequence[str], /) -> Sequence[int]:
-        """Return each text's estimated number of tokens; the server is not asked."""
+        """Return the estimated token count of each text, without calling the server."""
         return estimate_tokens(texts)
 
     def _room(self, prefix: str) -> int:
@@ -154,7 +154,7 @@ class RemoteEmbedder:
         return embed_in_windows(texts, self._room(prefix), partial(self._rows, prefix=prefix, query=query))
 
     def _rows(self, windows: Sequence[str], prefix: str, *, query: bool) -> Matrix:
-        """Return one row of unit length a window: what the bulk way has, and the rest by requests."""
+        """Return one row of unit length per window: from the bulk job if it has them, otherwise by requests."""
         sent = {window: _as_sent(prefix + window) for window in windows}
         held = {} if query else self._held(list(sent.values()))
         rest = [window for window in windows if sent[window] not in held]
@@ -164,16 +164,16 @@ class RemoteEmbedder:
         return np.stack([row_of[window] if window in row_of else held[sent[window]] for window in windows])
 
     def _held(self, texts: Sequence[str]) -> Mapping[str, Vector]:
-        """Return what the bulk way has, of the right length; another length is left to a request, which names it."""
+        """Return the vectors of the bulk job with the right dimension; a request reports a wrong dimension."""
         rows = self.bulk.rows(texts) if self.bulk else {}
         return {text: row for text, row in rows.items() if row.shape == (self.space.dimension,)}
 
     def _ask(self, windows: Sequence[str], prefix: str, *, query: bool) -> Matrix:
-        """Return one row of unit length a window, splitting what the server finds too long."""
+        """Return one row of unit length per window; split windows that are too long for the server."""
         try:
             rows = self.server.embed([_as_sent(prefix + window) for window in windows], query=query)
         except TooLongError as error:
-            if len(windows) > 1:  # the server does not say which window it was
+            if len(windows) > 1:  # the server does not say which window was too long
                 middle = len(windows) // 2
                 parts = (windows[:middle], windows[middle:])
                 return np.concatenate([self._ask(part, prefix, query=query) for part in parts])
@@ -203,18 +203,18 @@ def rows_of(embeddings: object, count: int, server: object) -> Matrix:
         raise EmbeddingError(f"{server} returned vectors that are not rows of numbers of one length") from error
     if wide.ndim != 2 or not wide.size:  # noqa: PLR2004  # rows and columns
         raise EmbeddingError(f"{server} returned vectors without numbers")
-    with np.errstate(over="ignore"):  # what overflows becomes an infinity, and is refused as one
+    with np.errstate(over="ignore"):  # an overflow becomes infinity, which is refused
         rows: Matrix = wide.astype(np.float32)
     return rows
 
 
 def member(value: object, key: str) -> Any:
-    """Return an object's member, or None if it is no object or has none."""
+    """Return an object's member; None if the value is not an object or has no such member."""
     return value.get(key) if isinstance(value, Mapping) else None
 
 
 def client_for(url: str, options: RemoteOptions, headers: Mapping[str, str]) -> HttpClient:
-    """Return a client as the options want it, which also tries again after a 500 that does not mean "too long"."""
+    """Return a client with these options, which also retries after a 500 that does not mean "too long"."""
     return HttpClient(
         url,
         headers=headers,
@@ -227,13 +227,13 @@ def client_for(url: str, options: RemoteOptions, headers: Mapping[str, str]) -> 
 
 @contextmanager
 def embedding_errors(*, unreachable: str = "", key: str, model: str) -> Iterator[None]:
-    """Turn HttpErrors into the embedder's, or TooLongError; the arguments are the hints that fix each."""
+    """Convert HttpErrors to errors of embedders, or to TooLongError. The arguments are hints for each case."""
     try:
         yield
     except NoAnswerError as error:
         raise EmbedderUnavailableError(error.message, hint="" if error.status else unreachable) from error
     except StatusError as error:
-        if error.status in _KEY_REFUSED or "api key" in error.detail.lower():  # Gemini says 400 to a wrong key
+        if error.status in _KEY_REFUSED or "api key" in error.detail.lower():  # Gemini answers a wrong key with 400
             raise EmbedderUnavailableError(error.message, hint=key) from error
         if error.status == _NOT_FOUND:
             raise ModelNotFoundError(error.message, hint=model) from error
@@ -247,9 +247,9 @@ def embedding_errors(*, unreachable: str = "", key: str, model: str) -> Iterator
 
 
 def _as_sent(text: str) -> str:
-    """Return a text as a server takes it.
+    """Return a text that servers accept.
 
-    None takes an empty one, and a lone surrogate cannot be sent at all (RFC 8259, 8.2).
+    No server accepts an empty text, and a lone surrogate cannot be sent (RFC 8259, 8.2).
     """
     return text.encode("utf-8", "replace").decode() or " "
 

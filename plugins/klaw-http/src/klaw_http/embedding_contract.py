@@ -1,11 +1,11 @@
-"""What every embedder on another machine must do when its server misbehaves, as a test class to inherit.
+"""The contract of remote embedders for misbehaving servers, as a test class to inherit.
 
     class TestOpenAIOnTheWire(RemoteEmbedderContract):
         def connect(self, url, **options): ...
         def answer(self, rows): ...
 
-The servers are real sockets that say exactly the bytes of a test (:class:`klaw_http.testing.Wire`). What an embedder
-must do when all goes well is ``klaw_core.testing.embedder.EmbedderContract``.
+The servers are real sockets that send exactly the bytes of a test (:class:`klaw_http.testing.Wire`). The contract for
+well-behaved servers is ``klaw_core.testing.embedder.EmbedderContract``.
 """
 
 # ruff: noqa: D102, PLR2004  # a contract test's name is its law; the numbers are the law's
@@ -55,9 +55,9 @@ _WRONG: list[tuple[Any, str]] = [
 class RemoteEmbedderContract:
     """The laws of a remote embedder."""
 
-    #: What the server says before the first vector is asked for.
+    #: The server's answers before the first request for vectors.
     preamble: ClassVar[tuple[bytes, ...]] = ()
-    #: The header that carries the key.
+    #: The header with the key.
     key_header: ClassVar[str] = "authorization"
 
     def connect(self, url: str, **options: object) -> RemoteEmbedder:
@@ -107,7 +107,7 @@ class RemoteEmbedderContract:
             pytest.raises(EmbedderUnavailableError, match=rf"answers {status[:3]}: out of quota.*2 attempts") as caught,
         ):
             self._embedder(wire, retries=1).embed_query("a")
-        assert caught.value.hint == ""  # it is running: a hint to start it would mislead
+        assert caught.value.hint == ""  # the server is running, so a hint to start it would be wrong
 
     def test_retry_after_is_kept_to_or_given_up(self) -> None:
         with (

@@ -1,12 +1,12 @@
-"""What can go wrong between a request and its answer.
+"""The errors of HTTP requests.
 
     HttpError (a KlawError)
-    ├── NoAnswerError   nobody answered in time, or only to say "later"
-    ├── StatusError     the server answered, and refused
-    └── BodyError       the server agreed, but its answer cannot be used
+    ├── NoAnswerError   no answer in time, or the server stayed busy
+    ├── StatusError     the server refused the request
+    └── BodyError       the server's answer is unusable
 
-A plugin turns these into the errors of its Protocol (``EmbedderUnavailableError`` …), with a hint that
-only it can give. No message holds a header, a key or a request's body.
+A plugin converts these into the errors of its Protocol (``EmbedderUnavailableError`` …), with its own hint. No message
+contains a header, a key or the body of a request.
 """
 
 from klaw_core import KlawError
@@ -19,8 +19,8 @@ class HttpError(KlawError):
 class NoAnswerError(HttpError):
     """The server could not be reached, fell silent, or stayed busy until the retries or the deadline ran out.
 
-    ``status`` is what a busy one last said, None if nobody said anything. ``was_sent`` is False if the request was
-    never sent, because there was no connection.
+    ``status`` is the last status of a busy server, None if there was no answer. ``was_sent`` is False if the request
+    was never sent, because there was no connection.
     """
 
     def __init__(self, message: str, *, hint: str = "", status: int | None = None, was_sent: bool = True) -> None:
@@ -30,7 +30,7 @@ class NoAnswerError(HttpError):
 
 
 class StatusError(HttpError):
-    """The server refused. ``status`` is the HTTP status, ``detail`` the server's own words (may be empty)."""
+    """The server refused. ``status`` is the HTTP status, ``detail`` the server's message (may be empty)."""
 
     def __init__(self, message: str, *, hint: str = "", status: int, detail: str = "") -> None:
         super().__init__(message, hint=hint)

@@ -1,4 +1,4 @@
-"""A model for the fake servers of tests: its vectors depend on every word, its window on a count like a real one's."""
+"""A model for fake servers in tests: its vectors depend on every word, its window on a realistic token count."""
 
 from __future__ import annotations
 

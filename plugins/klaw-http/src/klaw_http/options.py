@@ -1,4 +1,4 @@
-"""What every remote embedder can be told, and whether it may ask at all."""
+"""The common options of remote embedders, and the check of offline mode."""
 
 from attrs import field, frozen, validators
 
@@ -8,7 +8,7 @@ from klaw_http.urls import is_loopback
 
 
 def _no_spaces(_instance: object, attribute: object, value: str) -> None:
-    """Refuse a key that HTTP cannot send; the message does not show it."""
+    """Refuse a key that HTTP cannot send, without showing it."""
     del attribute
     if not (value.isascii() and value.isprintable() and " " not in value):
         raise ValueError("api_key: contains white space, or characters that HTTP cannot send")
@@ -16,15 +16,15 @@ def _no_spaces(_instance: object, attribute: object, value: str) -> None:
 
 @frozen
 class RemoteOptions:
-    """What can be told to every remote embedder; a plugin inherits it and adds ``url``, ``model`` and its own.
+    """Common options of remote embedders; a plugin inherits them and adds ``url``, ``model`` and its own.
 
-    ``api_key``: the key, best as ``"${NAME}"``; it is sent in a header and shown nowhere.
-    ``batch_size``: how many texts one request holds.
-    ``max_tokens``: the model's window in tokens, where it is not known.
-    ``query_prefix``, ``document_prefix``: what the model wants in front of a question and of a chunk.
-    ``timeout_seconds``: how long the server may be silent.
-    ``deadline_seconds``: how long one request may take in all, with its retries.
-    ``retries``: how often a request is tried again when the server is busy or the connection breaks.
+    ``api_key``: the key, best as ``"${NAME}"``; it is sent in a header and never shown.
+    ``batch_size``: texts per request.
+    ``max_tokens``: the model's window in tokens, if it is not known.
+    ``query_prefix``, ``document_prefix``: the texts that the model needs before a question and before a chunk.
+    ``timeout_seconds``: the maximum silence of the server.
+    ``deadline_seconds``: the maximum duration of one request with its retries.
+    ``retries``: the maximum number of retries if the server is busy or the connection breaks.
     """
 
     api_key: str = field(default="", repr=False, validator=_no_spaces)
@@ -38,7 +38,7 @@ class RemoteOptions:
 
 
 def require_network(url: str, place: ComponentContext) -> None:
-    """Raise EmbedderUnavailableError if Klaw is offline and the URL is not this machine's."""
+    """Raise EmbedderUnavailableError if Klaw is offline and the URL is not on this machine."""
     if place.offline and not is_loopback(url):
         raise EmbedderUnavailableError(
             f"{url} is another machine, but Klaw is offline",

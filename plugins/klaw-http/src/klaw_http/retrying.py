@@ -1,4 +1,4 @@
-"""Whether an attempt is made again, and when: what a client and a download have in common."""
+"""When to retry an attempt; shared by the client and downloads."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MOST_DOUBLINGS = 5  # to 8 s
 
 
 class LaterError(Exception):
-    """One attempt failed in a way that may pass. ``refusal`` is what the server said, if it answered.
+    """An attempt failed in a way that may be temporary. ``refusal`` is the server's message, if it answered.
 
-    ``was_sent`` is False if there was no connection to send the request over.
+    ``was_sent`` is False if the request was not sent because there was no connection.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class LaterError(Exception):
         self._refusal = refusal
 
     def last(self, message: str) -> NoAnswerError | StatusError:
-        """Return the error to end with when there is no further attempt."""
+        """Return the error to raise if there is no further attempt."""
         refusal = self._refusal
         if refusal is None or refusal.status in BUSY:
             return NoAnswerError(message, status=refusal.status if refusal else None, was_sent=self.was_sent)
@@ -43,7 +43,7 @@ class LaterError(Exception):
 def backoff_seconds(attempt: int) -> float:
     """Return the pause after an attempt (the first is 1): doubling, half of it random.
 
-    The jitter keeps clients that failed together from coming back together
+    The jitter prevents clients that failed together from retrying together
     (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
     """
     full = _FIRST_PAUSE_SECONDS * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS)
@@ -51,7 +51,7 @@ def backoff_seconds(attempt: int) -> float:
 
 
 def retry_after_seconds(value: str | None) -> float:
-    """Read ``Retry-After``, seconds or a date (RFC 9110, 10.2.3); what cannot be read counts as absent."""
+    """Parse ``Retry-After``, seconds or a date (RFC 9110, 10.2.3); an invalid value counts as absent."""
     if value is None:
         return 0.0
     if value.strip().isdecimal():

@@ -1,4 +1,4 @@
-"""A server that says exactly the bytes a test gives it: real HTTP servers are too polite for that."""
+"""A server that sends exactly the bytes of a test, which real HTTP servers do not allow."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-#: Bytes to send and close after, or a conversation with the connection.
+#: Bytes to send before closing, or a function that uses the connection.
 Script = bytes | Callable[[socket.socket], None]
 
 
 class Wire:
     """A TCP server that answers the n-th connection with the n-th script, the last one from then on.
 
-    A context manager. ``url`` is where it listens, ``requests`` keeps every request's bytes;
-    ``deaf_seconds`` is how long it reads nothing of a connection it has accepted, ``deaf`` whether it has
-    read nothing so far.
+    A context manager. ``url`` is its address, ``requests`` has the bytes of every request. ``deaf_seconds`` is how long
+    it does not read from an accepted connection, ``deaf`` whether it has read nothing so far.
     """
 
     def __init__(self, *scripts: Script, deaf_seconds: float = 0.0) -> None:
@@ -33,7 +32,7 @@ class Wire:
         self._thread = threading.Thread(target=self._serve)
 
     def play(self, *scripts: Script) -> None:
-        """Take these scripts, which may need this server to be made (:meth:`drip`), instead of the first ones."""
+        """Replace the scripts, by ones that may need this server (:meth:`drip`)."""
         self._scripts = scripts
 
     def __enter__(self) -> Self:
@@ -63,7 +62,7 @@ class Wire:
                     script(connection)
 
     def drip(self, head: bytes, drop: bytes, *, drops: int = 200) -> Script:
-        """Return a script that sends ``head``, then a drop every 50 ms, at most until the server is closed."""
+        """Return a script that sends ``head``, then ``drop`` every 50 ms until the server is closed."""
 
         def script(connection: socket.socket) -> None:
             connection.sendall(head)

@@ -1,10 +1,10 @@
 """The only module that imports httpx: a client whose every wait on the network ends at one deadline.
 
-httpx's timeouts are for each read, so a server that sends a byte now and then holds a synchronous client
-for ever (https://github.com/encode/httpx/issues/1450), and checking a clock between pieces of the body does
-not see the headers. Here the deadline sits where the socket waits, in httpcore's documented network backend
-(https://www.encode.io/httpcore/network-backends/). Only name resolution stays out of its reach: that is
-bounded by the system's resolver.
+httpx's timeouts apply to each read, so a server that sends a byte now and then blocks a synchronous client forever
+(https://github.com/encode/httpx/issues/1450), and checking a clock between parts of the body does not cover the
+headers. Here the deadline applies where the socket waits, in httpcore's documented network backend
+(https://www.encode.io/httpcore/network-backends/). Only name resolution is not covered; the system's resolver limits
+it.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from klaw_http.deadline import Deadline
 if TYPE_CHECKING:
     import ssl
 
-# One send of a large body may take its whole timeout, so a body goes out in pieces of this many bytes.
+# Bytes per send, because each send of a large body may take its whole timeout.
 _PIECE_BYTES = 64 * 1024
 
-#: Failures of one attempt that another attempt may not meet: no connection, or one that broke.
+#: Failures that may be temporary: no connection, or a broken one.
 TRANSIENT = (httpcore.NetworkError, httpcore.RemoteProtocolError, httpcore.ConnectTimeout)
-#: Those of them in which nothing was sent.
+#: Those of them before anything was sent.
 UNCONNECTED = (httpcore.ConnectError, httpcore.ConnectTimeout)
-#: Failures of one attempt that say the server is there and silent.
+#: Failures that mean that the server is silent.
 TIMEOUTS = (httpcore.TimeoutException,)
-#: What an address, asked for or redirected to, is refused with: httpx reads a redirect that it does not follow.
+#: Exceptions for an invalid address, also of a redirect, which httpx parses even if it does not follow it.
 UNUSABLE = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
 
 
 def open_client(deadline: Deadline, ssl_context: ssl.SSLContext | None, timeout: tuple[float, float]) -> httpx.Client:
     """Return a client for one call; ``timeout`` is (connect, read) in seconds.
 
-    It follows no redirect (``x-goog-api-key`` and the body would go along to another origin), keeps no
-    cookies of another call, and reads neither proxies nor ``.netrc`` from the environment.
+    It follows no redirect, which would send ``x-goog-api-key`` and the body to another origin. It has no cookies of
+    other calls, and reads neither proxies nor ``.netrc`` from the environment.
     """
     connect, read = timeout
     return httpx.Client(
@@ -56,7 +56,7 @@ def default_ssl_context() -> ssl.SSLContext:
 
 
 class _Transport(httpx.BaseTransport):
-    """httpx's client on httpcore's pool, with the network backend that httpx does not let one pass."""
+    """A transport on httpcore's pool with our network backend, which httpx has no parameter for."""
 
     def __init__(self, deadline: Deadline, ssl_context: ssl.SSLContext | None) -> None:
         self._pool = httpcore.ConnectionPool(ssl_context=ssl_context, network_backend=_Backend(deadline))
@@ -94,7 +94,7 @@ class _Body(httpx.SyncByteStream):
 
 
 class _Backend(httpcore.NetworkBackend):
-    """TCP connections whose every wait is cut to what the deadline leaves."""
+    """TCP connections whose waits never exceed the remaining time."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._backend = httpcore.SyncBackend()
@@ -119,7 +119,7 @@ class _Backend(httpcore.NetworkBackend):
                 self._backend.connect_tcp(address, port, limit, local_address, socket_options), self._deadline
             )
 
-        # One by one: given the name, the standard library would let every address take the whole time.
+        # One by one, because with a name the standard library gives every address the whole timeout.
         *others, last = dict.fromkeys(_address(place) for *_, place in found)
         for address in others:
             with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
@@ -128,7 +128,7 @@ class _Backend(httpcore.NetworkBackend):
 
 
 def _address(place: tuple[Any, ...]) -> str:
-    """Return the address of what getaddrinfo found; a link-local one is reached through its interface only."""
+    """Return the address from a result of getaddrinfo, with the interface for a link-local address."""
     match place:
         case (address, _port, _flow, interface) if interface:
             return f"{address}%{interface}"

@@ -1,4 +1,4 @@
-"""Which addresses a plugin may be configured with."""
+"""Validate the URLs of servers."""
 
 import re
 from collections.abc import Callable
@@ -12,15 +12,15 @@ _NAME = re.compile(r"[a-z0-9._-]+")
 def http_url(_instance: object, attribute: Any, value: str) -> None:
     """Validate an attrs field that holds a server's base URL. Raise ValueError.
 
-    Only ``http`` and ``https``; no credentials, which would reach logs and error messages, and no query,
-    because paths are appended. The message never repeats a URL that holds credentials.
+    Only ``http`` and ``https`` are allowed, without credentials, which would reach logs and error messages, and without
+    a query, because paths are appended. The message never repeats a URL with credentials.
     """
     if problem := _problem(value):
         raise ValueError(f"{attribute.name}: {problem}")
 
 
 def http_url_from(variable: str, read: Callable[[], str]) -> Callable[[object, Any, str], None]:
-    """Return :func:`http_url` for a field whose default ``read`` gives: its error names the environment variable."""
+    """Return :func:`http_url` for a field with the default ``read()``; its error names the environment variable."""
 
     def check(instance: object, attribute: Any, value: str) -> None:
         if (problem := _problem(value)) and value == read():
@@ -31,10 +31,10 @@ def http_url_from(variable: str, read: Callable[[], str]) -> Callable[[object, A
 
 
 def _problem(value: str) -> str:
-    """Say what is wrong with a base URL, or nothing."""
+    """Return the problem of a base URL; empty if there is none."""
     try:
         parts = urlsplit(value)
-    except ValueError:  # its text may hold a piece of a password, so it is not passed on
+    except ValueError:  # its message may contain part of a password, so it is not shown
         return "not a valid URL"
     if parts.username is not None or parts.password is not None:
         return "the URL contains credentials; pass them as a key instead"
@@ -48,9 +48,9 @@ def _problem(value: str) -> str:
 
 
 def names_a_host(parts: SplitResult) -> bool:
-    """Return whether a URL says where to connect to: a name in ASCII, or an address, with a port that there is.
+    """Return whether a URL has a host: an ASCII name or an address, with a valid port.
 
-    A name in punycode (``xn--``) must be readable: httpx would fail on another.
+    A name in punycode (``xn--``) must be decodable, because httpx fails otherwise.
     """
     host, bracketed = parts.hostname or "", "[" in parts.netloc
     try:
@@ -76,6 +76,6 @@ def is_loopback(url: str) -> bool:
 
 
 def server_name(url: str) -> str:
-    """Return the host, port and path of a URL: what tells one server's models from another's."""
+    """Return host, port and path of a URL, which distinguish the models of different servers."""
     parts = urlsplit(url)
     return (parts.netloc.lower() + parts.path).rstrip("/")
