@@ -1,1 +1,1 @@
-"""The files that people own: where they are, how they are written and read."""
+"""The files that people own: their places, and reading and writing them."""

@@ -1,4 +1,4 @@
-"""Files written so that a crash leaves the old one or the new one, private to their owner."""
+"""Write private files atomically: a crash leaves the old file or the new one."""
 
 import errno
 import fcntl
@@ -15,7 +15,7 @@ from klaw_core.errors import StoreError, StoreFullError, StoreReadOnlyError
 
 _TEMPORARY = ".klaw-"
 _BLOCK = 1 << 20
-# A temporary file this old is a crash's; a younger one may be what another process is about to rename.
+# A temporary file of this age was left by a crash; another process may be about to rename a younger one.
 _LEFTOVER_SECONDS = 3600
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -24,11 +24,11 @@ def make_private_directory(path: Path) -> None:
     """Create a directory and its parents for the owner only. Raise StoreReadOnlyError with what to do."""
     try:
         missing = [directory for directory in (path, *path.parents) if not directory.exists()]
-        for directory in reversed(missing):  # `parents=True` would give the parents the umask's mode
+        for directory in reversed(missing):  # one by one, because `parents=True` gives the parents the umask's mode
             directory.mkdir(mode=0o700, exist_ok=True)
-            with suppress(PermissionError):  # a parent that may be written and not read
+            with suppress(PermissionError):  # a parent that can be written but not read
                 sync_directory(directory.parent)
-        path.mkdir(mode=0o700, exist_ok=True)  # a file of that name is an error
+        path.mkdir(mode=0o700, exist_ok=True)  # raises if a file has this name
     except OSError as error:
         raise StoreReadOnlyError(
             f"{path} cannot be created: {error.strerror}", hint="choose another directory: --data-dir or KLAW_DATA_DIR"
@@ -60,10 +60,10 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def keep_ranges(path: Path, ranges: Callable[[int], Iterable[tuple[int, int]]]) -> None:
-    """Replace a file by one that holds only some of its bytes; durable when it returns. Raise StoreError.
+    """Replace a file by some ranges of its bytes; durable when it returns. Raise StoreError.
 
-    ``ranges`` is given the open file and returns what stays, (start, end) in order. The caller holds the lock that
-    keeps others from writing meanwhile. A link stays one: what it leads to is replaced.
+    ``ranges`` gets the open file and returns the ranges to keep, (start, end) in order. The caller holds the lock that
+    excludes other writers. A link stays a link: its target is replaced.
     """
     try:
         require_own_link(path)
@@ -90,19 +90,19 @@ def keep_ranges(path: Path, ranges: Callable[[int], Iterable[tuple[int, int]]]) 
 
 
 def _rewritten(path: Path) -> Path:
-    """Return the file that is to take another's place: one, under the lock, so that a crash leaves at most one."""
+    """Return the path of the replacement for a file. It is fixed, so that a crash leaves at most one."""
     return path.with_name(f"{_TEMPORARY}{path.name}-rewrite")
 
 
 def has_leftover(path: Path) -> bool:
-    """Return whether a crash has left a file that was to take this one's place; :func:`keep_ranges` begins with it."""
+    """Return whether a crash has left a replacement of this file, which :func:`keep_ranges` writes."""
     return _rewritten(Path(os.path.realpath(path))).exists()
 
 
 def overwrite(path: Path, parts: Iterable[tuple[int, bytes]], *, flush: bool = True) -> None:
-    """Write bytes over those at some places of a file; durable when it returns, with ``flush``. Raise StoreError.
+    """Overwrite bytes of a file in place; durable when it returns, with ``flush``. Raise StoreError.
 
-    A crash may leave any of it written, and any not. The caller holds the lock that keeps others from writing.
+    A crash may leave any part of it written. The caller holds the lock that excludes other writers.
     """
     try:
         require_own_link(path)
@@ -127,25 +127,25 @@ def _copy(source: int, start: int, end: int, target: int) -> None:
 
 
 def write_new(path: Path, data: bytes) -> None:
-    """Create a file, whole or not at all; durable when it returns. Raise OSError, FileExistsError if it exists."""
+    """Create a file atomically; durable when it returns. Raise OSError, FileExistsError if it exists."""
     descriptor, name = _temporary(path)
     try:
         _fill(descriptor, data)
-        os.link(name, path)  # unlike a rename, never over another
+        os.link(name, path)  # unlike a rename, this never replaces a file
     finally:
         Path(name).unlink(missing_ok=True)
     sync_directory(path.parent)
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write every byte, in one write unless the kernel takes only a part (a disk that fills up). Raise OSError."""
+    """Write all bytes, in one call unless the kernel accepts only a part (on a full disk). Raise OSError."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def writing_failed(path: Path, error: OSError) -> StoreError:
-    """Return the error that says why a file could not be written: StoreFullError or StoreReadOnlyError."""
+    """Return the error for a failed write: StoreFullError or StoreReadOnlyError."""
     message = f"{path} cannot be written: {error.strerror}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StoreFullError(message, hint="free some space, then try again")
@@ -179,7 +179,7 @@ def _is_planted(path: Path) -> bool:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading, never waiting for a pipe. Raise OSError, also for what is not a regular file."""
+    """Open a file for reading without waiting for a pipe. Raise OSError, also if it is not a regular file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         require_regular(descriptor)
@@ -190,7 +190,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def require_regular(descriptor: int) -> None:
-    """Raise OSError if an open descriptor is no regular file: a directory, a pipe, a device."""
+    """Raise OSError if an open descriptor is not a regular file but a directory, a pipe or a device."""
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "it is a directory")
@@ -198,12 +198,12 @@ def require_regular(descriptor: int) -> None:
         raise OSError(errno.EINVAL, "it is not a regular file")
 
 
-# Descriptors that hold locks.
+# Open descriptors with locks.
 _HELD: set[int] = set()
 
 
 def _let_go() -> None:
-    """In a child of a fork: close the copies of what the parent holds, or its locks would last as long as the child."""
+    """Close, in a forked child, the copies of the parent's descriptors; otherwise its locks would outlive it."""
     for descriptor in _HELD:
         with suppress(OSError):
             os.close(descriptor)
@@ -215,14 +215,16 @@ os.register_at_fork(after_in_child=_let_go)
 
 @contextmanager
 def holding(descriptor: int) -> Iterator[None]:
-    """Close a descriptor that locks are held through at the end of the block, and in a child of a fork at once."""
+    """Close a descriptor with a lock at the end of the block, and immediately in a forked child."""
     _HELD.add(descriptor)
     try:
         yield
     finally:
-        if descriptor in _HELD:  # otherwise this is a child, which has closed it
+        if descriptor in _HELD:  # otherwise this is a forked child, which has closed it
             _HELD.discard(descriptor)
-            with suppress(OSError):  # a child that was forked before this was known has a copy, which would hold it
+            with suppress(
+                OSError
+            ):  # unlock, because a child that was forked before this line has a copy of the descriptor
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
 
@@ -231,8 +233,8 @@ def holding(descriptor: int) -> Iterator[None]:
 def locked(directory: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold a directory's lock, so that a file in it does not change between reading and writing.
 
-    Excludes other threads and other processes that ask for the same lock; made if missing. The kernel drops
-    the lock with the process. If another holder has it, ``on_wait`` is called once, before waiting. Raise
+    It excludes other threads and processes that use the same lock. The directory is created if it is missing. The
+    kernel releases the lock with the process. If the lock is held, ``on_wait`` is called once before waiting. Raise
     StoreReadOnlyError if the directory cannot be used.
     """
     make_private_directory(directory)
@@ -254,7 +256,7 @@ def _lock(descriptor: int, directory: Path, on_wait: Callable[[], None]) -> None
         except BlockingIOError:
             on_wait()
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError as error:  # some file systems of other machines have no locks
+    except OSError as error:  # some network file systems have no locks
         raise StoreReadOnlyError(
             f"{directory} cannot be locked: {error.strerror}",
             hint="choose another directory: --data-dir or KLAW_DATA_DIR",
@@ -270,8 +272,8 @@ def _fill(descriptor: int, data: bytes) -> None:
 
 
 def _temporary(path: Path) -> tuple[int, str]:
-    """Create a file beside ``path``, to take its place; return its descriptor and its name. Raise OSError."""
-    import tempfile  # and half a dozen modules with it, which a search has no need of
+    """Create a temporary file next to ``path``; return its descriptor and name. Raise OSError."""
+    import tempfile  # imports half a dozen modules that a search does not need
 
     return tempfile.mkstemp(prefix=f"{_TEMPORARY}{path.name}-", dir=path.parent)
 
@@ -281,12 +283,12 @@ def _sweep(path: Path) -> None:
         try:
             if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
                 leftover.unlink()
-        except FileNotFoundError:  # renamed or swept meanwhile
+        except FileNotFoundError:  # renamed or removed in the meantime
             continue
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable: a new file's, or a renamed one's. Raise OSError."""
+    """Make the entries of a directory durable, such as a new or renamed file. Raise OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

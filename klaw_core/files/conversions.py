@@ -1,7 +1,7 @@
-"""The cache of converted files: one file for each document, below ``conversions`` in the cache directory.
+"""The cache of converted files: one file per document, below ``conversions`` in the cache directory.
 
-It is named after the document rather than after the file's content, so that what a person forgets can be deleted. It
-may be deleted as a whole at any time.
+A cache file is named after the document and not after its content, so that a forgotten document's text can be deleted.
+The whole cache may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from klaw_core.values.conversions import Conversion
 from klaw_core.values.metadata import check_metadata
 from klaw_core.values.text import text_hash
 
-_RETRY_SECONDS = 24 * 3600  # a file that took too long or too much memory is tried again after a day
+_RETRY_SECONDS = 24 * 3600  # a file that needed too much time or memory is tried again after a day
 _DIGITS = 32
 
 
 @frozen
 class ConversionCache:
-    """What was made of files, by the path of their documents. Safe for several processes at once.
+    """Conversions by the path of their documents. Safe for several processes at once.
 
-    What cannot be read counts as missing; what cannot be written is converted again next time.
+    An unreadable entry counts as missing; an entry that cannot be written is converted again next time.
     """
 
     directory: Path
 
     def get(self, path: str, digest: str) -> Conversion | None:
-        """Return what was made of the bytes of this digest; None if nothing was.
+        """Return the conversion of the bytes with this digest; None if there is none.
 
-        Raise ConversionError, as it was raised then, for what could not be converted.
+        Raise the cached ConversionError if they could not be converted.
         """
         file = self._file(path)
         try:
@@ -59,7 +59,7 @@ class ConversionCache:
         raise error
 
     def put(self, path: str, digest: str, made: Conversion | ConversionError) -> None:
-        """Keep what was made of a document's file, in place of what was made of it before."""
+        """Store the conversion of a document's file, and replace an earlier one."""
         if isinstance(made, ConversionError):
             entry: dict[str, Any] = {"digest": digest, "error": made.message, "keep": made.keep}
         else:
@@ -74,12 +74,12 @@ class ConversionCache:
             self._write(self._file(path), zlib.compress(json.dumps(entry).encode(), 1))
 
     def drop(self, paths: Iterable[str]) -> None:
-        """Delete what is kept of documents. Raise StoreError."""
+        """Delete the entries of documents. Raise StoreError."""
         for path in paths:
             self._delete(self._file(path))
 
     def keep_only(self, origin: str, get_paths: Callable[[], Iterable[str]]) -> None:
-        """Delete what is kept of other documents of an origin than these, which are asked for if anything is.
+        """Delete the entries of all other documents of an origin. ``get_paths`` is called only if there are entries.
 
         Raise StoreError.
         """
@@ -101,7 +101,7 @@ class ConversionCache:
 
     @staticmethod
     def _write(file: Path, data: bytes) -> None:
-        """Replace a file. What a crash leaves of it is not valid, and counts as missing."""
+        """Replace a file. A part left by a crash is invalid, and counts as missing."""
         make_private_directory(file.parent)
         temporary = file.with_name(f"{file.name}-{os.getpid()}")
         try:
@@ -123,7 +123,7 @@ class ConversionCache:
 
 
 def _parse(found: dict[str, Any]) -> Conversion:
-    """Return a conversion as it was kept. Raise what a damaged one raises."""
+    """Parse a stored conversion. Raise various exceptions if it is damaged."""
     metadata = {key: tuple(value) if isinstance(value, list) else value for key, value in found["metadata"].items()}
     check_metadata(metadata)
     text, text_format, moment = found["text"], found["format"], found["created_at"]

@@ -1,4 +1,4 @@
-"""Where each record of a journal's file stands, so that a few can be read without reading all."""
+"""An index of the records in a journal's file, so that a few can be read without reading all."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from klaw_core.values.journals import BadLine
 
 _TAIL_BYTES = 4096
 
-# So often the file is looked at again because another process has put a new one in its place.
+# Attempts to read the file while other processes replace it.
 _ATTEMPTS = 5
 
 
 class Line(Protocol):
-    """A record of the journal, or (without ``record``) a tombstone, and where it stands."""
+    """A record of the journal, or (without ``record``) a tombstone, with its place."""
 
     @property
     def offset(self) -> int:
@@ -40,20 +40,19 @@ class Line(Protocol):
 
     @property
     def record(self) -> Mapping[str, Any] | None:
-        """Return the record, None for a tombstone."""
+        """Return the record; None for a tombstone."""
 
     @property
     def void(self) -> Sequence[tuple[int, int]]:
-        """Return the lines that a tombstone makes void; none for one of an id."""
+        """Return the lines that a tombstone voids; none for a tombstone with an id."""
 
 
 @define(eq=False)
 class JournalIndex:
-    """The place of each record. After the first look only what was appended since is read.
+    """The place of each record. After the first call, only appended lines are read.
 
-    Klaw appends to the file, also to say which lines it writes spaces over, or puts another in its place, which is read
-    anew. What a hand changes in it without
-    changing its length is noticed by its time. Safe for several threads.
+    Klaw appends to the file, including lines that void others, or replaces it; a replaced file is read again. A change
+    by hand that keeps the length is detected by the time of modification. Safe for several threads.
     """
 
     path: Path
@@ -67,13 +66,13 @@ class JournalIndex:
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
     def ids(self) -> list[str]:
-        """Return the ids of the records that there are."""
+        """Return the ids of all records."""
         with self._lock:
             self._catch_up()
             return list(self._places)
 
     def get(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the records of these ids that there are."""
+        """Return the existing records with these ids."""
         with self._lock:
             for _ in range(_ATTEMPTS):
                 self._catch_up()
@@ -88,9 +87,9 @@ class JournalIndex:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Take what is written in this block for what its last line says of it. The caller holds the file's lock."""
+        """Update the index after this block from the last line that it appends. The caller holds the file's lock."""
         with self._lock:
-            if self._end:  # otherwise nothing was looked at yet
+            if self._end:  # otherwise nothing was read yet
                 self._catch_up()
         yield
         with self._lock:
@@ -98,7 +97,7 @@ class JournalIndex:
                 self._catch_up(is_same=True)
 
     def _read(self, wanted: Mapping[str, tuple[int, int]]) -> dict[str, Mapping[str, Any]] | None:
-        """Return the records at these places; None if they are not there any more."""
+        """Return the records at these places; None if they have moved."""
         found: dict[str, Mapping[str, Any]] = {}
         try:
             with open_regular(self.path) as file:
@@ -116,11 +115,11 @@ class JournalIndex:
     def _catch_up(self, *, is_same: bool = False) -> None:
         try:
             status = self.path.stat()
-        except OSError:  # there is none, or none that can be read: it has no records
+        except OSError:  # a missing or unreadable file has no records
             self._forget()
             return
         is_other = status.st_ino != self._inode or status.st_size < self._end
-        # The number of a file that is gone is soon another's.
+        # The inode of a deleted file is soon reused.
         is_other = is_other or not (is_same or status.st_size == self._end or self._tail_at(self._end) == self._tail)
         if is_other or (status.st_size == self._end and status.st_mtime_ns != self._changed):
             self._forget()
@@ -129,7 +128,7 @@ class JournalIndex:
             return
         for line in self.read(self._end):
             if isinstance(line, BadLine):
-                pass  # of a torn one the rest may come: it ends where it begins
+                pass  # a torn line may still be completed, so it counts as ending where it begins
             elif line.void:
                 for start, _ in line.void:
                     name = self._names.pop(start, "")
@@ -144,7 +143,7 @@ class JournalIndex:
         self._tail = self._tail_at(self._end)
 
     def _tail_at(self, end: int) -> int:
-        """Return a check sum of the bytes before one."""
+        """Return a checksum of the bytes before an offset."""
         try:
             with open_regular(self.path) as file:
                 start = max(end - _TAIL_BYTES, 0)

@@ -1,4 +1,4 @@
-"""The lines of a journal's file that are of some records, found without parsing the others, and what voids lines."""
+"""Find the lines of some records in a journal's file without parsing the others, and parse lines that void others."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from klaw_core.errors import RecordError
 from klaw_core.files.atomic import open_regular, writing_failed
 from klaw_core.files.jsonl import decode
 
-#: A text may have a million characters, of which JSON makes up to six bytes each.
+#: The maximum size of a line: a text may have a million characters, each up to six bytes in JSON.
 MAX_LINE_BYTES = 8 << 20
-#: How much of the end of an id identifies the record that a broken line was of: an id ends in a hash.
+#: The length of an id's end that identifies the record of a broken line: an id ends in a hash.
 TAIL_CHARACTERS = 12
 
-# How every record begins that Klaw has written.
+# The beginning of every record that Klaw writes.
 _BEGINNING = b'{"id":"'
-# So many bytes of spaces are never worth a new file.
+# The file is never rewritten for fewer blank bytes than this.
 _FEW_BYTES = 1 << 16
 
 
 @frozen
 class FoundLines:
-    """Where the lines of some records begin and end, and how many ``records`` they are the last lines of."""
+    """The ranges of the lines of some records, and the number of existing ``records`` among them."""
 
     lines: Sequence[tuple[int, int]]
     records: int
 
 
 def void_lines(value: Mapping[str, Any], offset: int) -> tuple[tuple[int, int], ...]:
-    """Return the lines that a line at ``offset`` makes void: none if it makes none, or if it was moved by hand."""
+    """Return the lines that a line at ``offset`` voids; none if it is another line, or was moved by hand."""
     places = value.get("at")
     if not isinstance(places, list) or value.get("here") != offset:
         return ()
@@ -44,10 +44,11 @@ def void_lines(value: Mapping[str, Any], offset: int) -> tuple[tuple[int, int], 
 
 
 def find_lines(path: Path, ids: Sequence[str], id_of: Callable[[Mapping[str, Any]], str]) -> FoundLines | None:
-    """Return the lines of these records, broken ones that are of one of them as well.
+    """Return the lines of these records, including broken lines of them.
 
-    None if the file should rather be written anew: because a crash left something in it, a line is too long, or more of
-    it would be blank than not. ``id_of`` raises RecordError for what is no record. Raise StoreError.
+    Return None if the file should be rewritten instead: because a crash has left something in it, a line is too long,
+    or more than half of it would be blank. ``id_of`` raises RecordError for an object that is not a record. Raise
+    StoreError.
     """
     search = _Search(frozenset(ids), id_of)
     offset, begins, length = 0, len(_BEGINNING), MAX_LINE_BYTES + 1
@@ -59,7 +60,7 @@ def find_lines(path: Path, ids: Sequence[str], id_of: Callable[[Mapping[str, Any
                     return None
                 if data.startswith(_BEGINNING):
                     name = data[begins : data.find(b'"', begins)]
-                    # Most lines: another's. One whose id has a changed byte is told by the end of its id.
+                    # Most lines belong to other records. A line with a damaged id is recognised by the id's end.
                     if not (name in search.names or name[-TAIL_CHARACTERS:] in search.tails or b"\\" in name):
                         continue
                 if not search.look(data, start):
@@ -71,7 +72,7 @@ def find_lines(path: Path, ids: Sequence[str], id_of: Callable[[Mapping[str, Any
 
 
 class _Search:
-    """The ids that are looked for, and what was found: lines, the records among them, and how much is blank already."""
+    """The wanted ids, and the result: lines, the records among them, and the number of blank bytes."""
 
     def __init__(self, ids: frozenset[str], id_of: Callable[[Mapping[str, Any]], str]) -> None:
         self._ids = ids
@@ -83,7 +84,7 @@ class _Search:
         self.blank = 0
 
     def look(self, data: bytes, start: int) -> bool:
-        """Look at a line that may be of one of the records; return False if the file should be written anew."""
+        """Check a line that may belong to one of the records; return False if the file should be rewritten."""
         if not data.strip():
             self.blank += len(data)
             return True
@@ -101,7 +102,7 @@ class _Search:
         return True
 
     def _parsed(self, data: bytes) -> Mapping[str, Any] | None:
-        """Return a record, or a line that forgets one; None for what is neither."""
+        """Return a record or a tombstone; None for anything else."""
         try:
             value = decode(data.removesuffix(b"\n"))
             if not isinstance(value.get("forget"), str):

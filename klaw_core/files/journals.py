@@ -56,7 +56,7 @@ class FileLogs:
         return self.root.exists()
 
     def groups(self) -> Sequence[str | SkippedEntry]:
-        """Return the names of the directories, hidden ones aside, and files that lie there as if they were logs."""
+        """Return the names of the directories, except hidden ones, and report files among them."""
         found: list[str | SkippedEntry] = []
         for path in self._listed(self.root):
             if isinstance(path, SkippedEntry):
@@ -95,7 +95,7 @@ class FileLogs:
                 yield from (self.log(group, name).path for name in self.names(group) if isinstance(name, str))
 
     def _listed(self, directory: Path) -> Sequence[Path | SkippedEntry]:
-        """Return what a directory holds, hidden names aside, in order; nothing if there is none."""
+        """Return the sorted entries of a directory, except hidden ones; none if it does not exist."""
         try:
             require_own_link(directory, self.root.parent)
             return sorted(path for path in directory.iterdir() if not path.name.startswith("."))
@@ -107,7 +107,7 @@ class FileLogs:
 
 @frozen
 class FileText:
-    """A text in a file; implements ``OwnedText``. Nothing but the whole text is ever in the file."""
+    """A text in a file; implements ``OwnedText``. The file never contains a part of the text."""
 
     path: Path
 
@@ -117,7 +117,7 @@ class FileText:
         return str(self.path)
 
     def read(self, most: int, /) -> bytes | None:
-        """Return at most so many bytes of the file; None if there is none. Raise StoreError."""
+        """Return at most ``most`` bytes of the file; None if it does not exist. Raise StoreError."""
         try:
             with open_regular(self.path) as file:
                 return file.read(most)
@@ -131,11 +131,11 @@ class FileText:
         return locked(self.path.parent)
 
     def replace(self, text: str, /) -> None:
-        """Write another file and give it this one's name. Raise StoreError."""
+        """Replace the file atomically. Raise StoreError."""
         write_atomically(self.path, text)
 
     def keep_aside(self, data: bytes, /) -> str:
-        """Return the copy ``NAME.broken-1`` (``-2`` …) that holds ``data``, made whole or not at all. Raise OSError."""
+        """Create a copy ``NAME.broken-1`` (``-2`` …) of ``data`` atomically; return its path. Raise OSError."""
         for number in count(1):
             copy = self.path.with_name(f"{self.path.name}.broken-{number}")
             try:
@@ -151,12 +151,12 @@ class FileText:
 
 
 def as_logs(place: Any) -> Any:
-    """Return the logs in a directory that is given as a path; anything else as it is."""
+    """Return the logs for a directory given as a path; return anything else unchanged."""
     return FileLogs(place) if isinstance(place, Path) else place
 
 
 def as_text(place: Any) -> Any:
-    """Return the text in a file that is given as a path; anything else as it is."""
+    """Return the text for a file given as a path; return anything else unchanged."""
     return FileText(place) if isinstance(place, Path) else place
 
 
@@ -165,5 +165,5 @@ def _skipped(path: Path, reason: str, *, keep: bool = False) -> SkippedEntry:
 
 
 def shown_path(path: str | Path) -> str:
-    """Return a path as it can be printed and stored, whatever bytes are in it."""
+    """Return a path as a string that can be printed and stored, even if it contains invalid bytes."""
     return str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")

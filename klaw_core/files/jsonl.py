@@ -1,4 +1,4 @@
-"""An append-only file of JSON lines: durable before it is acknowledged, readable whatever else is in it."""
+"""An append-only file of JSON lines: appends are durable when they return, and reading tolerates any content."""
 
 import errno
 import fcntl
@@ -28,18 +28,18 @@ from klaw_core.files.atomic import (
 )
 from klaw_core.values.journals import Appendable, BadLine, LogLine, LogRecord
 
-#: A line may have this many bytes, without its end; a longer one is neither written nor loaded.
+#: The maximum size of a line in bytes, without its end. A longer line is neither written nor loaded.
 MAX_LINE_BYTES = 1 << 20
-#: Arrays and objects inside each other; the parsers' own limits depend on the depth of the caller's stack.
+#: The maximum nesting of arrays and objects. The parsers' own limits depend on the depth of the caller's stack.
 MAX_DEPTH = 100
 
 _BLOCK = 1 << 16
-_CUT = "Input data was truncated"  # what msgspec says of JSON that ends too early
+_CUT = "Input data was truncated"  # msgspec's message for JSON that ends too early
 _BOM = b"\xef\xbb\xbf"
 
 
 def encode(record: Mapping[str, Any]) -> bytes:
-    """Return a record as one line, with its end. Raise RecordError for what JSON cannot hold."""
+    """Return a record as one line, with its end. Raise RecordError if JSON cannot represent it."""
     try:
         text = json.dumps(dict(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode() + b"\n"
@@ -50,9 +50,9 @@ def encode(record: Mapping[str, Any]) -> bytes:
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """Return an object from strict JSON: no NaN, no 1e999, no half surrogate pairs, UTF-8 with or without its mark.
+    """Parse an object in strict JSON: no NaN, no 1e999, no lone surrogates, UTF-8 with or without a byte order mark.
 
-    Raise RecordError with a reason that quotes nothing of the data.
+    Raise RecordError with a reason that does not quote the data.
     """
     import msgspec
 
@@ -75,8 +75,8 @@ def decode(data: bytes) -> dict[str, Any]:
 class JsonLines:
     """The lines of one file, oldest first; implements ``Log``. 0600 in a 0700 directory.
 
-    No directory between ``below`` and the file may be a link that another user may have created. A reader takes no
-    lock: it sees whole lines, and of one that is being written at most a torn tail.
+    No directory between ``below`` and the file may be a link that another user may have created. Readers need no lock:
+    they see complete lines, and at most a torn last line that is being written.
     """
 
     path: Path
@@ -95,18 +95,18 @@ class JsonLines:
 
     @property
     def size(self) -> int | None:
-        """How many bytes the file has; None if it cannot be looked at."""
+        """The size of the file in bytes; None if it cannot be determined."""
         try:
             return self.path.stat().st_size
         except OSError:
             return None
 
     def append(self, *records: Appendable) -> tuple[LogRecord, ...]:
-        """Add records at the end, in one write of complete lines; they are on the disk when it returns.
+        """Append records in one write of complete lines; they are on the disk when it returns.
 
-        A torn tail, which a crash left, is given its end first, so that it costs nothing but itself. If the
-        disk fills up, nothing of them stays. Raise RecordError before anything is
-        written, StoreFullError or StoreReadOnlyError.
+        A torn last line, left by a crash, is ended first, so that it does not damage the new lines. If the disk is
+        full, nothing of the records stays. Raise RecordError before anything is written, StoreFullError or
+        StoreReadOnlyError.
         """
         try:
             with self._locked() as descriptor:
@@ -115,13 +115,13 @@ class JsonLines:
                 lines = self._lay_out(records, size if closed else size + 1)
                 if not lines:
                     return ()
-                if size == 0:  # the name first: whoever finds the file not empty may rely on it
+                if size == 0:  # make the name durable first: a process that finds the file not empty relies on it
                     sync_directory(self.path.parent)
                 try:
                     write_all(descriptor, b"".join([b"" if closed else b"\n", *(line for line, _ in lines)]))
                     _flush(descriptor)
                 except OSError:
-                    with suppress(OSError):  # nothing half-written on a disk that filled up
+                    with suppress(OSError):  # remove a partly written line on a full disk
                         os.ftruncate(descriptor, size)
                     raise
         except OSError as error:
@@ -129,10 +129,10 @@ class JsonLines:
         return tuple(record for _, record in lines)
 
     def read(self, start: int = 0) -> Iterator[LogLine]:
-        """Yield every line from byte ``start`` on: a record, or what is wrong with it. Blank lines are passed over.
+        """Yield every line from byte ``start`` on: a record, or a description of what is wrong. Skip blank lines.
 
-        ``start`` is 0 or the ``end`` of a line read before. A missing file has no lines. Nothing that a file
-        can contain, or be, raises; a line beyond ``max_line_bytes`` is not loaded.
+        ``start`` is 0 or the ``end`` of a line read before. A missing file has no lines. Nothing in a file, and no kind
+        of file, raises; a line beyond ``max_line_bytes`` is not loaded.
         """
         offset = start
         try:
@@ -146,7 +146,7 @@ class JsonLines:
             yield BadLine(self.location, offset, offset, f"cannot be read: {error.strerror}")
 
     def read_backwards(self) -> Iterator[LogLine]:
-        """Yield every line from the last to the first, as :meth:`read` would; reads no more than is asked for."""
+        """Yield the lines of :meth:`read` from last to first. Reads no more of the file than necessary."""
         offset = 0
         try:
             with self._open_to_read() as file:
@@ -160,7 +160,7 @@ class JsonLines:
             yield BadLine(self.location, offset, offset, f"cannot be read: {error.strerror}")
 
     def remove(self, goes: Callable[[LogRecord], bool]) -> int:
-        """Remove records for good; return how many. Every other byte of the file stays. Raise StoreError."""
+        """Remove records permanently; return their number. All other bytes of the file stay. Raise StoreError."""
         try:
             with self._locked():
                 lines = [line for line in self.read() if isinstance(line, LogRecord) and goes(line)]
@@ -171,7 +171,7 @@ class JsonLines:
         return len(lines)
 
     def delete(self) -> None:
-        """Remove the file, if there is one. Raise StoreError."""
+        """Remove the file if it exists. Raise StoreError."""
         try:
             self._check_directories()
             if self.path.exists():
@@ -181,7 +181,7 @@ class JsonLines:
             raise writing_failed(self.path, error) from error
 
     def checksum(self, start: int, end: int, before: int = 0, /) -> int | None:
-        """Return the CRC-32 of bytes ``start`` to ``end``, given that of those before; None if it cannot be read."""
+        """Return the CRC-32 of bytes ``start`` to ``end``, continued from ``before``; None if it cannot be read."""
         try:
             with self._open_to_read() as file:
                 file.seek(start)
@@ -192,7 +192,7 @@ class JsonLines:
         return before
 
     def is_end(self, offset: int, /) -> bool:
-        """Return whether a line ends at a byte; so it is said of a file that cannot be read."""
+        """Return whether a line ends at an offset; also True if the file cannot be read."""
         size = self.size
         if size is None or size == offset:
             return True
@@ -206,7 +206,7 @@ class JsonLines:
             return True
 
     def count_blank(self, start: int, end: int, /) -> int:
-        """Return how many lines end between two bytes: blank ones hold no record and are not read as lines."""
+        """Return how many lines end between two offsets. :meth:`read` does not yield blank lines."""
         if start >= end:
             return 0
         with self._open_to_read() as file:
@@ -225,7 +225,7 @@ class JsonLines:
             with holding(descriptor):
                 require_regular(descriptor)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if _is_still_at(descriptor, self.path):  # not replaced while this waited
+                if _is_still_at(descriptor, self.path):  # it was not replaced while this waited
                     yield descriptor
                     return
 
@@ -234,7 +234,7 @@ class JsonLines:
         return open_regular(self.path)
 
     def _check_directories(self) -> None:
-        """Raise OSError if another user may have made one of the directories lead elsewhere."""
+        """Raise OSError if one of the directories is a link that another user may have created."""
         if self.below is not None:
             require_own_link(self.path.parent, self.below)
 
@@ -312,7 +312,7 @@ class JsonLines:
 
 
 def _between(lines: Sequence[LogRecord], descriptor: int) -> Iterator[tuple[int, int]]:
-    """Yield what lies before, between and after these lines."""
+    """Yield the ranges before, between and after these lines."""
     position = 0
     for line in lines:
         yield position, line.offset
@@ -321,19 +321,19 @@ def _between(lines: Sequence[LogRecord], descriptor: int) -> Iterator[tuple[int,
 
 
 def _flush(descriptor: int) -> None:
-    """Make a file's bytes durable; its times may wait, where the system (not macOS) can tell them apart."""
+    """Make a file's bytes durable, but not its times, if the system (not macOS) distinguishes them."""
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 @cache
 def _decoder() -> Callable[[bytes], dict[str, Any]]:
-    import msgspec  # at first use: `klaw --help` need not pay for it
+    import msgspec  # imported at first use, because `klaw --help` does not need it
 
     return msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def _is_deep(value: dict[str, Any]) -> bool:
-    """Return whether containers lie more than MAX_DEPTH deep, level by level rather than by recursion."""
+    """Return whether containers are nested more than MAX_DEPTH levels deep, without recursion."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
         children = chain.from_iterable(item.values() if isinstance(item, dict) else item for item in level)
@@ -342,7 +342,7 @@ def _is_deep(value: dict[str, Any]) -> bool:
 
 
 def _skip_line(file: BinaryIO) -> tuple[int, bool]:
-    """Read to the end of a line, block by block; return how many bytes that was, and whether there was an end."""
+    """Read to the end of a line, block by block; return the number of bytes, and whether there was an end."""
     skipped = 0
     while block := file.readline(_BLOCK):
         skipped += len(block)
@@ -352,7 +352,7 @@ def _skip_line(file: BinaryIO) -> tuple[int, bool]:
 
 
 def _spans_backwards(descriptor: int) -> Iterator[tuple[int, int]]:
-    """Yield where each line begins and ends (after its newline), from the last to the first."""
+    """Yield the beginning and the end (after its newline) of each line, from last to first."""
     position = end = os.fstat(descriptor).st_size
     while position:
         start = max(0, position - _BLOCK)

@@ -1,4 +1,4 @@
-"""The data directory: which file of it is whose. Every path below it is made here."""
+"""The layout of the data directory. All paths in it are defined here."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from klaw_core.files.atomic import require_own_link
 class DataDirectory:
     """The files of one memory.
 
-    Everything but the store's own file and ``skipped.json`` is written by a person, or with their words.
+    Everything except the store's file and ``skipped.json`` is primary data, which cannot be derived.
     """
 
     root: Path
 
     @property
     def workspaces(self) -> Path:
-        """Which directories of notes were indexed."""
+        """The list of indexed directories."""
         return self.root / "workspaces.json"
 
     @property
     def skipped(self) -> Path:
-        """What the last runs left out of the directories of notes; derived, like the store's file."""
+        """The entries that the last index runs skipped; derived, like the store's file."""
         return self.root / "skipped.json"
 
     @property
     def agents(self) -> Path:
-        """The directory in which each agent has a data directory of its own."""
+        """The directory with the data directory of each agent."""
         return self.root / "agents"
 
     def journal(self, name: str) -> Path:
@@ -43,7 +43,7 @@ class DataDirectory:
         return self.root / name
 
     def text(self, name: str) -> Path:
-        """Return the file of a text, which is JSON."""
+        """Return the file of a JSON text."""
         return self.root / f"{name}.json"
 
     def agent(self, name: str) -> Path:

@@ -20,7 +20,7 @@ from klaw_core.files.jsonl import JsonLines
 from klaw_core.values.journals import BadLine, BrokenRecord, Replay
 
 _FORGET = "forget"
-# Up to so many ids are looked for one by one before the whole file is read.
+# The maximum number of ids that are searched for individually before the whole file is read.
 _FEW = 16
 _WORD = re.compile("[0-9A-Za-z]+")
 
@@ -29,10 +29,10 @@ _WORD = re.compile("[0-9A-Za-z]+")
 class FileJournal:
     """The file of a journal; implements ``RecordJournal``.
 
-    ``check`` raises RecordError for an object that is no record of this journal. Records are appended. To forget some,
-    a line is appended that voids theirs, and takes effect at once; then spaces are written over them. Where that would
-    leave more spaces than records, or where a line is not as Klaw writes it, a tombstone (``{"forget": id}``) is
-    appended, and a file without the records takes this one's place. See ``docs/decisions/0050-forgetting-in-place.md``.
+    ``check`` raises RecordError for an object that is not a record of this journal. Records are appended. To forget
+    some, a line is appended that voids theirs, with immediate effect; then they are overwritten with spaces. If that
+    would leave more spaces than records, or if a line was not written by Klaw, a tombstone (``{"forget": id}``) is
+    appended, and the file is replaced by one without the records. See ``docs/decisions/0050-forgetting-in-place.md``.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class FileJournal:
 
     @property
     def version(self) -> Hashable:
-        """Return which file it is, how long and of when; None if there is none."""
+        """Return the file's identity, size and time of modification; None if it does not exist."""
         try:
             status = self.path.stat()
         except OSError:
@@ -63,7 +63,7 @@ class FileJournal:
         return status.st_ino, status.st_size, status.st_mtime_ns
 
     def append(self, records: Sequence[Mapping[str, Any]], /) -> Hashable:
-        """Keep records; they are on the disk when this returns. Return the version. Raise RecordError or StoreError."""
+        """Append records; they are durable when this returns. Return the version. Raise RecordError or StoreError."""
         for record in records:
             self._id(record)
         if not records:
@@ -78,7 +78,7 @@ class FileJournal:
         /,
         is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = operator.eq,
     ) -> frozenset[str]:
-        """Keep records, but for those whose id another record has; return the ids of those."""
+        """Append records, except those whose id another record has; return the ids of these."""
         ids = [self._id(record) for record in records]
         if not records:
             return frozenset()
@@ -96,7 +96,7 @@ class FileJournal:
         return frozenset(refused)
 
     def replay(self) -> Replay:
-        """Return what the journal holds; nothing that the file can contain raises."""
+        """Return the content of the journal. Nothing in the file raises."""
         records: dict[str, Mapping[str, Any]] = {}
         places: dict[str, int] = {}
         broken: list[BadLine] = []
@@ -119,7 +119,7 @@ class FileJournal:
                     for name in gone:
                         records.pop(name, None)
                         unfinished[name] = True
-        # A line that is being voided at this moment, or was as the power failed, is no defect.
+        # A line that is being voided, now or during a power failure, is not a defect.
         left = (line for line in broken if line.offset not in voided)
         return Replay(
             records,
@@ -128,15 +128,15 @@ class FileJournal:
         )
 
     def get(self, ids: Sequence[str], /) -> Mapping[str, Mapping[str, Any]]:
-        """Return the records of these ids that there are. The first call reads the file, later ones what was added."""
+        """Return the existing records with these ids. The first call reads the file, later ones only additions."""
         return self._index.get(ids)
 
     def ids(self) -> Collection[str]:
-        """Return the ids of the records that there are."""
+        """Return the ids of all records."""
         return self._index.ids()
 
     def forget(self, ids: Sequence[str], /) -> int:
-        """Forget records; return how many there were. A broken line stays, unless it is of one of them."""
+        """Forget records; return their number. Broken lines stay, except those of these records."""
         with locked(self.path.parent):
             if not self.exists:
                 return 0
@@ -152,16 +152,16 @@ class FileJournal:
         return len(known)
 
     def finish(self) -> None:
-        """Remove the bytes of what was forgotten just before a crash."""
+        """Remove the bytes of records whose forgetting a crash interrupted."""
         if self.replay().unfinished:
             with locked(self.path.parent):
                 keep_ranges(self.path, self._kept)
 
     def _void(self, lines: Sequence[tuple[int, int]]) -> None:
-        """Write spaces over lines. What a crash leaves of that, the line that is appended first says is void."""
+        """Overwrite lines with spaces, after appending a line that voids them, so that a crash leaves no valid part."""
         (made,) = self._lines.append(lambda offset: {_FORGET: "", "at": lines, "here": offset, "done": 0})
         overwrite(self.path, [(start, b" " * (end - start - 1)) for start, end in lines])
-        # One byte is written whole or not at all; where it is lost, the lines are blank even so.
+        # A single byte is written atomically. If the write is lost, the lines are still blank.
         overwrite(self.path, [(made.end - len(b"0}\n"), b"1")], flush=False)
 
     @property
@@ -190,7 +190,7 @@ class FileJournal:
         return name
 
     def _held(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the records of these ids that there are. Most ids are new, and the file need not be parsed."""
+        """Return the existing records with these ids. Most ids are new, so the file is usually not parsed."""
         try:
             with open_regular(self.path) as file:
                 if os.fstat(file.fileno()).st_size == 0 or (len(ids) <= _FEW and not _has_any(file.fileno(), ids)):
@@ -203,7 +203,7 @@ class FileJournal:
         return {name: records[name] for name in ids if name in records}
 
     def _kept(self, descriptor: int) -> list[tuple[int, int]]:
-        """Return the ranges of bytes that stay: all but the tombstones and, before each, what it is for."""
+        """Return the ranges to keep: everything except tombstones and the records that they remove."""
         lines = [_without_text(line) for line in self._read()]
         tombs = {line.id: line.offset for line in lines if _is_tombstone(line)}
         size = os.fstat(descriptor).st_size
@@ -230,9 +230,9 @@ class FileJournal:
 
 @frozen
 class _Line:
-    """A record of the journal, or (without ``record``) a tombstone, and where it stands.
+    """A record of the journal, or (without ``record``) a tombstone, with its place.
 
-    A tombstone is of an ``id``, or of the lines that it makes ``void``; ``done``, once they are blank.
+    A tombstone has an ``id``, or the lines that it voids in ``void``; it is ``done`` once they are blank.
     """
 
     offset: int
@@ -248,7 +248,7 @@ def _is_tombstone(line: _Line | BadLine) -> TypeGuard[_Line]:
 
 
 def _without_text(line: _Line | BadLine) -> _Line | BadLine:
-    """Return a line without what its record holds: all of a file's at once would be too much."""
+    """Return a line without the content of its record, which would use too much memory for a whole file."""
     return _Line(line.offset, line.end, line.id, {}) if isinstance(line, _Line) and line.record is not None else line
 
 
@@ -263,14 +263,14 @@ def _is_blank(descriptor: int, start: int, end: int) -> bool:
 
 
 def _has_any(descriptor: int, ids: Sequence[str]) -> bool:
-    """Return whether a file may hold any of these ids: it has the longest word of one, which no escape can hide."""
+    """Return whether a file may contain any of these ids, by the longest word of each, which JSON does not escape."""
     words = [max(_WORD.findall(name), key=len, default="").encode() for name in ids]
     with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
         return any(data.find(word) != -1 for word in words)
 
 
 def _mentions(descriptor: int, start: int, end: int, names: Sequence[str]) -> bool:
-    """Return whether a broken line is of one of these records: it holds the end of the id."""
+    """Return whether a broken line belongs to one of these records, because it contains the end of its id."""
     tails = [name[-TAIL_CHARACTERS:].encode() for name in names if len(name) >= TAIL_CHARACTERS]
     if not tails or start == end:
         return False

@@ -1,4 +1,4 @@
-"""Moments as the files that a person owns write them: ISO 8601 in UTC, to the millisecond."""
+"""Moments in the files that a person owns: ISO 8601 in UTC, in milliseconds."""
 
 from datetime import UTC, datetime
 
@@ -8,7 +8,7 @@ _SHOWN = 40
 
 
 def as_utc(moment: datetime) -> datetime:
-    """Return a moment in UTC, cut to milliseconds. Raise RecordError for one without a time zone."""
+    """Return a moment in UTC, truncated to milliseconds. Raise RecordError if it has no time zone."""
     if not isinstance(moment, datetime):
         raise RecordError(f"expected a datetime, got {shown(moment)}")
     if moment.tzinfo is None:
@@ -26,7 +26,7 @@ def format_ts(moment: datetime) -> str:
 
 
 def parse_ts(text: object) -> datetime:
-    """Return the moment that an ISO 8601 text with a time zone names, in UTC. Raise RecordError."""
+    """Parse an ISO 8601 text with a time zone; return the moment in UTC. Raise RecordError."""
     if not isinstance(text, str):
         raise RecordError(f"expected an ISO 8601 string, got {shown(text)}")
     try:
@@ -37,7 +37,7 @@ def parse_ts(text: object) -> datetime:
 
 
 def shown(value: object) -> str:
-    """Return a value as the reason for refusing it may show it: a short text, or only its kind."""
+    """Return a value for an error message: a short text, or only its type."""
     if isinstance(value, str):
         return repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")
     names = {dict: "an object", list: "an array", bool: "true or false", int: "a number", float: "a number"}

@@ -1,1 +1,1 @@
-"""The search flow: a question in, chunks out, each with its place and the reason it ranked."""
+"""The search flow: find the chunks for a question, each with its place and the reason for its rank."""

@@ -1,4 +1,4 @@
-"""What a retriever or a fusion returned, checked: a plugin that breaks its Protocol is named, not believed."""
+"""Check the results of retrievers and fusions. A plugin that violates its Protocol is reported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEY, _SCORE = attrgetter("key"), attrgetter("score")
 
 
 def check_hits(hits: Sequence[Any], depth: int, within: ChunkSelection | None, who: str) -> None:
-    """Raise PluginContractError unless the hits are hits, distinct, in order, allowed and not too many."""
+    """Raise PluginContractError unless the hits are Hits with distinct, allowed keys, in order, and not too many."""
     kinds = set(map(type, hits))
     numbers = list(map(index, map(_KEY, hits))) if all(issubclass(kind, Hit) for kind in kinds) else None
     if numbers is None or (numbers and not -_LARGEST_KEY < min(numbers) <= max(numbers) < _LARGEST_KEY):
@@ -39,8 +39,8 @@ def check_hits(hits: Sequence[Any], depth: int, within: ChunkSelection | None, w
 def _allowed(keys: Collection[int], within: ChunkSelection | None) -> bool:
     """Return whether all keys are selected.
 
-    The keys of a selection of the store's own class are not listed: that may mean to ship them from a server. It is
-    asked about these keys, if it can tell.
+    The keys of a store's own selection are not listed, because that may transfer them from a server. If the selection
+    can test single keys, it is asked about these.
     """
     if not keys or within is None:
         return True

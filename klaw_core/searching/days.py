@@ -1,8 +1,8 @@
-"""A day in a question: what is of that day is preferred, and ``--explain`` shows by how much.
+"""Days in a question: prefer chunks of that day; ``--explain`` shows by how much.
 
-A day that is written out (``2025-05-20``, ``10 May 2025``, ``May 10``) means the note of that day: its name, a heading
-or its front matter says so; so does the time of what was said in a conversation. A day that is told from today
-(``yesterday``, ``last Tuesday``, ``two weeks ago``) or a month is only a hint: people remember such days badly.
+A day that is written out (``2025-05-20``, ``10 May 2025``, ``May 10``) means the note of that day, by its name, a
+heading or its front matter, or messages of that day. A relative day (``yesterday``, ``last Tuesday``, ``two weeks
+ago``) or a month is a weaker hint, because people do not remember such days exactly.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from attrs import evolve, frozen
 from klaw_core.values.search import Contribution, Hit
 from klaw_core.values.text import StoredChunk
 
-#: The component that the explanation names.
+#: The name in explanations.
 COMPONENT = "date"
 
-# In parts of the best score: the note of a day that is all that was asked for stands first.
+# Bonuses as shares of the best score. If the question contains only a day, the note of that day comes first.
 _ALONE, _NAMED, _HINT = 1.0, 0.5, 0.2
 _DATE_KEYS = ("date", "created", "created_at")
 
@@ -31,7 +31,7 @@ _MONTH = (
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
 _NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
-# Words of a question that ask for nothing but the day itself.
+# Words of a question that only ask for the day itself.
 _EMPTY_WORDS = """
 a about an and at day did do diary entry for from happened have i in is it journal log me my note notes of on show that
 the there to was we were what which who with monday tuesday wednesday thursday friday saturday sunday
@@ -43,7 +43,7 @@ _EMPTY = frozenset(_EMPTY_WORDS.split())
 class DayPreference:
     """The days that a question asks about: ``first`` to ``last``, in any year if ``yearless``.
 
-    ``weight`` says what being of them counts, in parts of the best score; ``is_named``: they were written out.
+    ``weight`` is the bonus as a share of the best score; ``is_named``: the days were written out.
     """
 
     first: date
@@ -53,14 +53,14 @@ class DayPreference:
     yearless: bool = False
 
     def holds(self, day: date) -> bool:
-        """Return whether a day is one of them."""
+        """Return whether a day is in the range."""
         if self.yearless:
             return (day.month, day.day) == (self.first.month, self.first.day)
         return self.first <= day <= self.last
 
 
 def preferred_days(question: str, today: date) -> DayPreference | None:
-    """Return the day or days that a question asks about; None if it names none."""
+    """Return the days that a question asks about; None if it names none."""
     text = question.casefold()
     for start, end, day, yearless in _written(text):
         rest = re.findall(r"\w+", text[:start] + text[end:])
@@ -91,7 +91,7 @@ def prefer_days(
 
 
 def _days_of(stored: StoredChunk, *, named: bool) -> Iterator[date]:
-    """Yield the days that a chunk is of; ``named``: not those of which only the file's time says so."""
+    """Yield the days of a chunk; with ``named``, without the day of the file's time of modification."""
     if not named or stored.chat_id is not None:
         yield stored.created_at.date()
     chunk = stored.chunk
@@ -104,14 +104,14 @@ def _days_of(stored: StoredChunk, *, named: bool) -> Iterator[date]:
 
 
 def _written(text: str) -> Iterator[tuple[int, int, date, bool]]:
-    """Yield the days that are written out: from where to where, the day, and whether it is without a year."""
+    """Yield the days that are written out: start, end, day, and whether it has no year."""
     for match in _days().finditer(text):
         found = match.groupdict()
         year = next((int(found[name]) for name in ("year", "year2", "year3", "year4") if found[name]), 0)
         number = next(int(found[name]) for name in ("day", "day2", "day3", "day4") if found[name])
         word = found["name"] or found["name2"]
         month = _MONTHS.index(word[:3]) + 1 if word else int(found["month"] or found["month2"])
-        try:  # 29 February is a day in some years
+        try:  # 29 February exists only in some years
             yield match.start(), match.end(), date(year or 2000, month, number), not year
         except ValueError:
             continue
@@ -129,7 +129,7 @@ def _days() -> re.Pattern[str]:
 
 
 def _month(text: str) -> tuple[date, date] | None:
-    """Return the first and last day of a month that is named with its year."""
+    """Return the first and last day of a month that is written with its year."""
     match = re.search(rf"\b{_MONTH.format('name')},?\s+(?P<year>(?:19|20)\d\d)(?!\d)", text)
     if match is None:
         match = re.search(r"(?<!\d)(?P<year>(?:19|20)\d\d)-(?P<number>\d\d)(?![\d-])", text)
@@ -142,7 +142,7 @@ def _month(text: str) -> tuple[date, date] | None:
 
 
 def _relative(text: str, today: date) -> tuple[date, date] | None:
-    """Return the first and last day of what is told from today."""
+    """Return the first and last day of a relative date."""
     words = " ".join(re.findall(r"\w+", text))
     for phrase, days in (("day before yesterday", 2), ("yesterday", 1), ("today", 0)):
         if re.search(rf"\b{phrase}\b", words):
@@ -159,7 +159,7 @@ def _relative(text: str, today: date) -> tuple[date, date] | None:
 
 
 def _ago(today: date, count: int, unit: str) -> tuple[date, date]:
-    """Return about when that was: the longer ago, the less exactly people know."""
+    """Return a range of days for a past date, wider for longer ago, because people remember it less exactly."""
     days = {"day": 1, "week": 7, "month": 30}[unit]
     middle, slack = today - timedelta(days=count * days), timedelta(days=days // 2)
     return middle - slack, middle + slack

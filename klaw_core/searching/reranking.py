@@ -1,10 +1,10 @@
-"""The stages after fusion: each reorders what the one before it left, and every change is explained.
+"""The stages after fusion: each reorders the result of the previous one, and every change is explained.
 
-A stage gives scores on a scale of its own: a cross-encoder's lie in 0..1, fused ones near 1/60. They are not
-blended. What a stage scored stands by the stage's score; its contribution is the difference that this made, so that
-the contributions always add up to the score. What it did not score keeps its order behind the rest; if its scores
-would stand higher, all of them are lowered by one amount, just enough, and that is their contribution, with
-weight 0. Scores compare within one answer only.
+A stage has its own scale of scores: a cross-encoder's are in 0..1, fused ones near 1/60. They are not blended. A chunk
+that the stage scores gets the stage's score; the difference to the old score is its contribution, so that the
+contributions always add up to the score. The other chunks keep their order after the scored ones; if their scores would
+be higher, all of them are lowered by the same minimal amount, which is their contribution, with weight 0. Scores are
+comparable only within one answer.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from klaw_core.values.text import StoredChunk
 
 Found: TypeAlias = Sequence[tuple[StoredChunk, Hit]]
 
-# Beyond this, a score's difference to one near 1/60 would lose it to rounding, and the sum would not explain it.
+# The largest score. With larger ones, rounding would lose the fused scores near 1/60, and the sum would be wrong.
 _LARGEST_SCORE = 1e6
-# Where copies of one text were left out, thousands may have been found: a stage is given the best of them.
+# The maximum number of candidates for a stage, because thousands may be found if copies of a text were left out.
 _MOST_CANDIDATES = 100
 
 
 @frozen(eq=False, repr=False)
 class Stage:
-    """One reranker as configured; it is built at its first use, and again if that failed."""
+    """A configured reranker. It is built at its first use, and again if that fails."""
 
     name: str
     build: Callable[[], Reranker]
 
     @cached_property
     def reranker(self) -> Reranker:
-        """The reranker. Raise whatever its factory raises."""
+        """The reranker. Raise what its factory raises."""
         return self.build()
 
 
 def rerank(
     stages: Sequence[Stage], store: Store[Any], query: Query, found: Found, limit: int
 ) -> tuple[Found, Sequence[str]]:
-    """Send what was found, best first, through every stage; of the result, ``limit`` are wanted.
+    """Apply every stage to the candidates, best first; the caller wants ``limit`` of the result.
 
-    Return it with what a person should know: a stage that fails or breaks its contract leaves the order as it was.
+    Return the candidates and notices. A stage that fails or violates its contract does not change the order.
     """
     if not stages or not found:
         return found, ()
     candidates = [Candidate(stored, hit) for stored, hit in found]
     notices = []
     for stage in stages:
-        wanted = limit if stage is stages[-1] else max(limit, _MOST_CANDIDATES)  # the next may want any of them
+        wanted = limit if stage is stages[-1] else max(limit, _MOST_CANDIDATES)  # the next stage may need any of them
         try:
             candidates = _apply(stage, store, query, candidates, wanted)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # a stage fails open, whatever it raises
@@ -66,7 +66,7 @@ def rerank(
 
 
 def _apply(stage: Stage, store: Store[Any], query: Query, found: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """Return everything as the stage orders it. Raise what it raises, or PluginContractError."""
+    """Return all candidates in the order of the stage. Raise what it raises, or PluginContractError."""
     reranker = stage.reranker
     candidates = found[: max(limit, _MOST_CANDIDATES)]
     if reranker.needs_vectors:
@@ -79,7 +79,7 @@ def _apply(stage: Stage, store: Store[Any], query: Query, found: Sequence[Candid
 
 
 def _with_vectors(candidates: Sequence[Candidate], store: Store[Any], collection: str) -> list[Candidate]:
-    """Give each candidate its vector from the embedding cache, where there is one."""
+    """Add the vectors from the embedding cache to the candidates."""
     with store.read() as snapshot:
         record = snapshot.space(collection)
         hashes = [candidate.stored.chunk.embedding_hash for candidate in candidates]
@@ -93,7 +93,7 @@ def _moved(name: str, candidates: Sequence[Candidate], scored: Sequence[RerankSc
     front = []
     for rank, item in enumerate(scored, start=1):
         candidate = rest.pop(item.key)
-        score = float(item.score)  # numpy's numbers are no JSON
+        score = float(item.score)  # numpy's numbers cannot be converted to JSON
         raw = score if item.raw is None else float(item.raw)
         part = Contribution(name, rank, raw, 1.0, score - candidate.hit.score)
         front.append(_changed(candidate, score, part))
@@ -102,7 +102,7 @@ def _moved(name: str, candidates: Sequence[Candidate], scored: Sequence[RerankSc
     lowest = front[-1].hit.score
     shift = min(0.0, lowest - next(iter(rest.values())).hit.score)
     parts = (Contribution(name, rank, 0.0, 0.0, shift) for rank in range(len(front) + 1, len(candidates) + 1))
-    # min: rounding in the shift must not lift anything above what it stands behind
+    # min, because rounding in the shift must not change the order
     behind = (
         _changed(candidate, min(candidate.hit.score + shift, lowest), part)
         for candidate, part in zip(rest.values(), parts, strict=True)
@@ -122,9 +122,11 @@ def _changed(candidate: Candidate, score: float, part: Contribution) -> Candidat
 
 
 def _check(name: str, scored: Sequence[RerankScore], known: set[int], limit: int) -> None:
-    """Raise PluginContractError unless the answer keeps the Protocol: known keys, each once, best first, some."""
+    """Raise PluginContractError unless the answer is valid: known keys, distinct, best first, at least one."""
     keys = {item.key for item in scored}
-    sound = all(abs(item.score) <= _LARGEST_SCORE and math.isfinite(item.raw or 0.0) for item in scored)  # false of NaN
+    sound = all(
+        abs(item.score) <= _LARGEST_SCORE and math.isfinite(item.raw or 0.0) for item in scored
+    )  # false for NaN
     ordered = all(first.score >= second.score for first, second in pairwise(scored))
     if not (sound and ordered and keys <= known) or len(keys) != len(scored) or not 0 < len(keys) <= limit:
         raise PluginContractError(

@@ -1,4 +1,4 @@
-"""A retriever as the configuration has it."""
+"""Configured retrievers."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ from klaw_core.values.search import Hit, Query
 
 @frozen(eq=False, repr=False)
 class ConfiguredRetriever:
-    """One retriever as configured. ``problem`` says why it cannot take part; then it is not asked."""
+    """A configured retriever. ``problem`` says why it is not used, if it is not."""
 
     name: str
     retriever: Retriever[Any]
     weight: float
     problem: str = ""
 
-    # A Protocol is checked attribute by attribute, which takes longer than to find out what to do with the answer.
+    # Cached, because an isinstance check of a Protocol is slower than using the result.
     @cached_property
     def noticing(self) -> NoticingRetriever[Any] | None:
-        """The retriever, if it may have notices about a question."""
+        """The retriever, if it can return notices about a question."""
         return self.retriever if isinstance(self.retriever, NoticingRetriever) else None
 
     @cached_property
     def suggesting(self) -> SuggestingRetriever[Any] | None:
-        """The retriever, if it can say what was probably meant."""
+        """The retriever, if it can suggest corrections."""
         return self.retriever if isinstance(self.retriever, SuggestingRetriever) else None
 
     @property
     def limitation(self) -> str:
-        """What the retriever does without, empty if nothing; nothing of one that is not asked."""
+        """The limitation of the retriever; empty if it has none or is not used."""
         return "" if self.problem else str(getattr(self.retriever, "limitation", ""))
 
     @property
     def complaint(self) -> str:
-        """What a person should know before anything is asked of it: that it is off, or what it does without."""
+        """The message for the user: why it is not used, or its limitation."""
         if self.problem:
             return f"{self.name} is disabled: {self.problem}"
         return f"{self.name} {self.limitation}" if self.limitation else ""
 
 
 class AbsentRetriever:
-    """Stands for a retriever that is configured and not there: of it is only known that it would answer."""
+    """The placeholder for a configured retriever that is not installed."""
 
     joins = object
     needs_vectors = False
 
     def search(self, _resource: object, _query: Query, _limit: int, /) -> Sequence[Hit]:
-        """Return nothing; nobody asks."""
+        """Return nothing; it is never called."""
         return ()
 
 
 def absent(name: str, error: PluginError) -> ConfiguredRetriever:
-    """Return a configured retriever that cannot be built."""
+    """Return a configured retriever for one that cannot be built."""
     return ConfiguredRetriever(name, AbsentRetriever(), 1.0, str(error))

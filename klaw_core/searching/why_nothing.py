@@ -1,4 +1,4 @@
-"""Why a search found nothing: what a retriever lacks, and what no filter lets through. Loaded only then."""
+"""Explain an empty result: missing chunks in retrievers, and filters that match nothing. Imported only then."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from klaw_core.searching.retrievers import ConfiguredRetriever
     from klaw_core.searching.scope import Scope
 
-# A longer question is a text that somebody pasted.
+# A longer question is a pasted text.
 _LONGEST_SUGGESTION = 200
 
-# Filters that a person may misspell: what it means that nothing passes, and what to write.
+# Filters that may be misspelled: the message if nothing passes, and what to write.
 _FILTERS = {
     "path": ("no path starts with", "paths start with the workspace name, as in results, e.g. notes/memory/"),
     "source": ("no results with source", "the source of a note is its path inside the workspace, e.g. MEMORY.md"),
@@ -27,7 +27,7 @@ _FILTERS = {
 
 
 def gaps(snapshot: Snapshot[Any], configured: ConfiguredRetriever, collection: str) -> Iterator[str]:
-    """Say so if a retriever that found nothing lacks chunks: after an upgrade, or a run that was interrupted."""
+    """Report that a retriever lacks chunks, after an upgrade or an interrupted run."""
     if not isinstance(configured.retriever, Index):
         return
     try:
@@ -41,7 +41,7 @@ def gaps(snapshot: Snapshot[Any], configured: ConfiguredRetriever, collection: s
 
 
 def unmatched(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filters) -> Iterator[str]:
-    """Name every filter that by itself keeps nothing: most likely it is misspelt."""
+    """Report every filter that matches nothing by itself, because it is probably misspelled."""
     for name, (problem, advice) in _FILTERS.items():
         value = getattr(filters, name)
         if value is not None and _nothing_passes(snapshot, collections, Filters(**{name: value})):
@@ -52,7 +52,7 @@ def unmatched(snapshot: Snapshot[Any], collections: Sequence[str], filters: Filt
 
 
 def suggestions(scope: Scope) -> Iterator[str]:
-    """Say what was probably meant, if a retriever can tell: a question with a typing error finds little."""
+    """Yield corrections of the question from retrievers, because a question with a typo finds little."""
     for target in scope.targets:
         query = target.query
 
