@@ -1,4 +1,4 @@
-"""What SQLite's errors mean to a search. Elsewhere they pass: the store whose connection it is says what they mean."""
+"""Convert SQLite's errors in a search. Elsewhere they pass, and the store that owns the connection converts them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REBUILD = "rebuild the index: klaw reindex"
 
 @contextmanager
 def as_retrieval_error(collection: str) -> Iterator[None]:
-    """Turn what goes wrong while searching into RetrievalError, so that the other retrievers go on."""
+    """Convert errors of a search to RetrievalError, so that the other retrievers continue."""
     try:
         yield
     except apsw.Error as error:

@@ -1,4 +1,4 @@
-"""Answers by FTS5 itself: exact, whatever is asked, in time that grows with every row that holds a word."""
+"""Search with FTS5 itself: exact for every query, in time linear in the number of rows that contain a word."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _FEW = 20
 
 @frozen(repr=False)
 class Weights:
-    """How much a word counts in a heading, in the text and in the context of a chunk: BM25's column weights.
+    """BM25's column weights: of a word in a heading, in the text and in the context of a chunk.
 
-    Compared by value: scores are kept in memory under the weights that they were computed with.
+    Weights are compared by value, because cached scores depend on them.
     """
 
     heading: float
@@ -45,36 +45,36 @@ class Weights:
 
 @frozen(eq=False, repr=False)
 class Preference:
-    """Phrases for which the best chunks are searched again, and how much BM25's score of them counts."""
+    """Phrases that are searched for in the best chunks, and the weight of their BM25 score."""
 
     phrases: tuple[Term, ...]
     weight: float
 
 
 class Searcher(Counts, Holders, Protocol):
-    """One way to answer: counts terms for the plan, then scores chunks."""
+    """A way to search: it counts terms for the plan, then scores chunks."""
 
     def expect(self, terms: Sequence[Term]) -> None:
-        """Be told which terms are going to be asked about."""
+        """Prepare for these terms, which later calls will use."""
 
     def best(
         self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
     ) -> dict[int, float]:
-        """Return the scores of the best ``depth`` chunks that hold any of the terms, equal ones by key.
+        """Return the scores of the best ``depth`` chunks with any of the terms, ties ordered by key.
 
-        Those that hold a preferred phrase have more.
+        Chunks with a preferred phrase get a higher score.
         """
 
 
 def everyday_from(rows: int) -> int:
-    """Return how many of so many rows hold a word that is everyday: half, or more than there are of few."""
+    """Return in how many rows a word must be to count as everyday: half of them, or never if there are few rows."""
     half = (rows + 1) // 2
     return half if rows >= _FEW else rows + 1
 
 
 @frozen(eq=False, repr=False)
 class ExactSearch:
-    """Asks FTS5. ``rows`` is how many it has, ``known`` what was asked before."""
+    """Searches with FTS5. ``rows`` is the number of its rows, ``known`` the cache of earlier results."""
 
     connection: apsw.Connection
     sql: Statements
@@ -87,30 +87,30 @@ class ExactSearch:
         return Tokenizer(self.connection)
 
     def expect(self, terms: Sequence[Term]) -> None:
-        """Do nothing: FTS5 is asked term by term."""
+        """Do nothing, because FTS5 is queried term by term."""
 
     def holders(self, terms: Sequence[Term], /) -> list[int]:
-        """Return how many chunks hold each term, counted no further than tells rare ones from frequent ones."""
+        """Return how many chunks contain each term, counted only as far as needed to tell rare from frequent terms."""
         return [self.count(term, _RARE) for term in terms]
 
     def has(self, term: Term, /) -> bool:
-        """Return whether any chunk holds a term."""
+        """Return whether any chunk contains a term."""
         return self.count(term, 1) > 0
 
     def is_everyday(self, term: Term, /) -> bool:
-        """Return whether half of the chunks hold a term. They are counted no further."""
+        """Return whether half of the chunks contain a term, without counting further."""
         enough = everyday_from(self.rows)
         return enough <= self.rows and self.count(term, enough) >= enough
 
     def makes_pairs(self, word: str, /) -> bool:
-        """Return whether the tokenizer makes one term of a word that makes pairs with its neighbours."""
+        """Return whether a word is a single term that forms pairs with its neighbours."""
         terms = self._tokenize(word.encode())
         return len(terms) == 1 and makes_pairs(terms[0])
 
     def best(
         self, terms: Sequence[Term], depth: int, within: Keys | None, preferred: Preference | None = None
     ) -> dict[int, float]:
-        """Return the scores of the best chunks for any of the terms: ``bm25()`` with its sign turned."""
+        """Return the scores of the best chunks for any of the terms: the negated ``bm25()``."""
         phrases = preferred.phrases if preferred is not None and preferred.weight else ()
         if self._is_small:
             scores = _top(self._sum(terms, None if within is None else set(within.tolist())), depth)
@@ -123,7 +123,7 @@ class ExactSearch:
         return scores
 
     def held_by(self, terms: Sequence[Term], keys: Sequence[int], /) -> Iterator[tuple[int, Collection[int]]]:
-        """Yield for each term how many chunks hold it, and which of these do."""
+        """Yield for each term how many chunks contain it, and which of ``keys`` do."""
         if self._is_small:
             wanted = set(keys)
             for holders in map(self._hits, terms):
@@ -136,12 +136,12 @@ class ExactSearch:
 
     @property
     def _is_small(self) -> bool:
-        """Whether the rows of each term are read once and for all."""
+        """Whether all rows of a term are read and cached."""
         return 0 < self.rows <= _FEW_ROWS
 
     def _sum(self, terms: Sequence[Term], allowed: Collection[int] | None) -> dict[int, float]:
-        """Return the scores of all chunks that hold any of the terms, added up in their order, as ``bm25()`` does."""
-        distinct = {(term.words, term.prefix): term for term in terms}.values()  # as FTS5 is asked
+        """Return the scores of all chunks with any of the terms, added in the order of terms, as ``bm25()`` does."""
+        distinct = {(term.words, term.prefix): term for term in terms}.values()  # in the order of the FTS5 query
         scores: dict[int, float] = {}
         for term in distinct:
             hits = self._hits(term)
@@ -154,7 +154,7 @@ class ExactSearch:
         return scores
 
     def _hits(self, term: Term) -> TermHits:
-        """Return every chunk that holds a term, and what it adds to the score."""
+        """Return every chunk with a term, and its contribution to the score."""
         hits = self.known.hits(term)
         if hits is None:
             weights = self.weights
@@ -165,7 +165,7 @@ class ExactSearch:
         return hits
 
     def _may_tell(self, term: Term) -> bool:
-        """Return whether a term looks as if it will be asked for: most words do that are no function words."""
+        """Return whether a term will probably be searched for, as most words except function words are."""
         if self.known.hits(term) is not None:
             return True
         word = term.words[0]
@@ -181,7 +181,7 @@ class ExactSearch:
         return {key: -score for key, score in rows}
 
     def count(self, term: Term, limit: int) -> int:
-        """Return how many chunks hold a term, counted up to ``limit``."""
+        """Return how many chunks contain a term, counted up to ``limit``."""
         if self._is_small and self._may_tell(term):
             return min(len(self._hits(term).keys), limit)
         found, bound = self.known.counted(term)
@@ -193,7 +193,7 @@ class ExactSearch:
 
 
 def _top(scores: dict[int, float], depth: int) -> dict[int, float]:
-    """Return the best of the scores, best first, equal ones by key."""
+    """Return the best scores, best first, ties ordered by key."""
     least = sorted(scores.values(), reverse=True)[depth - 1] if len(scores) > depth else -inf
     ordered = sorted([item for item in scores.items() if item[1] >= least])
     ordered.sort(key=itemgetter(1), reverse=True)

@@ -14,13 +14,12 @@ _SEARCHES = ("auto", "exact", "packed")
 class Fts5Options:
     """Options of ``type = "fts5"``.
 
-    ``heading_weight``, ``text_weight`` and ``context_weight`` say how much a word counts in a chunk's heading path, in
-    its text and in what was said just before it, as BM25's column weights
-    (https://sqlite.org/fts5.html#the_bm25_function). ``pair_weight`` says how much more it counts that two
-    neighbouring words of the question stand side by side; 0 does not look.
+    ``heading_weight``, ``text_weight`` and ``context_weight`` are BM25's column weights for a chunk's heading path, its
+    text, and the text just before it (https://sqlite.org/fts5.html#the_bm25_function). ``pair_weight`` is the weight of
+    adjacent words of the question that are also adjacent in the chunk; 0 disables this.
 
-    ``search`` says how questions are answered: by FTS5 alone (``"exact"``), from packed postings (``"packed"``), or by
-    FTS5 up to ``exact_up_to`` chunks and from packed postings beyond (``"auto"``).
+    ``search`` selects the index for searches: FTS5 (``"exact"``), packed postings (``"packed"``), or FTS5 for up to
+    ``exact_up_to`` chunks and packed postings above that (``"auto"``).
     """
 
     heading_weight: float = field(default=3.0, validator=_is_weight)

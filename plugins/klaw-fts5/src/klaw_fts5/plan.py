@@ -1,4 +1,4 @@
-"""Which of a question's words to ask the index for: those that tell something, and which pairs of them to prefer."""
+"""Plan a search: choose the informative words of a question, and the pairs of words to prefer."""
 
 from __future__ import annotations
 
@@ -53,35 +53,35 @@ _CHINESE = "什么 多少 哪些 哪个 哪里 哪一 哪种 哪位 何时 如�
 _ASKING_ELSEWHERE = frozenset((*_RUSSIAN.split(), *_CHINESE.split()))
 
 
-# How sure it is that a longer or shorter word is meant, where no chunk holds a word as it was asked: `bike` may be the
-# beginning of `bikeshedding`, and `archit` that of `architecture`.
+# The certainty of another reading, if no chunk contains a word as it was asked: `bike` may be a prefix of
+# `bikeshedding`, and `archit` of `architecture`.
 _GUESSED = 0.5
 
 
 class Counts(Protocol):
-    """What a plan asks about the chunks."""
+    """The counts that a plan needs."""
 
     def holders(self, terms: Sequence[Term], /) -> Sequence[int]:
-        """Return about how many chunks hold each of many terms: enough to tell which are rare."""
+        """Return approximately how many chunks contain each term, enough to tell which are rare."""
 
     def has(self, term: Term, /) -> bool:
-        """Return whether any chunk holds a term."""
+        """Return whether any chunk contains a term."""
 
     def is_everyday(self, term: Term, /) -> bool:
-        """Return whether so many chunks hold a term that it tells nothing."""
+        """Return whether so many chunks contain a term that it is not informative."""
 
     def makes_pairs(self, word: str, /) -> bool:
-        """Return whether it tells something that a word stands next to another."""
+        """Return whether a word forms pairs with its neighbours."""
 
 
 @frozen
 class Plan:
-    """What to ask the index for.
+    """The plan of a search.
 
-    ``steps`` are sets of terms, the most telling first: the first that finds anything is the answer. ``pairs`` are
-    phrases of two neighbouring words: a chunk that holds them as they were asked ranks higher. ``informative`` says of
-    each term that tells what is asked about, in order, how sure it is that a chunk which holds it holds what was meant:
-    1 as it was asked, less as it was guessed, 0 if no chunk holds it.
+    ``steps`` are sets of terms, the most informative first; the first set that finds anything gives the result.
+    ``pairs`` are phrases of two adjacent words; a chunk with such a phrase ranks higher. ``informative`` maps each
+    informative term, in order, to the certainty that it means what was asked: 1 for the word itself, less for a guess,
+    0 if no chunk contains it.
     """
 
     steps: tuple[tuple[Term, ...], ...] = ()
@@ -90,7 +90,7 @@ class Plan:
 
 
 def narrow(terms: Sequence[Term], counts: Counts, /) -> tuple[Term, ...]:
-    """Return at most ``MAX_TERMS`` of the terms, in order: the rarest of those that are found, then what is not."""
+    """Return at most ``MAX_TERMS`` terms, in order: the rarest ones that occur, then those that do not occur."""
     if len(terms) <= MAX_TERMS:
         return tuple(terms)
     held = counts.holders(terms)
@@ -99,10 +99,10 @@ def narrow(terms: Sequence[Term], counts: Counts, /) -> tuple[Term, ...]:
 
 
 def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
-    """Return how to search for compiled terms.
+    """Return the plan for compiled terms.
 
-    FTS5 gives a term that stands in half of the rows an IDF of a millionth, and takes most of its time to do so.
-    A chunk that shares only such words, or only the words that ask, is no find while others share more.
+    FTS5 gives a term in half of the rows an IDF of a millionth, and spends most of its time on it. A chunk with only
+    such words, or only question words, is not a result while other chunks share more.
     """
     everyday = cache(counts.is_everyday)
     readings = read_terms(terms, cache(counts.has))
@@ -120,9 +120,9 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
 
 
 def _pairs(chosen: Sequence[Term], telling: Sequence[Term], counts: Counts) -> tuple[Term, ...]:
-    """Return the phrases of two words of which at least one is telling, and none a function word.
+    """Return the phrases of two words, at least one of them informative, and none a function word.
 
-    Compounds are searched for as such already.
+    Compounds are phrases already.
     """
     tell, known = set(telling), set(chosen)
     pairing = {term for term in chosen if _is_word(term) and counts.makes_pairs(term.words[0])}
@@ -139,10 +139,10 @@ def _is_word(term: Term) -> bool:
 
 
 def _asks_anywhere(term: Term) -> bool:
-    """Return whether a term only asks, in any of the languages whose question words are known."""
+    """Return whether a term is a question word in any of the known languages."""
     return asks(term) or "".join(term.words) in _ASKING_ELSEWHERE
 
 
 def asks(term: Term) -> bool:
-    """Return whether a term only asks: ``what``, or ``what's``; never what was quoted or left open."""
+    """Return whether a term is a question word such as ``what`` or ``what's``, and neither quoted nor a prefix."""
     return not (term.prefix or term.literal) and term.words[0] in _ASKING and all(len(w) == 1 for w in term.words[1:])

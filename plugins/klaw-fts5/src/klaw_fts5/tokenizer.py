@@ -1,4 +1,4 @@
-"""SQLite's tokenizer, and which of the terms that it makes say something by standing next to others."""
+"""SQLite's tokenizer, and the terms that form pairs with their neighbours."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ FUNCTION_TERMS = frozenset(_FUNCTION_TERMS.encode().split())
 
 
 class Tokenizer:
-    """SQLite's own tokenizer, as the tables have it, on one connection: treated text in, terms out."""
+    """SQLite's tokenizer with the settings of the tables, on one connection: normalised text in, terms out."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._tokenize = connection.fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
 
     def __call__(self, text: bytes) -> list[bytes]:
-        """Return the terms of a text in UTF-8, as FTS5 keeps them."""
+        """Return the terms of a UTF-8 text, as FTS5 stores them."""
         (terms,) = self.each([text])
         return terms
 
     def terms(self, text: bytes) -> list[str]:
-        """Return the terms of a text in UTF-8, none of them longer than FTS5 keeps."""
+        """Return the terms of a UTF-8 text as strings, truncated like FTS5 does."""
         found = self._tokenize(text, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
         return cast("list[str]", found)
 
     def each(self, texts: Sequence[bytes]) -> list[list[bytes]]:
-        """Return the terms of each text, which take one call for all."""
+        """Return the terms of each text, with one call for all texts."""
         ends = list(accumulate(len(text) + 1 for text in texts))
         terms: list[list[bytes]] = [[] for _ in texts]
         place = 0
@@ -57,7 +57,7 @@ class Tokenizer:
 
 
 def makes_pairs(term: bytes, /) -> bool:
-    """Return whether a term makes pairs with its neighbours: no function word, and no character that is a term."""
+    """Return whether a term forms pairs with its neighbours: it is neither a function word nor a single character."""
     if term in FUNCTION_TERMS:
         return False
     return term.isascii() or len(term) > _LONGEST_CHARACTER or not is_unspaced(term.decode("utf-8", "replace"))

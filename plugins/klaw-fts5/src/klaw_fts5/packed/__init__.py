@@ -1,1 +1,1 @@
-"""Packed postings: who holds which word, in large blobs next to FTS5, so that a question costs no scan of its index."""
+"""Packed postings: an inverted index in large blobs next to FTS5, so that a search does not scan FTS5's index."""

@@ -1,4 +1,4 @@
-"""From the texts of chunks to postings: tokenised as FTS5 tokenises them, counted a batch at a time."""
+"""Convert texts of chunks to postings: tokenise them like FTS5, and count terms one batch at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from klaw_fts5.packed.postings import COLUMNS, Integers, Mixes, Postings, change
 from klaw_fts5.packed.spelling import Spellings
 from klaw_fts5.tokenizer import Tokenizer
 
-#: How many spellings are remembered, in some 100 MB: few collections have more.
+#: The maximum number of cached spellings, some 100 MB. Few collections have more.
 _MAX_SPELLINGS = 400_000
 _NARROW, _WIDE = 1 << 16, 1 << 32
 
@@ -29,14 +29,14 @@ class ChunkBatch:
 
 
 class TermCounter:
-    """Counts the terms of batches. Remembers spellings that it has met; one batch at a time, whatever the thread."""
+    """Counts the terms of batches, and caches spellings. Thread-safe: it processes one batch at a time."""
 
     def __init__(self) -> None:
         self._spellings = Spellings()
         self._lock = Lock()
 
     def count(self, tokenizer: Tokenizer, rows: Sequence[tuple[str, ...]]) -> ChunkBatch:
-        """Return the postings of the words and pairs of rows, each given as treated text, heading and context."""
+        """Return the postings of the words and pairs of rows, given as normalised text, heading and context."""
         with self._lock:
             if len(self._spellings) > _MAX_SPELLINGS:
                 self._spellings = Spellings()
@@ -62,7 +62,7 @@ class TermCounter:
 
 @frozen(eq=False)
 class _Runs:
-    """How many rows hold each term, and of each term in each of its rows the position and the mix."""
+    """The number of rows of each term, and the position and mix of each term in each of its rows."""
 
     counts: Integers
     positions: NDArray[np.uint16]
@@ -70,7 +70,7 @@ class _Runs:
 
 
 def _ranks(places: Integers, numbers: Integers) -> tuple[Integers, Integers]:
-    """Return the places of distinct terms, by ascending number, and for each token which of them it is."""
+    """Return the places of distinct terms in ascending order of number, and for each token the index of its term."""
     used = np.flatnonzero(np.bincount(places, minlength=1)) if len(places) else np.empty(0, np.int64)
     order = used[np.argsort(numbers[used])]
     rank_of = np.empty(len(numbers), dtype=np.int64)
@@ -79,11 +79,11 @@ def _ranks(places: Integers, numbers: Integers) -> tuple[Integers, Integers]:
 
 
 def _count(ranks: Integers, terms: int, where: Integers, cells: int) -> _Runs:
-    """Count tokens, given which of so many terms each is, and in which cell: a row's text, heading or context.
+    """Count tokens, given the term of each and its cell, which is a row's text, heading or context.
 
-    Those of one term come in the order of their cells.
+    The tokens of one term are in the order of their cells.
     """
-    # Numbers of few bits are sorted by radix, and moved, in a fraction of the time.
+    # Numpy sorts numbers of few bits by radix, and moves them, in a fraction of the time.
     order = np.argsort(ranks.astype(np.uint16) if terms <= _NARROW else ranks, kind="stable")
     tokens: NDArray[np.integer] = ranks * cells + where
     if terms * cells <= _WIDE:

@@ -1,11 +1,11 @@
-"""What the packed form says when it cannot be trusted."""
+"""The error for damaged packed postings."""
 
 from __future__ import annotations
 
 
 class DamagedError(Exception):
-    """A row of the packed form is missing, or is not what was written. FTS5 answers instead."""
+    """A row of the packed form is missing or damaged. FTS5 is used instead."""
 
 
-#: What reading a damaged row raises: the latter where a blob has become text.
+#: Exceptions when reading a damaged row; the last ones if a blob has become text.
 DAMAGE = (DamagedError, UnicodeDecodeError)

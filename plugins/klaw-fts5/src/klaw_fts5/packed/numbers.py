@@ -1,4 +1,4 @@
-"""The numbers of terms. A search needs no more of hashing than this."""
+"""The numbers of terms, in a module of its own because a search needs no other hashing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ except ImportError:
 
 from klaw_fts5.packed.postings import TERM_BITS
 
-# The numbers of words are the lower half of all, those of pairs the upper.
+# Words have the lower half of all numbers, pairs the upper half.
 _MASK = (1 << TERM_BITS - 1) - 1
 
 
 def term_number(term: bytes) -> int:
-    """Return the number of a term: 62 bits of its BLAKE2b hash, so that no dictionary has to be kept."""
+    """Return the number of a term: 62 bits of its BLAKE2b hash, so that no dictionary is needed."""
     return int.from_bytes(blake2b(term, digest_size=8).digest(), "little") & _MASK

@@ -1,7 +1,7 @@
-"""Words found and recognised by the thousand: a batch of texts is one array of bytes, and each word in it one hash.
+"""Tokenise many texts at once: a batch of texts is one array of bytes, and each word in it becomes a hash.
 
-SQLite's tokenizer is asked once for each spelling, and what it makes of it is remembered. Called for whole texts, and
-with its answers looked up one by one, it takes many times as long.
+SQLite's tokenizer is called once per spelling, and the result is cached. Calling it for whole texts, and looking up
+each term, takes many times as long.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from klaw_fts5.tokenizer import Tokenizer, makes_pairs
 
 Hashes = NDArray[np.uint64]
 
-# So many slots are made for spellings at first, and at most: two for each, beyond that fewer.
+# The initial and the maximum number of slots for spellings: two per spelling, fewer when there are very many.
 _FEWEST_SLOTS, _MOST_SLOTS = 1 << 12, 1 << 20
 
-# In text that `index_text` has treated, nothing outside ASCII parts words; what does becomes a zero here, and the two
-# cases of a letter one.
+# After `index_text`, only ASCII characters separate words. This table maps them to zero, and letters to lower case.
 _FOLDED = bytes(code if chr(code).isalnum() or not chr(code).isascii() else 0 for code in range(256)).lower()
 # Words are hashed eight bytes at a time.
 _STEP = 8
@@ -34,7 +33,7 @@ _HALF = np.uint64(32)
 
 
 class _Slots:
-    """Spellings by the first bits of their hash, and what they stand for. One whose slot is taken is not held."""
+    """A hash table of spellings and their meanings, by the first bits of the hash. On a collision, the first stays."""
 
     def __init__(self, size: int) -> None:
         self.size = size  # a power of two
@@ -43,7 +42,7 @@ class _Slots:
         self._meanings = np.zeros(size, dtype=np.int64)
 
     def find(self, hashes: Hashes) -> tuple[Integers, Integers]:
-        """Return what each spelling stands for, and the places of those that are not held."""
+        """Return the meaning of each spelling, and the places of unknown ones."""
         slots = (hashes >> self._shift).astype(np.int64)
         return self._meanings[slots], np.flatnonzero(self._hashes[slots] != hashes)
 
@@ -51,14 +50,16 @@ class _Slots:
         slots = (hashes >> self._shift).astype(np.int64)
         free = self._hashes[slots] == 0
         self._meanings[slots[free]] = meanings[free]
-        self._hashes[slots[free]] = hashes[free]  # last, or an interrupt would leave it with another's meaning
+        self._hashes[slots[free]] = hashes[
+            free
+        ]  # last, so that an interrupt does not leave a hash with another spelling's meaning
 
 
 class Spellings:
-    """Every spelling that has been met, and which terms it stands for; a term is known by its place in ``numbers``.
+    """The known spellings and their terms. A term is represented by its place in ``numbers``.
 
-    ``pairing`` says of each term whether it makes pairs with its neighbours.
-    What a spelling stands for is a place, or if it is not exactly one term ``~n``, its ``n``-th in ``_several``.
+    ``pairing`` says for each term whether it forms pairs with its neighbours. The meaning of a spelling is a place; if
+    it is not exactly one term, it is ``~n`` for the ``n``-th entry of ``_several``.
     """
 
     def __init__(self) -> None:
@@ -73,7 +74,7 @@ class Spellings:
         return len(self._known)
 
     def read(self, tokenizer: Tokenizer, texts: Sequence[str]) -> tuple[Integers, Integers]:
-        """Return the places of the terms of all texts, in order, and how many each text has."""
+        """Return the places of the terms of all texts, in order, and the number of terms of each text."""
         encoded = [text.encode() for text in texts]
         data = b"\0".join(encoded)
         starts, ends, hashes = _find(data)
@@ -92,7 +93,7 @@ class Spellings:
     def _recognise(
         self, tokenizer: Tokenizer, data: bytes, starts: Integers, ends: Integers, hashes: Hashes
     ) -> Integers:
-        """Return what each word stands for, given its hash and where it stands."""
+        """Return the meaning of each word, given its hash and its position."""
         found, missed = self._slots.find(hashes)
         if len(missed):
             distinct, firsts, which = np.unique(hashes[missed], return_index=True, return_inverse=True)
@@ -104,7 +105,7 @@ class Spellings:
         return found
 
     def _learn(self, hashes: Hashes, terms: Sequence[Sequence[bytes]]) -> None:
-        """Remember which terms these spellings stand for."""
+        """Store the terms of these spellings."""
         meanings = list(map(self._meaning, terms))
         self._known.update(zip(hashes.tolist(), meanings, strict=True))
         wanted = min(1 << (2 * len(self._known)).bit_length(), _MOST_SLOTS)
@@ -126,7 +127,7 @@ class Spellings:
         place = self._places.get(term)
         if place is None:
             place = len(self._places)
-            del self.numbers[place:], self.pairing[place:]  # what a failure or an interrupt left of another term
+            del self.numbers[place:], self.pairing[place:]  # left by a failure or an interrupt
             self.numbers.append(term_number(term))
             self.pairing.append(makes_pairs(term))
             self._places[term] = place
@@ -134,17 +135,17 @@ class Spellings:
 
 
 def _find(data: bytes) -> tuple[Integers, Integers, Hashes]:
-    """Return where each word starts and ends, and its hash: the same wherever it stands, and in either case.
+    """Return the start, the end and the hash of each word. The hash ignores case, and does not depend on the position.
 
-    A word of up to eight bytes is one number, whose hash no other such word has. Longer ones are mixed, by random
-    factors, eight bytes after eight.
+    A word of up to eight bytes is one number, so its hash is unique among such words. Longer words are hashed in steps
+    of eight bytes with random factors.
     """
     folded = data.translate(_FOLDED) + bytes(_STEP)
     is_word = np.zeros(len(data) + 2, dtype=np.bool_)
     np.not_equal(np.frombuffer(folded, dtype=np.uint8, count=len(data)), 0, out=is_word[1:-1])
     edges = np.flatnonzero(is_word[1:] != is_word[:-1])
     starts, ends = edges[::2], edges[1::2]
-    # The eight bytes from each byte on.
+    # The eight bytes that begin at each byte.
     eights = np.ndarray(len(data) + 1, "<u8", folded, strides=(1,))
     sizes = ends - starts
     hashes = (eights[starts] & _MASKS[np.minimum(sizes, _STEP)]) * _FACTORS[0]

@@ -1,4 +1,4 @@
-"""What the file says of a collection's packed form; read before every question, so without numpy."""
+"""The stored state of a collection's packed form. It is read before every search, so it needs no numpy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from klaw_fts5.sql import READ_STATE, WRITE_STATE
 
 @frozen
 class PackedState:
-    """What a collection's packed form holds: ``rows`` that live, and how many of FTS5's it is ``lacking``."""
+    """The state of a collection's packed form: live ``rows``, and the number of FTS5's rows that it is ``lacking``."""
 
     rows: int
     lacking: int
@@ -18,7 +18,7 @@ class PackedState:
 
 
 def read_state(connection: apsw.Connection, collection: str) -> PackedState | None:
-    """Return the state of a collection's packed form, None if it has none, or none that can be read."""
+    """Return the state of a collection's packed form; None if it has none, or if it cannot be read."""
     try:
         row = connection.execute(READ_STATE, (collection,)).fetchone()
     except UnicodeDecodeError:
@@ -27,5 +27,5 @@ def read_state(connection: apsw.Connection, collection: str) -> PackedState | No
 
 
 def write_state(connection: apsw.Connection, collection: str, rows: int, lacking: int) -> None:
-    """Note what a collection's packed form holds now, under a new stamp."""
+    """Store the state of a collection's packed form, with a new stamp."""
     connection.execute(WRITE_STATE, (collection, rows, lacking))

@@ -1,4 +1,4 @@
-"""New blocks: of a batch of chunks, or of several blocks made one, without the rows that were removed."""
+"""Write blocks: from a batch of chunks, or by merging several blocks without their removed rows."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _NARROW = 1 << 16
 
 
 def write_batch(connection: apsw.Connection, sql: PackedStatements, keys: Sequence[int], counted: ChunkBatch) -> None:
-    """Write chunks that were counted in the order of their ascending keys as one block."""
+    """Write a batch of chunks, counted in ascending order of keys, as one block."""
     rows = Rows(np.array(keys, dtype=np.int64), counted.lengths, counted.mixes)
     _write(connection, sql, rows, (counted.postings,))
 
 
 def merge(connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block]) -> None:
-    """Make these blocks one, without what is dead; nothing if all of it is. Raise DamagedError."""
+    """Merge blocks into one without dead rows; write none if all rows are dead. Raise DamagedError."""
     held = [read_rows(connection, sql, block) for block in blocks]
     living = [block.living() for block in blocks]
     keys = np.concatenate([rows.keys[alive] for rows, alive in zip(held, living, strict=True)])
@@ -53,7 +53,7 @@ def merge(connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[B
 
 
 def _moved(living: Sequence[np.ndarray], order: np.ndarray) -> list[np.ndarray]:
-    """Return for each block where its rows come to stand, given the order of those that live."""
+    """Return for each block the new positions of its rows, given the order of the live rows."""
     places = np.empty(len(order), dtype=np.uint16)
     places[order] = np.arange(len(order))
     moved, start = [], 0
@@ -72,7 +72,7 @@ def _parts(
     moved: Sequence[np.ndarray],
     codes: Sequence[Codes],
 ) -> Iterator[Postings]:
-    """Yield the postings of several blocks as one's, a part of all terms at a time, so that memory is bounded."""
+    """Yield the merged postings of several blocks, a range of terms at a time, so that memory is bounded."""
     living = [block.living() if len(block.dead) else None for block in blocks]
     parts = 1 << (sum(block.postings for block in blocks) // _PART).bit_length()
     for part in range(parts):
@@ -91,7 +91,7 @@ def _parts(
 
 
 def _write(connection: apsw.Connection, sql: PackedStatements, rows: Rows, parts: Iterable[Postings]) -> None:
-    """Write a block whose postings come in parts, terms ascending."""
+    """Write a block from parts of its postings, terms ascending."""
     own_at = next_id = int(connection.execute(sql.next_id).get)
     total, rare = 0, []
     for part in parts:
@@ -113,7 +113,7 @@ def _write(connection: apsw.Connection, sql: PackedStatements, rows: Rows, parts
 
 
 def _row_blobs(rows: Rows) -> tuple[bytes, bytes, bytes]:
-    """Return mixes, keys and lengths as they are written: keys only if some are left out, lengths in 2 bytes or 4."""
+    """Return the blobs of mixes, keys and lengths. Keys are stored only if they have gaps, lengths in 2 or 4 bytes."""
     keys = rows.keys
     without_gap = keys[-1] - keys[0] + 1 == len(keys)
     narrow = int(rows.lengths.max()) < _NARROW
