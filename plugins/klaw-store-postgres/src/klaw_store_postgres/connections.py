@@ -17,6 +17,7 @@ from psycopg import conninfo, sql
 
 from klaw_core import RetryableStoreError, StoreError
 from klaw_store_postgres.errors import as_store_error, is_lost, store_errors
+from klaw_store_postgres.kept import Kept
 from klaw_store_postgres.options import PostgresOptions
 
 # A transaction that has not begun is begun anew so often: on other connections, once the server is back.
@@ -43,6 +44,7 @@ class _Pool:
     users: int = 0
     #: Chunks that were added since the tables were analyzed.
     added: int = 0
+    kept: Kept = field(factory=Kept)
 
 
 _pools: dict[_Server, _Pool] = {}
@@ -122,6 +124,13 @@ class Connections:
         if than:
             held.added = 0
         return True
+
+    @property
+    def kept(self) -> Kept:
+        """What was read from this database, and never changes."""
+        self._pool()
+        assert self._server is not None
+        return _pools[self._server].kept
 
     def close(self) -> None:
         """Give up the pool; the last user closes it."""

@@ -16,7 +16,7 @@ from klaw_core.words.query import MAX_TERMS, compile_query, select
 from klaw_core.words.treatment import index_text
 from klaw_store_postgres.texts import digest, from_milliseconds, from_text, to_milliseconds, to_text
 from klaw_store_postgres.words import segments
-from klaw_store_postgres.words.search import ColumnWeights, PostingsSearch, SegmentCache
+from klaw_store_postgres.words.search import ColumnWeights, PostingsSearch
 from klaw_store_postgres.words.tables import MESSAGES
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ _CHAT = f"{_OWN} AND chat_id = %s"
 _COLUMNS = "id, channel, chat_id, role, content, created_at, day, position, type, metadata"
 _ROLES = ("user", "assistant", "system", "tool")
 _TYPES = (None, "session_break", "subagent_result")
-
-_cache = SegmentCache()
 
 
 @frozen(eq=False, repr=False)
@@ -43,7 +41,7 @@ class PostgresMessages:
 
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:
         """Return messages that hold any word of ``text``, by BM25."""
-        searcher = PostingsSearch(self.resource, MESSAGES, ColumnWeights((1.0,)), _cache)
+        searcher = PostingsSearch(self.resource, MESSAGES, ColumnWeights((1.0,)))
         if limit < 1 or not searcher.rows:
             return ()
         terms = select(compile_query(text), searcher.has)[:MAX_TERMS]

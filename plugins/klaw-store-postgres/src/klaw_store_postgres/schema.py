@@ -250,12 +250,19 @@ def _add_seen(session: Session) -> None:
     session.run("ALTER TABLE documents ADD COLUMN seen text NOT NULL DEFAULT ''")
 
 
+def _make_word_blocks(session: Session) -> None:
+    from klaw_store_postgres.words.tables import replace_postings
+
+    replace_postings(session)
+
+
 #: Append-only: a step that has been released is never changed.
 MIGRATIONS: tuple[Migration[Session], ...] = (
     Migration("0001-rows-cache-conversations-journals", _create),
     Migration("0002-words", _create_words),
     Migration("0003-one-document-a-path", _make_paths_unique),
     Migration("0004-seen", _add_seen),
+    Migration("0005-word-blocks", _make_word_blocks),
 )
 
 

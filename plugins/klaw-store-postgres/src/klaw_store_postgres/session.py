@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
+from klaw_store_postgres.kept import Kept
 from klaw_store_postgres.texts import digest
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Session:
     shared_lock: int | None = None
     #: How many chunks were added.
     added: int = 0
+    #: What was read of segments of words, by any session of this process.
+    kept: Kept = field(factory=Kept)
     _locks: set[str] = field(factory=set, init=False)
 
     @property

@@ -239,7 +239,8 @@ class PostgresStore:
             if row is None:
                 raise StoreError(f"{self._location}: the agent {self._agent!r} was removed", hint="open it again")
             generation, extended = row
-            session = Session(connection, tenant, self._own_generation or generation, extended)
+            scope = tenant, self._own_generation or generation
+            session = Session(connection, *scope, extended, kept=self._connections.kept)
             if extended:
                 own = extensions.schema_of(self._options.schema, *session.scope)
                 session.run(search_path(own, self._options.schema, local=True))

@@ -74,6 +74,9 @@ class VectorIndex:
         """Check that the database has pgvector, and add it where the role may. Raise RetrievalError."""
         import psycopg
 
+        from klaw_store_postgres.halves import HalfVectors, HalfVectorsDumper
+
+        resource.connection.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
         hint = "as a superuser, in this database: CREATE EXTENSION vector (docs/how-to/postgres.md, Roles)"
         if resource.row("SELECT 1 FROM pg_extension WHERE extname = 'vector'") is not None:
             return
@@ -101,18 +104,25 @@ class VectorIndex:
 
     def add(self, resource: Session, collection: str, chunks: Sequence[StoredChunk], vectors: Matrix | None, /) -> None:
         """Add rows; row i of ``vectors`` is chunk i's."""
+        from klaw_store_postgres.halves import HalfVectors
+
         if vectors is None or not len(chunks):
             return
-        own = self._own_table(resource, collection)
+        sql = f"SELECT (SELECT own FROM vector_tables WHERE {_IN}), 'halfvec'::regtype::oid::bigint"
+        own, number = resource.row(sql, (*resource.scope, collection))
         if own is None:
             own = self._promote(resource, collection, vectors.shape[1], len(chunks))
         for first in range(0, len(chunks), _INSERTED_AT_ONCE):
             some = slice(first, first + _INSERTED_AT_ONCE)
             resource.run(
                 f"""INSERT INTO {own or "vectors"} (tenant, generation, collection, key, embedding)
-                    SELECT %s, %s, %s, key, embedding::halfvec
-                    FROM unnest(%s::bigint[], %s::text[]) AS new (key, embedding)""",
-                (*resource.scope, collection, [stored.key for stored in chunks[some]], _literals(vectors[some])),
+                    SELECT %s, %s, %s, new.* FROM unnest(%s::bigint[], %s::halfvec[]) AS new""",
+                (
+                    *resource.scope,
+                    collection,
+                    [stored.key for stored in chunks[some]],
+                    HalfVectors(number, vectors[some]),
+                ),
             )
 
     def remove(self, resource: Session, collection: str, keys: Sequence[int], /) -> None:

@@ -18,7 +18,7 @@ from klaw_store_postgres.filtering import as_keys
 from klaw_store_postgres.options import PgWordsOptions
 from klaw_store_postgres.session import Session
 from klaw_store_postgres.words import segments
-from klaw_store_postgres.words.search import ColumnWeights, PostingsSearch, SegmentCache
+from klaw_store_postgres.words.search import ColumnWeights, PostingsSearch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +33,6 @@ class WordIndex:
     """Finds chunks by their words, best BM25 first. Its tables are the store's, which keeps words of messages there."""
 
     options: PgWordsOptions = field(factory=PgWordsOptions)
-    _cache: SegmentCache = field(factory=SegmentCache, init=False)
 
     @property
     def joins(self) -> type[Session]:
@@ -119,7 +118,7 @@ class WordIndex:
 
     def _searcher(self, resource: Session, query: Query) -> PostingsSearch:
         weights = (self.options.text_weight, self.options.heading_weight, self.options.context_weight)
-        return PostingsSearch(resource, query.collection, ColumnWeights(weights), self._cache)
+        return PostingsSearch(resource, query.collection, ColumnWeights(weights))
 
     def notices(self, resource: Session, query: Query, /) -> Sequence[str]:
         """Say so if the question has more different words than are searched for."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from itertools import chain, compress, groupby
 from math import log
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import frozen
 
+from klaw_store_postgres.words.blocks import COLUMN_BITS, LAST_POSITION, SPOT_BITS, Block, Postings, blocks
 from klaw_store_postgres.words.tokens import terms_of
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 
     from klaw_store_postgres.session import Session
 
-#: A place is a row, a column and a position in it, in one number.
-POSITION_BITS, COLUMN_BITS = 20, 2
-ROW_SHIFT = POSITION_BITS + COLUMN_BITS
-_LAST_POSITION = (1 << POSITION_BITS) - 2
+# To be sorted, a place is one number: the place of its term among all, its row, and its spot.
+_ROW_BITS = 18
+_TERM_SHIFT = _ROW_BITS + SPOT_BITS
 
-# So many segments of about one size become one; none becomes larger than this.
-_MERGED_AT, _FACTOR, _MOST_ROWS = 8, 8, 150_000
+# So many segments of about one size become one, if they are no larger than that: to merge takes 30 bytes a token.
+_FACTOR = 8
+_MOST_ROWS, _MOST_TOKENS = (1 << _ROW_BITS) // _FACTOR, (1 << 24) // _FACTOR
 # Rows of removed chunks that a segment may have before it is written anew, as a share.
 _MOST_DEAD = 0.3
 
@@ -49,22 +50,34 @@ def add(session: Session, collection: str, rows: Sequence[tuple[int, Sequence[st
         return
     rows = sorted(rows, key=itemgetter(0))
     width = len(rows[0][1])
-    found = iter(terms_of([text for _, columns in rows for text in columns]))
-    places: dict[bytes, list[int]] = defaultdict(list)
-    lengths = []
-    for row in range(len(rows)):
-        length = 0
-        for column in range(width):
-            terms = next(found)
-            length += len(terms)
-            base = row << ROW_SHIFT | column << POSITION_BITS
-            for position, term in enumerate(terms[: _LAST_POSITION + 1]):
-                places[term].append(base | position)
-        lengths.append(length)
-    arrays = {term: np.array(held, np.int64) for term, held in places.items()}
+    found = terms_of([text for _, columns in rows for text in columns])
+    sizes = np.fromiter(map(len, found), np.int64, len(found))
+    terms, numbers = _ordered(set(chain.from_iterable(found)))
+    places = np.fromiter(map(numbers.__getitem__, chain.from_iterable(found)), np.int64, int(sizes.sum()))
+    cells = np.repeat(np.arange(len(found)), sizes)
+    positions = np.arange(len(places)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    places <<= _TERM_SHIFT
+    places |= cells // width << SPOT_BITS | positions << COLUMN_BITS | cells % width
     keys = np.array([key for key, _ in rows], np.int64)
-    _write(session, collection, keys, np.array(lengths, np.uint32), arrays)
+    lengths = sizes.reshape(-1, width).sum(axis=1).astype(np.uint32)
+    _write(session, collection, keys, lengths, _postings(terms, places[positions <= LAST_POSITION]))
     _merge_full(session, collection)
+
+
+def _ordered(terms: Iterable[bytes]) -> tuple[list[bytes], dict[bytes, int]]:
+    ordered = sorted(terms)
+    return ordered, {term: number for number, term in enumerate(ordered)}
+
+
+def _postings(terms: Sequence[bytes], places: NDArray[np.int64]) -> Postings:
+    """Return the postings of places: the number of a term, a row and a spot in one number each."""
+    places.sort()
+    counts = np.bincount(places >> _TERM_SHIFT, minlength=len(terms))
+    rows = (places >> SPOT_BITS).astype(np.int32)
+    rows &= (1 << _ROW_BITS) - 1
+    spots = places.astype(np.uint32)
+    spots &= (1 << SPOT_BITS) - 1
+    return Postings(list(compress(terms, counts.tolist())), counts[counts > 0], rows, spots)
 
 
 def remove(session: Session, collection: str, keys: Sequence[int]) -> None:
@@ -98,7 +111,7 @@ def erase(session: Session, collection: str) -> None:
 def clear(session: Session, collection: str) -> None:
     """Remove every row of a collection."""
     session.lock(_lock_of(collection))
-    for table in ("word_postings", "word_rows", "word_segments"):
+    for table in ("word_blocks", "word_rows", "word_segments"):
         session.run(f"DELETE FROM {table} WHERE {_IN}", (*session.scope, collection))
 
 
@@ -129,27 +142,25 @@ def merge(session: Session, collection: str, numbers: Sequence[int]) -> None:
         table[rows] = places[start : start + len(rows)]
         start += len(rows)
         renumbered[head.id] = table
-    sql = f"SELECT term, segment, places FROM word_postings WHERE {_IN} AND segment = ANY(%s) ORDER BY term"
-    read = session.rows(sql, (*session.scope, collection, list(numbers)))
-    arrays = {}
-    for term, group in groupby(read, key=itemgetter(0)):
-        moved = _renumber(group, renumbered)
-        if len(moved):
-            arrays[bytes(term)] = moved
+    postings = _renumbered(session, collection, renumbered)
     _delete(session, collection, numbers)
-    _write(session, collection, keys[order], lengths[order], arrays)
+    _write(session, collection, keys[order], lengths[order], postings)
 
 
-def _renumber(group: Iterable[Any], renumbered: Mapping[int, NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Return the places of one term in the new segment, ascending."""
-    found = []
-    for _, number, blob in group:
-        held = np.frombuffer(blob, "<i8")
-        rows = renumbered[number][held >> ROW_SHIFT]
-        within = held & ((1 << ROW_SHIFT) - 1)
-        found.append((rows << ROW_SHIFT | within)[rows >= 0])
-    merged: NDArray[np.int64] = np.sort(np.concatenate(found))
-    return merged
+def _renumbered(session: Session, collection: str, renumbered: dict[int, NDArray[np.int64]]) -> Postings:
+    """Return the postings of segments, with the new number of each row."""
+    sql = f"SELECT segment, body FROM word_blocks WHERE {_IN} AND segment = ANY(%s)"
+    read = session.rows(sql, (*session.scope, collection, list(renumbered)))
+    parts = [(renumbered[number], Block.read(blob)) for number, blob in read]
+    terms, numbers = _ordered({term for _, block in parts for term in block.terms})
+    places = [np.empty(0, np.int64)]
+    for table, block in parts:
+        rows = table[block.rows()]
+        whole = np.repeat([numbers[term] << _TERM_SHIFT for term in block.terms], block.counts)
+        whole |= rows << SPOT_BITS
+        whole |= block.spots
+        places.append(whole[rows >= 0])
+    return _postings(terms, np.concatenate(places))
 
 
 def _lock_of(collection: str) -> str:
@@ -174,9 +185,9 @@ def _full(session: Session, collection: str) -> list[int] | None:
     """Return segments of about one size that are enough to be merged, None if there are none."""
     tiers: dict[int, list[int]] = defaultdict(list)
     for head in heads(session, collection):
-        if head.rows * _MERGED_AT <= _MOST_ROWS * _FACTOR:
+        if head.rows <= _MOST_ROWS and head.tokens <= _MOST_TOKENS:
             tiers[int(log(head.rows, _FACTOR) + 1e-9)].append(head.id)
-    return next((numbers for numbers in tiers.values() if len(numbers) >= _MERGED_AT), None)
+    return next((numbers[:_FACTOR] for numbers in tiers.values() if len(numbers) >= _FACTOR), None)
 
 
 def _read_segment(
@@ -190,13 +201,8 @@ def _read_segment(
 
 
 def _write(
-    session: Session,
-    collection: str,
-    keys: NDArray[np.int64],
-    lengths: NDArray[np.uint32],
-    places: Mapping[bytes, NDArray[np.int64]],
+    session: Session, collection: str, keys: NDArray[np.int64], lengths: NDArray[np.uint32], postings: Postings
 ) -> None:
-    terms = list(places)
     session.run(
         """WITH own AS (
                INSERT INTO word_segments (tenant, generation, collection, id, rows, tokens, keys, lengths)
@@ -208,23 +214,30 @@ def _write(
                FROM own, unnest(%s::bigint[]) AS new (key)
                ON CONFLICT (tenant, generation, collection, key) DO UPDATE SET segment = excluded.segment
            )
-           INSERT INTO word_postings (tenant, generation, collection, segment, term, holders, places)
+           INSERT INTO word_blocks (tenant, generation, collection, segment, first, holders, body)
            SELECT own.tenant, own.generation, own.collection, own.id, new.*
            FROM own, unnest(%s::bytea[], %s::integer[], %s::bytea[]) AS new""",
         (*session.scope, collection, len(keys), int(lengths.sum(dtype=np.int64)), keys.astype("<i8").tobytes(),
-         lengths.astype("<u4").tobytes(), keys.tolist(), terms, [holders(places[term]) for term in terms],
-         [places[term].astype("<i8").tobytes() for term in terms]),
+         lengths.astype("<u4").tobytes(), keys.tolist(), *_columns(postings)),
     )  # fmt: skip
 
 
-def holders(places: NDArray[np.int64]) -> int:
-    """Return how many rows there are among ascending places."""
-    rows = places >> ROW_SHIFT
-    return int(np.count_nonzero(np.diff(rows))) + bool(len(rows))
+def write_blocks(session: Session, segment: Sequence[object], postings: Postings) -> None:
+    """Write the blocks of a segment, which is named by tenant, generation, collection and number."""
+    session.run(
+        """INSERT INTO word_blocks (tenant, generation, collection, segment, first, holders, body)
+           SELECT %s, %s, %s, %s, new.* FROM unnest(%s::bytea[], %s::integer[], %s::bytea[]) AS new""",
+        (*segment, *_columns(postings)),
+    )
+
+
+def _columns(postings: Postings) -> tuple[list[bytes], list[int | None], list[bytes]]:
+    firsts, held, bodies = zip(*blocks(postings), strict=True) if len(postings.terms) else ((), (), ())
+    return list(firsts), list(held), list(bodies)
 
 
 def _delete(session: Session, collection: str, numbers: Sequence[int]) -> None:
-    for table, column in (("word_postings", "segment"), ("word_segments", "id")):
+    for table, column in (("word_blocks", "segment"), ("word_segments", "id")):
         session.run(
             f"DELETE FROM {table} WHERE {_IN} AND {column} = ANY(%s)", (*session.scope, collection, list(numbers))
         )

@@ -13,8 +13,6 @@ from klaw_fts5.tokenizer import Tokenizer
 from klaw_store_postgres.words.search import PostingsSearch
 from klaw_store_postgres.words.tokens import tokenizer
 
-_IN = "tenant = %s AND generation = %s AND collection = %s"
-
 
 @frozen(eq=False)
 class PostgresSuggester(Suggester):
@@ -38,8 +36,5 @@ class PostgresSuggester(Suggester):
         return self._nearest(word)
 
     def _terms_among(self, stems: AbstractSet[str]) -> AbstractSet[str]:
-        session = self.searcher.session
-        sql = f"SELECT DISTINCT term FROM word_postings WHERE {_IN} AND term = ANY(%s)"
-        wanted = [stem.encode() for stem in stems if stem]
-        rows = session.rows(sql, (*session.scope, self.searcher.collection, wanted))
-        return {bytes(term).decode("utf-8", "replace") for (term,) in rows}
+        terms = {stem.encode(): stem for stem in stems if stem}
+        return {terms[term] for term in self.searcher.known_among(terms)}

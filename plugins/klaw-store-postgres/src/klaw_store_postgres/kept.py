@@ -1,0 +1,47 @@
+"""What was read from the server and never changes there, kept in memory for all agents of a process."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Any, Protocol, TypeVar
+
+from attrs import define, field
+
+_KEPT_BYTES = 96 << 20
+
+
+class _Sized(Protocol):
+    @property
+    def nbytes(self) -> int: ...
+
+
+T = TypeVar("T", bound=_Sized)
+
+
+@define(eq=False)
+class Kept:
+    """So many bytes of it: the least recently used leaves first. Safe for threads."""
+
+    _held: OrderedDict[Hashable, Any] = field(factory=OrderedDict, init=False)
+    _bytes: int = field(default=0, init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+
+    def get(self, key: Hashable) -> Any:
+        """Return what is kept under a key, None if nothing is."""
+        with self._lock:
+            found = self._held.get(key)
+            if found is not None:
+                self._held.move_to_end(key)
+            return found
+
+    def put(self, key: Hashable, found: T) -> T:
+        """Keep something, in the place of what was kept under its key, and return it."""
+        with self._lock:
+            old = self._held.pop(key, None)
+            self._held[key] = found
+            self._bytes += found.nbytes - (0 if old is None else old.nbytes)
+            while self._bytes > _KEPT_BYTES and len(self._held) > 1:
+                self._bytes -= self._held.popitem(last=False)[1].nbytes
+        return found

@@ -1,0 +1,203 @@
+"""Reading segments: what they hold of a term, kept in memory because it never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import product
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import define, field, frozen
+
+from klaw_store_postgres.words import segments
+from klaw_store_postgres.words.blocks import Block, Places, holders
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from klaw_store_postgres.session import Session
+
+# Of more terms at once it is not kept which segments do not hold them.
+_MOST_ABSENT = 64
+_IN = "tenant = %s AND generation = %s AND collection = %s"
+# In each segment the block that holds a term, if it is there: the last that begins no later.
+_LOOK_UP = f"""
+SELECT block.* FROM (
+    SELECT DISTINCT wanted.segment, (
+        SELECT first FROM word_blocks WHERE {_IN} AND segment = wanted.segment AND first <= wanted.term
+        ORDER BY first DESC LIMIT 1) AS first
+    FROM (SELECT segment, term FROM unnest(%s::bigint[]) AS segment, unnest(%s::bytea[]) AS term) AS wanted
+) AS place, LATERAL (
+    SELECT segment, first, holders, CASE WHEN holders IS NULL THEN body END FROM word_blocks
+    WHERE {_IN} AND segment = place.segment AND first = place.first LIMIT 1
+) AS block
+"""
+# In each segment the blocks that may hold terms from one to before another.
+_LOOK_BETWEEN = f"""
+SELECT block.* FROM unnest(%s::bigint[]) AS wanted, LATERAL (
+    SELECT segment, first, holders, CASE WHEN holders IS NULL THEN body END FROM word_blocks
+    WHERE {_IN} AND segment = wanted AND first < %s AND first >= COALESCE((
+        SELECT first FROM word_blocks WHERE {_IN} AND segment = wanted AND first <= %s
+        ORDER BY first DESC LIMIT 1), '')
+) AS block
+"""
+_BODIES = f"""
+SELECT block.* FROM unnest(%s::bigint[], %s::bytea[]) AS wanted (segment, term), LATERAL (
+    SELECT segment, first, body FROM word_blocks
+    WHERE {_IN} AND segment = wanted.segment AND first = wanted.term LIMIT 1
+) AS block
+"""
+
+
+@frozen(eq=False)
+class Entry:
+    """What a segment holds of a term: how many rows hold it, and where, None if that was not read yet."""
+
+    holders: int
+    places: Places | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes this takes."""
+        return 300 if self.places is None else self.places.nbytes
+
+
+_ABSENT = Entry(0)
+
+
+@frozen(eq=False)
+class Rows:
+    """The rows of a collection's segments, one behind the other: ``starts`` is each segment's first one."""
+
+    starts: Mapping[int, int]
+    keys: NDArray[np.int64]
+    lengths: NDArray[np.float32]
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes this takes."""
+        return self.keys.nbytes + self.lengths.nbytes
+
+
+@define(eq=False)
+class SegmentReader:
+    """The segments of one collection, as one session sees them."""
+
+    session: Session
+    collection: str
+    _entries: dict[bytes, dict[int, Entry]] = field(factory=dict, init=False)
+
+    @cached_property
+    def heads(self) -> Sequence[segments.SegmentHead]:
+        """The segments, oldest first."""
+        return segments.heads(self.session, self.collection)
+
+    @cached_property
+    def starts(self) -> Mapping[int, int]:
+        """The number of each segment's first row among those of all."""
+        numbers = np.cumsum([0, *(head.rows for head in self.heads)]).tolist()
+        return {head.id: start for head, start in zip(self.heads, numbers, strict=False)}
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows of all segments."""
+        name = (self.session.scope, self.collection)
+        held: Rows | None = self.session.kept.get(name)
+        if held is None or held.starts != self.starts:
+            held = self.session.kept.put(name, self._read_rows(held))
+        return held
+
+    def entries(self, terms: Iterable[bytes]) -> Mapping[bytes, Mapping[int, Entry]]:
+        """Return what each segment that holds a term holds of it, by term and segment."""
+        wanted = dict.fromkeys(terms)
+        new = [term for term in wanted if term not in self._entries]
+        if new:
+            self._look_up(new)
+        return {term: self._entries[term] for term in wanted}
+
+    def beginning_with(self, prefix: bytes) -> Sequence[bytes]:
+        """Return the terms that begin so."""
+        last = prefix.rstrip(b"\xff")
+        end = last[:-1] + bytes([last[-1] + 1]) if last else b"\xff" * len(prefix)
+        place = (*self.session.scope, self.collection)
+        numbers = [head.id for head in self.heads]
+        found: dict[bytes, dict[int, Entry]] = {}
+        for number, first, count, blob in self.session.rows(_LOOK_BETWEEN, (numbers, *place, end, *place, prefix)):
+            block = None if blob is None else Block.read(blob)
+            for term in (bytes(first),) if block is None else block.terms:
+                if term.startswith(prefix):
+                    found.setdefault(term, {})[number] = _entry(term, bytes(first), count, block)
+        self._entries.update(found)
+        return sorted(found)
+
+    def read(self, terms: Iterable[bytes]) -> None:
+        """Read where these terms stand, in all segments at once."""
+        lacking = [
+            (term, number)
+            for term, held in self.entries(terms).items()
+            for number, entry in held.items()
+            if entry.places is None
+        ]
+        if not lacking:
+            return
+        values = ([number for _, number in lacking], [term for term, _ in lacking])
+        for number, first, blob in self.session.rows(_BODIES, (*values, *self.session.scope, self.collection)):
+            term = bytes(first)
+            entry = Entry(self._entries[term][number].holders, Block.read(blob).find(term))
+            self._entries[term][number] = self.session.kept.put((number, term), entry)
+
+    def _look_up(self, terms: Sequence[bytes]) -> None:
+        numbers = [head.id for head in self.heads]
+        self._entries.update({term: {} for term in terms})
+        lacking: dict[bytes, None] = {}
+        asked: dict[int, list[tuple[bytes, int | None, Block | None]]] = {}
+        for term, number in product(terms, numbers):
+            entry: Entry | None = self.session.kept.get((number, term))
+            if entry is None:
+                lacking[term] = None
+                asked[number] = []
+            elif entry.holders:
+                self._entries[term][number] = entry
+        if not lacking:
+            return
+        place = (*self.session.scope, self.collection)
+        for number, first, count, blob in self.session.rows(_LOOK_UP, (*place, list(asked), list(lacking), *place)):
+            asked[number].append((bytes(first), count, None if blob is None else Block.read(blob)))
+        for number, blocks in asked.items():
+            blocks.sort(key=itemgetter(0), reverse=True)
+            for term in lacking:
+                first, count, block = next((some for some in blocks if some[0] <= term), (b"", None, None))
+                self._note(number, term, _entry(term, first, count, block), len(lacking))
+
+    def _note(self, number: int, term: bytes, entry: Entry, asked: int) -> None:
+        if entry.holders:
+            self._entries[term][number] = entry
+        # Where others change segments meanwhile, one may have gone between two statements. Slips are many.
+        if entry.holders or (self.session.shared_lock is None and asked <= _MOST_ABSENT):
+            self.session.kept.put((number, term), entry)
+
+    def _read_rows(self, before: Rows | None) -> Rows:
+        """Return the rows; those of segments that were there ``before`` are not read again."""
+        parts: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
+        lacking = []
+        for head in self.heads:
+            if before is None or head.id not in before.starts:
+                lacking.append(head.id)
+            else:
+                some = slice(before.starts[head.id], before.starts[head.id] + head.rows)
+                parts[head.id] = before.keys[some], before.lengths[some]
+        sql = f"SELECT id, keys, lengths FROM word_segments WHERE {_IN} AND id = ANY(%s)"
+        for number, keys, lengths in self.session.rows(sql, (*self.session.scope, self.collection, lacking)):
+            parts[number] = np.frombuffer(keys, "<i8"), np.frombuffer(lengths, "<u4").astype(np.float32)
+        keys, lengths = zip(*(parts[head.id] for head in self.heads), strict=True)
+        return Rows(self.starts, np.concatenate(keys), np.concatenate(lengths))
+
+
+def _entry(term: bytes, first: bytes, count: int | None, block: Block | None) -> Entry:
+    """Return what a block, that of this term alone or one that was read, holds of it."""
+    if block is None:
+        return Entry(count or 0) if first == term else _ABSENT
+    places = block.find(term)
+    return _ABSENT if places is None else Entry(holders(places.rows()), places)
