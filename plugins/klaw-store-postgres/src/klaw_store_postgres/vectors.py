@@ -55,6 +55,8 @@ class VectorIndex:
     """Finds the nearest vectors; the score is the cosine similarity."""
 
     options: PgVectorOptions = field(factory=PgVectorOptions)
+    # Of each collection: how many vectors there were when they were counted, and how many were added here since.
+    _counted: dict[tuple[int, int, str], tuple[int, int]] = field(factory=dict, init=False)
 
     @property
     def joins(self) -> type[Session]:
@@ -222,8 +224,7 @@ class VectorIndex:
         place = (*resource.scope, collection)
         if dimension > _MOST_DIMENSIONS:
             return None
-        held = resource.value(f"SELECT COUNT(*) FROM vectors WHERE {_IN}", place) if more else 0
-        if held + more <= self.options.exact_up_to:
+        if not self._is_large(resource, place, more):
             return None
         resource.be_alone()
         own = self._own_table(resource, collection)
@@ -244,6 +245,19 @@ class VectorIndex:
             (*place, dimension, name),
         )
         return name
+
+    def _is_large(self, resource: Session, place: tuple[int, int, str], more: int) -> bool:
+        """Return whether a collection is too large with these to be compared one by one.
+
+        To count takes time for each vector, so that is done again only once an eighth of what is left was added here.
+        """
+        most = self.options.exact_up_to
+        held, added = self._counted.get(place, (most, most))
+        if held + added + more > most or 8 * added > most - held:
+            sql = f"SELECT COUNT(*) FROM (SELECT 1 FROM vectors WHERE {_IN} LIMIT %s) AS held"
+            held, added = resource.value(sql, (*place, most + 1)), 0
+        self._counted[place] = held, added + more
+        return held + added + more > most
 
 
 def _create(resource: Session) -> None:

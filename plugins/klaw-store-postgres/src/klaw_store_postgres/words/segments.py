@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, compress, groupby
 from math import log
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from attrs import frozen
@@ -42,6 +42,10 @@ class SegmentHead:
     tokens: int
     dead_tokens: int
     dead: NDArray[np.uint32]
+
+
+# A segment's head, its keys and its lengths.
+_Segment: TypeAlias = "tuple[SegmentHead, NDArray[np.int64], NDArray[np.uint32]]"
 
 
 def add(session: Session, collection: str, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
@@ -85,8 +89,9 @@ def remove(session: Session, collection: str, keys: Sequence[int]) -> None:
     session.lock(_lock_of(collection))
     sql = f"DELETE FROM word_rows WHERE {_IN} AND key = ANY(%s) RETURNING segment, key"
     gone = sorted(session.rows(sql, (*session.scope, collection, [int(key) for key in keys])))
+    read = _read_segments(session, collection, sorted({number for number, _ in gone}))
     for number, group in groupby(gone, key=itemgetter(0)):
-        head, held, lengths = _read_segment(session, collection, number)
+        head, held, lengths = read[number]
         rows = np.searchsorted(held, [key for _, key in group])
         dead = np.union1d(head.dead, rows).astype("<u4")
         if len(dead) == head.rows:
@@ -127,7 +132,7 @@ def heads(session: Session, collection: str) -> list[SegmentHead]:
 
 def merge(session: Session, collection: str, numbers: Sequence[int]) -> None:
     """Make one segment of several, without what was removed."""
-    parts = [_read_segment(session, collection, number) for number in numbers]
+    parts = list(_read_segments(session, collection, numbers).values())
     kept = [np.setdiff1d(np.arange(head.rows), head.dead) for head, _, _ in parts]
     keys = np.concatenate([held[rows] for (_, held, _), rows in zip(parts, kept, strict=True)])
     lengths = np.concatenate([sizes[rows] for (_, _, sizes), rows in zip(parts, kept, strict=True)])
@@ -190,14 +195,16 @@ def _full(session: Session, collection: str) -> list[int] | None:
     return next((numbers[:_FACTOR] for numbers in tiers.values() if len(numbers) >= _FACTOR), None)
 
 
-def _read_segment(
-    session: Session, collection: str, number: int
-) -> tuple[SegmentHead, NDArray[np.int64], NDArray[np.uint32]]:
-    sql = f"SELECT id, rows, tokens, dead_tokens, dead, keys, lengths FROM word_segments WHERE {_IN} AND id = %s"
-    row = session.row(sql, (*session.scope, collection, number))
-    found, rows, tokens, gone, dead, keys, lengths = row
-    head = SegmentHead(found, rows, tokens, gone, np.frombuffer(dead, "<u4"))
-    return head, np.frombuffer(keys, "<i8"), np.frombuffer(lengths, "<u4")
+def _read_segments(session: Session, collection: str, numbers: Sequence[int]) -> dict[int, _Segment]:
+    """Return segments without their blocks, oldest first."""
+    sql = f"""SELECT id, rows, tokens, dead_tokens, dead, keys, lengths FROM word_segments
+              WHERE {_IN} AND id = ANY(%s) ORDER BY id"""
+    read = session.rows(sql, (*session.scope, collection, list(numbers)))
+    return {
+        number: (SegmentHead(number, rows, tokens, gone, np.frombuffer(dead, "<u4")),
+                 np.frombuffer(keys, "<i8"), np.frombuffer(lengths, "<u4"))
+        for number, rows, tokens, gone, dead, keys, lengths in read
+    }  # fmt: skip
 
 
 def _write(

@@ -1,0 +1,111 @@
+"""How words are kept: in blocks of terms, of what is added and of what earlier versions kept."""
+
+import numpy as np
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from klaw_core import Query
+from klaw_core.testing.index import stored
+from klaw_core.testing.laws import law
+
+
+@settings(law, max_examples=100)
+@given(
+    postings=st.dictionaries(
+        st.binary(min_size=1, max_size=9),
+        st.sets(st.tuples(st.integers(0, 200_000), st.integers(0, 1 << 21)), min_size=1, max_size=40),
+        max_size=200,
+    ),
+    often=st.booleans(),
+)
+def test_law_of_blocks(postings, often):
+    """What blocks are made of is found in them, term by term, whatever lies between."""
+    from klaw_store_postgres.words.blocks import Block, Postings, blocks, holders
+
+    if often:
+        postings[b"of"] = {(row, row % 7) for row in range(0, 200_000, 3)}
+    terms = sorted(postings)
+    places = [sorted(postings[term]) for term in terms]
+    whole = np.array([place for some in places for place in some], np.int64).reshape(-1, 2)
+    counts = np.array([len(some) for some in places], np.int64)
+    made = list(blocks(Postings(terms, counts, whole[:, 0].astype(np.int32), whole[:, 1].astype(np.uint32))))
+    assert [first for first, _, _ in made] == sorted({first for first, _, _ in made})
+    found = []
+    for number, (first, held, blob) in enumerate(made):
+        block = Block.read(blob)
+        assert block.terms[0] == first
+        assert held is None or (list(block.terms), held) == ([first], holders(block.rows()))
+        assert number + 1 == len(made) or block.terms[-1] < made[number + 1][0]
+        assert len(block.rows()) == len(block.spots)
+        for term in block.terms:
+            stands = block.find(term)
+            found.append((term, list(zip(stands.rows().tolist(), stands.spots.tolist(), strict=True))))
+        assert block.find(first + b"\0") is None or first + b"\0" in postings
+    assert found == list(zip(terms, places, strict=True))
+    assert not often or any(held == len(range(0, 200_000, 3)) for _, held, _ in made)
+
+
+def test_words_of_earlier_versions_are_found(options, monkeypatch):
+    from klaw_store_postgres import store as module
+    from klaw_store_postgres.store import PostgresStore
+    from klaw_store_postgres.words.index import WordIndex
+
+    own = evolve(options, schema="earlier_words")
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "MIGRATIONS", module.MIGRATIONS[:4])
+        for agent in ("a", "b"):
+            store = PostgresStore(own, agent=agent)
+            with store.write() as transaction:
+                _write_as_before(transaction.resource, f"harbour {agent}")
+            store.close()
+    for agent, other in (("a", "b"), ("b", "a")):
+        store, index = PostgresStore(own, agent=agent), WordIndex()
+        store.enlist("pgwords", index)
+        with store.read() as snapshot:
+            questions = ("harbour", f'"harbour {agent}"', f'"{agent} harbour"', other)
+            found = [[hit.key for hit in index.search(snapshot.resource, Query(text), 9)] for text in questions]
+            assert found == [[2, 1], [1], [], []]  # a heading counts more
+            assert index.check(snapshot.resource, "memory", None) == ()
+        with store.write() as transaction:
+            index.add(transaction.resource, "memory", [stored(3, "harbour")], None)
+            index.remove(transaction.resource, "memory", [1])
+            index.erase(transaction.resource, "memory")
+        with store.read() as snapshot:
+            assert {hit.key for hit in index.search(snapshot.resource, Query("harbour"), 9)} == {2, 3}
+            assert index.search(snapshot.resource, Query(agent), 9) == ()
+        store.close()
+
+
+def _write_as_before(session, text):
+    """Write a segment of two chunks: one has the text, the other its first word as a heading."""
+    first, second = text.split()
+    place = (*session.scope, "memory", session.value("SELECT nextval('word_segment_ids')"))
+    session.run(
+        """INSERT INTO word_segments (tenant, generation, collection, id, rows, tokens, keys, lengths)
+           VALUES (%s, %s, %s, %s, 2, 4, %s, %s)""",
+        (*place, np.array([1, 2], "<i8").tobytes(), np.array([2, 2], "<u4").tobytes()),
+    )
+    for key in (1, 2):
+        session.run("INSERT INTO word_rows VALUES (%s, %s, %s, %s, %s)", (*place[:3], key, place[3]))
+    postings = {first: [0, 1 << 22 | 1 << 20], second: [1], "else": [1 << 22]}
+    for term, places in postings.items():
+        held = len({one >> 22 for one in places})
+        values = (*place[:3], term.encode(), place[3], held, np.array(places, "<i8").tobytes())
+        session.run("INSERT INTO word_postings VALUES (%s, %s, %s, %s, %s, %s, %s)", values)
+
+
+@pytest.mark.parametrize("text", ["har*", "harb*", "harbour*"])
+def test_beginnings_are_found_in_every_block(open_store, text):
+    from klaw_store_postgres.words.index import WordIndex
+
+    store, index = open_store(), WordIndex()
+    store.enlist("pgwords", index)
+    chunks = [stored(key, f"harbour{key} " + " ".join(f"pier{key}x{n}" for n in range(60))) for key in range(1, 60)]
+    with store.write() as transaction:
+        index.add(transaction.resource, "memory", chunks[:40], None)
+        index.add(transaction.resource, "memory", chunks[40:], None)
+    with store.read() as snapshot:
+        assert len(index.search(snapshot.resource, Query(text), 99)) == 59
+        assert index.search(snapshot.resource, Query("lighthouse*"), 99) == ()
