@@ -26,6 +26,7 @@ from measuring import figure, table
 
 from klaw_core import SpaceRecord, VectorSpace
 from klaw_core.testing.values import cut_lines, make_document
+from klaw_store_postgres.halves import HalfVectors, HalfVectorsDumper
 from klaw_store_postgres.options import PostgresOptions
 from klaw_store_postgres.session import Session
 from klaw_store_postgres.store import PostgresStore
@@ -89,6 +90,7 @@ def _write(dsn: str, agent: str, number: int, gate: Any, count: int) -> None:
 def _send(dsn: str, begin: str, recorded: Sequence[Sequence[Statement]], gate: Any) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SET search_path = klaw, public")
+        connection.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
         gate.wait()
         for statements in recorded:
             while True:
@@ -147,7 +149,7 @@ def record(dsn: str, agent: str, count: int) -> tuple[str, list[list[Statement]]
         session: Session = snapshot.resource
         scope = session.scope
     with writer.store.write() as transaction:  # what was recorded can be written once more
-        for name in ("documents", "chunks", "vectors", "word_segments", "word_rows", "word_postings"):
+        for name in ("documents", "chunks", "vectors", "word_segments", "word_rows", "word_blocks"):
             transaction.resource.run(f"DELETE FROM {name} WHERE tenant = %s", (scope[0],))
         transaction.resource.run("DELETE FROM embedding_cache WHERE tenant = %s", (scope[0],))
     return begins[0], [some for some in recorded if len(some) > 2]
