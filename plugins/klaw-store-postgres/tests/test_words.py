@@ -1,5 +1,8 @@
 """How words are kept: in blocks of terms, of what is added and of what earlier versions kept."""
 
+import random
+
+import apsw
 import numpy as np
 import pytest
 from attrs import evolve
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 from klaw_core import Query
 from klaw_core.testing.index import stored
 from klaw_core.testing.laws import law
+from klaw_fts5.index import Fts5Index
 
 
 @settings(law, max_examples=100)
@@ -109,3 +113,57 @@ def test_beginnings_are_found_in_every_block(open_store, text):
     with store.read() as snapshot:
         assert len(index.search(snapshot.resource, Query(text), 99)) == 59
         assert index.search(snapshot.resource, Query("lighthouse*"), 99) == ()
+
+
+@pytest.fixture
+def many(open_store):
+    """Both indexes with 4,000 chunks of words that are ever rarer, some of them removed."""
+    from klaw_store_postgres.words.index import WordIndex
+
+    chance, store, index = random.Random(5), open_store(), WordIndex()
+    store.enlist("pgwords", index)
+    names = [f"w{rank}" for rank in range(1_000)]
+    weights = [1 / (rank + 5) for rank in range(1_000)]
+    chunks = [
+        stored(key, " ".join(chance.choices(names, weights, k=chance.randrange(5, 40))), (names[key % 300],))
+        for key in range(1, 4_001)
+    ]
+    connection, exact = apsw.Connection(":memory:"), Fts5Index(search_by="exact")
+    for migration in exact.migrations():
+        migration.apply(connection)
+    for first in range(0, len(chunks), 500):
+        exact.add(connection, "memory", chunks[first : first + 500], None)
+        with store.write() as transaction:
+            index.add(transaction.resource, "memory", chunks[first : first + 500], None)
+    with store.write() as transaction:
+        for some, resource in ((exact, connection), (index, transaction.resource)):
+            some.remove(resource, "memory", list(range(7, 4_000, 97)))
+    yield store, index, connection, exact
+    connection.close()
+
+
+def test_rows_that_are_left_out_are_none_of_the_best(many, monkeypatch):
+    from klaw_store_postgres.words.scoring import Scorer
+
+    store, index, connection, exact = many
+    left_out = []
+    finish = Scorer._finish
+
+    def watched(scorer, rows, *given):
+        left_out.append(scorer.count - len(rows))
+        return finish(scorer, rows, *given)
+
+    monkeypatch.setattr(Scorer, "_finish", watched)
+    chance = random.Random(6)
+    with store.read() as snapshot:
+        for _ in range(40):
+            text = " ".join(f"w{int(chance.paretovariate(0.5)) % 1_000}" for _ in range(4))
+            found, expected = (
+                some.search(resource, Query(text), 100)
+                for some, resource in ((index, snapshot.resource), (exact, connection))
+            )
+            assert [hit.key for hit in found] == [hit.key for hit in expected]
+            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected])
+            assert [hit.relevance for hit in found] == pytest.approx([hit.relevance for hit in expected])
+    assert len(left_out) > 5
+    assert min(left_out) > 3_000

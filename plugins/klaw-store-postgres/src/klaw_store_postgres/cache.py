@@ -55,15 +55,17 @@ def put(session: Session, space: VectorSpace, vectors: Mapping[str, Vector]) -> 
     """Put vectors in the cache; one that is there stays."""
     if not vectors:
         return
-    number = put_space(session, space)
     hashes = sorted(vectors)  # so that writers who meet wait, and do not block each other
     blobs = [np.asarray(vectors[one], "<f2").tobytes() for one in hashes]
-    session.run(
-        """INSERT INTO embedding_cache (tenant, space, hash, vector, used)
-           SELECT %s, %s, hash, vector, %s FROM unnest(%s::bytea[], %s::bytea[]) AS new (hash, vector)
-           ON CONFLICT (tenant, space, hash) DO UPDATE SET used = excluded.used""",
-        (session.tenant, number, _now(), _raw(hashes), blobs),
-    )
+    sql = """INSERT INTO embedding_cache (tenant, space, hash, vector, used)
+             SELECT space.tenant, space.id, hash, vector, %s
+             FROM vector_spaces AS space, unnest(%s::bytea[], %s::bytea[]) AS new (hash, vector)
+             WHERE space.tenant = %s AND space.digest = %s
+             ON CONFLICT (tenant, space, hash) DO UPDATE SET used = excluded.used"""
+    values = (_now(), _raw(hashes), blobs, session.tenant, digest(space.identity))
+    if not session.run(sql, values):  # the space is new
+        put_space(session, space)
+        session.run(sql, values)
 
 
 def use(session: Session, space: VectorSpace, hashes: Sequence[str]) -> None:

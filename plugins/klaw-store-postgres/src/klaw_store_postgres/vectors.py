@@ -160,7 +160,12 @@ class VectorIndex:
         """Return the nearest, best first, ties by key."""
         if query.vector is None or limit < 1 or (query.within is not None and query.within.is_empty):
             return ()
-        own = self._own_table(resource, query.collection)
+        effort = min(max(self.options.ef_search, limit), 1000)
+        # With filters HNSW goes on looking until there are enough.
+        order = "strict_order" if limit <= effort else "relaxed_order"
+        sql = f"""SELECT (SELECT own FROM vector_tables WHERE {_IN}),
+                  set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', %s, true)"""
+        own, *_ = resource.row(sql, (*resource.scope, query.collection, str(effort), order))
         if own is not None:
             return self._nearest(resource, own, query, query.vector, limit)
         sql, values = self._statement(resource, "vectors", query)
@@ -172,11 +177,7 @@ class VectorIndex:
         return tuple(Hit(key, score) for key, score in rows)
 
     def _nearest(self, resource: Session, table: str, query: Query, vector: Vector, limit: int) -> Sequence[Hit]:
-        """Ask the HNSW index; with filters it goes on looking until there are enough."""
-        effort = min(max(self.options.ef_search, limit), 1000)
-        strict = limit <= effort
-        resource.run(f"SET LOCAL hnsw.ef_search = {effort}")
-        resource.run(f"SET LOCAL hnsw.iterative_scan = {'strict_order' if strict else 'relaxed_order'}")
+        """Ask the HNSW index."""
         sql, values = self._statement(resource, table, query)
         (wanted,) = _literals(query.vector[None]) if query.vector is not None else ("",)
         rows = resource.rows(

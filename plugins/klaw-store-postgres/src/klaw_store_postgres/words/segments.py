@@ -44,6 +44,8 @@ class SegmentHead:
     dead: NDArray[np.uint32]
 
 
+# Of a segment: its number, its rows and its tokens.
+_Size: TypeAlias = tuple[int, int, int]
 # A segment's head, its keys and its lengths.
 _Segment: TypeAlias = "tuple[SegmentHead, NDArray[np.int64], NDArray[np.uint32]]"
 
@@ -64,8 +66,8 @@ def add(session: Session, collection: str, rows: Sequence[tuple[int, Sequence[st
     places |= cells // width << SPOT_BITS | positions << COLUMN_BITS | cells % width
     keys = np.array([key for key, _ in rows], np.int64)
     lengths = sizes.reshape(-1, width).sum(axis=1).astype(np.uint32)
-    _write(session, collection, keys, lengths, _postings(terms, places[positions <= LAST_POSITION]))
-    _merge_full(session, collection)
+    there = _write(session, collection, keys, lengths, _postings(terms, places[positions <= LAST_POSITION]))
+    _merge_full(session, collection, there)
 
 
 def _ordered(terms: Iterable[bytes]) -> tuple[list[bytes], dict[bytes, int]]:
@@ -130,8 +132,8 @@ def heads(session: Session, collection: str) -> list[SegmentHead]:
     ]
 
 
-def merge(session: Session, collection: str, numbers: Sequence[int]) -> None:
-    """Make one segment of several, without what was removed."""
+def merge(session: Session, collection: str, numbers: Sequence[int]) -> Sequence[_Size]:
+    """Make one segment of several, without what was removed. Return what segments there are then."""
     parts = list(_read_segments(session, collection, numbers).values())
     kept = [np.setdiff1d(np.arange(head.rows), head.dead) for head, _, _ in parts]
     keys = np.concatenate([held[rows] for (_, held, _), rows in zip(parts, kept, strict=True)])
@@ -149,7 +151,7 @@ def merge(session: Session, collection: str, numbers: Sequence[int]) -> None:
         renumbered[head.id] = table
     postings = _renumbered(session, collection, renumbered)
     _delete(session, collection, numbers)
-    _write(session, collection, keys[order], lengths[order], postings)
+    return _write(session, collection, keys[order], lengths[order], postings)
 
 
 def _renumbered(session: Session, collection: str, renumbered: dict[int, NDArray[np.int64]]) -> Postings:
@@ -172,26 +174,27 @@ def _lock_of(collection: str) -> str:
     return f"words {collection}"
 
 
-def _merge_full(session: Session, collection: str) -> None:
+def _merge_full(session: Session, collection: str, there: Sequence[_Size]) -> None:
     """Merge segments of about one size once there are enough of them, and again what that makes.
 
     Who changes segments is alone. Others add theirs meanwhile, and leave it to the next one to merge them.
     """
-    while (full := _full(session, collection)) is not None:
+    while _full(there) is not None:
         if not session.try_lock(_lock_of(collection)):
             return
         # Whoever had the lock until now may have merged them.
-        full = _full(session, collection)
+        there = [(head.id, head.rows, head.tokens) for head in heads(session, collection)]
+        full = _full(there)
         if full is not None:
-            merge(session, collection, full)
+            there = merge(session, collection, full)
 
 
-def _full(session: Session, collection: str) -> list[int] | None:
+def _full(there: Sequence[_Size]) -> list[int] | None:
     """Return segments of about one size that are enough to be merged, None if there are none."""
     tiers: dict[int, list[int]] = defaultdict(list)
-    for head in heads(session, collection):
-        if head.rows <= _MOST_ROWS and head.tokens <= _MOST_TOKENS:
-            tiers[int(log(head.rows, _FACTOR) + 1e-9)].append(head.id)
+    for number, rows, tokens in there:
+        if rows <= _MOST_ROWS and tokens <= _MOST_TOKENS:
+            tiers[int(log(rows, _FACTOR) + 1e-9)].append(number)
     return next((numbers[:_FACTOR] for numbers in tiers.values() if len(numbers) >= _FACTOR), None)
 
 
@@ -209,23 +212,26 @@ def _read_segments(session: Session, collection: str, numbers: Sequence[int]) ->
 
 def _write(
     session: Session, collection: str, keys: NDArray[np.int64], lengths: NDArray[np.uint32], postings: Postings
-) -> None:
-    session.run(
-        """WITH own AS (
+) -> Sequence[_Size]:
+    """Write a segment. Return what segments there are then."""
+    return session.rows(
+        f"""WITH own AS (
                INSERT INTO word_segments (tenant, generation, collection, id, rows, tokens, keys, lengths)
                VALUES (%s, %s, %s, nextval('word_segment_ids'), %s, %s, %s, %s)
-               RETURNING tenant, generation, collection, id
+               RETURNING tenant, generation, collection, id, rows, tokens
            ), listed AS (
                INSERT INTO word_rows (tenant, generation, collection, key, segment)
                SELECT own.tenant, own.generation, own.collection, new.key, own.id
                FROM own, unnest(%s::bigint[]) AS new (key)
                ON CONFLICT (tenant, generation, collection, key) DO UPDATE SET segment = excluded.segment
+           ), written AS (
+               INSERT INTO word_blocks (tenant, generation, collection, segment, first, holders, body)
+               SELECT own.tenant, own.generation, own.collection, own.id, new.*
+               FROM own, unnest(%s::bytea[], %s::integer[], %s::bytea[]) AS new
            )
-           INSERT INTO word_blocks (tenant, generation, collection, segment, first, holders, body)
-           SELECT own.tenant, own.generation, own.collection, own.id, new.*
-           FROM own, unnest(%s::bytea[], %s::integer[], %s::bytea[]) AS new""",
+           SELECT id, rows, tokens FROM word_segments WHERE {_IN} UNION ALL SELECT id, rows, tokens FROM own""",
         (*session.scope, collection, len(keys), int(lengths.sum(dtype=np.int64)), keys.astype("<i8").tobytes(),
-         lengths.astype("<u4").tobytes(), keys.tolist(), *_columns(postings)),
+         lengths.astype("<u4").tobytes(), keys.tolist(), *_columns(postings), *session.scope, collection),
     )  # fmt: skip
 
 
