@@ -19,6 +19,7 @@ from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, Store
 from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, compile_query
 from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
+from klaw_fts5.erasing import erase_words
 from klaw_fts5.errors import as_retrieval_error
 from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
 from klaw_fts5.knowledge import KnowledgeCache
@@ -158,13 +159,16 @@ class Fts5Index:
         resource.executemany(sql.delete, known)
 
     def erase(self, resource: apsw.Connection, collection: str, /) -> None:
-        """Let the words of removed rows leave the pages. Writes the collection's index again.
+        """Let the words of removed rows leave the pages.
 
         Without the text a removal can only mark the row: FTS5's ``secure-delete`` does not know which words to
-        take out. They go when all segments are merged into one (https://sqlite.org/fts5.html#the_optimize_command).
+        take out. They go when the segments that hold them are merged.
         """
-        if _exists(resource, collection):
-            resource.execute(statements(collection).erase)
+        if not _exists(resource, collection):
+            return
+        erase_words(resource, statements(collection))
+        state = self._state(resource, collection)
+        if state is None or state.rows:  # else nothing is packed
             self._packed_index.erase(resource, collection)
 
     def keys(self, resource: apsw.Connection, collection: str, /) -> Keys:

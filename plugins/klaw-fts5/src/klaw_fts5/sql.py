@@ -37,6 +37,16 @@ _KEY_DIGEST = (
 )
 _WITHIN = " AND +rowid IN (SELECT value FROM carray(?6))"
 
+# Merge every level of which one per cent is deleted, and none for another reason: the automatic merge of eight segments
+# leaves none with sixteen. Then what FTS5 has by default (https://sqlite.org/fts5.html#the_deletemerge_configuration_option).
+_MERGE_MARKED = """
+INSERT INTO {table}({table}, rank) VALUES ('usermerge', 16);
+INSERT INTO {table}({table}, rank) VALUES ('deletemerge', 1);
+INSERT INTO {table}({table}, rank) VALUES ('merge', 1000000000);
+INSERT INTO {table}({table}, rank) VALUES ('deletemerge', 10);
+INSERT INTO {table}({table}, rank) VALUES ('usermerge', 4)
+"""
+
 # Postings in large blobs (see packed/postings.py). Rows of `blocks` and `postings` are written once; what is removed is
 # listed in `dead`. A block's number is random, so that what was read of it holds for any file and any snapshot.
 _CREATE_PACKED = """
@@ -124,7 +134,10 @@ class Statements:
     insert: str
     delete: str
     known: str
-    erase: str
+    flush: str
+    structure: str
+    merge_marked: str
+    optimize: str
     reset: str
     keys: str
     check: str
@@ -175,7 +188,10 @@ def _statements(table: str, name: str) -> Statements:
         insert=f"INSERT INTO {table}(rowid, text, heading, context) VALUES (?, ?, ?, ?)",
         delete=f"DELETE FROM {table} WHERE rowid = ?",
         known=f"SELECT id FROM {table}_docsize WHERE id IN (SELECT value FROM carray(?))",
-        erase=f"INSERT INTO {table}({table}) VALUES ('optimize')",
+        flush=f"INSERT INTO {table}({table}, rank) VALUES ('merge', 0)",
+        structure=f"SELECT block FROM {table}_data WHERE id = 10",
+        merge_marked=_MERGE_MARKED.format(table=table),
+        optimize=f"INSERT INTO {table}({table}) VALUES ('optimize')",
         reset=f"INSERT INTO {table}({table}) VALUES ('delete-all')",
         keys=f"SELECT rowid FROM {table} ORDER BY rowid",
         check=f"PRAGMA integrity_check({table})",
