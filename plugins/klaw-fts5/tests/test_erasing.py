@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import apsw
 import pytest
@@ -69,7 +70,8 @@ def fill(connection: apsw.Connection, bulk: int, single: int) -> None:
 def segments(connection: apsw.Connection) -> dict[int, int]:
     """Return how many pages each segment has: its number is in the upper bits of theirs."""
     sql = "SELECT id >> 37, COUNT(*) FROM memory_fts_data WHERE id > 10 GROUP BY 1"
-    return dict(connection.execute(sql).fetchall())
+    rows: list[Any] = connection.execute(sql).fetchall()
+    return dict(rows)
 
 
 def biggest(connection: apsw.Connection) -> int:
@@ -84,8 +86,8 @@ def assert_as_if_new(connection: apsw.Connection, keys: set[int]) -> None:
         add(fresh, *sorted(keys))
     for question in (COMMON, "word7 word19 harbour", '"word3 word4"', "word29*"):
         query = Query(question)
-        expected = [(hit.key, pytest.approx(hit.score)) for hit in INDEX.search(fresh, query, 2000)]
-        assert [(hit.key, hit.score) for hit in INDEX.search(connection, query, 2000)] == expected
+        expected = {hit.key: hit.score for hit in INDEX.search(fresh, query, 2000)}
+        assert {hit.key: hit.score for hit in INDEX.search(connection, query, 2000)} == pytest.approx(expected)
     assert INDEX.keys(connection, "memory").tolist() == sorted(keys)
     assert list(INDEX.check(connection, "memory", None)) == []
 
@@ -146,7 +148,7 @@ def test_what_was_removed_before_goes_as_well(connection: apsw.Connection, path:
 
 @pytest.mark.parametrize("record", [b"", b"\0\0\0\1\xff\0\0\1\x80", b"\0\0\0\1\1\1\1", "text", None])
 def test_a_record_of_segments_that_is_not_understood_is_no_reason_to_leave_anything(
-    connection: apsw.Connection, path: Path, record: object
+    connection: apsw.Connection, path: Path, record: bytes | str | None
 ) -> None:
     fill(connection, 100, 5)
     INDEX.remove(connection, "memory", [104])
