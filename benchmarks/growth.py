@@ -10,7 +10,8 @@ processes of its own with one thread, through the public ``Memory``:
 - open: opening alone
 - file changed, deleted: ``memory.index(directory)`` after one file of 20 chunks changed, or was deleted, with all the
   others there; the median of five
-- unchanged: ``memory.index()`` where nothing has changed; save, forget: one memory of some words; medians of five
+- unchanged: ``memory.index()`` where nothing has changed; save: one memory of some words; forget: the one saved last;
+  forget old: one that was there before all others; medians of five
 - disk: the database after closing; memory: what the process holds after all questions, warm
 
 With ``--naive`` the same questions are asked of vec0 + FTS5 as well. Up to 100,000 vectors are real, beyond that they
@@ -35,6 +36,8 @@ from peers.sqlite import Naive
 
 _REPEATS = 5
 _LIMIT = 10
+# Where the paths of the memories are listed that were saved first.
+_OLD = "old.json"
 _Mode = Literal["hybrid", "vector", "fts"]
 _MODES: tuple[_Mode, ...] = ("hybrid", "vector", "fts")
 # Keys of what is measured, and what the table and the plot call it.
@@ -52,6 +55,7 @@ _COLUMNS = {
     "unchanged": "unchanged ms",
     "save": "save ms",
     "forget": "forget ms",
+    "forget old": "forget old ms",
     "build": "build µs a chunk",
     "disk": "disk MB",
     "memory": "memory MB",
@@ -64,6 +68,8 @@ def build(corpus: Corpus, count: int, work: Path) -> Mapping[str, float]:
     known = dict(zip(texts, vectors, strict=True))
     bench = Bench(work, known, texts)
     with bench.open() as memory:
+        old = [memory.save(f"{number}: {texts[-1 - number]}").path for number in range(_REPEATS)]
+        (work / _OLD).write_text(json.dumps(old))
         cost = timed(memory.index)
         _write_file(work, texts[:CHUNKS_A_DOCUMENT], "first")
         memory.index(work / "notes")
@@ -129,7 +135,7 @@ def change(work: Path, questions: Embedded) -> Mapping[str, float]:
 
 def small(work: Path, questions: Embedded) -> Mapping[str, float]:
     """Save a memory, forget it, and index where nothing has changed, again and again."""
-    costs: dict[str, list[float]] = {"save": [], "forget": [], "unchanged": []}
+    costs: dict[str, list[float]] = {"save": [], "forget": [], "forget old": [], "unchanged": []}
     with _bench(work, questions).open() as memory:
         memory.forget(memory.save("what only the first of a process loads").path)
         memory.index()
@@ -139,6 +145,8 @@ def small(work: Path, questions: Embedded) -> Mapping[str, float]:
             saved = memory.save(text).path
             costs["forget"].append(timed(partial(memory.forget, saved)).cpu)
             costs["unchanged"].append(timed(memory.index).cpu)
+        old = json.loads((work / _OLD).read_text())
+        costs["forget old"] = [timed(partial(memory.forget, path)).cpu for path in old]
     return {name: 1e3 * statistics.median(values) for name, values in costs.items()}
 
 
@@ -193,7 +201,7 @@ def plot(found: Mapping[int, Mapping[str, float]], path: Path) -> None:
     figure_, panels = plt.subplots(1, 3, figsize=(12, 4))
     groups = {
         "CPU of a warm query, ms": ("hybrid", "vector", "fts", "naive"),
-        "CPU, ms": ("cold hybrid", "open", "changed", "deleted", "unchanged", "save", "forget"),
+        "CPU, ms": ("cold hybrid", "open", "changed", "deleted", "unchanged", "save", "forget", "forget old"),
         "size, MB": ("disk", "memory"),
     }
     for panel, (title, keys) in zip(panels, groups.items(), strict=True):
