@@ -13,8 +13,9 @@ from attrs import evolve
 from klaw_core import EmbeddingError, ModelCorruptError, VectorSpace
 from klaw_core.testing.embedder import EmbedderContract
 from klaw_embed_onnx.embedder import OnnxEmbedder, load_encoder
+from klaw_embed_onnx.options import OnnxOptions
 from klaw_models import OnnxEmbedderManifest
-from klaw_onnx import GROUP_CHARACTERS, SentenceEncoder
+from klaw_onnx import GROUP_CHARACTERS, SentenceEncoder, split_batches
 
 Variant = Callable[..., OnnxEmbedder]
 
@@ -25,6 +26,13 @@ class TestOnnxKeepsTheContract(EmbedderContract):
     @pytest.fixture
     def embedder(self, minilm: OnnxEmbedder) -> OnnxEmbedder:
         return minilm
+
+
+def test_two_long_windows_are_not_one_batch(manifest: OnnxEmbedderManifest) -> None:
+    """What a batch of two windows of a chunk holds between its layers does not fit in a cache of 2 MB."""
+    encoder = OnnxEmbedder(manifest)._encoder.get()  # the options' default is meant
+    assert OnnxOptions().batch_tokens == encoder.batch_tokens
+    assert split_batches([(1,) * 200, (1,) * 201, (1,) * 60, (1,) * 60], encoder.batch_tokens) == [[1], [0], [2, 3]]
 
 
 SENTENCES = (

@@ -19,11 +19,12 @@ from attrs import evolve
 
 from klaw_core import ComponentContext, EmbedderUnavailableError, EmbeddingError, ModelCorruptError
 from klaw_core.testing.embedder import EmbedderContract
+from klaw_embed_openvino import session as session_module
 from klaw_embed_openvino.embedder import OpenVinoEmbedder
 from klaw_embed_openvino.options import OpenVinoOptions
 from klaw_embed_openvino.plugin import klaw_embedders
 from klaw_embed_openvino.processor import FLOAT32, best_precision, processor_flags
-from klaw_embed_openvino.session import OpenVinoSession
+from klaw_embed_openvino.session import ALIGNMENT, OpenVinoSession, aligned
 from klaw_models import OnnxEmbedderManifest, read_manifest
 
 pytest.importorskip("openvino")
@@ -74,6 +75,33 @@ def test_float32_is_what_it_says(manifest: OnnxEmbedderManifest) -> None:
     assert session.run([[101, 2023, 102], [101, 102]]).shape == (2, 3, 384)
     alone = session.run([[101, 102]])
     np.testing.assert_allclose(session.run([[101, 2023, 102], [101, 102]])[1, :2], alone[0], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "most", "width"),
+    [(1, 256, 16), (16, 256, 16), (17, 256, 32), (241, 256, 256), (256, 256, 256), (505, 510, 510), (300, 256, 300)],
+)
+def test_a_row_is_widened_to_a_multiple_of_the_alignment_within_the_window(tokens: int, most: int, width: int) -> None:
+    assert aligned(tokens, most) == width
+
+
+def test_lengths_that_are_close_share_a_shape_and_give_their_own_tokens(
+    manifest: OnnxEmbedderManifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenVINO generates code for each shape that it has not seen."""
+    fed: set[tuple[int, ...]] = set()
+    session = OpenVinoSession.load(manifest, precision="float32", streams=1)
+    real = session_module.model_inputs
+
+    def remember(*arguments: Any, **keywords: Any) -> Any:
+        inputs = real(*arguments, **keywords)
+        fed.update(value.shape for value in inputs.values())
+        return inputs
+
+    monkeypatch.setattr(session_module, "model_inputs", remember)
+    for tokens in range(3, ALIGNMENT + 1):
+        assert session.run([[101, *[2023] * (tokens - 2), 102]]).shape == (1, tokens, 384)
+    assert fed == {(1, ALIGNMENT)}
 
 
 def test_bfloat16_where_the_processor_has_none_says_so(manifest: OnnxEmbedderManifest) -> None:

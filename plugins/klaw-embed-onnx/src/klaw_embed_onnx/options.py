@@ -18,4 +18,4 @@ class OnnxOptions:
     model: str = field(default="all-MiniLM-L6-v2", validator=validators.min_len(1))
     path: str | None = field(default=None, validator=validators.optional(validators.min_len(1)))
     threads: int = field(default=0, validator=[validators.ge(0), validators.le(256)])
-    batch_tokens: int = field(default=512, validator=validators.ge(1))
+    batch_tokens: int = field(default=256, validator=validators.ge(1))

@@ -64,14 +64,19 @@ class OnnxSession:
 
 
 def model_inputs(
-    manifest: OnnxManifest, types_input: str | None, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] = ()
+    manifest: OnnxManifest,
+    types_input: str | None,
+    rows: Sequence[Sequence[int]],
+    types: Sequence[Sequence[int]] = (),
+    *,
+    width: int = 0,
 ) -> dict[str, NDArray[np.int64]]:
-    """Return what a graph is fed for rows of token ids: int64 of shape (rows, longest row), padded with zeros.
+    """Return what a graph is fed for rows of token ids: int64 of shape (rows, tokens), padded with zeros.
 
-    ``types`` say for each token which text it belongs to (default: the first); they are fed if ``types_input`` is
-    the name of an input.
+    ``tokens`` is the length of the longest row, or ``width`` if that is greater. ``types`` say for each token which
+    text it belongs to (default: the first); they are fed if ``types_input`` is the name of an input.
     """
-    ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
+    ids = np.zeros((len(rows), max(width, *map(len, rows))), np.int64)
     mask = np.zeros_like(ids)
     for number, row in enumerate(rows):
         ids[number, : len(row)] = row
