@@ -142,9 +142,11 @@ def _chooser(memory: Memory | ServedMemory, text: str, found: SearchResults) -> 
     """Return a chooser of snippets for chunks without a word of the question, or None if vectors found nothing."""
     if all(result.similarity is None for result in found):
         return None
+    from klaw_core.cli.served import ServedMemory
     from klaw_core.cli.windows import WindowChooser
 
-    return WindowChooser(partial(memory.nearest, text))
+    ask = partial(memory.nearest, text)
+    return WindowChooser.of_server(ask) if isinstance(memory, ServedMemory) else WindowChooser(ask)
 
 
 def _print(settings: Settings, found: SearchResults, look: ResultStyle, form: str) -> None:
