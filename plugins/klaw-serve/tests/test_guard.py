@@ -75,6 +75,34 @@ def test_too_much_too_often_and_too_slow(home):
         assert 429 in {running.get("/health").status for _ in range(200)}
 
 
+@pytest.mark.parametrize("part", ["X-A: ", "X-A: a\r\nX-B: ", "X-A: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-C: "])
+def test_a_head_or_a_trailer_without_end_is_refused(server, part):
+    """The parser itself has no limit, and keeps everything until the line ends."""
+    with server.raw() as endless:
+        head = f"POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n{part}"
+        answered = b""
+        try:
+            endless.sendall(head.encode())
+            for _ in range(200):
+                endless.sendall(b"x" * 10_000)
+            answered = endless.recv(1_000)
+        except ConnectionError:  # closed while we were still sending
+            pass
+        assert not answered or answered.startswith(b"HTTP/1.1 400")
+    assert server.get("/health").status == 200
+
+
+@pytest.mark.parametrize(
+    "framing", ["Content-Length: 5\r\nTransfer-Encoding: chunked", "Content-Length: 5\r\nContent-Length: 6"]
+)
+def test_a_body_with_two_lengths_is_refused(server, framing):
+    """A proxy in front might take the other one, and the rest of the body for a request."""
+    with server.raw() as ambiguous:
+        head = f"POST /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n{framing}\r\n\r\n"
+        ambiguous.sendall(head.encode() + b"0\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+        assert ambiguous.recv(1_000).startswith(b"HTTP/1.1 400")
+
+
 def _chunked(running, parts):
     connection = http.client.HTTPConnection(running.host, running.port, timeout=running.patience)
     connection.request("POST", "/rpc", parts, {"Authorization": f"Bearer {running.token}"}, encode_chunked=True)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
+from klaw_core import Memory, load_config, to_json
 from klaw_serve.answers import json_body
+from klaw_serve.events import EventHub
 from klaw_serve.table import OPERATIONS
+from klaw_serve.tenants import Tenant
 
 
 def test_a_search_answers_with_the_whole_result(server):
@@ -14,6 +17,27 @@ def test_a_search_answers_with_the_whole_result(server):
     assert best["path"] == "notes/kiln.md"
     assert "twelve hundred" in best["content"]
     assert {part["component"] for part in best["explain"]} == {"fts5"}
+
+
+def test_a_result_has_the_form_that_it_has_everywhere(home):
+    with Memory.open(load_config(data_dir=home.data)) as memory:
+        found = memory.search("kiln degrees")
+        answer = json.loads(
+            json_body(OPERATIONS["memory.search"].call(Tenant("", memory, EventHub(None)), {"q": "kiln degrees"}))
+        )
+    assert len(found) > 0
+    expected = [{**to_json(each), "is_weak": each.is_weak} for each in found]
+    assert answer == {"results": json.loads(json.dumps(expected)), "notices": list(found.notices)}
+
+
+def test_a_path_with_and_without_the_short_way_answers_alike(server):
+    """GET of a path without parameters goes past Starlette, HEAD of the same does not."""
+    short, whole = server.get("/api/search?query=kiln"), server.ask("HEAD", "/api/search?query=kiln")
+    assert (short.status, whole.status) == (200, 200)
+    varying = {"date", "content-length"}
+    assert {**short.headers, **dict.fromkeys(varying)} == {**whole.headers, **dict.fromkeys(varying)}
+    assert server.ask("POST", "/api/search?query=kiln").status == 405
+    assert server.get("/api/search/?query=kiln").status in {307, 404}
 
 
 def test_a_search_takes_filters(server):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -22,6 +23,13 @@ def json_body(value: Any) -> bytes:
 def answer(value: Any, status: int = 200) -> Response:
     """Return an answer of JSON."""
     return Response(json_body(value), status, media_type="application/json")
+
+
+async def reply(send: Callable[[Any], Any], body: bytes, status: int) -> None:
+    """Send JSON as the whole answer to a request of ASGI."""
+    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 def parsed(body: bytes | str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -41,7 +41,11 @@ class Service:
     apps: Apps
     app: Guard = field(init=False)
     _router: Starlette = field(init=False)
+    _direct: Mapping[tuple[str, str], rest.Endpoint] = field(init=False)
     _warming: asyncio.Task[None] | None = field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._direct = rest.direct(self.calls)
 
     async def dispatch(self, scope: Scope, receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
         """Pass a request on to an app, or to our own routes."""
@@ -49,6 +53,10 @@ class Service:
             await self._router(scope, receive, send)
             return
         path = scope["klaw.path"]
+        endpoint = self._direct.get((scope.get("method", ""), path))
+        if endpoint is not None:
+            await endpoint(scope, receive, send)
+            return
         name = path.split("/", 2)[1]
         if name in self.apps.factories and scope["type"] == "http":
             try:

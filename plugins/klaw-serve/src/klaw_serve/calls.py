@@ -6,16 +6,17 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from attrs import define, field
 
 from klaw_core import KlawError
+from klaw_serve.answers import json_body
 from klaw_serve.metrics import Metrics
 from klaw_serve.operations import Operation, OperationError
 from klaw_serve.options import Limits
 from klaw_serve.tenants import Tenant, Tenants
+from klaw_serve.threads import Threads
 
 T = TypeVar("T")
 
@@ -32,11 +33,12 @@ class Calls:
     operations: Mapping[str, Operation]
     limits: Limits
     metrics: Metrics
-    _pool: ThreadPoolExecutor = field(init=False)
+    _threads: Threads = field(init=False)
     _pending: int = field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="klaw-serve")
+        self._threads = Threads(_THREADS)
+        self._threads.start()
 
     async def tenant(self, agent: str) -> Tenant:
         """Return an agent's memory. Raise OperationError."""
@@ -49,6 +51,14 @@ class Calls:
 
     async def call(self, agent: str, name: str, arguments: object) -> Any:
         """Call an operation by name; return plain JSON. Raise OperationError, also when it takes too long."""
+        return await self._called(agent, name, arguments, _as_it_is)
+
+    async def body(self, agent: str, name: str, arguments: object) -> bytes:
+        """Do the same and return the JSON as bytes, which the thread encodes."""
+        encoded: bytes = await self._called(agent, name, arguments, json_body)
+        return encoded
+
+    async def _called(self, agent: str, name: str, arguments: object, finish: Callable[[Any], Any]) -> Any:
         operation = self.operations.get(name)
         if operation is None:
             raise OperationError(404, f"there is no method {name!a:.80}", "GET /openapi.json lists the methods")
@@ -56,7 +66,7 @@ class Calls:
         began, status = time.perf_counter(), 500
         try:
             async with asyncio.timeout(self.limits.request_seconds):
-                answer = await self.run(lambda: operation.call(tenant, arguments))
+                answer = await self.run(lambda: finish(operation.call(tenant, arguments)))
             status = operation.status
         except TimeoutError as error:
             status = 504
@@ -77,10 +87,15 @@ class Calls:
             raise OperationError(503, "too many calls are waiting", "try again in a moment")
         self._pending += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+            found: T = await self._threads.run(work)
+            return found
         finally:
             self._pending -= 1
 
     def close(self) -> None:
         """Wait for the calls that run; those that wait never run."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._threads.close()
+
+
+def _as_it_is(answer: Any) -> Any:
+    return answer

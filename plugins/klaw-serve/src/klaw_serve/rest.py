@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 
+from attrs import frozen
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from klaw_serve.answers import answer, json_body, parsed
+from klaw_serve.answers import answer, json_body, parsed, reply
 from klaw_serve.calls import Calls
 from klaw_serve.events import EventHub
 from klaw_serve.operations import Json, Operation, OperationError
@@ -22,15 +24,45 @@ _HEARTBEAT_SECONDS = 15.0
 # A client that does not read for so long is given up.
 _WRITE_SECONDS = 30.0
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Scope = dict[str, Any]
+
+
+@frozen(eq=False)
+class Endpoint:
+    """An operation as an ASGI application."""
+
+    calls: Calls
+    operation: Operation
+
+    async def __call__(self, scope: Scope, receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
+        """Answer a request."""
+        operation = self.operation
+        try:
+            if operation.method in _IN_QUERY:
+                arguments = _from_query(operation, scope["query_string"])
+            else:
+                arguments = await _from_body(Request(scope, receive))
+            arguments = {**arguments, **scope.get("path_params", {})}
+            body, status = await self.calls.body(scope["klaw.agent"], operation.name, arguments), operation.status
+        except OperationError as error:
+            body, status = json_body(error.as_json()), error.status
+        await reply(send, body, status)
+
+
+def direct(calls: Calls) -> Mapping[tuple[str, str], Endpoint]:
+    """Return the endpoints of the operations whose path has no parameters, by method and path.
+
+    Most requests are searches. Starlette's middleware, its list of routes and its requests take longer than the rest.
+    """
+    found = calls.operations.values()
+    return {(each.method, each.path): Endpoint(calls, each) for each in found if "{" not in each.path}
 
 
 def routes(calls: Calls) -> list[Route]:
     """Return the routes of every operation, those with more literal paths first."""
     operations = sorted(calls.operations.values(), key=lambda each: ("{" in each.path, each.path))
     own = [
-        Route(_pattern(each.path), partial(_endpoint, calls, each), methods=[each.method], name=each.name)
-        for each in operations
+        Route(_pattern(each.path), Endpoint(calls, each), methods=[each.method], name=each.name) for each in operations
     ]
     return [*own, Route("/api/events", partial(_events, calls), methods=["GET"])]
 
@@ -40,20 +72,10 @@ def _pattern(path: str) -> str:
     return f"{path[:-1]}:path}}" if path.endswith("}") else path
 
 
-async def _endpoint(calls: Calls, operation: Operation, request: Request) -> Response:
-    try:
-        arguments = _from_query(operation, request) if operation.method in _IN_QUERY else await _from_body(request)
-        arguments = {**arguments, **request.path_params}
-        found = await calls.call(request.scope["klaw.agent"], operation.name, arguments)
-    except OperationError as error:
-        return answer(error.as_json(), error.status)
-    return answer(found, operation.status)
-
-
-def _from_query(operation: Operation, request: Request) -> Json:
+def _from_query(operation: Operation, query: bytes) -> Json:
     """Return the parameters of the query; those that are arrays may come several times."""
     given: Json = {}
-    for name, value in request.query_params.multi_items():
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         own = operation.aliases.get(name, name)
         if operation.properties.get(own, {}).get("type") == "array":
             given.setdefault(own, []).append(value)

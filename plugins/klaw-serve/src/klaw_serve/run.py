@@ -9,19 +9,16 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from klaw_core import ConfigError, Memory
 from klaw_serve.app import Service, make_service
+from klaw_serve.http import protocol
 from klaw_serve.options import Limits, Listening
 from klaw_serve.running import announce, local_socket, only_server
 from klaw_serve.tokens import Tokens
 
 _BACKLOG = 512
-# Of the head of a request: a question in its address may be long.
-_HEAD_BYTES = 256 * 1024
 
 
 def serve(
@@ -47,7 +44,17 @@ def serve(
             announce(data_dir, url=url, socket=where, token=token, configuration=memory.config.fingerprint)
             on_ready(url, token)
 
-        asyncio.run(_serve(memory, listening, limits, read_only, (public, local), ready))
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(memory, listening, limits, read_only, (public, local), ready))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes the fastest event loop; None for Python's own, where there is no other (Windows, PyPy)."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 @contextlib.contextmanager
@@ -67,7 +74,7 @@ def _listen(listening: Listening) -> Iterator[socket.socket]:
         yield listener
 
 
-async def _serve(  # noqa: PLR0917  # positional by asyncio.run
+async def _serve(  # noqa: PLR0917  # positional by Runner.run
     memory: Memory,
     listening: Listening,
     limits: Limits,
@@ -78,14 +85,13 @@ async def _serve(  # noqa: PLR0917  # positional by asyncio.run
     service = make_service(memory, listening, limits, read_only=read_only)
     config = uvicorn.Config(
         service.app,
-        http=_protocol(limits.header_seconds),
+        http=protocol(limits.header_seconds),
         ws="websockets-sansio",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=listening.behind_proxy,
-        h11_max_incomplete_event_size=_HEAD_BYTES,
         limit_concurrency=limits.connections,
         timeout_graceful_shutdown=limits.stop_seconds,
         ws_max_size=limits.body_bytes,
@@ -123,7 +129,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self._local is not None:
             loop = asyncio.get_running_loop()
-            self.servers.append(await loop.create_server(self._connection, sock=self._local, backlog=_BACKLOG))
+            self.servers.append(await loop.create_unix_server(self._connection, sock=self._local, backlog=_BACKLOG))
         self._ready()
 
     def _connection(self) -> asyncio.Protocol:
@@ -135,36 +141,3 @@ class _Server(uvicorn.Server):
         """Stop accepting, end streams, wait for calls."""
         self._service.end_streams()
         await super().shutdown(sockets)
-
-
-def _protocol(header_seconds: float) -> type[H11Protocol]:
-    """Return the protocol of a connection that is closed if the head of a request takes too long to come.
-
-    uvicorn waits for it without end, and a client that sends a byte now and then would hold a connection each.
-    """
-
-    class Bounded(H11Protocol):
-        _waiting: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as H11Protocol has it
-            super().connection_made(transport)
-            self._wait()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.conn.their_state is h11.IDLE:
-                self._wait()
-            elif self._waiting is not None:
-                self._waiting.cancel()
-                self._waiting = None
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            if self._waiting is not None:
-                self._waiting.cancel()
-            super().connection_lost(exc)
-
-        def _wait(self) -> None:
-            if self._waiting is None:
-                self._waiting = self.loop.call_later(header_seconds, self.transport.close)
-
-    return Bounded
