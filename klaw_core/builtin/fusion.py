@@ -127,12 +127,17 @@ def _combine(retrievers: Iterable[_WeightedRanking], limit: int) -> Sequence[Hit
     best = sorted([(-score, key) for key, score in scores.items()])[:limit]
     parts: dict[int, list[Contribution]] = {key: [] for _, key in best}
     for weighted in ordered:
-        for rank, hit in enumerate(weighted.hits):
-            if hit.key in parts:
-                part = Contribution(
-                    weighted.retriever, rank + 1, hit.score, weighted.weights[rank], weighted.values[rank]
-                )
-                parts[hit.key].append(part)
+        places = dict(zip([hit.key for hit in weighted.hits], count(), strict=False))
+        for key in parts.keys() & places.keys():
+            place = places[key]
+            part = Contribution(
+                weighted.retriever,
+                place + 1,
+                weighted.hits[place].score,
+                weighted.weights[place],
+                weighted.values[place],
+            )
+            parts[key].append(part)
     return [Hit(key, -score, tuple(parts[key])) for score, key in best]
 
 

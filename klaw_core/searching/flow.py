@@ -61,7 +61,11 @@ MAX_QUERY_CHARACTERS = 10_000
 _DEEPEST = 4096
 _UNIT_TOLERANCE = 1e-3
 _NOTHING_EMBEDDED = "searched without vectors: nothing is embedded yet: run `klaw embed`"
-# Without one of these words, or a digit, a question names no day.
+_MODES, _DUPLICATES = get_args(Mode), get_args(Duplicates)
+# Without one of these words, or a digit, a question names no day. Most have none, which is found faster without cutting
+# the question into words.
+_DAY_WORDS = ("today", "yesterday", "ago", "last", "past", "this")
+_DIGIT = re.compile(r"\d")
 _MAY_NAME_A_DAY = re.compile(r"\d|\b(?:today|yesterday|ago|last|past|this)\b", re.IGNORECASE)
 
 
@@ -206,7 +210,7 @@ class Searcher:
 
                 notices.append(f"{len(scope.unreadable):,} damaged chunks were left out: run `{FIX}`")
             hints: list[str] = []
-            if not spread.taken:
+            if not spread.count:
                 self._explain_nothing(scope, filters, hints)
             _suggest(scope, spread, hints)
         found: Sequence[tuple[StoredChunk, Hit]] = spread.taken
@@ -302,11 +306,12 @@ class Searcher:
 
     def _is_in(self, snapshot: Snapshot[Any], collection: str, known: SpaceRecord) -> bool:
         """Return whether the collection is in the known space, of the same weights; remember it for the next search."""
-        from klaw_core.embedding.query_vectors import record_identity
-
         record = snapshot.space(collection)
-        if record is None or record_identity(record) != record_identity(known):
-            return False
+        if record is not known:
+            from klaw_core.embedding.query_vectors import record_identity
+
+            if record is None or record_identity(record) != record_identity(known):
+                return False
         self._spaces[os.getpid(), collection] = record
         return True
 
@@ -321,7 +326,7 @@ class Searcher:
             rankings = scope.ask(depth, notices)
             spread = self._first(scope, rankings, depth * len(rankings), Spread(wanted, most))
             exhausted = all(len(ranking.hits) < depth for ranking in rankings)
-            if len(spread.taken) >= limit or exhausted or depth >= _DEEPEST:
+            if spread.count >= limit or exhausted or depth >= _DEEPEST:
                 return spread
             depth = min(4 * depth, _DEEPEST)
 
@@ -368,7 +373,8 @@ def _is_good(result: SearchResult, min_score: float | None, min_relevance: float
 
 def _preferred_days(text: str) -> DayPreference | None:
     """Return the day that a question asks about. Most name none, and need no more than a look at their words."""
-    if not _MAY_NAME_A_DAY.search(text):
+    folded = text.casefold()
+    if not (any(map(folded.__contains__, _DAY_WORDS)) or _DIGIT.search(text)) or not _MAY_NAME_A_DAY.search(text):
         return None
     from klaw_core.searching.days import preferred_days
 
@@ -409,10 +415,10 @@ def _leave_out(these: Sequence[ConfiguredRetriever], retrievers: list[Configured
 def _check(text: str, limit: int, mode: str, duplicates: str, per_document: int | None) -> None:
     if per_document is not None and per_document < 1:
         raise QueryError(f"per_document must be at least 1, got {per_document}", hint="None means no limit")
-    if duplicates not in get_args(Duplicates):
-        raise QueryError(f"duplicates={duplicates!r}", hint=f"one of {', '.join(get_args(Duplicates))}")
-    if mode not in get_args(Mode):
-        raise QueryError(f"unknown mode {mode!r}", hint=f"one of {', '.join(get_args(Mode))}")
+    if duplicates not in _DUPLICATES:
+        raise QueryError(f"duplicates={duplicates!r}", hint=f"one of {', '.join(_DUPLICATES)}")
+    if mode not in _MODES:
+        raise QueryError(f"unknown mode {mode!r}", hint=f"one of {', '.join(_MODES)}")
     if limit < 1:
         raise QueryError(f"the limit must be at least 1, got {limit}")
     if not text.strip():

@@ -109,8 +109,11 @@ class Scope:
         unreached = {key for key in asked if key in read and is_unreachable(question, read[key].chunk.text)}
         if not unreached:
             return ranking
-        hits = tuple(evolve(hit, unreached=True) if hit.key in unreached else hit for hit in ranking.hits)
-        return evolve(ranking, hits=hits)
+        hits = tuple(
+            Hit(hit.key, hit.score, hit.contributions, hit.relevance, unreached=True) if hit.key in unreached else hit
+            for hit in ranking.hits
+        )
+        return Ranking(ranking.retriever, hits, ranking.weight)
 
     def _combined(self, hits: tuple[Hit, ...], number: int) -> tuple[Hit, ...]:
         count = len(self.targets)
@@ -133,7 +136,7 @@ class Scope:
         shown: dict[tuple[str, str], list[Chunk]] = {}
         first, times = 0, 1
         while first < len(hits) and not spread.is_full:
-            size = len(hits) if spread.wanted is None else times * (spread.wanted - len(spread.taken))
+            size = len(hits) if spread.wanted is None else times * (spread.wanted - spread.count)
             part = hits[first : first + size]
             stored = self._chunks([hit.key for hit in part])
             for hit in part:
@@ -191,7 +194,7 @@ class Scope:
             similarity=self._similarity(hit),
             origin=stored.origin,
             relevance=self.relevance(hit.key),
-            also=tuple(f"{other.path}:{other.chunk.start_line}-{other.chunk.end_line}" for other in also),
+            also=tuple([f"{other.path}:{other.chunk.start_line}-{other.chunk.end_line}" for other in also]),
         )
 
     def _similarity(self, hit: Hit) -> float | None:

@@ -32,6 +32,11 @@ class Spread:
     _seen: int = field(default=0, init=False)
 
     @property
+    def count(self) -> int:
+        """How many were taken."""
+        return len(self._taken)
+
+    @property
     def is_full(self) -> bool:
         """Whether nothing more is wanted."""
         return self.wanted is not None and len(self._taken) >= self.wanted
@@ -63,6 +68,8 @@ class Spread:
     @property
     def also(self) -> Mapping[int, Sequence[StoredChunk]]:
         """The chunks that stood back, by the key of the best hit of their document."""
+        if not self._back:
+            return {}
         first: dict[str, int] = {}
         for stored, hit in self.taken:
             first.setdefault(stored.path, hit.key)

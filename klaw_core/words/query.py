@@ -57,7 +57,7 @@ class Term:
         yield self
         if self.literal or self.prefix or not widen or len(self.words[-1]) < _MIN_PARTIAL:
             return
-        yield evolve(self, prefix=True)
+        yield Term(self.words, prefix=True)
         if len(self.words) == 1 and self.words[0].isalpha():
             word = self.words[0]
             for end in range(len(word) - 1, max(_MIN_TRIMMED, len(word) - _MAX_TRIM) - 1, -1):

@@ -100,7 +100,9 @@ def test_stems_are_present_exactly_if_a_chunk_holds_them(
     index.reset(connection, "memory", None)
     index.add(connection, "memory", [stored(key, text) for key, text in enumerate(held, start=1)], None)
     sql = statements("memory")
-    suggester = Suggester(connection, ExactSearch(connection, sql, Weights(1, 1, 1), 0), lambda _keys: ())
+    suggester = Suggester(
+        connection, ExactSearch(connection, sql, Weights(1, 1, 1), 0), lambda _keys: (), lambda _term: False
+    )
     stems = {"", "lifetim", "closur", "cloth", "object", "жизн", "zzz", asked, asked[:3], "数据"}
     connection.execute(sql.vocabulary)
     terms = {term for (term,) in connection.execute("SELECT term FROM temp.memory_words_vocabulary")}

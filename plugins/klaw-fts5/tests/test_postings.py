@@ -25,6 +25,7 @@ from klaw_fts5.packed.postings import (
     pack_own,
     pick,
     unmix,
+    unpack_all_own,
     unpack_buckets,
     unpack_own,
 )
@@ -48,6 +49,28 @@ def test_a_term_of_its_own(positions: list[int]) -> None:
         unpack_own(data[1:], 65_536)
 
 
+@given(terms=st.lists(_positions, min_size=1, max_size=5))
+def test_several_terms_of_their_own_are_unpacked_at_once(terms: list[list[int]]) -> None:
+    counts = [len(positions) for positions in terms]
+    codes = np.arange(sum(counts), dtype=np.uint8) % 255 + 1
+    positions = np.array([position for term in terms for position in term], dtype=np.uint16)
+    blobs = list(pack_own(Postings(np.arange(len(terms)), np.array(counts), positions, codes)))
+    rows = [65_536] * len(terms)
+    found = unpack_all_own(counts, blobs, rows)
+    assert [np.frombuffer(listed, "<u2").tolist() for listed, _ in found] == terms
+    assert b"".join(coded for _, coded in found) == codes.tobytes()
+    last = len(terms) - 1
+    for wrong in (
+        (counts, blobs, [*rows[:last], terms[last][-1]]),
+        ([*counts[:last], counts[last] + 1], blobs, rows),
+        (counts, [*blobs[:last], blobs[last][1:]], rows),
+        (counts, [*blobs[:last], b""], rows),
+        (counts, [*blobs[:last], blobs[last][:-1] + b"\0"], rows),
+    ):
+        with pytest.raises(DamagedError):
+            unpack_all_own(*wrong)
+
+
 @given(terms=st.dictionaries(st.integers(0, 2**63 - 1), _positions, min_size=1, max_size=8))
 def test_a_bucket_of_terms(terms: dict[int, list[int]]) -> None:
     ordered = sorted(terms)
@@ -61,13 +84,16 @@ def test_a_bucket_of_terms(terms: dict[int, list[int]]) -> None:
     assert whole.positions.tolist() == positions.tolist()
     start = 0
     for term in ordered:
-        picked = pick(data, 65_536, term)
-        assert picked is not None
-        assert picked[0].tolist() == terms[term]
-        assert picked[1].tolist() == codes[start : start + len(terms[term])].tolist()
+        listed, coded = pick(data, term.to_bytes(8, "little"), 65_536)
+        assert np.frombuffer(listed, "<u2").tolist() == terms[term]
+        assert coded == codes[start : start + len(terms[term])].tobytes()
+        with pytest.raises(DamagedError):
+            pick(data, term.to_bytes(8, "little"), terms[term][-1])
         start += len(terms[term])
     absent = next(number for number in range(len(terms) + 1) if number not in terms)
-    assert pick(data, 65_536, absent) is None
+    assert pick(data, absent.to_bytes(8, "little"), 65_536) == (b"", b"")
+    with pytest.raises(DamagedError):
+        pick(data[:-3], ordered[-1].to_bytes(8, "little"), 65_536)
     for cut in (data[:-1], data[:3]):
         with pytest.raises(DamagedError):
             unpack_buckets([cut], 65_536)

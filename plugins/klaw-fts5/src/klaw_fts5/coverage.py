@@ -65,11 +65,15 @@ def cover(plan: Plan, holders: Holders, scores: Mapping[int, float], /) -> dict[
     words = _shares(keys, weights, chunks, total)
     weights, chunks = _weigh(list(counted), holders.rows)
     pairs = _shares(keys, weights, chunks, sum(weights))
-    # Where no chunk holds a telling word, BM25 is that of words which tell nothing.
-    full = {key: min(scores[key] / (_FULL * total), words[key]) for key in keys}
-    return {
-        key: min(1.0, 0.5 * (words[key] + full[key]) + _SIDE_BY_SIDE * pairs[key] * sqrt(words[key])) for key in keys
-    }
+    full = _FULL * total
+    covered: dict[int, float] = {}
+    for key, share in words.items():  # without calls of min: they are a tenth of what a search spends on coverage
+        reached = scores[key] / full
+        # Where no chunk holds a telling word, BM25 is that of words which tell nothing.
+        best = share if share < reached else reached  # noqa: FURB136
+        value = 0.5 * (share + best) + _SIDE_BY_SIDE * pairs[key] * sqrt(share)
+        covered[key] = value if value < 1.0 else 1.0  # noqa: FURB136
+    return covered
 
 
 def _weigh(found: Sequence[tuple[int, Collection[int]]], rows: int) -> tuple[list[float], list[Collection[int]]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
@@ -16,13 +17,13 @@ import apsw
 from attrs import frozen
 
 from klaw_core import Hit, Keys, Matrix, Migration, Query, RetrievalError, StoredChunk, VectorSpace
-from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, compile_query
+from klaw_core.words.query import MAX_CHARACTERS, MAX_TERMS, Term, compile_query
 from klaw_core.words.treatment import index_text
 from klaw_fts5.coverage import cover
 from klaw_fts5.erasing import erase_words
 from klaw_fts5.errors import as_retrieval_error
 from klaw_fts5.exact import ExactSearch, Preference, Searcher, Weights
-from klaw_fts5.knowledge import KnowledgeCache
+from klaw_fts5.knowledge import KnowledgeCache, WordKnowledge
 from klaw_fts5.packed.errors import DAMAGE
 from klaw_fts5.packed.state import PackedState, read_state, write_state
 from klaw_fts5.plan import make_plan, narrow
@@ -229,17 +230,17 @@ class Fts5Index:
             if not _exists(resource, query.collection):
                 return ()
             state = self._state(resource, query.collection)
+            known = self._knowledge.of(query.collection, state)
             try:
-                packed = self._packed(resource, sql, state)
+                packed = self._packed(resource, sql, state, known)
                 found = None if packed is None else self._found(packed, query, limit)
             except DAMAGE:
                 found = None
             if found is None:
                 rows = int(resource.execute(sql.count).get)
-                known = self._knowledge.of(query.collection, state)
                 found = self._found(ExactSearch(resource, sql, self._weights, rows, known), query, limit)
         scores, covered = found
-        return tuple(Hit(key, score, relevance=covered.get(key)) for key, score in scores.items())
+        return tuple([Hit(key, score, (), covered.get(key)) for key, score in scores.items()])
 
     def notices(self, resource: apsw.Connection, query: Query, /) -> Sequence[str]:
         """Say so if the question has more different words than are searched for."""
@@ -258,11 +259,21 @@ class Fts5Index:
             if not _exists(resource, query.collection):
                 return None
             state = self._state(resource, query.collection)
-            searcher = ExactSearch(
-                resource, statements(query.collection), self._weights, 0, self._knowledge.of(query.collection, state)
-            )
+            sql, known = statements(query.collection), self._knowledge.of(query.collection, state)
+            searcher = ExactSearch(resource, sql, self._weights, 0, known)
+            try:
+                packed = self._packed(resource, sql, state, known)
+            except DAMAGE:
+                packed = None
+
+            def has(term: Term) -> bool:
+                if packed is not None:
+                    with suppress(*DAMAGE):
+                        return packed.has(term)
+                return searcher.has(term)
+
             rows = 0 if state is None else state.rows + state.lacking
-            return Suggester(resource, searcher, read, rows).suggest(query.text[:MAX_CHARACTERS])
+            return Suggester(resource, searcher, read, has, rows).suggest(query.text[:MAX_CHARACTERS])
 
     def _is_small(self, rows: int) -> bool:
         """Whether FTS5 answers where a collection has so many rows, so that it needs no packed form."""
@@ -276,7 +287,13 @@ class Fts5Index:
         """Return the state of the packed form; None where it is not kept in step."""
         return None if self.search_by == "exact" else read_state(resource, collection)
 
-    def _packed(self, resource: apsw.Connection, sql: Statements, state: PackedState | None) -> PackedSearch | None:
+    def _packed(
+        self,
+        resource: apsw.Connection,
+        sql: Statements,
+        state: PackedState | None,
+        known: WordKnowledge | None = None,
+    ) -> PackedSearch | None:
         """Return who answers from packed postings; None where FTS5 should. Raise DamagedError."""
         weights = self._weights
         # A word that counts nothing is still a find, and has no score to be known by.
@@ -289,7 +306,8 @@ class Fts5Index:
         from klaw_fts5.packed.search import PackedSearch
 
         cache = self._cache
-        return PackedSearch(resource, sql, weights, cache, state, cache.view(resource, sql.packed, state))
+        view = cache.view(resource, sql.packed, state)
+        return PackedSearch(resource, sql, weights, cache, state, view, known or WordKnowledge())
 
     def _found(self, searcher: Searcher, query: Query, limit: int) -> tuple[dict[int, float], dict[int, float]]:
         """Return the scores of the best chunks, best first, and how much of what is asked each holds."""

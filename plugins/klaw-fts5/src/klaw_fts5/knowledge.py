@@ -16,6 +16,11 @@ _MOST_COUNTS, _MOST_KEYS, _MOST_MEANT = 20_000, 500_000, 2_000
 MOST_TERMS = 100_000
 
 
+def term_text(term: bytes) -> str:
+    """Return a term as text: a long one may end within a character."""
+    return term.decode("utf-8", "replace")
+
+
 @frozen(eq=False)
 class TermHits:
     """Every chunk that holds a term, by key, ascending, and what the term adds to its score. Both of length n."""
@@ -55,7 +60,7 @@ class WordKnowledge:
         if len(terms) > MOST_TERMS:
             self.has_many_terms = True
         else:
-            self.terms = frozenset([term.decode("utf-8", "replace") for term in terms])
+            self.terms = frozenset(map(term_text, terms))
 
     def meant(self, word: str) -> str | None:
         """Return the word that was meant by one that no chunk holds, empty if none is near, None if not known."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import Protocol
 
@@ -104,11 +103,10 @@ def make_plan(terms: Sequence[Term], counts: Counts, /) -> Plan:
     FTS5 gives a term in half of the rows an IDF of a millionth, and spends most of its time on it. A chunk with only
     such words, or only question words, is not a result while other chunks share more.
     """
-    everyday = cache(counts.is_everyday)
-    readings = read_terms(terms, cache(counts.has))
+    readings = read_terms(terms, counts.has)
     chosen = tuple(dict.fromkeys(reading for reading in readings.values() if reading is not None))
     content = tuple(term for term in chosen if not asks(term)) or chosen
-    telling = tuple(term for term in content if not everyday(term)) or content
+    telling = tuple(term for term in content if not counts.is_everyday(term)) or content
     steps = tuple(step for step in dict.fromkeys((telling, content, chosen)) if step)
     tell = set(telling)
     informative = {

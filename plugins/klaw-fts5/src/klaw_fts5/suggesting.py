@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from itertools import chain
 from operator import itemgetter
 
 import apsw
@@ -45,12 +44,14 @@ _ENOUGH = 1_000
 class Suggester:
     """Suggests what was meant, from the words of one collection. ``read`` gives the texts of chunks.
 
-    ``rows`` is how many chunks it has, 0 if what is known of it is not kept.
+    ``has`` says whether any chunk holds a term: the search has just asked that of the words of the question, and who
+    answered it may still know. ``rows`` is how many chunks there are, 0 if what is known of them is not kept.
     """
 
     connection: apsw.Connection
     searcher: ExactSearch
     read: ReadTexts
+    has: Callable[[Term], bool]
     rows: int = 0
 
     def suggest(self, text: str) -> str | None:
@@ -78,7 +79,7 @@ class Suggester:
 
     def _is_unknown(self, word: str) -> bool:
         """Return whether a word may be a slip: no chunk holds it, and to the index it is a word."""
-        if not _SHORTEST <= len(word) <= _LONGEST or self.searcher.count(_term(word), 1):
+        if not _SHORTEST <= len(word) <= _LONGEST or self.has(_term(word)):
             return False
         return any(self._stems([word]))
 
@@ -108,8 +109,10 @@ class Suggester:
     def _written(self, slips: Sequence[str]) -> str | None:
         """Return which of these spellings of one stem stands in a chunk that holds it: not all of them are words."""
         keys = list(self.searcher.best((_term(slips[0]),), _MOST_CHUNKS, None))
-        words = set(chain.from_iterable(map(_words, self.read(keys))))
-        return next((slip for slip in slips if slip in words), None)
+        texts = self.read(keys)
+        plain = [text.lower() for text in texts if text.isascii()]
+        others = {fold(word) for text in texts if not text.isascii() for word in _WORD.findall(text)}
+        return next((slip for slip in slips if slip in others or any(_stands_in(slip, text) for text in plain)), None)
 
     def _terms_among(self, stems: AbstractSet[str]) -> AbstractSet[str]:
         """Return those of the stems that are terms of the index.
@@ -159,9 +162,10 @@ def _term(word: str) -> Term:
     return Term((index_text(word).strip(),), literal=True)
 
 
-def _words(text: str) -> Iterable[str]:
-    """Return the words of a text, folded."""
-    return _WORD.findall(text.lower()) if text.isascii() else map(fold, _WORD.findall(text))
+def _stands_in(word: str, text: str) -> bool:
+    """Return whether a word stands in a text of ASCII, between what are no letters."""
+    # Most texts are told from each other without a look at every word of them.
+    return word in text and re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", text) is not None
 
 
 def _slips(word: str) -> Iterator[str]:

@@ -171,7 +171,7 @@ class SqliteSnapshot:
                FROM collection_spaces JOIN vector_spaces ON vector_spaces.id = space_id WHERE collection = ?""",
             (collection,),
         ).fetchone()
-        return None if row is None else SpaceRecord(VectorSpace(*row[:5]), to_vector(row[5]))
+        return None if row is None else _space_record(*row)
 
     def cached_vectors(self, space: VectorSpace, hashes: Sequence[str], /) -> Mapping[str, Vector]:
         """Return the cached vectors among these chunk hashes."""
@@ -257,6 +257,12 @@ def to_vector(blob: bytes) -> Vector:
     import numpy as np
 
     return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
+
+
+@lru_cache(maxsize=16)
+def _space_record(*row: Any) -> SpaceRecord:
+    """Return the record of a space, the same object for the same one: a search compares it with the last search's."""
+    return SpaceRecord(VectorSpace(*row[:5]), to_vector(row[5]))
 
 
 @lru_cache(maxsize=4096)

@@ -208,7 +208,11 @@ def _judged(found: Sequence[tuple[int, float]], typical: float) -> list[Hit]:
     Unrelated texts have a cosine of .0 in some spaces and of .75 in others.
     """
     room = max(1.0 - typical, _LEAST_ROOM)
-    return [Hit(key, score, (), _SIMILAR * min(max((score - typical) / room, 0.0), 1.0)) for key, score in found]
+    above = [(score - typical) / room for _, score in found]
+    return [
+        Hit(key, score, (), _SIMILAR * (share if 0.0 < share < 1.0 else float(share > 0.0)))
+        for (key, score), share in zip(found, above, strict=True)
+    ]
 
 
 def _centre(resource: apsw.Connection, collection: str, dimension: int) -> Vector | None:

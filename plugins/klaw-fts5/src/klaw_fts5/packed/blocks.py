@@ -24,6 +24,7 @@ from klaw_fts5.packed.postings import (
     Positions,
     Postings,
     pick,
+    unpack_all_own,
     unpack_buckets,
     unpack_own,
 )
@@ -155,16 +156,15 @@ def require_agreement(block: Block, rows: Rows) -> None:
 
 
 @frozen(eq=False)
-class TermPostings:
-    """Where a term stands in a block, dead rows included."""
+class PostingLists:
+    """Where some terms stand in each of some blocks, dead rows included: of each term, one block after the other.
 
-    positions: Positions | NDArray[np.uint16]
+    ``sizes`` says in how many rows; ``positions`` and ``codes`` have as many in all.
+    """
+
+    sizes: tuple[int, ...]
+    positions: NDArray[np.uint16]
     codes: Codes
-
-    @property
-    def count(self) -> int:
-        """Return in how many rows it stands."""
-        return len(self.codes)
 
 
 def read_own(
@@ -183,30 +183,45 @@ def read_own(
 
 def read_postings(
     connection: apsw.Connection, sql: PackedStatements, blocks: Sequence[Block], own: Mapping[int, Own]
-) -> dict[int, list[TermPostings | None]]:
+) -> PostingLists:
     """Return where terms stand in each block, given what :func:`read_own` returned of them. Raise DamagedError."""
-    ids = {
-        term: [held[place][0] if place in held else block.bucket_of(term) for place, block in enumerate(blocks)]
+    ids = [
+        held[place][0] if place in held else block.bucket_of(term)
         for term, held in own.items()
-    }
-    wanted = array("q", sorted(set().union(*ids.values())))
+        for place, block in enumerate(blocks)
+    ]
+    data = _read_sound(connection, sql, array("q", sorted(set(ids))))
+    found: list[tuple[bytes, bytes]] = []
+    alone: list[tuple[int, int, bytes, int]] = []
+    rows = iter(ids)
+    for term, held in own.items():
+        wanted = term.to_bytes(8, "little")
+        for place, (block, row) in enumerate(zip(blocks, rows, strict=False)):
+            count, blob = data[row]
+            if place in held:
+                alone.append((len(found), count, blob, block.rows))
+                found.append((b"", b""))
+            else:
+                found.append(pick(blob, wanted, block.rows))
+    if alone:
+        numbers, *described = zip(*alone, strict=True)
+        for number, some in zip(numbers, unpack_all_own(*described), strict=True):
+            found[number] = some
+    positions, codes = zip(*found, strict=True)
+    return PostingLists(
+        tuple(map(len, codes)), np.frombuffer(b"".join(positions), "<u2"), np.frombuffer(b"".join(codes), np.uint8)
+    )
+
+
+def _read_sound(connection: apsw.Connection, sql: PackedStatements, wanted: array[int]) -> dict[int, tuple[int, bytes]]:
+    """Return count and blob of these rows of the table of postings. Raise DamagedError."""
     data: dict[int, tuple[int, bytes]] = {}
     for row, term, count, check_sum, blob in connection.execute(sql.postings, (apsw.carray(wanted),)):
         _require_sound((row, NO_TERM if term is None else term, count), check_sum, blob)
         data[row] = (count, blob)
     if len(data) != len(wanted):
         raise DamagedError("some postings are not there")
-    return {
-        term: [_listed(term, *data[row], place in own[term], block) for place, (row, block) in enumerate(held)]
-        for term, held in ((term, list(zip(rows, blocks, strict=True))) for term, rows in ids.items())
-    }
-
-
-def _listed(term: int, count: int, blob: bytes, is_own: bool, block: Block) -> TermPostings | None:  # noqa: FBT001  # private
-    if is_own:
-        return TermPostings(*_unpack(blob, count, block))
-    found = pick(blob, block.rows, term)
-    return None if found is None else TermPostings(*found)
+    return data
 
 
 def _unpack(blob: bytes, count: int, block: Block) -> tuple[Positions, Codes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from threading import Lock
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import apsw
 import numpy as np
@@ -23,6 +23,9 @@ _ROWS_BYTES = 24 << 20
 _WORDS_BYTES = 32 << 20
 # Words of questions, about 200 bytes each; more are forgotten all at once.
 _MOST_SPELLED = 20_000
+
+#: A word's number, whether it makes pairs with its neighbours, and its term; none where it is not one term.
+Spelled: TypeAlias = tuple[int | None, bool, str]
 
 
 @frozen(eq=False)
@@ -109,8 +112,8 @@ class Cache:
         self._rows: _CostLru[int, Rows] = _CostLru(_ROWS_BYTES)
         self._views: dict[str, tuple[bytes, View]] = {}
         self._words: _CostLru[Hashable, TermBounds] = _CostLru(_WORDS_BYTES)
-        self._spelled: dict[str, tuple[int | None, bool]] = {}
-        #: Look up a word's number and whether it makes pairs, which the tokenizer says; None if it was not asked.
+        self._spelled: dict[str, Spelled] = {}
+        #: Look up what the tokenizer makes of a word; None if it was not asked.
         self.spelled = self._spelled.get
 
     def view(self, connection: apsw.Connection, sql: PackedStatements, state: PackedState) -> View:
@@ -140,7 +143,7 @@ class Cache:
         """Let go of blocks that were made one with others. Who asks an older snapshot reads them again."""
         self._rows.drop(blocks)
 
-    def keep_spelled(self, word: str, spelled: tuple[int | None, bool]) -> None:
+    def keep_spelled(self, word: str, spelled: Spelled) -> None:
         """Keep what the tokenizer says of a word. It says the same in any state and file."""
         if len(self._spelled) >= _MOST_SPELLED:
             self._spelled.clear()

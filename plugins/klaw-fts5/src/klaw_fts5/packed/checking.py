@@ -73,8 +73,8 @@ def _holders(
     """Return the keys of the living rows that hold a term."""
     own = read_own(connection, sql.packed, blocks, [term])
     found: list[int] = []
-    lists = read_postings(connection, sql.packed, blocks, own)[term]
-    for block, some, listed in zip(blocks, keys, lists, strict=True):
-        if listed is not None:
-            found += some[listed.positions[block.living()[listed.positions]]].tolist()
+    lists = read_postings(connection, sql.packed, blocks, own)
+    listed = np.split(lists.positions, np.cumsum(lists.sizes)[:-1])
+    for block, some, positions in zip(blocks, keys, listed, strict=True):
+        found += some[positions[block.living()[positions]]].tolist()
     return sorted(found)

@@ -12,7 +12,7 @@ bridged by postings of code 0), then codes. The rarer ones share a *bucket*, by 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -146,6 +146,32 @@ def unpack_own(data: bytes, rows: int) -> tuple[Positions, Codes]:
     return positions, np.frombuffer(data, np.uint8, offset=size)
 
 
+def unpack_all_own(counts: Sequence[int], blobs: Sequence[bytes], rows: Sequence[int]) -> list[tuple[bytes, bytes]]:
+    """Return positions and codes, in bytes as a bucket has them, of terms' own blobs, without bridges.
+
+    Given are how many postings each has and how many rows its block has. Raise DamagedError.
+    """
+    if any(len(blob) % 2 or not blob for blob in blobs):
+        raise DamagedError("a list of postings does not fit its block")
+    sizes = [len(blob) // 2 for blob in blobs]
+    codes = np.frombuffer(b"".join([blob[size:] for blob, size in zip(blobs, sizes, strict=True)]), np.uint8)
+    steps = np.frombuffer(b"".join([blob[:size] for blob, size in zip(blobs, sizes, strict=True)]), np.uint8)
+    positions = np.cumsum(steps, dtype=np.int64)
+    starts = [0, *accumulate(sizes)]
+    lasts = positions[[end - 1 for end in starts[1:]]]
+    before = np.append(0, lasts[:-1])
+    if (lasts - before >= rows).any():
+        raise DamagedError("a list of postings does not fit its block")
+    positions -= np.repeat(before, sizes)
+    real = codes > 0
+    if np.add.reduceat(real, starts[:-1], dtype=np.int64).tolist() != list(counts):
+        raise DamagedError("a list of postings is not as long as it says")
+    if len(codes) > sum(counts):
+        positions, codes = positions[real], codes[real]
+    listed, coded = positions.astype(_SHORT).tobytes(), codes.tobytes()
+    return [(listed[2 * start : 2 * end], coded[start:end]) for start, end in pairwise([0, *accumulate(counts)])]
+
+
 def pack_buckets(postings: Postings, edges: Sequence[int]) -> Iterator[bytes]:
     """Yield the blob of the terms between each two edges: their number, terms, counts, positions, codes; little-endian.
 
@@ -189,33 +215,32 @@ def unpack_buckets(buckets: Sequence[bytes], rows: int) -> Postings:
     return found
 
 
-def pick(data: bytes, rows: int, term: int) -> tuple[NDArray[np.uint16], Codes] | None:
-    """Return positions and codes of one term of a bucket's blob, None if it is not there. Raise DamagedError."""
+def pick(data: bytes, wanted: bytes, rows: int) -> tuple[bytes, bytes]:
+    """Return positions and codes, as a bucket's blob has them, of a term, given in 8 bytes; nothing if it is not there.
+
+    ``rows`` is how many its block has. Raise DamagedError. A search picks some dozens: no array is made for each.
+    """
     size = int.from_bytes(data[:4], "little")
-    start = 4 + 10 * size
+    counts = 4 + 8 * size
+    found = data.find(wanted, 4, counts)
+    while found > 0 and (found - 4) % 8:
+        found = data.find(wanted, found + 1, counts)
+    start = counts + 2 * size
     if len(data) < start:
         raise DamagedError("a bucket of postings ends early")
-    place = _place(data[4 : 4 + 8 * size], term)
-    if place < 0:
-        return None
-    *earlier, count = np.frombuffer(data, _SHORT, place + 1, 4 + 8 * size).tolist()
-    before = sum(earlier)  # of some dozens: numpy's takes three times as long
+    if found < 0:
+        return b"", b""
+    own = counts + (found - 4) // 4
+    first = sum(data[counts:own:2]) + 256 * sum(data[counts + 1 : own : 2])
+    end = first + data[own] + 256 * data[own + 1]
     total = (len(data) - start) // 3
-    if before + count > total:
+    if not first < end <= total:
         raise DamagedError("a bucket of postings is not as long as it says")
-    positions = np.frombuffer(data, _SHORT, count, start + 2 * before)
-    if not count or positions[-1] >= rows:
+    last = start + 2 * end
+    if data[last - 2] + 256 * data[last - 1] >= rows:
         raise DamagedError("a bucket of postings does not fit its block")
-    return positions, np.frombuffer(data, np.uint8, count, start + 2 * total + before)
-
-
-def _place(terms: bytes, term: int) -> int:
-    """Return which of these terms, of 8 bytes, is this one; -1 if none is. No array is made for it."""
-    wanted = term.to_bytes(8, "little")
-    found = terms.find(wanted)
-    while found % 8 and found > 0:
-        found = terms.find(wanted, found + 1)
-    return found // 8
+    codes = start + 2 * total
+    return data[start + 2 * first : last], data[codes + first : codes + end]
 
 
 @frozen(eq=False)

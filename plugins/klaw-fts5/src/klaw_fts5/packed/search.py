@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from klaw_core import Keys
 from klaw_core.words.query import Term, render
 from klaw_fts5.exact import ExactSearch, Preference, Weights, everyday_from
-from klaw_fts5.packed.blocks import Own, TermPostings, read_own, read_postings
-from klaw_fts5.packed.cache import Cache, TermBounds, TermScores
+from klaw_fts5.knowledge import WordKnowledge, term_text
+from klaw_fts5.packed.blocks import Own, PostingLists, read_own, read_postings
+from klaw_fts5.packed.cache import Cache, Spelled, TermBounds, TermScores
 from klaw_fts5.packed.numbers import term_number
 from klaw_fts5.packed.pairs import pair_number
 from klaw_fts5.packed.postings import OWN
@@ -50,14 +51,13 @@ class _TopRows:
     keys: NDArray[np.int64]
     scores: NDArray[np.float64]
 
-    def as_dict(self) -> dict[int, float]:
-        """Return the scores by key."""
-        return dict(zip(self.keys.tolist(), self.scores.tolist(), strict=True))
-
 
 @frozen(eq=False)
 class PackedSearch:
-    """Asks the packed form, and FTS5 for what it does not know: quoted phrases and the beginnings of words."""
+    """Asks the packed form, and FTS5 for what it does not know: quoted phrases and the beginnings of words.
+
+    ``known`` is what was learned of the collection in this state.
+    """
 
     connection: apsw.Connection
     sql: Statements
@@ -65,10 +65,12 @@ class PackedSearch:
     cache: Cache
     state: PackedState
     view: View
+    known: WordKnowledge = field(factory=WordKnowledge)
     _held: dict[int, TermBounds] = field(init=False, factory=dict)
     _numbers_of_pairs: dict[tuple[str, ...], tuple[int, ...] | None] = field(init=False, factory=dict)
     _compounds: dict[Term, TermScores] = field(init=False, factory=dict)
     _phrases: dict[Term, dict[int, float]] = field(init=False, factory=dict)
+    _best_rows: dict[int, int] = field(init=False, factory=dict)
 
     @cached_property
     def _tokenize(self) -> Tokenizer:
@@ -77,7 +79,8 @@ class PackedSearch:
     def expect(self, terms: Sequence[Term]) -> None:
         """Read at once what is going to be asked about these terms, and the postings of those that may tell."""
         plain = [term.words for term in terms if not (term.prefix or term.literal)]
-        rows = plain + [first + second for first, second in pairwise(words for words in plain if len(words) == 1)]
+        rows = [words for words in plain if len(words) > 1]
+        rows += [first + second for first, second in pairwise([words for words in plain if len(words) == 1])]
         pairs = {pair for words in rows for pair in self._pairs(words) or ()}
         words = {word for term in terms if not term.prefix for word in term.words}
         self._look_up([*pairs, *(number for word in words if (number := self._number(word)) is not None)])
@@ -103,13 +106,14 @@ class PackedSearch:
             found = self._count(term, 1) > 0
             if not found:  # what is asked about next, one by one
                 shorter = islice(Term(term.words).readings(widen=True), 2, None)
-                self._read_all(self._number(reading.words[0]) for reading in shorter)
+                words = (reading.words[0] for reading in shorter)
+                self._read_all(self._number(word) for word in words if not self._is_nowhere(word))
             return found
+        if len(term.words) == 1 and (number := self._number(term.words[0])) is not None:
+            return not self._is_nowhere(term.words[0]) and self._holds(number, 1)
         numbers = [self._number(word) for word in term.words]
         if any(number is not None and not self._holds(number, 1) for number in numbers):
             return False
-        if len(numbers) == 1 and numbers[0] is not None:
-            return True
         if self._is_kept(term):
             return len(self._compound(term).rows) > 0
         return self._is_frequent(term) or len(self._found(term)) > 0
@@ -119,13 +123,15 @@ class PackedSearch:
         enough = everyday_from(self.view.rows)
         if enough > self.view.rows:
             return False
+        if len(term.words) == 1 and not term.prefix and (number := self._number(term.words[0])) is not None:
+            return self._holds(number, enough)
         if self._is_kept(term):
             return len(self._compound(term).rows) >= enough
         if not term.prefix:
             numbers = [self._number(word) for word in term.words]
             if any(number is not None and not self._holds(number, enough) for number in numbers):
                 return False
-            if None not in numbers and (len(numbers) == 1 or self._is_frequent(term)):
+            if None not in numbers and self._is_frequent(term):
                 return True
         return self._count(term, enough) >= enough
 
@@ -136,9 +142,13 @@ class PackedSearch:
 
     def held_by(self, terms: Sequence[Term], keys: Sequence[int], /) -> Iterator[tuple[int, Sequence[int]]]:
         """Yield for each term how many chunks hold it, and which of these, which ascend, do."""
-        wanted = np.array(keys, dtype=np.int64)
-        places, chosen = self.view.find(wanted)
-        rows, wanted = places.astype(np.int32), wanted[chosen]
+        if self._best_rows.keys() >= set(keys):  # asked about what was found just now
+            wanted = np.array(keys, dtype=np.int64)
+            rows = np.array([self._best_rows[key] for key in keys], dtype=np.int32)
+        else:
+            wanted = np.array(keys, dtype=np.int64)
+            places, chosen = self.view.find(wanted)
+            rows, wanted = places.astype(np.int32), wanted[chosen]
         for term in terms:
             number = None if term.prefix or len(term.words) > 1 else self._number(term.words[0])
             if number is None and not self._is_kept(term):
@@ -167,7 +177,9 @@ class PackedSearch:
             self._read_all(number for term in phrases for number in self._pairs(term.words) or ())
             for term in phrases:
                 _raise(best, self._compound(term), preferred.weight)
-        return best.as_dict()
+        keys = best.keys.tolist()
+        self._best_rows.update(zip(keys, best.rows.tolist(), strict=True))
+        return dict(zip(keys, best.scores.tolist(), strict=True))
 
     def _sort_out(self, terms: Sequence[Term]) -> _TermGroups:
         distinct = {(term.words, term.prefix): term for term in terms}.values()  # as FTS5 is asked
@@ -200,13 +212,13 @@ class PackedSearch:
 
         So are three words or more where FTS5 does not take long: postings know each two of them only.
         """
-        pairs = () if term.prefix or term.literal else self._pairs(term.words) or ()
+        pairs = () if term.prefix or term.literal or len(term.words) == 1 else self._pairs(term.words) or ()
         return len(pairs) == 1 or (len(pairs) > 1 and self._is_frequent(term))
 
     def _pairs(self, words: tuple[str, ...]) -> tuple[int, ...] | None:
         """Return the numbers of each two of these words side by side; None if one of them is not kept."""
         if words not in self._numbers_of_pairs:
-            known = [number for number, pairing in map(self._spelled, words) if pairing and number is not None]
+            known = [number for number, pairing, _ in map(self._spelled, words) if pairing and number is not None]
             pairs = tuple(starmap(pair_number, pairwise(known))) if len(known) == len(words) else None
             self._numbers_of_pairs[words] = pairs
         return self._numbers_of_pairs[words]
@@ -264,16 +276,23 @@ class PackedSearch:
             self._phrases[term] = self._exact.best((term,), _MOST_OTHERS, None)
         return self._phrases[term]
 
+    def _is_nowhere(self, word: str) -> bool:
+        """Return whether it is known already, without its postings, that no chunk holds a word."""
+        terms = self.known.terms
+        return terms is not None and bool(term := self._spelled(word)[2]) and term not in terms
+
     def _number(self, word: str) -> int | None:
         """Return the number under which a word is held; None if the tokenizer does not make one word of it."""
         return self._spelled(word)[0]
 
-    def _spelled(self, word: str) -> tuple[int | None, bool]:
-        """Return a word's number, and whether it makes pairs with its neighbours."""
+    def _spelled(self, word: str) -> Spelled:
+        """Return a word's number, whether it makes pairs with its neighbours, and its term."""
         spelled = self.cache.spelled(word)
         if spelled is None:
             terms = self._tokenize(word.encode())
-            spelled = (term_number(terms[0]), makes_pairs(terms[0])) if len(terms) == 1 else (None, False)
+            spelled = (None, False, "")
+            if len(terms) == 1:
+                spelled = term_number(terms[0]), makes_pairs(terms[0]), term_text(terms[0])
             self.cache.keep_spelled(word, spelled)
         return spelled
 
@@ -303,8 +322,8 @@ class PackedSearch:
             self._keep({number: self._counted(held) for number, held in own.items()})
 
     def _counted(self, own: Own) -> TermBounds:
-        listed = sum(count for _, count in own.values())
-        rare = sum(min(OWN, block.rows) for place, block in enumerate(self.view.blocks) if place not in own)
+        listed = sum([count for _, count in own.values()])
+        rare = self.view.rare_rows - sum([min(OWN, self.view.blocks[place].rows) for place in own])
         return TermBounds(max(listed - self.view.dead, 0), listed + rare, own)
 
     def _read_all(self, numbers: Iterable[int | None]) -> None:
@@ -318,7 +337,7 @@ class PackedSearch:
         own = {number: self._held[number].own for number in numbers if self._held[number].scored is None}
         if own:
             lists = read_postings(self.connection, self.sql.packed, self.view.blocks, own)
-            self._keep(dict(zip(lists, self._score(list(lists.values())), strict=True)))
+            self._keep(dict(zip(own, self._score(lists), strict=True)))
 
     def _keep(self, words: Mapping[int, TermBounds]) -> None:
         self._held.update(words)
@@ -334,7 +353,7 @@ class PackedSearch:
         assert held.scored is not None
         return held.scored
 
-    def _score(self, lists: Sequence[Sequence[TermPostings | None]]) -> Iterator[TermBounds]:
+    def _score(self, lists: PostingLists) -> Iterator[TermBounds]:
         """Yield BM25 of the rows that hold each of some terms, in the order of operations in which FTS5 computes it."""
         rows, codes, counts = self.view.join(lists)
         often = self._weights_of_codes().take(codes)

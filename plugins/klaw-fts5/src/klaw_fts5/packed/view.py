@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import accumulate, pairwise
 from math import log
 
@@ -11,8 +12,8 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from klaw_core import Keys
-from klaw_fts5.packed.blocks import Block, Rows, TermPostings
-from klaw_fts5.packed.postings import COLUMNS, MAX_CODES, Integers, Mixes, unmix
+from klaw_fts5.packed.blocks import Block, PostingLists, Rows
+from klaw_fts5.packed.postings import COLUMNS, MAX_CODES, OWN, Integers, Mixes, unmix
 
 # BM25's, as FTS5 has them (https://sqlite.org/fts5.html#the_bm25_function).
 K1, B = 1.2, 0.75
@@ -43,30 +44,35 @@ class View:
     norms: NDArray[np.float64]
     counts: Mixes
 
+    @cached_property
+    def rare_rows(self) -> int:
+        """How many rows of all blocks together can hold a term that has a blob of its own in none of them."""
+        return sum(min(OWN, block.rows) for block in self.blocks)
+
     @property
     def dead(self) -> int:
         """Return how many rows were removed and are still listed."""
         return len(self.keys) - self.rows
 
-    def join(self, lists: Sequence[Sequence[TermPostings | None]]) -> tuple[NDArray[np.int32], Integers, list[int]]:
+    def join(self, lists: PostingLists) -> tuple[NDArray[np.int32], Integers, list[int]]:
         """Return the living rows that hold some terms, given where each stands in each block, and their codes.
 
         Those of one term follow those of another; the last is how many rows hold each.
         """
-        pieces = [(place, some) for held in lists for place, some in enumerate(held) if some is not None]
-        if not pieces:
-            return np.empty(0, np.int32), np.empty(0, np.int64), [0] * len(lists)
-        sizes = [some.count for _, some in pieces]
-        ends = list(accumulate(sum(some.count for some in held if some is not None) for held in lists))
-        rows = np.concatenate([some.positions for _, some in pieces], dtype=np.int32, casting="unsafe")
-        codes = np.concatenate([some.codes for _, some in pieces], dtype=np.int64)
-        rows += np.repeat(np.array([self.starts[place] for place, _ in pieces], np.int32), sizes)
-        codes += np.repeat([MAX_CODES * place for place, _ in pieces], sizes)
+        rows = lists.positions.astype(np.int32)
+        codes = lists.codes.astype(np.int64)
+        many = len(self.blocks)
+        if many > 1:
+            places = np.arange(len(lists.sizes)) % many
+            rows += np.repeat(np.array(self.starts, np.int32)[places], lists.sizes)
+            codes += np.repeat(MAX_CODES * places, lists.sizes)
+        counts = [sum(lists.sizes[first : first + many]) for first in range(0, len(lists.sizes), many)]
         if self.alive is not None:
             living = self.alive[rows]
             before = np.append(0, np.cumsum(living))
-            rows, codes, ends = rows[living], codes[living], before[ends].tolist()
-        return rows, codes, [end - start for start, end in pairwise([0, *ends])]
+            rows, codes = rows[living], codes[living]
+            counts = np.diff(before[np.cumsum(counts)], prepend=0).tolist()
+        return rows, codes, counts
 
     def find(self, keys: Keys) -> tuple[Integers, Integers]:
         """Return the rows that have one of these keys, which ascend, and which of them each has; dead rows too."""
