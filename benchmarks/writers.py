@@ -1,9 +1,9 @@
 """Several processes that write for one agent, or each for an agent of its own, beside the statements alone.
 
-    python benchmarks/writers.py [--processes 4] [--transactions 400] [--dsn postgresql://…]
+    python benchmarks/writers.py [--processes 4] [--transactions 150] [--rounds 3] [--dsn postgresql://…]
 
 A transaction adds a document of two chunks with its words, its vectors (384 dimensions) and their cache, as a save
-does. ``statements`` are those of the same transactions, recorded and sent again by psycopg from processes that do
+does; what is printed is the median of the rounds. ``statements`` are those of the same transactions, recorded and sent again by psycopg from processes that do
 nothing else: what the server and the driver take, and so the most that writers of one agent can reach on this machine.
 Client and server share its processors. Compare figures of one run.
 """
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from multiprocessing import get_context
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -159,10 +160,12 @@ def main() -> None:
     """Write with one process and with several, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--processes", type=int, default=4)
-    parser.add_argument("--transactions", type=int, default=400, help="of each process")
+    parser.add_argument("--transactions", type=int, default=150, help="of each process, in each round")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dsn", default="")
     given = parser.parse_args()
-    count, rows = given.transactions, []
+    numbers = (1, given.processes)
+    taken: dict[int, list[list[float]]] = {processes: [] for processes in numbers}
     with ExitStack() as stack:
         dsn = given.dsn
         if not dsn:
@@ -170,19 +173,30 @@ def main() -> None:
             stack.callback(server.stop)
             server.start()
             dsn = server.dsn
-        for processes in (1, given.processes):
-            shared = timed(processes, lambda number, gate: (_write, (dsn, "one", number, gate, count)))
-            apart = timed(processes, lambda number, gate: (_write, (dsn, f"own-{number}", number, gate, count)))
-            begin, recorded = record(dsn, f"recorded-{processes}", processes * count)
-            parts = [recorded[number * count : (number + 1) * count] for number in range(processes)]
-            alone = timed(processes, lambda number, gate, parts=parts, begin=begin: (
-                _send, (dsn, begin, parts[number], gate)))  # fmt: skip
-            rows.append([processes * count / took for took in (shared, apart, alone)])
+        measure(dsn, "first", 1, given.transactions)  # in empty tables everything takes longer
+        for turn in range(given.rounds):
+            for processes in numbers:
+                taken[processes].append(measure(dsn, f"{turn}-{processes}", processes, given.transactions))
+    rows = {processes: [median(column) for column in zip(*rates, strict=True)] for processes, rates in taken.items()}
     head = ("processes", "one agent", "an agent each", "statements, one agent")
-    shown = [[str(n), *map(figure, row)] for n, row in zip((1, given.processes), rows, strict=True)]
-    ratios = [f"{many / one:.2f} times" for one, many in zip(*rows, strict=True)]
-    print("transactions a second")
+    shown = [[str(processes), *map(figure, row)] for processes, row in rows.items()]
+    one, many = rows.values()
+    print(f"transactions a second, the median of {given.rounds} rounds")
+    ratios = [f"{more / alone:.2f} times" for alone, more in zip(one, many, strict=True)]
     print(table(head, [*shown, ["ratio", *ratios]]))
+
+
+def measure(dsn: str, name: str, processes: int, count: int) -> list[float]:
+    """Return how many transactions a second one agent takes, an agent for each process, and the statements alone."""
+    Writer(dsn, f"one-{name}", 0).prepare()
+    shared = timed(processes, lambda number, gate: (_write, (dsn, f"one-{name}", number, gate, count)))
+    apart = timed(processes, lambda number, gate: (_write, (dsn, f"own-{name}-{number}", number, gate, count)))
+    begin, recorded = record(dsn, f"recorded-{name}", processes * count)
+    parts = [recorded[number * count : (number + 1) * count] for number in range(processes)]
+    alone = timed(processes, lambda number, gate: (_send, (dsn, begin, parts[number], gate)))
+    if processes == 1:  # that is the same
+        shared = apart = (shared + apart) / 2
+    return [processes * count / took for took in (shared, apart, alone)]
 
 
 if __name__ == "__main__":
