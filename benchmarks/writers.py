@@ -3,9 +3,9 @@
     python benchmarks/writers.py [--processes 4] [--transactions 150] [--rounds 3] [--dsn postgresql://…]
 
 A transaction adds a document of two chunks with its words, its vectors (384 dimensions) and their cache, as a save
-does; what is printed is the median of the rounds. ``statements`` are those of the same transactions, recorded and sent again by psycopg from processes that do
+does. ``statements`` are those of the same transactions, recorded and sent again by psycopg from processes that do
 nothing else: what the server and the driver take, and so the most that writers of one agent can reach on this machine.
-Client and server share its processors. Compare figures of one run.
+What is printed is the median of the rounds. Client and server share its processors. Compare figures of one run.
 """
 
 from __future__ import annotations
