@@ -15,17 +15,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import groupby
-from pathlib import PurePosixPath
 from typing import Any
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from klaw_core.conversations.source import CONVERSATIONS
 from klaw_core.embedding.token_estimate import estimate_tokens
 from klaw_core.errors import KlawError, PluginContractError, isolated
-from klaw_core.interfaces.extension import ArrangingExtension, ContextExtension, Extension, GatingExtension
-from klaw_core.searching.snippets import make_snippet
+from klaw_core.interfaces.extension import Extension
+from klaw_core.searching.snippets import show_text
 from klaw_core.values.context import Context, ContextItem, ContextPart, ContextQuestion
 from klaw_core.values.search import SearchResult, SearchResults
 
@@ -38,6 +38,8 @@ _MAX_CHUNKS = 50
 # note most of the time; a message says what it says in a few sentences, whatever its rank.
 _SHARES = (0.4, 0.2)
 _SHARE = 0.1
+# Of texts, which are counted several times in a context, and found again by later questions.
+_COUNTS_KEPT = 2048
 # What a cut text keeps at least, and what of one is worth showing where no more fits.
 _KEPT_TOKENS = 80
 _FEWEST_TOKENS = 24
@@ -52,7 +54,6 @@ def build_context(
     question: ContextQuestion,
     extensions: Sequence[tuple[str, Extension]],
     search: Callable[[str, int], SearchResults],
-    count_tokens: Callable[[str], int] | None = None,
     *,
     part: ContextPart | None = None,
 ) -> Context:
@@ -73,7 +74,7 @@ def build_context(
             items += [_chunk_item(result, rank) for rank, result in enumerate(found)]
             builder.notices += [notice for notice in found.notices if not is_answered or notice not in found.hints]
     items = builder.arranged([item for item in items if not item.source or item.source not in question.seen])
-    packer = _Packer(question, count_tokens or _estimate)
+    packer = _Packer(question)
     stable, volatile = (packer.pack(name, items) if part in {None, name} else "" for name in _PARTS)
     notices = tuple(dict.fromkeys(builder.notices))
     return Context(stable, volatile, packer.used, tuple(packer.taken), notices, declined)
@@ -89,31 +90,34 @@ class _Builder:
 
     def declined(self) -> str:
         """Return why nothing is looked up; empty if something is. An extension that fails declines nothing."""
-        for name, extension in self.extensions:
-            if isinstance(extension, GatingExtension):
-                with self._failing(name, f"{name} could not decide whether to search"):
-                    if why := extension.declines(self.question):
-                        return str(why)
+        for name, declines in self._having("declines"):
+            with self._failing(name, f"{name} could not decide whether to search"):
+                if why := declines(self.question):
+                    return str(why)
         return ""
 
     def offered(self) -> list[ContextItem]:
         """Return what the extensions offer."""
         items: list[ContextItem] = []
-        for name, extension in self.extensions:
-            if isinstance(extension, ContextExtension):
-                with self._failing(name, f"results of {name} left out"):
-                    items += _checked(name, extension.offer(self.question))
+        for name, offer in self._having("offer"):
+            with self._failing(name, f"results of {name} left out"):
+                items += _checked(name, offer(self.question))
         return items
 
     def arranged(self, items: list[ContextItem]) -> list[ContextItem]:
         """Return the items as the extensions edit them; as they were, where one fails. Stable ones are not edited."""
         stable = [item for item in items if item.part == "stable"]
         volatile = [item for item in items if item.part == "volatile"]
-        for name, extension in self.extensions:
-            if isinstance(extension, ArrangingExtension):
-                with self._failing(name, f"{name} could not arrange the items"):
-                    volatile = _checked(name, extension.arrange(self.question, tuple(volatile)))
+        for name, arrange in self._having("arrange"):
+            with self._failing(name, f"{name} could not arrange the items"):
+                volatile = _checked(name, arrange(self.question, tuple(volatile)))
         return stable + volatile
+
+    def _having(self, method: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """Yield this method of the extensions that have it. To ask their Protocols takes twenty times as long."""
+        for name, extension in self.extensions:
+            if (found := getattr(extension, method, None)) is not None:
+                yield name, found
 
     @contextmanager
     def _failing(self, name: str, what: str) -> Iterator[None]:
@@ -134,10 +138,11 @@ def _checked(name: str, offered: Iterable[Any]) -> list[ContextItem]:
 def _chunk_item(result: SearchResult, rank: int) -> ContextItem:
     """Return a chunk as an item: its text, and where it stands; of a conversation only the day, which costs less."""
     place = f"{result.path}:{result.start_line}-{result.end_line}"
-    label = ", ".join(filter(None, (place, " > ".join(result.heading))))
-    share = _SHARES[rank] if rank < len(_SHARES) else _SHARE
     if result.origin == CONVERSATIONS:
-        label, share = PurePosixPath(result.path).stem, _SHARE
+        label, share = result.path[result.path.rfind("/") + 1 :].removesuffix(".jsonl"), _SHARE
+    else:
+        label = ", ".join(filter(None, (place, " > ".join(result.heading))))
+        share = _SHARES[rank] if rank < len(_SHARES) else _SHARE
     text = _indented(result.content.strip())
     return ContextItem(text, "volatile", CHUNK_PRIORITY, "Chunks", place, result.created_at, label=label, share=share)
 
@@ -147,8 +152,9 @@ def _indented(text: str) -> str:
     return "\n  ".join(text.splitlines())
 
 
-def _estimate(text: str) -> int:
-    return estimate_tokens([text])[0]
+@lru_cache(_COUNTS_KEPT)
+def _count(text: str) -> int:
+    return estimate_tokens((text,))[0]
 
 
 @define(eq=False)
@@ -156,81 +162,115 @@ class _Packer:
     """Fills parts until the budget is used up."""
 
     question: ContextQuestion
-    count_tokens: Callable[[str], int]
     used: int = 0
     taken: list[ContextItem] = field(factory=list)
 
     def pack(self, part: ContextPart, items: Iterable[ContextItem]) -> str:
         """Return the part as Markdown, empty if nothing fits."""
         room = self.question.budget - self.used
-        chosen: list[ContextItem] = []
-        text, spare = "", 0
+        block = _Block(part)
+        spare = 0
         for item in sorted((item for item in items if item.part == part), key=lambda item: item.priority):
-            cut, allowed = self._cut_to_share(item, room)
-            longer = _render(part, [*chosen, cut])
-            spared = spare + allowed - self.count_tokens(cut.text)
-            if self.count_tokens(longer) + spared > room:
-                if (last := self._cut_to_fit(part, chosen, item, room - spare)) is not None:
-                    chosen.append(last)
-                    text = _render(part, chosen)
+            cut, spared = self._cut_to_share(item, room)
+            grown = block.with_item(cut)
+            if grown.tokens + spare + spared > room:
+                if (last := self._cut_to_fit(block, item, room - spare)) is not None:
+                    block = block.with_item(last)
                 break
-            chosen.append(cut)
-            text, spare = longer, spared
-        if chosen:
-            self.used += self.count_tokens(text)
-            self.taken += chosen
-        return text
+            block = grown
+            spare += spared
+        if not block.items:
+            return ""
+        self.used += block.tokens
+        self.taken += block.items
+        return block.render()
 
     def _cut_to_share(self, item: ContextItem, room: int) -> tuple[ContextItem, int]:
-        """Return an item that takes no more than its share of the room, and how many tokens it is counted as."""
-        whole = self.count_tokens(item.text)
-        most = whole if item.share is None else max(_KEPT_TOKENS, int(item.share * room))
-        return (item, whole) if whole <= most else (self._cut(item, most), most)
+        """Return an item that takes no more than its share of the room, and how many tokens of that it leaves."""
+        if item.share is None:
+            return item, 0
+        most = max(_KEPT_TOKENS, int(item.share * room))
+        if len(item.text) <= most or _count(item.text) <= most:
+            return item, 0
+        cut = self._cut(item, most)
+        return cut, most - _count(cut.text)
 
-    def _cut_to_fit(
-        self, part: ContextPart, chosen: Sequence[ContextItem], item: ContextItem, room: int
-    ) -> ContextItem | None:
+    def _cut_to_fit(self, block: _Block, item: ContextItem, room: int) -> ContextItem | None:
         """Return as much of an item as there is room for; None if that is little, or the item is never cut."""
         if item.share is None:
             return None
-        left = room - self.count_tokens(_render(part, [*chosen, evolve(item, text="")]))
+        left = room - block.with_item(evolve(item, text="")).tokens
         cut = self._cut(item, left) if left >= _FEWEST_TOKENS else item
-        return cut if self.count_tokens(_render(part, [*chosen, cut])) <= room else None
+        return cut if block.with_item(cut).tokens <= room else None
 
     def _cut(self, item: ContextItem, most: int) -> ContextItem:
         """Return an item of at most so many tokens: its speaker, and the stretch that the message asks for."""
         said_so = item.source.startswith(f"{CONVERSATIONS}/") and _SPEAKER.match(item.text)
         speaker = said_so[0] if said_so else ""
         said = item.text[len(speaker) :]
-        most -= self.count_tokens(speaker)
-        characters = len(said) * most // max(self.count_tokens(said), 1)
+        most -= _count(speaker)
+        characters = len(said) * most // max(_count(said), 1)
+        shown = show_text(said, self.question.message)
         while characters >= _FEWEST_TOKENS:
-            snippet = make_snippet(said, self.question.message, characters).text
-            if (tokens := self.count_tokens(snippet)) <= most:
+            snippet = shown.snippet(characters).text
+            if (tokens := _count(snippet)) <= most:
                 return evolve(item, text=speaker + _indented(snippet))
             characters = min(characters - 1, characters * most // tokens)
         return item
 
 
-def _render(part: ContextPart, items: Sequence[ContextItem]) -> str:
-    """Return items as lists, each under its heading, below the title of the part."""
-    blocks = [
-        f"### {heading}\n\n" + "\n".join(_lines(_in_time(list(group))))
-        for heading, group in groupby(items, key=lambda item: item.heading)
-    ]
-    return "\n\n".join([_TITLES[part], *blocks])
+@frozen(eq=False)
+class _Block:
+    """The items of a part as Markdown: lists, each under its heading, below the title of the part.
+
+    Tokens are added up line by line, which is exact, since no token of the estimate holds white space. ``labels`` are
+    the tokens of the labels of the last list, which begins at the item ``first``; another item may change which of them
+    are shown.
+    """
+
+    part: ContextPart
+    items: tuple[ContextItem, ...] = ()
+    tokens: int = 0
+    labels: int = 0
+    first: int = 0
+
+    def with_item(self, item: ContextItem) -> _Block:
+        """Return the block with one more item at its end."""
+        items = (*self.items, item)
+        tokens = self.tokens + 1 + _count(item.text + item.note)
+        if self.items and self.items[-1].heading == item.heading:
+            tokens, first = tokens - self.labels, self.first
+        else:
+            tokens, first = tokens + _count(f"### {item.heading}"), len(self.items)
+            tokens += 0 if self.items else _count(_TITLES[self.part])
+        shown = _shown_labels(_in_time(items[first:]))
+        labels = sum(_count(f"[{label}]") for label in shown if label)
+        return _Block(self.part, items, tokens + labels, labels, first)
+
+    def render(self) -> str:
+        """Return the Markdown."""
+        blocks = [
+            f"### {heading}\n\n" + "\n".join(_lines(_in_time(list(group))))
+            for heading, group in groupby(self.items, key=lambda item: item.heading)
+        ]
+        return "\n\n".join([_TITLES[self.part], *blocks])
 
 
 def _lines(items: Sequence[ContextItem]) -> Iterator[str]:
-    """Yield items as lines of a list; a label is not repeated on the next line."""
+    """Yield items as lines of a list."""
+    for item, label in zip(items, _shown_labels(items), strict=True):
+        yield f"- [{label}] {item.text}{item.note}" if label else f"- {item.text}{item.note}"
+
+
+def _shown_labels(items: Sequence[ContextItem]) -> Iterator[str]:
+    """Yield the labels of items of a list: an empty one where it would be that of the line before."""
     previous = ""
     for item in items:
-        text = item.text + item.note
-        yield f"- [{item.label}] {text}" if item.label not in {"", previous} else f"- {text}"
+        yield "" if item.label == previous else item.label
         previous = item.label
 
 
-def _in_time(items: list[ContextItem]) -> list[ContextItem]:
+def _in_time(items: Sequence[ContextItem]) -> list[ContextItem]:
     """Return the items of a group as they are shown: in their order, but those that ask for it the latest first."""
     timed = [item for item in items if item.newest_first and item.created_at is not None]
     latest = iter(sorted(timed, key=lambda item: item.created_at or _NEVER, reverse=True))

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
 if TYPE_CHECKING:
     from klaw_core.values.search import SearchResult
@@ -65,34 +65,66 @@ class Snippet:
 
 @frozen(eq=False, repr=False)
 class _Terms:
-    """What to look for: whole words, beginnings of words, and pairs of CJK characters."""
+    """What to look for: whole words, beginnings of words, and pairs of CJK characters.
+
+    ``beginnings`` are those of the stems: most words of a text have another. ``known`` has the terms that words of
+    texts satisfy: texts repeat most of theirs.
+    """
 
     words: frozenset[str]
     stems: frozenset[str]
     cjk: frozenset[str]
     longest_stem: int
+    beginnings: frozenset[str]
+    known: dict[str, str] = field(factory=dict, init=False)
 
     def match(self, word: str) -> str:
         """Return the term that a folded word satisfies, or an empty string."""
         if word in self.words:
             return word
+        if word[:_SHORTEST_STEM] not in self.beginnings:
+            return ""
         for length in range(_SHORTEST_STEM, min(len(word), self.longest_stem) + 1):
             if word[:length] in self.stems:
                 return word[:length]
         return ""
 
-    @cached_property
-    def of_ascii(self) -> re.Pattern[str]:
-        """What matches in a text of ASCII in lower case: whole words as the first group, beginnings as the second."""
-        words, stems = "|".join(map(re.escape, self.words)), "|".join(map(re.escape, sorted(self.stems, key=len)))
-        return re.compile(rf"(?<!\w)(?:({words or '(?!)'})(?!\w)|({stems or '(?!)'})\w*)")
 
-
-@frozen(eq=False, repr=False)
-class _Match:
+class _Match(NamedTuple):
     start: int
     end: int
     term: str
+
+
+@frozen(eq=False, repr=False)
+class ShownText:
+    """A text as snippets show it, and what a question asks for in it. Snippets of several lengths share it."""
+
+    text: str
+    matches: Sequence[_Match]
+
+    def snippet(self, max_characters: int = SNIPPET_CHARACTERS, choose: ChooseWindow | None = None) -> Snippet:
+        """Return a snippet of it; see :func:`make_snippet`."""
+        text, matches = self.text, self.matches
+        if len(text) <= max_characters:
+            return Snippet(text, _joined(matches))
+        if matches or choose is None:
+            first, last = _densest(matches, max_characters - 2 * len(_ELLIPSIS))
+            start, end = _window(text, first, last, max_characters)
+        else:
+            windows = _windows(text, max_characters)
+            start, end = windows[choose([text[first:last] for first, last in windows]) or 0]
+        shown = [match for match in matches if start <= match.start and match.end <= end]
+        before, after = (_ELLIPSIS if start else ""), (_ELLIPSIS if end < len(text) else "")
+        shift = len(before) - start
+        marks = tuple((first + shift, last + shift) for first, last in _joined(shown))
+        return Snippet(f"{before}{text[start:end]}{after}", marks)
+
+
+def show_text(content: str, query: str) -> ShownText:
+    """Return a text as snippets show it, with the words of the query marked in it."""
+    text = _shown(content).strip()
+    return ShownText(text, list(_matches(text, _terms(query))))
 
 
 def make_snippet(
@@ -105,21 +137,7 @@ def make_snippet(
     ellipsis, and the text never exceeds ``max_characters`` (at least 20). Without any matching word it is the
     window that ``choose`` chooses, or the beginning. Time is linear in the content.
     """
-    text = _shown(content).strip()
-    matches = list(_matches(text, _terms(query)))
-    if len(text) <= max_characters:
-        return Snippet(text, _joined(matches))
-    if matches or choose is None:
-        first, last = _densest(matches, max_characters - 2 * len(_ELLIPSIS))
-        start, end = _window(text, first, last, max_characters)
-    else:
-        windows = _windows(text, max_characters)
-        start, end = windows[choose([text[first:last] for first, last in windows]) or 0]
-    shown = [match for match in matches if start <= match.start and match.end <= end]
-    before, after = (_ELLIPSIS if start else ""), (_ELLIPSIS if end < len(text) else "")
-    shift = len(before) - start
-    marks = tuple((first + shift, last + shift) for first, last in _joined(shown))
-    return Snippet(f"{before}{text[start:end]}{after}", marks)
+    return show_text(content, query).snippet(max_characters, choose)
 
 
 def snippet_of(
@@ -183,13 +201,14 @@ def _terms(query: str) -> _Terms:
     stems = frozenset(stem for word in telling if (stem := _stem(word)))
     runs = [token["cjk"] for token in tokens if token["cjk"]]
     pairs = frozenset(run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1)))
-    return _Terms(frozenset(telling), stems, pairs, max(map(len, stems), default=0))
+    beginnings = frozenset(stem[:_SHORTEST_STEM] for stem in stems)
+    return _Terms(frozenset(telling), stems, pairs, max(map(len, stems), default=0), beginnings)
 
 
 def _tokens(text: str) -> Iterator[re.Match[str]]:
     """Yield the words and the runs of CJK characters of a text."""
-    pattern = _word_or_cjk() if max(text, default="") >= _FIRST_CJK else _WORD
-    return pattern.finditer(text)
+    has_cjk = not text.isascii() and max(text) >= _FIRST_CJK
+    return (_word_or_cjk() if has_cjk else _WORD).finditer(text)
 
 
 @cache
@@ -215,15 +234,16 @@ def _fold(word: str) -> str:
 
 def _matches(text: str, terms: _Terms) -> Iterator[_Match]:
     """Yield every match, in order of where it starts."""
-    if text.isascii():  # in a quarter of the time
-        for found in terms.of_ascii.finditer(text.lower()):
-            yield _Match(found.start(), found.end(), found[1] or found[2])
-        return
+    known = terms.known
     for token in _tokens(text):
-        if token["cjk"]:
+        if token.lastgroup:
             yield from _pairs(token[0], token.start(), terms.cjk)
-        elif term := terms.match(_fold(token[0])):
-            yield _Match(token.start(), token.end(), term)
+            continue
+        word = token[0]
+        if (term := known.get(word)) is None:
+            term = known[word] = terms.match(_fold(word))
+        if term:
+            yield _Match(*token.span(), term)
 
 
 def _pairs(run: str, offset: int, wanted: frozenset[str]) -> Iterator[_Match]:

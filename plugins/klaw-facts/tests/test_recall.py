@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import UTC, datetime, timedelta
 
+import pytest
+from attrs import evolve
+
+from klaw_core import ContextItem, ContextQuestion
 from klaw_facts import Facts
 from klaw_facts.extracting.rules import category_of
 from klaw_facts.index import FactIndex
+from klaw_facts.options import FactsOptions
+from klaw_facts.recall import Recall
 
 
 @pytest.mark.parametrize(
@@ -100,3 +106,13 @@ def test_the_digest_of_a_day_is_for_questions_about_the_day(open_memory, say, qu
     memory.index()
     memory.extension(Facts).compress()
     assert ("### What was said on a day" in memory.context(question).volatile) == is_shown
+
+
+def test_a_chunk_of_a_conversation_keeps_everything_but_is_shown_by_its_line():
+    day = datetime(2026, 2, 23, tzinfo=UTC)
+    source = "conversations/telegram_42/2026-02-23.jsonl:7-8"
+    item = ContextItem("Ada: hi", "volatile", 20, "Chunks", source, day, label="2026-02-23", note=" (old)", share=0.1)
+    note = evolve(item, source="notes/a.md:7-8")
+    recall = Recall(None, None, FactsOptions(), lambda _digest: ())
+    shown = evolve(item, created_at=day + timedelta(microseconds=7), newest_first=True)
+    assert list(recall.arrange(ContextQuestion("Who?"), [item, note])) == [shown, note]

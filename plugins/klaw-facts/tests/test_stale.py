@@ -40,6 +40,11 @@ def marked(question, *texts):
             "I increased the annual budget for sneakers to $650.",
         ),
         (
+            "WHEN is the deadline of the FIRST SPRINTS?",
+            "THE FIRST SPRINT HAS A DEADLINE OF APRIL 1, 2024.",
+            "The Deadline of the First Sprint MOVED to April 5, 2024.",
+        ),
+        (
             "Сколько книг в моей библиотеке дома?",
             "В моей библиотеке дома 45 книг.",
             "Теперь в моей библиотеке дома 52 книг.",

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,7 @@ ARMS: Mapping[str, str] = {"chunks": "", "marks": "none", "facts": "rules", "dig
 _WORD = re.compile(r"\w+")
 _MARKS = ("(perhaps outdated:", "no longer true", "(was ")
 _CHUNKS_SEARCHED = 50  # as many as a context asks for
+_TIMED = 3  # times, in turns; the median counts, since other processes run as well
 _EXTENSION = "facts"
 _TABLE = {"extensions": {_EXTENSION: {"extractor": "none"}}}
 
@@ -188,12 +190,8 @@ class _Asker:
     facts: Any
 
     def ask(self, question: Question) -> Answered:
-        self.memory.search(question.text, _CHUNKS_SEARCHED)  # what is kept of a question is there for both
-        began = time.perf_counter()
-        self.memory.search(question.text, _CHUNKS_SEARCHED)
-        searched = time.perf_counter()
         contexts = {BUDGETS[-1]: self.memory.context(question.text, budget=BUDGETS[-1])}
-        ended = time.perf_counter()
+        times = [self._times(question.text) for _ in range(_TIMED)]  # of what was asked before
         contexts |= {budget: self.memory.context(question.text, budget=budget) for budget in BUDGETS[:-1]}
         largest = contexts[BUDGETS[-1]]
         shown = {id(item): self.messages_of(item) for context in contexts.values() for item in context.items}
@@ -207,9 +205,16 @@ class _Asker:
             self._updates(question, largest, shown) if question.current and question.outdated else {},
             not question.current and not marked.isdisjoint(question.gold),
             bool(largest.declined),
-            searched - began,
-            ended - searched,
+            *(median(column) for column in zip(*times, strict=True)),
         )
+
+    def _times(self, text: str) -> tuple[float, float]:
+        """Return the seconds that a search takes, and a context."""
+        began = time.perf_counter()
+        self.memory.search(text, _CHUNKS_SEARCHED)
+        searched = time.perf_counter()
+        self.memory.context(text, budget=BUDGETS[-1])
+        return searched - began, time.perf_counter() - searched
 
     def messages_of(self, item: ContextItem) -> frozenset[str]:
         """Return the ids of the messages that an item shows."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from attrs import define, evolve
+from attrs import define, field, frozen
 
 from klaw_core import Condition, ContextItem, ContextQuestion, KlawError, estimate_tokens
 from klaw_facts.decay import freshness
@@ -44,6 +44,39 @@ _OF_DAYS = content_words(
 )
 
 
+@frozen(eq=False)
+class _Candidates:
+    """What a state has for contexts, found once for as long as nobody writes.
+
+    ``stated``: what a person or an agent stated, or a model found. ``changed``: what rules took, if it has replaced
+    another value or was replaced later, with its words and those of what it replaced: the rest a chunk says as well.
+    """
+
+    pinned: tuple[Fact, ...]
+    stated: tuple[Fact, ...]
+    changed: tuple[tuple[Fact, frozenset[str]], ...]
+
+    @classmethod
+    def of(cls, state: State) -> _Candidates:
+        """Return those of a state."""
+        facts = state.facts.values()
+        replaced: dict[str, frozenset[str]] = {}
+        for fact in facts:
+            if fact.ended_by:
+                replaced[fact.ended_by] = replaced.get(fact.ended_by, frozenset()) | content_words(_words_of(fact))
+        ruled = [fact for fact in facts if fact.made_by == "rules" and (fact.ended_by or fact.id in replaced)]
+        return cls(
+            tuple(fact for fact in facts if fact.is_pinned),
+            tuple(fact for fact in facts if fact.made_by != "rules"),
+            tuple((fact, replaced.get(fact.id, frozenset()) | content_words(_words_of(fact))) for fact in ruled),
+        )
+
+    def fitting(self, message: str) -> list[Fact]:
+        """Return what may be offered for a message."""
+        asked = content_words(message)
+        return [*self.stated, *(fact for fact, words in self.changed if words & asked)]
+
+
 @define(eq=False)
 class Recall:
     """Offers facts for contexts and edits what is offered. ``read_quote`` returns the text of a place, or None."""
@@ -53,6 +86,12 @@ class Recall:
     options: FactsOptions
     digest_lines: Callable[[Digest], Sequence[str]]
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _kept: tuple[State, _Candidates] | None = field(default=None, init=False)
+
+    def _candidates(self, state: State) -> _Candidates:
+        if self._kept is None or self._kept[0] is not state:
+            self._kept = (state, _Candidates.of(state))
+        return self._kept[1]
 
     def declines(self, question: ContextQuestion) -> str:
         """Return why a message needs nothing from memory; empty if something should be looked up."""
@@ -68,11 +107,11 @@ class Recall:
             return
         moment = question.as_of or self.now()
         yield from self._ended(state, question.seen, moment)
-        pinned = [fact for fact in state.visible(moment).values() if fact.is_pinned][:_MOST_PINNED]
+        pinned = [fact for fact in self._candidates(state).pinned if fact.is_visible_at(moment)][:_MOST_PINNED]
         for fact in pinned:
             yield self._item(state, fact, _PINNED, moment)
         if question.message.strip():
-            for fact in self._found(question, moment):
+            for fact in self._found(state, question, moment):
                 if fact not in pinned:
                     yield self._item(state, fact, _FOUND, moment)
             yield from self._days(state, question, moment)
@@ -93,30 +132,15 @@ class Recall:
                 return
             yield ContextItem(line, "stable", 1, _PROFILE, path_of(name))
 
-    def _found(self, question: ContextQuestion, moment: datetime) -> list[Fact]:
+    def _found(self, state: State, question: ContextQuestion, moment: datetime) -> list[Fact]:
         """Return the facts that fit a message: those within the cut of the best one, weighed by age.
 
-        What rules took is among them only if it has replaced another value, or was replaced later, and it or what it
-        replaced shares a word with the message: the rest a chunk says as well. Where there is nothing else, nothing is
-        searched.
+        Where there is nothing to offer, nothing is searched.
         """
-        asked = content_words(question.message)
-        state = self.journal.state(question.known_at)
-        replaced: dict[str, frozenset[str]] = {}
-        for fact in state.facts.values():
-            if fact.ended_by:
-                replaced[fact.ended_by] = replaced.get(fact.ended_by, frozenset()) | content_words(_words_of(fact))
-        wanted = {
-            fact.id
-            for fact in state.visible(moment).values()
-            if fact.made_by != "rules"
-            or (
-                (fact.id in replaced or fact.ended_by)
-                and asked & (replaced.get(fact.id, frozenset()) | content_words(_words_of(fact)))
-            )
-        }
-        if not wanted:
+        fitting = self._candidates(state).fitting(question.message)
+        if not any(fact.is_visible_at(moment) for fact in fitting):
             return []
+        wanted = {fact.id for fact in fitting}
         try:
             ranked = self._search(question, words_only=self.options.is_classic)
         except KlawError:
@@ -157,8 +181,10 @@ class Recall:
                 yield ContextItem(f"no longer true: {fact.text}", "volatile", _ENDED, HEADING, "", _shown_at(fact))
 
     def _days(self, state: State, question: ContextQuestion, moment: datetime) -> Iterator[ContextItem]:
+        if not state.digests or content_words(question.message) - _OF_DAYS:
+            return
         when = resolve(question.message, moment)
-        if when is None or content_words(question.message) - _OF_DAYS:
+        if when is None:
             return
         days = [
             digest
@@ -203,7 +229,9 @@ def _by_time(item: ContextItem) -> ContextItem:
     moment = item.created_at
     if moment is not None and line.isdigit():
         moment += timedelta(microseconds=int(line))
-    return evolve(item, created_at=moment, newest_first=True)
+    # For each of fifty chunks `evolve` would take as long as the marks.
+    given = (item.text, item.part, item.priority, item.heading, item.source, moment, True, item.label, item.note)
+    return ContextItem(*given, share=item.share)
 
 
 def _shown_at(fact: Fact) -> datetime | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
 
 from attrs import evolve, frozen
 
@@ -17,20 +19,17 @@ from klaw_facts.extracting.sentences import sentences
 
 _MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 _COUNT, _DATE, _TIME, _MONEY, _SHARE = "count", "date", "time", "money", "share"
-# Each kind is taken out of a sentence before the next is looked for; what is left are counts.
+# Each kind is taken out of a sentence, in lower case, before the next is looked for; what is left are counts.
 _KINDS: Mapping[str, re.Pattern[str]] = {
     _DATE: re.compile(
         rf"\b(?:{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}\.? {_MONTH}|\d{{4}}-\d\d-\d\d|\d{{1,2}}/\d{{1,2}})\b"
         r"|\b\d{1,2} (?:январ|феврал|март|апрел|ма[йя]|июн|июл|август|сентябр|октябр|ноябр|декабр)\w*|\d{1,2}月\d{1,2}[日号]",
-        re.IGNORECASE,
     ),
-    _TIME: re.compile(r"\b\d{1,2}(?::\d\d)? ?(?:am|pm)\b|\b\d{1,2}:\d\d\b|\d{1,2}[点點]", re.IGNORECASE),
+    _TIME: re.compile(r"\b\d{1,2}(?::\d\d)? ?(?:am|pm)\b|\b\d{1,2}:\d\d\b|\d{1,2}[点點]"),
     _MONEY: re.compile(r"[$€£¥]\d(?:[\d,.]*\d)?|\d(?:[\d,.]*\d)? ?(?:евро|руб|元|块)"),
     _SHARE: re.compile(r"\b\d+(?:\.\d+)? ?%"),
 }
-_COUNTED = re.compile(
-    r"\b(\d[\d,.]*)(?:\s+(?:total|new|more|different|project|of|the))?[ -]?([^\W\d_]{2,})", re.IGNORECASE
-)
+_COUNTED = re.compile(r"\b(\d[\d,.]*)(?:\s+(?:total|new|more|different|project|of|the))?[ -]?([^\W\d_]{2,})")
 _ASKED: Mapping[str, re.Pattern[str]] = {
     _COUNT: re.compile(r"how many|number of|сколько|多少|几", re.IGNORECASE),
     _DATE: re.compile(r"\bwhen\b|\bdates?\b|deadline|\bdays?\b|schedul|когда|срок|什么时候|何时|日期", re.IGNORECASE),
@@ -56,12 +55,15 @@ _STOP = frozenset(
     )
 )
 _SHARED_WORDS = 3
+# Questions of one person meet the same chunks again and again.
+_SENTENCES_KEPT = 4096
 _MOST_ITEMS = 20  # as many as a usual budget takes; more would cost time in each context
 
 
 @frozen
 class _Statement:
     item: int
+    moment: datetime
     words: frozenset[str]
     values: Mapping[str, frozenset[str]]
     is_change: bool
@@ -73,29 +75,45 @@ def mark_stale(items: Sequence[ContextItem], question: str) -> list[ContextItem]
     asked = content_words(question)
     if not kinds or len(asked) < _SHARED_WORDS:
         return list(items)
-    dated = [index for index, item in enumerate(items) if item.newest_first and item.created_at is not None]
+    dated = [(index, item) for index, item in enumerate(items) if item.newest_first and item.created_at is not None]
     statements = [
         statement
-        for index in dated[:_MOST_ITEMS]
-        if _DIGIT.search(items[index].text)
-        for sentence in sentences(items[index].text)
-        if _DIGIT.search(sentence.text) and (statement := _statement(index, sentence.text, kinds, asked))
+        for index, item in dated[:_MOST_ITEMS]
+        if item.created_at is not None and _may_state(item.text, asked)
+        for sentence in _sentences(item.text)
+        if _may_state(sentence, asked)
+        and (statement := _statement(index, item.created_at, sentence, kinds, asked)) is not None
     ]
     overtaken: dict[int, int] = {}
-    for new in statements:
-        for old in statements if new.is_change else ():
-            if _is_later(items[new.item], items[old.item]) and _overtakes(new, old):
-                overtaken.setdefault(old.item, new.item)
+    for new in (statement for statement in statements if statement.is_change):
+        for old in statements:
+            if old.moment < new.moment and old.item not in overtaken and _overtakes(new, old):
+                overtaken[old.item] = new.item
     return [_marked(item, items[overtaken[index]]) if index in overtaken else item for index, item in enumerate(items)]
 
 
-def _statement(item: int, text: str, kinds: frozenset[str], asked: frozenset[str]) -> _Statement | None:
+@lru_cache(_SENTENCES_KEPT // 4)
+def _sentences(text: str) -> tuple[str, ...]:
+    return tuple(sentence.text for sentence in sentences(text))
+
+
+def _may_state(text: str, asked: frozenset[str]) -> bool:
+    """Return False if a text has no quantity, or too few words of the question: most have, and this takes little."""
+    if not _DIGIT.search(text):
+        return False
+    folded = text.casefold()
+    return sum(word in folded for word in asked) >= _SHARED_WORDS
+
+
+def _statement(
+    item: int, moment: datetime, text: str, kinds: frozenset[str], asked: frozenset[str]
+) -> _Statement | None:
     """Return what a sentence says about the question, None if it names nothing that is asked for."""
     words = content_words(text) & asked
     if len(words) < _SHARED_WORDS:
         return None
-    values = {kind: found for kind, found in _quantities(text).items() if _kind(kind) in kinds}
-    return _Statement(item, words, values, _CHANGE.search(text) is not None) if values else None
+    values = {kind: found for kind, found in _quantities(text, kinds).items() if _kind(kind) in kinds}
+    return _Statement(item, moment, words, values, _speaks_of_change(text)) if values else None
 
 
 def _overtakes(new: _Statement, old: _Statement) -> bool:
@@ -105,14 +123,31 @@ def _overtakes(new: _Statement, old: _Statement) -> bool:
     return any(kind in old.values and found.isdisjoint(old.values[kind]) for kind, found in new.values.items())
 
 
-def _quantities(text: str) -> dict[str, frozenset[str]]:
-    """Return the quantities of a sentence by kind; a count's kind has what is counted, as in ``count card``."""
+@lru_cache(_SENTENCES_KEPT)
+def _speaks_of_change(text: str) -> bool:
+    return _CHANGE.search(text) is not None
+
+
+@lru_cache(_SENTENCES_KEPT)
+def _quantities(text: str, kinds: frozenset[str]) -> Mapping[str, frozenset[str]]:
+    """Return the quantities of a sentence by kind; a count's kind has what is counted, as in ``count card``.
+
+    Those of ``kinds`` are among them.
+    """
     found: dict[str, set[str]] = {}
+    wanted = set(kinds)
+    text = text.casefold()
     for kind, pattern in _KINDS.items():
-        for match in pattern.finditer(text):
-            found.setdefault(kind, set()).add("".join(match[0].casefold().split()))
-        text = pattern.sub(" ", text)
-    for match in _COUNTED.finditer(text):
+
+        def take(match: re.Match[str], kind: str = kind) -> str:
+            found.setdefault(kind, set()).add("".join(match[0].split()))
+            return " "
+
+        text = pattern.sub(take, text)
+        wanted.discard(kind)
+        if not wanted:
+            break
+    for match in _COUNTED.finditer(text) if wanted else ():
         found.setdefault(f"{_COUNT} {_stem(match[2])}", set()).add(match[1].rstrip(".,"))
     return {kind: frozenset(values) for kind, values in found.items()}
 
@@ -121,6 +156,7 @@ def _kind(name: str) -> str:
     return name.partition(" ")[0]
 
 
+@lru_cache(_SENTENCES_KEPT)
 def content_words(text: str) -> frozenset[str]:
     """Return what a text is about: its words without endings of the plural, and without those that every text has."""
     return frozenset(map(_stem, _WORD.findall(text))) - _STOP
@@ -129,10 +165,6 @@ def content_words(text: str) -> frozenset[str]:
 def _stem(word: str) -> str:
     folded = word.casefold()
     return folded[:-1] if len(folded) > _SHARED_WORDS and folded.endswith("s") else folded
-
-
-def _is_later(new: ContextItem, old: ContextItem) -> bool:
-    return new.created_at is not None and old.created_at is not None and new.created_at > old.created_at
 
 
 def _marked(item: ContextItem, by: ContextItem) -> ContextItem:
