@@ -147,7 +147,9 @@ class OpenMemory(ABC):
         unknown = [name for name in names if name not in STANDARD_COLLECTIONS]
         if not unknown:
             return
-        known = self._sources.collections()
+        with self._assembly.store.read() as snapshot:  # sources are asked only then, which may read directories
+            unknown = sorted(set(unknown).difference(snapshot.collections()))
+        known = self._sources.collections() if unknown else ()
         for name in unknown:
             if name not in known:
                 raise QueryError(f"unknown collection {name!r}", hint=f"known: {', '.join(known)}")
