@@ -116,3 +116,26 @@ def test_a_chunk_of_a_conversation_keeps_everything_but_is_shown_by_its_line():
     recall = Recall(None, None, FactsOptions(), lambda _digest: ())
     shown = evolve(item, created_at=day + timedelta(microseconds=7), newest_first=True)
     assert list(recall.arrange(ContextQuestion("Who?"), [item, note])) == [shown, note]
+
+
+@pytest.mark.parametrize(
+    ("question", "is_offered"),
+    [
+        ("When is the gate launch?", True),
+        ("When do we open the gate?", True),
+        ("Has the pump been moved?", True),
+        ("Is the pump new?", False),
+        ("What was the launch?", False),
+    ],
+)
+def test_a_deadline_that_moved_is_offered_if_its_topic_or_two_of_its_words_are_asked_for(
+    open_memory, say, monkeypatch, question, is_offered
+):
+    memory = open_memory(extractor="rules")
+    say(memory, "The gate launch is on March 12.")
+    say(memory, "The gate launch has been moved to March 19, the pump was late.", days=2)
+    memory.index()
+    searches = []
+    monkeypatch.setattr(FactIndex, "search", lambda *given, **_more: searches.append(given))
+    assert ("(was March 12" in memory.context(question).volatile) == is_offered
+    assert searches == []

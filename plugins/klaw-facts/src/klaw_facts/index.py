@@ -30,7 +30,7 @@ from klaw_facts.values import Fact
 #: The origin, the collection, and the first part of every path.
 FACTS = "facts"
 _UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
-_ALWAYS, _NEVER = "always", "never"
+_ALWAYS, _ALWAYS_BARE, _NEVER = "always", "bare", "never"
 _OWN_KEYS = frozenset(
     [
         "bare",
@@ -98,10 +98,15 @@ def metadata_of(fact: Fact) -> Mapping[str, MetadataValue]:
 
 
 def show_key(fact: Fact) -> str:
-    """Return the filter key for searches in the present: ``always``, ``never``, or the id if it depends on the time."""
+    """Return the filter key for searches in the present: the id if it depends on the time, else ``never`` or always.
+
+    ``always``, but ``bare`` for a sentence that rules extracted, which contexts do not search for.
+    """
     if fact.retracted_at is not None or fact.is_archived:
         return _NEVER
-    return _ALWAYS if fact.valid_from is None and fact.valid_to is None else fact.id
+    if fact.valid_from is not None or fact.valid_to is not None:
+        return fact.id
+    return _ALWAYS_BARE if fact.is_bare_quotation else _ALWAYS
 
 
 def _stamp(moment: datetime | None) -> str | None:
@@ -125,10 +130,15 @@ class FactIndex:
         known_at: datetime | None = None,
         conditions: Sequence[Condition] = (),
         words_only: bool = False,
+        bare: bool = True,
     ) -> tuple[list[tuple[Fact, float]], tuple[str, ...]]:
-        """Return facts with their scores, best first, and notices. Raise QueryError."""
+        """Return facts with their scores, best first, and notices. Raise QueryError.
+
+        Without ``bare``, sentences that rules took are not among them.
+        """
         state = self.journal.state(known_at)
-        found = self._found(state, query, limit, as_of, known_at=known_at, conditions=conditions, words_only=words_only)
+        shown = self._shown(state, as_of, known_at, bare=bare)
+        found = self._found(state, query, limit, [shown, *conditions], words_only=words_only)
         moment = as_of or self.now()
         ranked: list[tuple[Fact, float]] = []
         for result in found:
@@ -138,30 +148,22 @@ class FactIndex:
                 ranked.append((fact, result.score))
         return ranked, found.notices
 
+    def _shown(self, state: State, as_of: datetime | None, known_at: datetime | None, *, bare: bool) -> Condition:
+        """Return the condition that facts are shown for a moment. One alone, since each further one costs time."""
+        now = as_of or self.now()
+        visible = [fact for fact in state.visible(now).values() if bare or not fact.is_bare_quotation]
+        if as_of is not None or known_at is not None:
+            return Condition("fact", "in", tuple(fact.id for fact in visible))
+        always = (_ALWAYS, _ALWAYS_BARE) if bare else (_ALWAYS,)
+        return Condition("show", "in", (*always, *(fact.id for fact in visible if show_key(fact) == fact.id)))
+
     def _found(
-        self,
-        state: State,
-        query: str,
-        limit: int,
-        as_of: datetime | None,
-        *,
-        known_at: datetime | None,
-        conditions: Sequence[Condition],
-        words_only: bool,
+        self, state: State, query: str, limit: int, conditions: Sequence[Condition], *, words_only: bool
     ) -> SearchResults:
         if not state.facts or limit < 1:
             return SearchResults()
-        now = as_of or self.now()
-        if as_of is None and known_at is None:
-            bounded = [
-                fact.id for fact in state.facts.values() if show_key(fact) == fact.id and fact.is_visible_at(now)
-            ]
-            shown = Condition("show", "in", (_ALWAYS, *bounded))
-        else:
-            shown = Condition("fact", "in", tuple(state.visible(now)))
-        filters = Filters(metadata=(shown, *conditions))
         mode: Literal["fts", "hybrid"] = "fts" if words_only else "hybrid"
-        return self.host.search(query, limit, mode=mode, filters=filters, collection=FACTS)
+        return self.host.search(query, limit, mode=mode, filters=Filters(metadata=tuple(conditions)), collection=FACTS)
 
     def put(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Index the present versions of facts; return notices. Raise StoreError."""

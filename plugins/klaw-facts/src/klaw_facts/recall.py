@@ -5,12 +5,12 @@ Items are chosen by rank and shown by time, the latest first. What has a success
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from attrs import define, field, frozen
 
-from klaw_core import Condition, ContextItem, ContextQuestion, KlawError, estimate_tokens
+from klaw_core import ContextItem, ContextQuestion, KlawError, estimate_tokens
 from klaw_facts.decay import freshness
 from klaw_facts.extracting.dates import When, resolve
 from klaw_facts.fold import State
@@ -30,7 +30,7 @@ _SHOWN = {"month": 7, "year": 4}  # characters of a day
 _MOST_DIGESTS = 7
 _MOST_PINNED = 10
 _PROFILE_SHARE = 10
-_CLAIMS = (Condition("bare", "!=", True),)
+_SHARED_WORDS = 2
 
 
 # A question that says nothing else asks what a day was about; for any other, chunks are worth more than digests.
@@ -45,16 +45,35 @@ _OF_DAYS = content_words(
 
 
 @frozen(eq=False)
+class _Changed:
+    """A fact that rules took, and that has replaced another value, or was replaced later.
+
+    ``words`` are its words and those of what it replaced, ``topic`` those of what its slot is of, as in
+    ``deadline:gate``; a slot without one is the person's own.
+    """
+
+    fact: Fact
+    words: frozenset[str]
+    topic: frozenset[str]
+
+    def fit(self, asked: frozenset[str]) -> int:
+        """Return how many words it shares with a message; 0 if these are too few to be about it."""
+        shared = len(self.words & asked)
+        is_enough = self.topic <= asked or shared >= _SHARED_WORDS
+        return shared if is_enough else 0
+
+
+@frozen(eq=False)
 class _Candidates:
     """What a state has for contexts, found once for as long as nobody writes.
 
-    ``stated``: what a person or an agent stated, or a model found. ``changed``: what rules took, if it has replaced
-    another value or was replaced later, with its words and those of what it replaced: the rest a chunk says as well.
+    ``stated``: what a person or an agent stated, or a model found. Of what rules took only what has ``changed`` is
+    offered: the rest a chunk says as well.
     """
 
     pinned: tuple[Fact, ...]
-    stated: tuple[Fact, ...]
-    changed: tuple[tuple[Fact, frozenset[str]], ...]
+    stated: Mapping[str, Fact]
+    changed: tuple[_Changed, ...]
 
     @classmethod
     def of(cls, state: State) -> _Candidates:
@@ -67,14 +86,16 @@ class _Candidates:
         ruled = [fact for fact in facts if fact.made_by == "rules" and (fact.ended_by or fact.id in replaced)]
         return cls(
             tuple(fact for fact in facts if fact.is_pinned),
-            tuple(fact for fact in facts if fact.made_by != "rules"),
-            tuple((fact, replaced.get(fact.id, frozenset()) | content_words(_words_of(fact))) for fact in ruled),
+            {fact.id: fact for fact in facts if fact.made_by != "rules"},
+            tuple(
+                _Changed(
+                    fact,
+                    replaced.get(fact.id, frozenset()) | content_words(_words_of(fact)),
+                    content_words((fact.slot or "").partition(":")[2]),
+                )
+                for fact in ruled
+            ),
         )
-
-    def fitting(self, message: str) -> list[Fact]:
-        """Return what may be offered for a message."""
-        asked = content_words(message)
-        return [*self.stated, *(fact for fact, words in self.changed if words & asked)]
 
 
 @define(eq=False)
@@ -133,14 +154,17 @@ class Recall:
             yield ContextItem(line, "stable", 1, _PROFILE, path_of(name))
 
     def _found(self, state: State, question: ContextQuestion, moment: datetime) -> list[Fact]:
-        """Return the facts that fit a message: those within the cut of the best one, weighed by age.
+        """Return the facts that fit a message: what rules saw change, then those that a search finds."""
+        candidates = self._candidates(state)
+        asked = content_words(question.message)
+        fits = [(item.fit(asked), item.fact) for item in candidates.changed if item.fact.is_visible_at(moment)]
+        changed = [fact for fit, fact in sorted(fits, key=lambda pair: -pair[0]) if fit and fact.is_trusted]
+        return [*changed, *self._searched(candidates, question, moment)][: self.options.max_facts]
 
-        Where there is nothing to offer, nothing is searched.
-        """
-        fitting = self._candidates(state).fitting(question.message)
-        if not any(fact.is_visible_at(moment) for fact in fitting):
+    def _searched(self, candidates: _Candidates, question: ContextQuestion, moment: datetime) -> list[Fact]:
+        """Return the stated facts within the cut of the best one, weighed by age. Without any, nothing is searched."""
+        if not any(fact.is_visible_at(moment) for fact in candidates.stated.values()):
             return []
-        wanted = {fact.id for fact in fitting}
         try:
             ranked = self._search(question, words_only=self.options.is_classic)
         except KlawError:
@@ -151,11 +175,11 @@ class Recall:
         scored = [
             (score * (1 - weight + weight * freshness(fact, self.options, moment)), fact)
             for fact, score in ranked
-            if fact.is_trusted and fact.id in wanted
+            if fact.is_trusted and fact.id in candidates.stated
         ]
         scored.sort(key=lambda pair: -pair[0])
         best = scored[0][0] if scored else 0.0
-        return [fact for score, fact in scored[: self.options.max_facts] if score >= self.options.cut * best]
+        return [fact for score, fact in scored if score >= self.options.cut * best]
 
     def _search(self, question: ContextQuestion, *, words_only: bool) -> list[tuple[Fact, float]]:
         limit = self.options.max_facts * 2
@@ -164,8 +188,8 @@ class Recall:
             limit,
             as_of=question.as_of,
             known_at=question.known_at,
-            conditions=_CLAIMS,
             words_only=words_only,
+            bare=False,
         )
         return found
 
