@@ -43,6 +43,9 @@ MONDAY = datetime(2026, 2, 23, 10, tzinfo=UTC)
         ("If I moved to Rome, I would learn Italian", None),
         ("Я хочу жить в Риме", None),
         ("I used to live in Rome", None),
+        ("Run it on /srv/gate, it listens on port 8080 now.", None),
+        ("We moved it to March 19", None),
+        ("They upgraded this to 2.3.1", None),
     ],
 )
 def test_a_slot_is_stated_or_there_is_none(text, slot):

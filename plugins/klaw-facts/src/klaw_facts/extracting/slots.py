@@ -112,6 +112,14 @@ _UNSURE = re.compile(
     r"|hope|thinking)\b|\b(?:если|бы|может|хочу|хотел|раньше|не|никогда|думаю)\b|如果|可能|也许|想要|以前|没有|不",
     re.IGNORECASE,
 )
+# What stands for something else: two sentences that say "it" are not about one thing, and must not end each other.
+_POINTERS = frozenset(
+    re.findall(
+        r"\w+",
+        "it this that these those they them he she him her which what who one everything something anything all both mine "
+        "ours он она оно они его её ее их это этот эта то тот та всё все 它 他 她 这 那 这个 那个",
+    )
+)
 _TRAILING = re.compile(r"\s+(?:and|but|so|because|since|where|with|when|for|in|at|now|и|но|потому)\b.*$")
 
 
@@ -129,6 +137,8 @@ def slot_of(text: str) -> tuple[str, str] | None:
             continue
         if slot.endswith(":"):
             topic = normalised(groups.get("topic") or "").strip(" -:") or "main"
+            if topic in _POINTERS:
+                continue
             return f"{slot}{topic}", value
         return slot, value
     return None
