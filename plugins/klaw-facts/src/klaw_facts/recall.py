@@ -46,10 +46,10 @@ _OF_DAYS = content_words(
 
 @frozen(eq=False)
 class _Changed:
-    """A fact that rules took, and that has replaced another value, or was replaced later.
+    """A fact that rules extracted and that replaced another value, or was replaced later.
 
-    ``words`` are its words and those of what it replaced, ``topic`` those of what its slot is of, as in
-    ``deadline:gate``; a slot without one is the person's own.
+    ``words`` are the words of the fact and of what it replaced; ``topic`` are those of its slot's topic, as ``gate``
+    in ``deadline:gate``. A slot without a topic describes the person.
     """
 
     fact: Fact
@@ -57,7 +57,7 @@ class _Changed:
     topic: frozenset[str]
 
     def fit(self, asked: frozenset[str]) -> int:
-        """Return how many words it shares with a message; 0 if these are too few to be about it."""
+        """Return the number of words that it shares with a message, 0 if these are too few."""
         shared = len(self.words & asked)
         is_enough = self.topic <= asked or shared >= _SHARED_WORDS
         return shared if is_enough else 0
@@ -65,10 +65,10 @@ class _Changed:
 
 @frozen(eq=False)
 class _Candidates:
-    """What a state has for contexts, found once for as long as nobody writes.
+    """The facts of a state that contexts may show; computed once for each state.
 
-    ``stated``: what a person or an agent stated, or a model found. Of what rules took only what has ``changed`` is
-    offered: the rest a chunk says as well.
+    ``stated``: facts of a person, an agent or a model. Of the facts that rules extracted, only the ``changed`` ones are
+    offered, because a chunk contains the others.
     """
 
     pinned: tuple[Fact, ...]
@@ -154,7 +154,7 @@ class Recall:
             yield ContextItem(line, "stable", 1, _PROFILE, path_of(name))
 
     def _found(self, state: State, question: ContextQuestion, moment: datetime) -> list[Fact]:
-        """Return the facts that fit a message: what rules saw change, then those that a search finds."""
+        """Return the facts that fit a message: changed values that rules extracted, then the results of a search."""
         candidates = self._candidates(state)
         asked = content_words(question.message)
         fits = [(item.fit(asked), item.fact) for item in candidates.changed if item.fact.is_visible_at(moment)]
@@ -162,7 +162,7 @@ class Recall:
         return [*changed, *self._searched(candidates, question, moment)][: self.options.max_facts]
 
     def _searched(self, candidates: _Candidates, question: ContextQuestion, moment: datetime) -> list[Fact]:
-        """Return the stated facts within the cut of the best one, weighed by age. Without any, nothing is searched."""
+        """Return the stated facts within the cut of the best one, weighted by age. Searches only if there are any."""
         if not any(fact.is_visible_at(moment) for fact in candidates.stated.values()):
             return []
         try:
