@@ -14,7 +14,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from klaw_mcp.prologue import HANDSHAKE_VERSIONS, Wire, answer, version
 from klaw_mcp.server import OPTIONS, make_server
-from klaw_mcp.tools import Policy
+from klaw_mcp.tools import Policy, Toolbox
 
 
 def request(asked, request_id=1):
@@ -27,7 +27,7 @@ def answers_of_the_sdk(first):
     written = io.StringIO()
 
     async def serve():
-        server, _ = make_server(lambda: pytest.fail("the memory was opened"), Policy())
+        server, _ = make_server(Toolbox(lambda: pytest.fail("the memory was opened"), Policy()))
         source = anyio.wrap_file(io.StringIO(json.dumps(first) + "\n"))
         async with stdio_server(source, anyio.wrap_file(written)) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options(OPTIONS))

@@ -61,6 +61,63 @@ def test_every_tool_is_used(server):
     talk(server, conversation())
 
 
+# What a client sends after the handshake, and headers that only the SDK looks at closely.
+USUAL = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+VERSION = {"MCP-Protocol-Version": "2025-11-25"}
+BY_SDK = {**VERSION, "Content-Type": "application/json", "Accept": "*/*"}
+
+
+def of_call(name="memory_search", arguments=None, **more):
+    params = {"name": name, **({} if arguments is None else {"arguments": arguments})}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params, **more}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        of_call(arguments={"query": "kiln degrees"}),
+        of_call("memory_status"),
+        of_call("memory_get", {"path": "notes/none.md"}),
+        of_call(arguments={"query": 7, "colour": "red"}),
+        of_call("none", {}),
+        of_call(arguments={"query": "kiln"}, id="a string"),
+        of_call(arguments={"query": "kiln"}, id=1.5),
+        of_call(arguments={"query": "kiln"}, id=True),
+        of_call(arguments={"query": "kiln"}, jsonrpc="1.0"),
+        of_call(
+            arguments={"query": "kiln"}, params={"name": "memory_search", "arguments": {"query": "kiln"}, "_meta": {}}
+        ),
+        of_call(arguments=["kiln"]),
+        of_call(name=3),
+        {"jsonrpc": "2.0", "id": 2, "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        [],
+        "a string",
+    ],
+)
+def test_a_call_is_answered_as_the_sdk_answers_it(server, frame):
+    """The usual call of a tool goes past the SDK."""
+    mine = server.ask("POST", "/mcp", frame, headers={**USUAL, **VERSION})
+    theirs = server.ask("POST", "/mcp", frame, headers=BY_SDK)
+    assert mine.status == theirs.status
+    assert (json.loads(mine.body or b"null"), mine.headers.get("content-type")) == (
+        json.loads(theirs.body or b"null"),
+        theirs.headers.get("content-type"),
+    )
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {**USUAL, **VERSION, "Accept": "text/html"},
+        {**USUAL, **VERSION, "Content-Type": "text/plain"},
+        {**USUAL, "MCP-Protocol-Version": "1999-01-01"},
+    ],
+)
+def test_what_the_sdk_refuses_is_refused(server, headers):
+    assert 400 <= server.ask("POST", "/mcp", of_call(arguments={"query": "kiln"}), headers=headers).status < 500
+
+
 def test_without_the_token_there_is_no_session(server):
     for path in ("/mcp", "/agents/ann/mcp"):
         assert server.ask("POST", path, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, token="").status == 401

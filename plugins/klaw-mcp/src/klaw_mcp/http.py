@@ -16,9 +16,10 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from klaw_core import Memory
+from klaw_mcp import direct
 from klaw_mcp.notices import Notices, told_of_changes
 from klaw_mcp.server import make_server
-from klaw_mcp.tools import Policy
+from klaw_mcp.tools import Policy, Toolbox
 
 Receive = Callable[[], Any]
 Send = Callable[[Any], Any]
@@ -26,8 +27,8 @@ Send = Callable[[Any], Any]
 
 def make(memory: Memory, *, read_only: bool = False) -> HttpApp:
     """Return the application over a memory that somebody else opened and closes."""
-    server, notices = make_server(partial(_given, memory), Policy(read_only=read_only))
-    return HttpApp(memory, server, notices)
+    toolbox = Toolbox(partial(_given, memory), Policy(read_only=read_only))
+    return HttpApp(memory, toolbox, *make_server(toolbox))
 
 
 def _given(memory: Memory) -> Memory:
@@ -39,6 +40,7 @@ class HttpApp:
     """An ASGI application; its lifespan must be run."""
 
     memory: Memory
+    toolbox: Toolbox
     server: Server[Any]
     notices: Notices
     _manager: StreamableHTTPSessionManager | None = None
@@ -48,7 +50,29 @@ class HttpApp:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif self._manager is not None:
-            await self._manager.handle_request(scope, receive, send)
+            await self._answer(self._manager, scope, receive, send)
+
+    async def _answer(
+        self, manager: StreamableHTTPSessionManager, scope: dict[str, Any], receive: Receive, send: Send
+    ) -> None:
+        if not direct.may_be_call(scope):
+            await manager.handle_request(scope, receive, send)
+            return
+        body = await direct.read(receive)
+        if body is None:
+            return
+        call = direct.parse(body)
+        if call is None:
+            await manager.handle_request(scope, direct.replayed(body, receive), send)
+            return
+        answer = await anyio.to_thread.run_sync(self._called, call)
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(answer))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
+
+    def _called(self, call: direct.ToolCall) -> bytes:
+        text, is_error = self.toolbox.call(call.name, call.arguments)
+        return call.answer(text, is_error=is_error)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
@@ -18,7 +17,7 @@ from klaw_core import KlawError, Memory, Tool
 from klaw_mcp.notices import Notices
 from klaw_mcp.prologue import INSTRUCTIONS, NAME, version
 from klaw_mcp.resources import TEMPLATE, mime_type, page, path_of, uri_of
-from klaw_mcp.tools import Policy, call, described, toolbox
+from klaw_mcp.tools import Toolbox, described
 
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
@@ -33,9 +32,13 @@ _RECALL_TOKENS = 2_000
 class Handlers:
     """Answers requests. ``get_memory`` may open the memory: whatever touches it runs in a thread."""
 
-    get_memory: Callable[[], Memory]
-    policy: Policy
+    toolbox: Toolbox
     notices: Notices
+
+    @property
+    def get_memory(self) -> Callable[[], Memory]:
+        """Return the memory, opened if need be."""
+        return self.toolbox.get_memory
 
     def server(self) -> Server[Any]:
         """Return a server with these handlers."""
@@ -59,15 +62,14 @@ class Handlers:
         self, _context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         """Return the tools, all on one page."""
-        offered = await _run(lambda: toolbox(self.get_memory(), self.policy))
+        offered = await _run(self.toolbox.tools)
         return types.ListToolsResult(tools=[_as_tool(tool) for tool in offered.values()])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Run a tool; what is wrong is told to the model in the answer."""
         self.notices.meet(context)
-        answer = await _run(lambda: call(self.get_memory(), self.policy, params.name, params.arguments or {}))
-        text = json.dumps(answer, ensure_ascii=False)
-        return types.CallToolResult(content=[types.TextContent(text=text)], is_error="error" in answer)
+        text, is_error = await _run(lambda: self.toolbox.call(params.name, params.arguments or {}))
+        return types.CallToolResult(content=[types.TextContent(text=text)], is_error=is_error)
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -75,7 +77,7 @@ class Handlers:
         """Return a page of documents."""
         self.notices.meet(context)
         cursor = params.cursor if params else None
-        found = await _run(lambda: page(self.get_memory(), self.policy.collections, cursor))
+        found = await _run(lambda: page(self.get_memory(), self.toolbox.policy.collections, cursor))
         resources = [
             types.Resource(uri=uri_of(item.path), name=item.path, mime_type=mime_type(item.path))
             for item in found.documents
@@ -137,10 +139,10 @@ def _as_tool(tool: Tool) -> types.Tool:
     return types.Tool(name=tool.name, description=tool.description, input_schema=described(tool), annotations=hints)
 
 
-def make_server(get_memory: Callable[[], Memory], policy: Policy) -> tuple[Server[Any], Notices]:
+def make_server(toolbox: Toolbox) -> tuple[Server[Any], Notices]:
     """Return a server over a memory, and what tells its clients of changes."""
-    notices = Notices(partial(_version_of, get_memory))
-    return Handlers(get_memory, policy, notices).server(), notices
+    notices = Notices(partial(_version_of, toolbox.get_memory))
+    return Handlers(toolbox, notices).server(), notices
 
 
 def _version_of(get_memory: Callable[[], Memory], uri: str) -> str | None:

@@ -57,6 +57,7 @@ async def _serve(wire: Wire, memory: Lazy[Memory], policy: Policy) -> None:
 
     from klaw_mcp.notices import told_of_changes
     from klaw_mcp.server import OPTIONS, make_server
+    from klaw_mcp.tools import Toolbox
 
     listen, tell = told_of_changes()
     opened: list[Memory] = []
@@ -68,7 +69,7 @@ async def _serve(wire: Wire, memory: Lazy[Memory], policy: Policy) -> None:
             found.on_change(listen)
         return found
 
-    server, notices = make_server(get_memory, policy)
+    server, notices = make_server(Toolbox(get_memory, policy))
     wired: Any = wire  # it has of a text file what is called
     streams = (anyio.wrap_file(wired), anyio.wrap_file(wired))
     async with anyio.create_task_group() as tasks:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from klaw_core import Memory, NotFoundError, Tool, run_tool
 
@@ -51,9 +52,24 @@ def toolbox(memory: Memory, policy: Policy) -> Mapping[str, Tool]:
     }
 
 
-def call(memory: Memory, policy: Policy, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a tool that an agent is offered; what is wrong is an answer as well."""
-    return run_tool(toolbox(memory, policy), name, arguments)
+@define(eq=False)
+class Toolbox:
+    """The tools that an agent is offered, made at the first call. ``get_memory`` may open the memory."""
+
+    get_memory: Callable[[], Memory]
+    policy: Policy
+    _tools: Mapping[str, Tool] | None = field(default=None, init=False)
+
+    def tools(self) -> Mapping[str, Tool]:
+        """Return the tools by name."""
+        if self._tools is None:
+            self._tools = toolbox(self.get_memory(), self.policy)
+        return self._tools
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """Run a tool; return its answer as JSON, and whether it is an error, which the model is told as well."""
+        answer = run_tool(self.tools(), name, arguments)
+        return json.dumps(answer, ensure_ascii=False), "error" in answer
 
 
 def described(tool: Tool) -> dict[str, Any]:
