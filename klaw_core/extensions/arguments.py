@@ -82,6 +82,8 @@ def problems_of(arguments: object, schema: Json) -> Sequence[str]:
     """Return all violations of a tool's schema, so that a model can fix them at once."""
     if not isinstance(arguments, Mapping):
         return [f"arguments must be an object, not {shown(arguments)}"]
+    if _surely_match(arguments, schema):
+        return []
     from jsonschema import (
         Draft202012Validator,
     )  # importing it takes a third of a search's time, and only tool calls need it
@@ -90,6 +92,33 @@ def problems_of(arguments: object, schema: Json) -> Sequence[str]:
         Draft202012Validator(schema).iter_errors(arguments), key=lambda error: list(map(str, error.absolute_path))
     )
     return list(dict.fromkeys(line for error in found for line in _described(error, schema, arguments)))
+
+
+# Keywords that restrict nothing, and those of strings and numbers that the check below knows.
+_NOTES = frozenset({"type", "description", "default", "title"})
+_OF_STRINGS = _NOTES | {"minLength", "maxLength", "enum"}
+_OF_NUMBERS = _NOTES | {"minimum", "maximum"}
+
+
+def _surely_match(arguments: Mapping[str, Any], schema: Json) -> bool:
+    """Return whether arguments satisfy a schema of plain strings, numbers and booleans; False if it is not certain.
+
+    Most calls are of this kind. jsonschema needs many times as long, a tenth of a search.
+    """
+    properties = schema["properties"]
+    return all(name in arguments for name in schema["required"]) and all(
+        name in properties and _surely_matches(value, properties[name]) for name, value in arguments.items()
+    )
+
+
+def _surely_matches(value: Any, rules: Json) -> bool:
+    kind, wanted = type(value), rules.get("type")
+    if kind is str and wanted == "string" and rules.keys() <= _OF_STRINGS:
+        fits = rules.get("minLength", 0) <= len(value) <= rules.get("maxLength", len(value))
+        return fits and ("enum" not in rules or value in rules["enum"])
+    if (kind is int or (kind is float and wanted == "number")) and wanted in {"integer", "number"}:
+        return rules.keys() <= _OF_NUMBERS and rules.get("minimum", value) <= value <= rules.get("maximum", value)
+    return kind is bool and wanted == "boolean" and rules.keys() <= _NOTES
 
 
 _TYPES = {"integer": "a whole number", "string": "a string", "number": "a number", "boolean": "true or false"}

@@ -1,0 +1,48 @@
+"""The short check of a tool's arguments accepts nothing that JSON Schema does not."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from klaw_core.extensions.arguments import problems_of
+
+NAMES = st.sampled_from(["a", "b", "c"])
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 12),
+    st.floats(width=16),
+    st.text("xyé𝄞", max_size=4),
+    st.lists(st.text("xy", max_size=2), max_size=2),
+    st.dictionaries(st.just("k"), st.integers(0, 1), max_size=1),
+)
+RULES = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["string", "integer", "number", "boolean", "array", ["string", "integer"]]),
+        "description": st.just("What it is."),
+        "minLength": st.integers(0, 3),
+        "maxLength": st.integers(0, 3),
+        "minimum": st.integers(-1, 5),
+        "maximum": st.integers(0, 9),
+        "enum": st.lists(st.sampled_from(["x", "y", 1, True]), min_size=1, max_size=2),
+        "pattern": st.just("x"),
+        "items": st.just({"type": "string"}),
+        "multipleOf": st.just(2),
+    },
+)
+SCHEMAS = st.builds(
+    lambda properties, required: {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    },
+    st.dictionaries(NAMES, RULES, max_size=3),
+    st.lists(NAMES, unique=True, max_size=2),
+)
+
+
+@given(SCHEMAS, st.dictionaries(NAMES, VALUES, max_size=3))
+def test_arguments_without_problems_are_those_that_match_the_schema(schema, arguments):
+    assert (not problems_of(arguments, schema)) == Draft202012Validator(schema).is_valid(arguments)
