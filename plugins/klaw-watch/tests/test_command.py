@@ -93,6 +93,26 @@ def test_what_did_not_fit_into_the_queue_of_the_kernel_is_found_once_it_goes_on(
         assert home.finds("lantern")
 
 
+def test_a_note_elsewhere_that_did_not_fit_behind_many_files_is_found(home):
+    """The process stops too shortly to notice; but it hears of so many files that more may have been lost."""
+    fits = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text("ascii"))
+    if fits > 100_000:
+        pytest.skip("the queue is longer than a test can fill")
+    other = home.path / "other"
+    other.mkdir()
+    with home.open() as memory:
+        memory.index(other)
+    with home.process() as process:
+        until(process, "start")
+        process.send_signal(signal.SIGSTOP)
+        for number in range(fits * 2 // 3):  # two events each at least: made, and closed
+            (home.notes / f"{number}.tmp").touch()
+        (other / "late.md").write_text("A lantern.\n", "utf-8")
+        process.send_signal(signal.SIGCONT)
+        while not home.finds("lantern"):
+            until(process, "watch")
+
+
 def test_a_second_one_says_which_process_is_the_first(home):
     with home.process() as process:
         until(process, "start")

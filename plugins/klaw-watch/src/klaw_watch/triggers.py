@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from attrs import define, field
@@ -13,7 +13,7 @@ from klaw_watch.files import FileChange
 from klaw_watch.names import CONVERSATION, WATCH
 from klaw_watch.roots import Root, changes_rules, files_below, identity_of
 
-#: Of more files at once a source is looked at as a whole: that costs less, and finds what was not told.
+#: If more files change at once, whole sources are looked at: that costs less, and finds what was not told.
 MOST_FILES = 2000
 _PAGE = 1000
 
@@ -57,8 +57,11 @@ class Requests:
     indexer: BackgroundIndexer
     backlog: Backlog
 
-    def handle(self, changes: Iterable[FileChange], roots: Sequence[Root]) -> None:
+    def handle(self, changes: Collection[FileChange], roots: Sequence[Root]) -> None:
         """Ask for what these changes need."""
+        if len(changes) > MOST_FILES:  # so many may have overflowed the kernel's queue, which loses changes anywhere
+            self.indexer.request(reason=WATCH)
+            return
         data_dir = self.memory.config.data_dir
         by_root: dict[Root, set[FileChange]] = {}
         for change, path in changes:
@@ -75,7 +78,7 @@ class Requests:
         # That a directory was modified says only that something in it was, which is told by itself.
         others = [path for change, path in changes if path != root.path or change is not Change.modified]
         whole = any((path == root.path and path.is_dir()) or changes_rules(path) for path in others)
-        files = None if whole or len(changes) > MOST_FILES else self._files(root, changes)
+        files = None if whole else self._files(root, changes)
         if files is None:
             self.indexer.request(root.origin, reason=reason)
             return
