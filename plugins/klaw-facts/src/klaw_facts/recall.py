@@ -18,6 +18,7 @@ from klaw_facts.gate import declines
 from klaw_facts.index import FactIndex, path_of
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
+from klaw_facts.replies import put_replies_after_questions
 from klaw_facts.stale import content_words, mark_stale
 from klaw_facts.values import Digest, Fact
 
@@ -138,11 +139,11 @@ class Recall:
             yield from self._days(state, question, moment)
 
     def arrange(self, question: ContextQuestion, items: Sequence[ContextItem]) -> Iterable[ContextItem]:
-        """Return the items with what was said later than asked left out, and outdated statements marked."""
+        """Return the items without later ones than asked for, replies after questions, outdated statements marked."""
         until = min((moment for moment in (question.as_of, question.known_at) if moment is not None), default=None)
         kept = [item for item in items if until is None or item.created_at is None or item.created_at <= until]
         timed = [_by_time(item) if item.source.startswith("conversations/") else item for item in kept]
-        return mark_stale(timed, question.message)
+        return mark_stale(put_replies_after_questions(timed), question.message)
 
     def _profile(self, state: State, budget: int) -> Iterator[ContextItem]:
         """Yield the lines of the profile that a tenth of the budget has room for: it is in every context."""
