@@ -47,7 +47,7 @@ class TestWhatIsFound:
         """Make the stages narrow, so that each of them chooses among these few."""
         for name, size in {"_POOL": 600, "_RESCORED": 120, "_WARM": 300}.items():
             monkeypatch.setattr(f"klaw_store_sqlitevec.quantized.searching.{name}", size)
-        for name in ("_POOL_A_HIT", "_RESCORED_A_HIT", "_WARM_A_HIT"):
+        for name in ("_POOL_PER_HIT", "_RESCORED_PER_HIT", "_WARM_PER_HIT"):
             monkeypatch.setattr(f"klaw_store_sqlitevec.quantized.searching.{name}", 1)
 
     @pytest.mark.parametrize("memory_mb", [0, 1, 128], ids=["nothing in RAM", "codes in RAM", "rows in RAM"])

@@ -94,7 +94,7 @@ def check_rows(connection: apsw.Connection, location: str) -> Iterator[Finding]:
         yield Finding("references", "error", what, location, "klaw reindex", rows)
 
 
-# Of each row FTS5 keeps the number of its words.
+# FTS5 stores the number of words of each row in the table docsize.
 _DIFFERING_MESSAGES = """
 SELECT (SELECT COUNT(*) FROM (SELECT key FROM messages EXCEPT SELECT id FROM messages_fts_docsize))
     + (SELECT COUNT(*) FROM (SELECT id FROM messages_fts_docsize EXCEPT SELECT key FROM messages))
@@ -142,7 +142,7 @@ def check_cache(connection: apsw.Connection, location: str) -> Iterator[Finding]
 
 
 def bad_cache_rows(connection: apsw.Connection) -> list[int]:
-    """Return the rows of the embedding cache whose vector is not a unit vector of its space."""
+    """Return the ids of the cached vectors that are not unit vectors of their space."""
     rows = connection.execute(
         f"SELECT cache.id, {VECTOR_COLUMN}, space.dimension "
         "FROM embedding_cache AS cache JOIN vector_spaces AS space ON space.id = cache.space_id"

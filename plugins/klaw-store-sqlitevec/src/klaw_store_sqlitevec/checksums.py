@@ -12,7 +12,7 @@ from zlib import crc32
 if TYPE_CHECKING:
     import apsw
 
-#: The columns that it covers, in the order of the values.
+#: The columns that the checksum covers, in the order of the values.
 COLUMNS = (
     *("content", "chunk_id", "start_offset", "end_offset", "start_line", "end_line"),
     *("heading", "continues", "context"),

@@ -19,7 +19,7 @@ from klaw_store_sqlitevec.schema import OLDEST_SQLITE
 
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _CACHE_KIB = 16 * 1024
-# Seconds that emptying the log waits for readers of older snapshots.
+# Milliseconds that emptying the log waits for readers of older snapshots.
 _EMPTYING_MS = 1000
 _RETRY_SECONDS = 0.01
 _LOG_BYTES = 256 * 1024
@@ -56,13 +56,12 @@ class Connections:
             connection = self._open() if idle is None else idle
             try:
                 connection.execute("BEGIN")
-                # A deferred transaction takes its snapshot at the first read.
+                # A deferred transaction takes its snapshot on the first read.
                 connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
                 yield connection
             finally:
-                if (
-                    self._process == os.getpid()
-                ):  # a child that was forked inside the block leaves the connection to its parent
+                # A child that was forked inside the block leaves the connection to its parent.
+                if self._process == os.getpid():
                     _roll_back(connection)
                     self._give_back(connection)
 
@@ -95,7 +94,7 @@ class Connections:
         with self.overwriter() as connection:
             connection.set_busy_timeout(0)  # waiting inside SQLite would hold its write lock
             try:
-                while next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]:  # busy
+                while next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]:  # the column "busy"
                     if time.monotonic() > deadline:
                         return
                     time.sleep(_RETRY_SECONDS)

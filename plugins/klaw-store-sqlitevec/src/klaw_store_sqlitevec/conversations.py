@@ -103,7 +103,7 @@ def treat_words(connection: apsw.Connection) -> None:
 
 
 def refill_words(connection: apsw.Connection) -> None:
-    """Index the words of every message again."""
+    """Clear the word index and index every message again."""
     connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')")
     fill_words(connection)
 
@@ -119,7 +119,7 @@ def fill_words(connection: apsw.Connection) -> None:
         connection.execute(_INSERT_WORDS, (key, index_text(content)))
 
 
-#: The steps of the store's migrations that make these tables.
+#: The store's migrations that create these tables.
 CONVERSATIONS: Migration[apsw.Connection] = Migration("0002-conversations", create_tables)
 WORDS: Migration[apsw.Connection] = Migration("0010-words-of-messages", treat_words)
 
@@ -133,7 +133,7 @@ class SqliteMessages:
     erasing: set[str] = field(factory=set)
 
     def all(self, chat_id: str, /) -> Sequence[StoredMessage]:
-        """Return every message of a chat."""
+        """Return the messages of a chat in order."""
         return self._rows("chat_id = ? ORDER BY day, position", (chat_id,))
 
     def search(self, text: str, limit: int, chat_id: str | None = None, /) -> Sequence[StoredMessage]:

@@ -62,7 +62,7 @@ def _store_error(location: str, error: apsw.Error) -> StoreError:
 
 
 def damaged_vectors(problem: str) -> RetrievalError:
-    """Return the error for damaged vectors. Its hint is `klaw doctor --fix`, which repairs values but not pages."""
+    """Return the error for damaged vectors. The hint is a reindex: `klaw doctor --fix` does not repair pages."""
     return RetrievalError(problem, hint=_REINDEX)
 
 

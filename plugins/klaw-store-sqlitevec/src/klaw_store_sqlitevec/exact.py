@@ -161,7 +161,7 @@ def remove(connection: apsw.Connection, collection: str, keys: Sequence[int]) ->
 
 
 def search(connection: apsw.Connection, query: Query, vector: Vector, limit: int) -> list[tuple[int, float]]:
-    """Return the keys and scores of the nearest, best first."""
+    """Return the keys and scores of the nearest vectors, best first."""
     sql = f"SELECT rowid, distance FROM {vec_table(query.collection)} WHERE embedding MATCH ? AND k = ?"
     values: tuple[object, ...] = (np.ascontiguousarray(vector, dtype="<f4").tobytes(), limit)
     if query.within is not None:

@@ -67,7 +67,7 @@ def _misplaced(connection: apsw.Connection, collection: str, block: Block) -> in
         WHERE rowid IN (SELECT value FROM carray(?)) AND chunk_id = ?
     """
     known: dict[int, int] = {}
-    if len(block.keys):  # of none carray makes an error
+    if len(block.keys):  # carray raises an error for an empty array
         known = dict(connection.execute(sql, (apsw.carray(block.keys), block.id)))
     return sum(known.get(key) != place for key, place in zip(block.keys.tolist(), block.places.tolist(), strict=True))
 

@@ -103,7 +103,7 @@ def _drop(connection: apsw.Connection) -> None:
     connection.execute("PRAGMA defer_foreign_keys = ON")
     objects = _objects(connection)
     for name in [name for kind, name, sql in objects if _VIRTUAL.match(sql)]:
-        connection.execute(f"DROP TABLE {_quoted(name)}")  # with the tables in which it keeps its rows
+        connection.execute(f"DROP TABLE {_quoted(name)}")  # also drops its shadow tables
     for kind in ("trigger", "view", "table"):
         for name in [name for found, name, _ in _objects(connection) if found == kind]:
             connection.execute(f"DROP {kind} {_quoted(name)}")

@@ -27,7 +27,7 @@ _SURROGATES = (0xD800, 0xE000)
 # Operators that usually keep few rows.
 _NARROW = ("=", "in")
 
-# Reading a row of text costs as much as reading some dozens of index entries.
+# Chunks. With at most this many, their rows are checked; reading a row costs as much as dozens of index entries.
 _FEW = 1000
 
 
@@ -46,7 +46,7 @@ class _ColumnFilter:
 
 @frozen(eq=False, repr=False)
 class _MetadataFilter:
-    """A condition on the metadata of the documents of a collection whose chunks are in ``table``."""
+    """A condition on the metadata of a collection's documents; the chunks are in ``table``."""
 
     table: str
     collection: str
@@ -146,7 +146,7 @@ def _among(
 ) -> Keys:
     """Return the keys that pass, by checking their rows."""
     columns = [step for step in steps if isinstance(step, _ColumnFilter)]
-    if columns and keys.size:  # of none carray makes an error
+    if columns and keys.size:  # carray raises an error for an empty array
         where = " AND ".join(step.where for step in columns)
         values = (value for step in columns for value in step.values)
         keys = read_keys(connection, f"{_rows_of(table)} AND {where}", (apsw.carray(keys), *values))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from weakref import WeakSet
 
-_LONGEST_WAIT_SECONDS = 5.0
+_MAX_WAIT_SECONDS = 5.0
 
 
 class ForkGate:
@@ -45,7 +45,7 @@ class ForkGate:
     def before_fork(self) -> None:
         """Wait until no other thread is inside, and block new ones until :meth:`after_in_parent`."""
         me = threading.get_ident()
-        deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
+        deadline = time.monotonic() + _MAX_WAIT_SECONDS
         self._condition.acquire()  # released after the fork, so that the child's own copy is whole
         self._forking = me
         while set(self._inside) - {me} and (left := deadline - time.monotonic()) > 0:

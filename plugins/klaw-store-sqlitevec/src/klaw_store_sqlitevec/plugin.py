@@ -1,4 +1,4 @@
-"""What Klaw loads: the store ``sqlite`` and the retriever ``sqlite-vec``; the factories import apsw and numpy."""
+"""The hooks for the store ``sqlite`` and the retriever ``sqlite-vec``; only the factories import apsw and numpy."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ CREATE TABLE quantized_docs (
 );
 """
 
-#: As ``quantized_memory`` is once every step is applied.
+#: The same table as ``quantized_memory`` after all migrations.
 CREATE_ROWS = """
 CREATE TABLE {table} (
     place INTEGER PRIMARY KEY,
@@ -52,5 +52,5 @@ def _create(connection: apsw.Connection) -> None:
     connection.execute(_SCHEMA)
 
 
-#: Append-only: a step that has been released is never changed.
+#: Append-only: a released migration is never changed.
 MIGRATIONS = (Migration("0001-quantized", _create),)

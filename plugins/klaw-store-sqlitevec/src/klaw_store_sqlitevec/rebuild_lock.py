@@ -33,13 +33,13 @@ class RebuildLock:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Hold the lock with other writers. Raise StoreLockedError, naming the process that rebuilds."""
+        """Hold a shared lock. Raise StoreLockedError, with the process that rebuilds."""
         with self._held(fcntl.LOCK_SH):
             yield
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the lock alone, and write this process's number into it. Raise StoreLockedError."""
+        """Hold the exclusive lock, and write this process's id into the file. Raise StoreLockedError."""
         with self._held(fcntl.LOCK_EX) as descriptor:
             os.ftruncate(descriptor, 0)
             with suppress(OSError):  # on a full disk the lock works too, but does not name its process

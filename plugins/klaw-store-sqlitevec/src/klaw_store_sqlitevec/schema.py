@@ -1,4 +1,4 @@
-"""The tables that the store owns, and the one place that creates or changes them."""
+"""The tables that the store owns, and the migrations that create and change them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Marks the file as Klaw's (``PRAGMA application_id``): the letters "Klaw".
 APPLICATION_ID = 0x4B6C6177
 
-#: The oldest SQLite that may write the file: 3.7.0 to 3.51.2 can corrupt a write-ahead log as it is reset.
+#: The oldest SQLite that may write the file: 3.7.0 to 3.51.2 can corrupt a write-ahead log when it is reset.
 OLDEST_SQLITE = (3, 51, 3)
 
 OWNER = "sqlite"
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS klaw_migrations (
 ) WITHOUT ROWID
 """
 
-# What the chunks of every collection have.
+# The columns that the chunk tables of all collections have.
 _SHARED_COLUMNS = """
     created_at TEXT NOT NULL,
     updated_at TEXT,
@@ -135,7 +135,7 @@ ALTER TABLE doc_chunks ADD COLUMN context TEXT NOT NULL DEFAULT '';
 """
 
 
-# As ``memory_chunks`` is once every step is applied: a step that changes that table changes all of these as well.
+# The same table as ``memory_chunks`` after all migrations. A migration of that table must also change all of these.
 _OPEN_CHUNKS = """
 CREATE TABLE {table} (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -162,8 +162,8 @@ INSERT INTO collections (name)
 """
 
 
-# Of a vector that was computed for an index in another space: which documents have the text. Such a text may be cut
-# otherwise than in the index in use, so that forgetting a document cannot tell it by the chunks that are there.
+# The documents of the cached vectors of a space that is being built. Its texts may be chunked differently than in the
+# current index, so forgetting a document cannot find these vectors by the current chunks.
 _CACHE_DOCUMENTS = """
 CREATE TABLE cache_documents (
     collection TEXT NOT NULL,
@@ -231,7 +231,7 @@ def _add_seen(connection: apsw.Connection) -> None:
     connection.execute("ALTER TABLE documents ADD COLUMN seen TEXT NOT NULL DEFAULT ''")
 
 
-#: Append-only: a step that has been released is never changed.
+#: Append-only: a released migration is never changed.
 MIGRATIONS = (
     Migration("0001-documents-chunks-spaces-cache", _begin),
     CONVERSATIONS,
@@ -263,7 +263,7 @@ class ChunkTable:
     own: Callable[[Chunk], Mapping[str, str | None]] = lambda _: {}
 
 
-#: Of the collections whose tables are made with the file.
+#: The tables that are created with the file.
 STANDARD_CHUNKS = {
     "memory": ChunkTable(
         table_name("memory", "chunks"),
@@ -312,7 +312,7 @@ class ForeignFileError(StoreError):
 
 
 def check_file(connection: apsw.Connection, location: str) -> None:
-    """Raise ForeignFileError if the file belongs to another program; mark a fresh one as Klaw's."""
+    """Raise ForeignFileError if the file belongs to another program; mark a new file as Klaw's."""
     found = connection.pragma("application_id")
     if found == APPLICATION_ID:
         return

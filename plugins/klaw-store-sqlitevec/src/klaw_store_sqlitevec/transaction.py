@@ -87,7 +87,7 @@ class SqliteTransaction(SqliteSnapshot):
         self._relabel(collection, document, self._put_document(collection, document))
 
     def delete(self, collection: str, path: str, /) -> Sequence[int]:
-        """Remove one document and its chunks; return their keys (none if it is not indexed)."""
+        """Remove one document and its chunks; return the chunks' keys."""
         keys = self._document_keys(collection, path)
         self._delete_chunks(collection, keys)
         sql = "DELETE FROM documents WHERE collection = ? AND path = ? RETURNING id, metadata"
@@ -174,7 +174,7 @@ class SqliteTransaction(SqliteSnapshot):
         self.resource.executemany(sql, ((collection, path) for path in paths))
 
     def forget_unused(self) -> None:
-        """Remove the cached vectors of the collections' spaces whose text no chunk has."""
+        """Remove the cached vectors of the collections' spaces that no chunk needs."""
         from klaw_store_sqlitevec.cache_transfer import prune_cache
 
         self.erasing.add("vectors")
@@ -261,7 +261,7 @@ class SqliteTransaction(SqliteSnapshot):
     def _relabel(self, collection: str, document: Document, document_id: int) -> None:
         table = chunk_table(collection)
         labels = dict(table.labels(document))
-        if not document.times:  # otherwise each chunk has its own time time
+        if not document.times:  # otherwise each chunk has its own date
             labels["created_at"] = to_text(document.created_at)
         names, marks = ", ".join(labels), ", ".join(f"?{number}" for number in range(1, len(labels) + 1))
         sql = f"""

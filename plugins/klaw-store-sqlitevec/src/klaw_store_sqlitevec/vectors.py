@@ -66,7 +66,7 @@ class VectorIndex:
             resource.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
 
     def reset(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> None:
-        """Empty the collection's tables and prepare them for vectors of ``space``; None leaves it without."""
+        """Empty the collection's tables, and prepare them for vectors of ``space`` (None: no vectors)."""
         self.storage.reset(resource, collection, space)
 
     def add(
@@ -88,7 +88,7 @@ class VectorIndex:
         return self.storage.outdated(resource, collection)
 
     def key_digest(self, resource: apsw.Connection, collection: str, /) -> KeyDigest | None:
-        """Return the digest of :meth:`keys`, None if any is :meth:`outdated`."""
+        """Return the digest of :meth:`keys`, or None if any is :meth:`outdated`."""
         return self.storage.key_digest(resource, collection)
 
     def check(self, resource: apsw.Connection, collection: str, space: VectorSpace | None, /) -> Sequence[str]:

@@ -24,7 +24,7 @@ _UNIT_TOLERANCE = 0.05
 
 @define
 class _DamageCounts:
-    """Counts of what is wrong."""
+    """The number of problems of each kind, and of rows."""
 
     damaged: int = 0
     misplaced: int = 0

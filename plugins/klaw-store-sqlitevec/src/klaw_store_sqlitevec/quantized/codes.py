@@ -25,19 +25,19 @@ KeysAt = Callable[[Places], Keys]
 #: Larger than any distance of two codes.
 FURTHEST = np.uint16(np.iinfo(np.uint16).max)
 
-#: Of a plane.
+#: Bits per word of a plane.
 WORD_BITS = 64
 
-_MOST_STEPS = 127
-_EXACT = 2**24  # float32 represents all integers up to this exactly
-_ROWS = 128
+_MAX_STEP = 127
+_MAX_EXACT = 2**24  # float32 represents all integers up to this exactly
+_ROWS = 128  # per slice of a matrix product
 _SCALE = np.dtype("<f4")
-_MOST_EVEN = 4
-_EVEN = 1e-5  # larger than the difference between sums for equal codes in different blocks of a matrix product
-_SLICE = 4_096
-_LARGEST_TABLE = 32 << 20
-_SAMPLED = 32  # one of this many distances is sampled
-_SPARE = 8
+_MAX_TIES = 4  # results per requested one, if many are equal to the last
+_TIE_TOLERANCE = 1e-5  # larger than the difference between sums for equal codes in different blocks of a matrix product
+_SLICE = 4_096  # codes
+_MAX_TABLE_BYTES = 32 << 20
+_SAMPLE_STEP = 32  # one of this many distances is sampled
+_SPARE = 8  # additional places in the sample
 
 
 def words(dimension: int) -> int:
@@ -46,14 +46,14 @@ def words(dimension: int) -> int:
 
 
 def row_bytes(dimension: int) -> int:
-    """Return the length of a packed row."""
+    """Return the length of a packed row in bytes."""
     return _SCALE.itemsize + dimension
 
 
 def quantize(vectors: Matrix, centre: Vector) -> Bytes:
     """Return packed rows: a little-endian float32 scale, then one int8 step per dimension; shape (n, 4 + d)."""
     rest = vectors - centre
-    scales = np.abs(rest).max(axis=1) / _MOST_STEPS
+    scales = np.abs(rest).max(axis=1) / _MAX_STEP
     steps = np.rint(rest / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
     return np.hstack([scales.astype(_SCALE)[:, None].view(np.uint8), steps.view(np.uint8)])
 
@@ -73,7 +73,7 @@ def restore(rows: Bytes, centre: Vector) -> Matrix:
 
 
 def encode(steps: NDArray[Any]) -> Planes:
-    """Return the codes of rows of steps, or of any numbers with the same signs, as planes of shape (words, n)."""
+    """Return the codes of steps, or of any numbers with the same signs, as planes of shape (words, n)."""
     bits = np.packbits(steps > 0, axis=1)
     padded = np.zeros((len(steps), words(steps.shape[1]) * 8), dtype=np.uint8)
     padded[:, : bits.shape[1]] = bits
@@ -95,7 +95,7 @@ def nearest(far: Distances, count: int, most: int, keys: KeysAt) -> Places:
     if len(found) > count:
         near = far[found]
         found = found[near <= np.partition(near, count - 1)[count - 1]]
-    return found if len(found) <= _MOST_EVEN * count else _first(found, far[found], count, keys)
+    return found if len(found) <= _MAX_TIES * count else _limit_ties(found, far[found], count, keys)
 
 
 def _nearer(far: Distances, count: int, most: int) -> Places:
@@ -103,8 +103,8 @@ def _nearer(far: Distances, count: int, most: int) -> Places:
 
     The bound comes from a sample. ``partition`` over all distances takes seven times as long.
     """
-    sample = np.sort(far[::_SAMPLED])
-    place = (count + count // 4) // _SAMPLED + _SPARE
+    sample = np.sort(far[::_SAMPLE_STEP])
+    place = (count + count // 4) // _SAMPLE_STEP + _SPARE
     while place < len(sample) and sample[place] < most:
         found = np.flatnonzero(far <= sample[place])
         if len(found) >= count:
@@ -119,8 +119,10 @@ def best(scores: NDArray[np.float32], count: int, keys: KeysAt) -> Places:
     If very many equal the last, ``keys`` is called and only those with the smallest keys are returned.
     """
     bound = np.partition(scores, -count)[-count]
-    found = np.flatnonzero(scores >= bound - _EVEN)
-    return found if len(found) <= _MOST_EVEN * count else _first(found, scores[found] <= bound + _EVEN, count, keys)
+    found = np.flatnonzero(scores >= bound - _TIE_TOLERANCE)
+    if len(found) <= _MAX_TIES * count:
+        return found
+    return _limit_ties(found, scores[found] <= bound + _TIE_TOLERANCE, count, keys)
 
 
 def largest(scores: NDArray[np.float64], count: int) -> Places:
@@ -130,9 +132,9 @@ def largest(scores: NDArray[np.float64], count: int) -> Places:
     return np.flatnonzero(scores >= np.partition(scores, -count)[-count])
 
 
-def _first(found: Places, order: NDArray[Any], count: int, keys: KeysAt) -> Places:
+def _limit_ties(found: Places, order: NDArray[Any], count: int, keys: KeysAt) -> Places:
     """Limit the number of ties, because the same text may exist ten thousand times."""
-    return np.sort(found[np.lexsort((keys(found), order))[: _MOST_EVEN * count]])
+    return np.sort(found[np.lexsort((keys(found), order))[: _MAX_TIES * count]])
 
 
 def members(keys: Keys, wanted: Keys) -> NDArray[np.bool_]:
@@ -142,7 +144,7 @@ def members(keys: Keys, wanted: Keys) -> NDArray[np.bool_]:
     only for many keys, and takes ten times as long for few.
     """
     below, above = int(wanted.min()) - 1, int(wanted.max()) + 1
-    if above - below > _LARGEST_TABLE:
+    if above - below > _MAX_TABLE_BYTES:
         return np.isin(keys, wanted)
     table = np.zeros(above - below + 1, np.bool_)
     table[wanted - below] = True
@@ -171,7 +173,7 @@ def similarities(rows: Bytes, centre: Vector, query: Vector) -> NDArray[np.float
     in the processor's cache.
     """
     scales, steps = unpack(rows)
-    unit = float(np.abs(query).sum()) / (_EXACT / _MOST_STEPS - len(query))
+    unit = float(np.abs(query).sum()) / (_MAX_EXACT / _MAX_STEP - len(query))
     wanted = np.rint(query / (unit or 1.0)).astype(np.float32)
     sums = np.empty(len(rows), np.float32)
     slice_of_floats = np.empty((_ROWS, len(query)), np.float32)

@@ -17,10 +17,10 @@ from klaw_store_sqlitevec.quantized.tables import Quantization, read_rows
 from klaw_store_sqlitevec.quantized.view import View
 
 # The pools after the first and the second stage: the minimum, and the number per requested hit.
-_POOL, _POOL_A_HIT = 2_000, 20
-_RESCORED, _RESCORED_A_HIT = 400, 4
+_POOL, _POOL_PER_HIT = 2_000, 20
+_RESCORED, _RESCORED_PER_HIT = 400, 4
 # If every row is in RAM, the second stage costs more than it saves: this many go from the first to the third.
-_WARM, _WARM_A_HIT = 1_200, 12
+_WARM, _WARM_PER_HIT = 1_200, 12
 # If fewer than one in this many vectors is allowed, gathering their codes is cheaper than comparing all.
 _FEW = 8
 
@@ -43,13 +43,13 @@ def search(
         )
     allowed = None if query.within is None else _allowed(connection, view, query.within.keys())
     warm = view.is_whole
-    pool = max(_WARM, _WARM_A_HIT * limit) if warm else max(_POOL, _POOL_A_HIT * limit)
+    pool = max(_WARM, _WARM_PER_HIT * limit) if warm else max(_POOL, _POOL_PER_HIT * limit)
     rest = query.vector - quantization.centre
     positions = _pool(connection, view, arithmetic.encode(rest[None]), allowed, pool)
     if warm:
         rows = view.rows(positions)
     else:
-        rescored = max(_RESCORED, _RESCORED_A_HIT * limit)
+        rescored = max(_RESCORED, _RESCORED_PER_HIT * limit)
         if len(positions) > rescored:
             estimates = arithmetic.estimates(view.planes(positions), quantization.dimension, rest)
             positions = positions[arithmetic.best(estimates, rescored, _keys_at(connection, view, positions))]

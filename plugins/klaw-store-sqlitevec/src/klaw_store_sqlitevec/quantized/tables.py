@@ -57,7 +57,7 @@ class Segment:
 
     @property
     def first(self) -> int:
-        """The first of its places."""
+        """The segment's first place in the table."""
         return self.id * CAPACITY
 
     def follows(self, other: "Segment") -> bool:
@@ -114,7 +114,7 @@ def drop_quantization(connection: apsw.Connection, collection: str) -> None:
 
 
 def read_segments(connection: apsw.Connection, collection: str) -> list[Segment]:
-    """Return a collection's segments in order of their places. Raise RetrievalError if they are damaged."""
+    """Return a collection's segments in order. Raise RetrievalError if they are damaged."""
     return parse_segments(collection, read_segment_rows(connection, collection))
 
 
@@ -195,7 +195,7 @@ def read_range(
 
 
 def _packed(collection: str, rows: list[Any], dimension: int) -> tuple[NDArray[np.int64], Bytes]:
-    """Return the numbers and the packed rows of (number, vector)."""
+    """Return the numbers and the packed rows of rows (number, vector)."""
     packed = b"".join([vector for _, vector in rows])
     if len(packed) != len(rows) * row_bytes(dimension):
         raise _damaged(collection)
@@ -265,7 +265,7 @@ def _empty(
 
 
 def _append(connection: apsw.Connection, collection: str, keys: Sequence[int], rows: Bytes) -> None:
-    """Write packed rows and their codes to the free places at the end."""
+    """Write packed rows and their codes to free places at the end."""
     planes = encode(unpack(rows)[1])
     done = 0
     while done < len(keys):

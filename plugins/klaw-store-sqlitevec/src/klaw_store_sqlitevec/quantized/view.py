@@ -40,7 +40,7 @@ class LoadedSegment:
 
 @frozen(eq=False, repr=False)
 class View:
-    """The segments of one snapshot. Positions count their used places, one segment after another."""
+    """The segments of one snapshot. A position counts the used places of all segments, one after the other."""
 
     held: Sequence[LoadedSegment]
 
