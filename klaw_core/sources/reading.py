@@ -39,7 +39,7 @@ class Reader:
         """Return lines of a document. ``target`` is a document's path, a file's path, or a chunk's id.
 
         A target may end with ``#`` and the heading of a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``.
-        Raise NotFoundError, QueryError.
+        Raise NotFoundError, StoreCorruptError.
         """
         if first_line < 1 or (lines is not None and lines < 1):
             raise NotFoundError(f"line numbers count from 1, got {first_line}:{lines}")

@@ -91,7 +91,7 @@ def _unknown(collection: Collection, known: set[str]) -> Mapping[str, tuple[str,
 
 
 def _skipped(skipped: Sequence[SkippedEntry], origin: str) -> Iterator[Finding]:
-    """Yield a finding for each reason for which files were skipped; an empty note is only worth a note."""
+    """Yield a finding for each reason for which files were skipped; empty notes get the lowest severity."""
     by_reason: dict[str, list[SkippedEntry]] = {}
     for item in skipped:
         by_reason.setdefault(_DETAIL.sub("", item.reason), []).append(item)
