@@ -1,4 +1,4 @@
-"""Checks of the indexes: their chunks must match the store's, their rows be undamaged, their vector space current."""
+"""Checks of the indexes: their chunks, damage in their rows, and their vector space."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
